@@ -1,0 +1,191 @@
+/**
+ * The channel contract, told as the life of a channel:
+ *
+ * 1. **loaded**: the module's default export (a `ChannelPlugin`) is imported; `apiVersion` is checked
+ *    before anything else of it is read or run. Importing must have no side effects.
+ * 2. **given its settings and scope**: its records are validated with all others; `create(scope)` is called
+ *    once. It must not open sockets or timers: that is what `start` is for.
+ * 3. **started**: `start()`, before the daemon listens. A rejection stops the start of the daemon.
+ * 4. **receives**: requests on its `routes`. Either it answers in the request (`scope.converse`), or it
+ *    hands over what it parsed (`scope.accept`), which resolves once the messages are on disk, and only
+ *    then answers 200.
+ * 5. **sends**: `send(reply)`, as often as it takes until it resolves or says that the failure is final.
+ *    The daemon keeps the reply, the order and the retries; the channel only speaks the wire format.
+ * 6. **stopped**: `stop()`, once, also after a half-failed start.
+ *
+ * Durability, order within a session, limits, identity and retries are given to every channel by
+ * construction; a channel cannot opt out. A plugin imports only types from here, so that a single `.ts`
+ * file works with no build and no node_modules; everything it calls is in its scope.
+ */
+import type { ConversationEvent, IncomingMessage, JsonObject, OutgoingReply } from './message.ts';
+import type { ChannelSettings, SettingRecord } from './setting.ts';
+
+/** The contract version that this daemon speaks. */
+export const CHANNEL_API_VERSION = 1;
+
+export interface ChannelPlugin {
+  /** Lower-case letters, digits and hyphens; the value of `platform` in every message. */
+  name: string;
+  apiVersion: 1;
+  /** One sentence: whom it lets talk to the agent. */
+  summary: string;
+  /** Names begin with the channel's name in upper snake case (`TELEX_TOKEN` of `telex`). */
+  settings: readonly SettingRecord[];
+  /** Is it configured? Asked when `MESSAGING_PLATFORMS` is unset. */
+  detect(settings: ChannelSettings): boolean;
+  capabilities: ChannelCapabilities;
+  create(scope: ChannelScope): Channel;
+}
+
+export interface ChannelCapabilities {
+  /** `in-request`: the answer leaves in the response. `later`: through `send`. */
+  reply: 'in-request' | 'later';
+  /**
+   * Channels that name the same space share sessions and users, so that a conversation begun on one goes
+   * on over the other. Default: a space of its own, named like the channel.
+   */
+  space?: string;
+  /** Shows text as it is written. */
+  streaming: boolean;
+  /** Longest text of one message on the platform, in the unit that the platform counts; null: no limit. */
+  textLimit: number | null;
+  /** What `send` renders to; told to the agent. */
+  markdown: 'commonmark' | 'platform' | 'none';
+  /** Can show that an answer is being written. */
+  typing: boolean;
+}
+
+export interface Channel {
+  routes: readonly Route[];
+  start?(): Promise<void>;
+  /** Resolves when the platform has the reply. Throws `scope.deliveryFailed(...)`, or any error (tried again). */
+  send?(reply: OutgoingReply): Promise<void>;
+  /** Shows that an answer is being written; failures are ignored. */
+  typing?(reply_to: JsonObject): Promise<void>;
+  /** Cheap and local; asked by `GET /`. Words in `detail`, no secrets. */
+  health?(): ChannelHealth;
+  stop?(): Promise<void>;
+}
+
+export type ChannelHealth = { status: 'ok' } | { status: 'degraded'; detail: string };
+
+export interface Route {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** `/telex/webhook`, with parameters as `:name`. */
+  path: string;
+  /** The only content type that the body may have (`application/json`); otherwise 415. Absent: any. */
+  contentType?: string;
+  /** Browsers of `WEBCHAT_ALLOWED_ORIGINS` may call it. */
+  cors?: boolean;
+  /**
+   * Counts in the request rate limit, per person where `token` finds a valid token, else per client
+   * address. Platform webhooks leave it out: they all come from the platform.
+   */
+  limited?: boolean;
+  /** The user token that came with the request, first documented source first; it is validated once. */
+  token?(request: ChannelRequest): string | null | undefined;
+  handle(request: ChannelRequest): Promise<ChannelResponse> | ChannelResponse;
+}
+
+export interface ChannelRequest {
+  /** The request id, as in `X-Request-Id` and on every log line. */
+  id: string;
+  method: string;
+  path: string;
+  params: Readonly<Record<string, string>>;
+  query: URLSearchParams;
+  /** Lower-case names; repeated headers joined by `, `. */
+  headers: Readonly<Record<string, string | undefined>>;
+  /** The exact bytes, so that a signature over them can be checked; at most `BODY_LIMIT_BYTES`. */
+  body: Uint8Array;
+  /** The body as a JSON object; throws the problem `malformed_json`. Parsed once. */
+  json(): Record<string, unknown>;
+  /** The body as a form. */
+  form(): URLSearchParams;
+  /** Of the client, as `TRUST_PROXY` says; of IPv6 the /64. */
+  address: string;
+  /** Aborts when the client goes away. */
+  signal: AbortSignal;
+}
+
+export interface ChannelResponse {
+  /** Default 200. */
+  status?: number;
+  headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** An object is sent as JSON; a function writes the response itself, piece by piece. */
+  body?: string | Uint8Array | object | ((out: ResponseStream) => Promise<void>);
+}
+
+/** The raw response of a route that streams. The head has been sent; the response ends when the writer does. */
+export interface ResponseStream {
+  /** False: the socket's buffer is full; await `drained()` before writing more. */
+  write(frame: string | Uint8Array): boolean;
+  /** Resolves when there is room again, or the client went away. */
+  drained(): Promise<void>;
+  /** Aborts when the client goes away or the daemon stops. */
+  signal: AbortSignal;
+}
+
+/** All that a channel is handed. */
+export interface ChannelScope {
+  settings: ChannelSettings;
+  log: ChannelLogger;
+  /** Like the global one, with a time-out of 10 s unless a signal is given. */
+  fetch: typeof fetch;
+  /** ms since the epoch. */
+  now(): number;
+  /**
+   * Runs a message through the agent and tells what happens. The request carries the client address and the
+   * token that was validated for the rate limit. Throws problems (`session_forbidden`, `agent_timeout`,
+   * `unavailable`, …) that a route lets pass: the daemon answers them.
+   * A reader that stops reading does not stop the run.
+   */
+  converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
+  /**
+   * Takes messages that are answered later. Resolves when all of them are durably kept; a repeat of a
+   * `message_id` is taken once. Rejects with `unavailable` (503): the platform comes again.
+   */
+  accept(messages: readonly IncomingMessage[]): Promise<void>;
+  /** A durable message without an agent run: a confirmation, a hint. */
+  say(reply_to: JsonObject, text: string): Promise<void>;
+  /** Which person a user of this channel is, as far as a link says so. */
+  links: ChannelLinks;
+  tokens: { validate(token: string): Promise<TokenAnswer> };
+  /** Makes a problem to throw: the daemon answers it as `application/problem+json`. */
+  problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
+  /** Makes what `send` throws when the platform refused: `final` failures are not tried again. */
+  deliveryFailed(reason: string, options: { final: boolean; retryAfterSeconds?: number }): Error;
+}
+
+export type ChannelProblemCode =
+  | 'malformed_json'
+  | 'invalid_request'
+  | 'invalid_signature'
+  | 'not_found'
+  | 'session_forbidden'
+  | 'unavailable';
+
+export interface FieldError {
+  field: string;
+  message: string;
+}
+
+/** The links of one channel: channel user id → token, kept 30 days (service.md, "Token lookup records"). */
+export interface ChannelLinks {
+  /** Validates and stores; `valid: false` stores nothing. */
+  link(user_id: string, token: string): Promise<TokenAnswer>;
+  /** True where there was a link. */
+  unlink(user_id: string): Promise<boolean>;
+}
+
+/** What a channel learns of a token: never the token itself. */
+export type TokenAnswer =
+  | { valid: true; user_id: string; email: string; expires_at: number }
+  | { valid: false; reason: string };
+
+export interface ChannelLogger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

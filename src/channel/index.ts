@@ -1,0 +1,28 @@
+/** All that a channel plugin may import: the contract ("agentd/channel"). */
+export type {
+  Channel,
+  ChannelCapabilities,
+  ChannelHealth,
+  ChannelLinks,
+  ChannelLogger,
+  ChannelPlugin,
+  ChannelProblemCode,
+  ChannelRequest,
+  ChannelResponse,
+  ChannelScope,
+  FieldError,
+  ResponseStream,
+  Route,
+  TokenAnswer,
+} from './channel.ts';
+export { CHANNEL_API_VERSION } from './channel.ts';
+export type {
+  ConversationEvent,
+  IncomingMessage,
+  JsonObject,
+  JsonValue,
+  MessageMetadata,
+  OutgoingReply,
+  ToolStatus,
+} from './message.ts';
+export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';

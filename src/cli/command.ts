@@ -1,0 +1,38 @@
+import type { Command as Commander } from 'commander';
+
+/**
+ * A command is a record plus a function. Help and manual page are derived from the record;
+ * `run` imports what it needs when it is called, so that start-up loads nothing for other commands.
+ */
+export interface Command {
+  /** Words as typed: `token verify`. */
+  name: string;
+  summary: string;
+  /** Paragraphs for help and manual page. */
+  description?: string;
+  args?: readonly { name: string; sentence: string; required?: boolean; variadic?: boolean }[];
+  options?: readonly CommandOption[];
+  examples: readonly { line: string; does: string }[];
+  /** Prints data: gets `--json`. */
+  json?: boolean;
+  /** Resolves to the exit code. Throws CliError for what is refused. */
+  run(call: CommandCall): Promise<number>;
+}
+
+export interface CommandOption {
+  /** As commander reads it: `--limit <n>`. */
+  flags: string;
+  sentence: string;
+  default?: string | number | boolean;
+  /** May be given several times; the value is an array. */
+  repeatable?: boolean;
+}
+
+export interface CommandCall {
+  args: readonly string[];
+  /** By option name in camelCase; common ones (`config`, `envFile`, `json`) included. */
+  options: Readonly<Record<string, unknown>>;
+  out: import('./output.ts').Output;
+}
+
+export type { Commander };

@@ -1,0 +1,80 @@
+import type { ToolStatus } from '../../channel/index.ts';
+
+/**
+ * The agent port. `AGENT_RUNTIME=<path>` loads a module whose default export is an `AgentRuntime`:
+ *
+ *     export default {
+ *       apiVersion: 1,
+ *       async *run(turn) { yield `You said: ${turn.text}`; },
+ *     };
+ */
+export interface AgentRuntime {
+  apiVersion: 1;
+  /**
+   * Answers one message: yields pieces of text, which joined are the reply (Markdown). Tools are called
+   * through `turn.tools`; their progress is told by the daemon. Must stop soon after `turn.signal` aborts.
+   * What it throws becomes `agent_failed` (502); a run past its deadline becomes `agent_timeout` (504).
+   */
+  run(turn: AgentTurn): AsyncIterable<string>;
+  stop?(): Promise<void>;
+}
+
+export interface AgentTurn {
+  /** What was said. */
+  text: string;
+  /** Earlier exchanges of the session that this sender may see, oldest first. */
+  history: readonly { user: string; speaker: string; reply: string }[];
+  /** Whom the tools act for: from a valid token, never from the client's own words. Null: nobody. */
+  person: AgentPerson | null;
+  /** The sign-in of the sender was valid once and has expired. */
+  sign_in_expired: boolean;
+  /** What the client says of itself, unverified. */
+  claimed: { user_name?: string; page_url?: string; user_agent?: string };
+  /** The channel's id of who speaks, and whether others read along. */
+  speaker: string;
+  shared: boolean;
+  /** Name of the channel, and what it renders. */
+  channel: { name: string; markdown: 'commonmark' | 'platform' | 'none' };
+  app_name: string;
+  tools: readonly AgentTool[];
+  /** Aborts at the deadline and when the daemon stops. */
+  signal: AbortSignal;
+  log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+export interface AgentPerson {
+  email: string;
+  name?: string;
+  locale?: string;
+  timezone?: string;
+}
+
+/** A tool as the agent sees it: already bound to the message that is being answered. */
+export interface AgentTool {
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments, an object. Never a person to act for: that comes from the context. */
+  parameters: Record<string, unknown>;
+  /**
+   * Never throws for what the tool meets: a failure is an answer in words. Rejects only when `signal` aborts.
+   */
+  call(args: unknown): Promise<ToolAnswer>;
+}
+
+export type ToolAnswer =
+  | { ok: true; result: unknown }
+  /** In words that the agent can use. */
+  | { ok: false; message: string };
+
+/** What a runtime that fails for a known reason throws; `reason` is a stable word for the trace. */
+export class AgentFailure extends Error {
+  readonly reason: string;
+
+  constructor(reason: string, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'AgentFailure';
+    this.reason = reason;
+  }
+}
+
+export type { ToolStatus };

@@ -1,0 +1,38 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { PersonKey } from '../identity/identity.ts';
+import type { Trace } from '../message/tracing.ts';
+import type { Session } from '../session/session.ts';
+
+/**
+ * The per-request session context that tools read (service.md, "Per-request session context for tools"),
+ * isolated per concurrent message.
+ */
+export interface RequestContext {
+  session_id: string;
+  user_id: string;
+  app_name: string;
+  /** Handle to the session service: a tool fetches the session anew, so that an ended one is ended. */
+  session_service: { find(session_id: string): Promise<Session | null> };
+  /**
+   * Whom this message may act for, decided once in bind-identity. A stored context of any other person is
+   * not used: that is what keeps one member's token out of another's message.
+   */
+  acts_for: PersonKey | null;
+  /** Why it acts for nobody; for the trace. */
+  acts_for_nobody_because: string | null;
+  trace: Trace;
+  request_id: string;
+  signal: AbortSignal;
+}
+
+const storage = new AsyncLocalStorage<RequestContext>();
+
+/** Runs `work` with the context; everything it starts reads the same one. */
+export function withRequestContext<T>(context: RequestContext, work: () => T): T {
+  return storage.run(context, work);
+}
+
+/** The context of the message that is being processed here, or undefined outside of one. */
+export function requestContext(): RequestContext | undefined {
+  return storage.getStore();
+}

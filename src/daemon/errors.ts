@@ -1,0 +1,118 @@
+import type { FieldError } from '../channel/index.ts';
+
+/**
+ * Every problem that the daemon can answer: the stable code that clients test, its status, and what the
+ * caller can do. man/agentd-errors.7 is generated from this table (decisions §1).
+ */
+export const ERRORS = {
+  malformed_json: {
+    status: 400,
+    meaning: 'The body is not JSON, or its top level is no object.',
+    solve: 'Send one JSON object, encoded as UTF-8.',
+  },
+  invalid_request: {
+    status: 400,
+    meaning: 'A field is missing, of a wrong type, empty or too long.',
+    solve: 'Mend the fields that `errors` names.',
+  },
+  invalid_signature: {
+    status: 401,
+    meaning: 'The signature of a webhook is missing, wrong, or too old.',
+    solve: 'Compare the signing secret in the settings with the one that the platform shows; check the clock.',
+  },
+  session_forbidden: {
+    status: 403,
+    meaning: 'The session belongs to someone else.',
+    solve: 'Leave `session_id` out to begin a session of your own.',
+  },
+  not_found: { status: 404, meaning: 'There is no such path.', solve: 'Check the path and the active channels (`agentd status`).' },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'The path exists, but not for this method.',
+    solve: 'Use one of the methods in the header `Allow`.',
+  },
+  duplicate_in_progress: {
+    status: 409,
+    meaning: 'A request with the same Idempotency-Key is still running.',
+    solve: 'Wait for the first answer, then repeat the request to get it again.',
+  },
+  body_too_large: {
+    status: 413,
+    meaning: 'The body is larger than BODY_LIMIT_BYTES.',
+    solve: 'Send less, or raise BODY_LIMIT_BYTES.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    meaning: "The content type or encoding is not the endpoint's.",
+    solve: 'Send the content type that `detail` names, without a content encoding.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    meaning: 'The Idempotency-Key was used before with another body.',
+    solve: 'Use a new key for a new message.',
+  },
+  rate_limited: {
+    status: 429,
+    meaning: 'More requests than the rate limit allows.',
+    solve: 'Wait for as long as `Retry-After` says.',
+  },
+  internal_error: {
+    status: 500,
+    meaning: 'Something unexpected happened.',
+    solve: 'Search the log for the request id.',
+  },
+  agent_failed: {
+    status: 502,
+    meaning: 'The agent runtime failed.',
+    solve: 'See `agentd explain` with the request id; check the model and its key.',
+  },
+  unavailable: {
+    status: 503,
+    meaning: 'The store is out of reach, or the daemon is stopping or overloaded.',
+    solve: 'Repeat the request after as long as `Retry-After` says.',
+  },
+  agent_timeout: {
+    status: 504,
+    meaning: 'The agent took longer than AGENT_TIMEOUT_SECONDS.',
+    solve: 'Ask again; raise AGENT_TIMEOUT_SECONDS, or look why the model or a tool is slow.',
+  },
+} as const satisfies Record<string, { status: number; meaning: string; solve: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ProblemOptions {
+  errors?: readonly FieldError[];
+  /** Seconds, sent as `Retry-After`. */
+  retryAfter?: number;
+  /** Further response headers. */
+  headers?: Readonly<Record<string, string>>;
+  /** For the log alone. */
+  cause?: unknown;
+}
+
+/** A failure with a code. `message` is for the caller and holds no inner detail; `cause` is for the log. */
+export class AgentdError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly errors: readonly FieldError[] | undefined;
+  readonly retryAfter: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, detail: string, options: ProblemOptions = {}) {
+    super(detail, { cause: options.cause });
+    this.name = 'AgentdError';
+    this.code = code;
+    this.status = ERRORS[code].status;
+    this.errors = options.errors;
+    this.retryAfter = options.retryAfter;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** The store cannot be read or written now; callers try again (503). */
+export class StoreUnavailable extends AgentdError {
+  constructor(cause: unknown) {
+    super('unavailable', 'The store is out of reach at the moment.', { retryAfter: 5, cause });
+    this.name = 'StoreUnavailable';
+  }
+}

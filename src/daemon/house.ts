@@ -1,0 +1,22 @@
+import type { AgentRuntime } from './agent/agent.ts';
+import type { Tool } from './agent/tools.ts';
+import type { Clock } from './clock.ts';
+import type { Seal } from './identity/seal.ts';
+import type { TokenValidator } from './identity/identity.ts';
+import type { Log } from './log.ts';
+import type { RunQueue } from './message/run-queue.ts';
+import type { Settings } from './settings/settings.ts';
+import type { Store } from './store/store.ts';
+
+/** The services that the steps of a message use; made once, in serve.ts. */
+export interface House {
+  settings: Settings;
+  clock: Clock;
+  log: Log;
+  store: Store;
+  tokens: TokenValidator;
+  seal: Seal;
+  agent: AgentRuntime;
+  tools: readonly Tool[];
+  queue: RunQueue;
+}

@@ -1,0 +1,68 @@
+import type { Secret } from '../secret.ts';
+
+/** Claims of a token (service.md, "Token claims"), as far as they have the documented type. */
+export interface Claims {
+  sub: string;
+  email: string;
+  /** Seconds since the epoch. */
+  exp: number;
+  name?: string;
+  roles?: string[];
+  iat?: number;
+  nbf?: number;
+  iss?: string;
+  aud?: string | string[];
+  tenant_id?: string;
+  organization?: string;
+  phone?: string;
+  locale?: string;
+  timezone?: string;
+}
+
+/** Result of a successful validation (service.md, "User context"). */
+export interface UserContext {
+  user_id: string;
+  email: string;
+  roles: string[];
+  token: Secret;
+}
+
+/** Why a token is no use (service.md, "Token problems"; the last one is decisions §2). */
+export const TOKEN_REASONS = [
+  'JWT Malformed',
+  'Algorithm Not Allowed',
+  'Invalid Signature',
+  'Missing Required Claims',
+  'Token Expired',
+  'Token Not Yet Valid',
+  'Invalid Issuer',
+  'Invalid Audience',
+] as const;
+export type TokenReason = (typeof TOKEN_REASONS)[number];
+
+export type TokenVerdict =
+  | { valid: true; user: UserContext; claims: Claims; person: PersonKey; expires_at: number }
+  | { valid: false; reason: TokenReason };
+
+/** Validates tokens; made once at start with its keys imported. Never throws for what a token holds. */
+export interface TokenValidator {
+  validate(token: string): Promise<TokenVerdict>;
+}
+
+/**
+ * A person: `iss`, `tenant_id` and `sub` of a valid token together, absent ones counting as empty
+ * (decisions §3). JSON, so that no choice of claims makes two people one.
+ */
+export type PersonKey = string & { readonly __person: unique symbol };
+
+export function personKey(claims: Pick<Claims, 'sub' | 'iss' | 'tenant_id'>): PersonKey {
+  return JSON.stringify([claims.iss ?? '', claims.tenant_id ?? '', claims.sub]) as PersonKey;
+}
+
+/** What a message says about who sent it, after the one validation. */
+export type Presented =
+  | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
+  | { kind: 'invalid'; reason: TokenReason }
+  /** An explicit `jwt_token: null`. */
+  | { kind: 'signed-out' }
+  | { kind: 'none' };

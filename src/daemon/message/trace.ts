@@ -1,0 +1,32 @@
+/**
+ * What happened to one message, line by line. Stored with the turn; `agentd explain` prints it.
+ * Never a token, never a message text.
+ */
+export interface TraceLine {
+  /** ms since the epoch. */
+  at: number;
+  /** The step (`identify`, `open-session`, …), or what happened within it (`downstream`, `tool`). */
+  step: string;
+  /** `ok`, or how the step changed or ended the turn. */
+  verdict: 'ok' | 'fallback' | 'refused' | 'failed';
+  /** A stable word or the documented reason: `Token Expired`, `session_forbidden`, `no_jwt_context`, … */
+  reason?: string;
+  /** Words and figures for the reader. */
+  detail?: Record<string, string | number | boolean>;
+  took_ms?: number;
+}
+
+/** The trace of one message or refused request, as it is stored. */
+export interface TraceRecord {
+  turn_id: string;
+  request_id: string;
+  session_id: string | null;
+  message_id: string | null;
+  platform: string;
+  user_id: string | null;
+  started_at: number;
+  finished_at: number;
+  /** `answered`, or the error code that ended it. */
+  outcome: string;
+  lines: TraceLine[];
+}

@@ -1,0 +1,73 @@
+import type { ChannelCapabilities, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
+import type { Claims, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
+import type { Session } from '../session/session.ts';
+import type { Trace } from './tracing.ts';
+
+/**
+ * The datum of the message path: what has arrived, and what each step adds to it. A step's parameter names
+ * what it needs, its result what it adds; steps.ts puts them in an order that compiles only if it holds.
+ */
+export interface Arrived {
+  turn_id: string;
+  request_id: string;
+  message: IncomingMessage;
+  /** The message's thread, or the id that was generated for it. */
+  session_id: string;
+  /** The daemon made `session_id` for this message. */
+  session_is_generated: boolean;
+  channel: { name: string; space: string; capabilities: ChannelCapabilities };
+  /** Client address, for channels that answer in the request. */
+  address: string | null;
+  /** The token that the request presented and its one validation, done for the rate limit. */
+  validated: { token: string; verdict: TokenVerdict } | null;
+  /** Tells the reader; never throws, never waits. */
+  emit(event: ConversationEvent): void;
+  trace: Trace;
+  started_at: number;
+}
+
+/** identify: who sent it, as far as a token says so. */
+export interface Identified {
+  presented: Presented;
+}
+
+/** open-session: the session as found, or as it will be created. Nothing is written yet. */
+export interface Opened {
+  session: Session;
+  session_is_new: boolean;
+}
+
+/** guard: let through. */
+export interface Guarded {
+  guarded: true;
+}
+
+/** bind-identity: whom the tools act for in this message. */
+export interface Bound {
+  acting: Acting;
+}
+
+/** run-agent: what the agent said. */
+export interface Answered {
+  reply: string;
+}
+
+/** store-reply: durable now. */
+export interface Stored {
+  stored: true;
+}
+
+/** Whom a message acts for: a person whose stored context its tools may use, or nobody and why. */
+export type Acting =
+  | { person: PersonKey; claims: Claims }
+  | { person: null; reason: NobodyReason; token_reason?: string };
+
+export type NobodyReason =
+  | 'no_token'
+  | 'invalid_token'
+  | 'signed_out'
+  | 'stored_token_expired'
+  /** The client chose the session's id, so only a message that brings the token is trusted (decisions §3). */
+  | 'client_chosen_session'
+  /** The stored context was brought by another channel user. */
+  | 'other_sender';

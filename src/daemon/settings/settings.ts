@@ -1,0 +1,262 @@
+import type { SettingRecord } from '../../channel/index.ts';
+import type { Secret } from '../secret.ts';
+
+/**
+ * The daemon's own settings, one record each (service.md "Configuration settings", decisions §9).
+ * Those of a channel stand with the channel.
+ */
+export const SETTINGS = [
+  // Where it listens
+  { name: 'HOST', kind: 'string', default: '127.0.0.1', sentence: 'Address to listen on.' },
+  { name: 'PORT', kind: 'integer', min: 0, max: 65535, default: 8080, sentence: 'Port to listen on; 0 takes a free one.' },
+  {
+    name: 'TRUST_PROXY',
+    kind: 'integer',
+    min: 0,
+    max: 16,
+    default: 0,
+    sentence: 'Number of proxies in front; so many entries of X-Forwarded-For are read from the right.',
+  },
+  {
+    name: 'BODY_LIMIT_BYTES',
+    kind: 'integer',
+    min: 1024,
+    max: 16_777_216,
+    default: 262_144,
+    unit: 'bytes',
+    sentence: 'Largest request body.',
+  },
+  {
+    name: 'SHUTDOWN_GRACE_SECONDS',
+    kind: 'integer',
+    min: 0,
+    max: 3600,
+    default: 25,
+    unit: 'seconds',
+    sentence: 'How long a stopping daemon lets running requests finish.',
+  },
+
+  // Who it is, where it keeps things, what it tells
+  { name: 'APP_NAME', kind: 'string', default: 'agentd', sentence: 'Name of the application, given to tools and the agent.' },
+  {
+    name: 'STATE_DIR',
+    kind: 'string',
+    default: '~/.local/state/agentd',
+    sentence: 'Directory of the embedded database; created with mode 0700.',
+  },
+  { name: 'LOG_FILE', kind: 'string', sentence: 'File that the log is also written to, one JSON object a line; read by `agentd logs`.' },
+  {
+    name: 'LOG_LEVEL',
+    kind: 'choice',
+    choices: ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'],
+    default: 'INFO',
+    sentence: 'Least severe level that is logged; upper or lower case, WARNING and CRITICAL are understood.',
+  },
+  {
+    name: 'ENABLE_DEBUGPY',
+    kind: 'boolean',
+    default: false,
+    sentence: 'Opens the Node inspector on 127.0.0.1:5678, with a warning; for development.',
+  },
+
+  // Channels
+  {
+    name: 'MESSAGING_PLATFORMS',
+    kind: 'list',
+    sentence: 'Active channels, comma-separated; unset, channels are detected from their settings.',
+    example: 'webchat',
+  },
+  {
+    name: 'WEBCHAT_ALLOWED_ORIGINS',
+    kind: 'list',
+    default: [],
+    sentence: 'Browser origins that may call the web channels, comma-separated, compared exactly.',
+    example: 'https://www.example.com',
+  },
+
+  // Tokens
+  {
+    name: 'JWT_SECRET_KEY',
+    kind: 'string',
+    secret: true,
+    sentence: 'Signing secret of user tokens (HS256; 256 bits recommended), or the PEM public key for RS256.',
+  },
+  {
+    name: 'JWT_ALGORITHM',
+    kind: 'choice',
+    choices: ['HS256', 'RS256'],
+    required: true,
+    sentence: 'The only algorithm that a token may be signed with.',
+    example: 'HS256',
+  },
+  { name: 'JWT_PUBLIC_KEY', kind: 'string', sentence: 'Public key for RS256: PEM, or the path of a PEM file.' },
+  { name: 'JWT_JWKS_URL', kind: 'url', sentence: 'Address of the key set for RS256; fetched when needed, cached, with a cooldown.' },
+  {
+    name: 'JWT_VERIFY_SIGNATURE',
+    kind: 'boolean',
+    default: true,
+    sentence: 'Check signatures; false is for development only and refused in production and staging.',
+  },
+  {
+    name: 'JWT_VERIFY_EXP',
+    kind: 'boolean',
+    default: true,
+    sentence: 'Check expiry; false is for development only and refused in production and staging.',
+  },
+  { name: 'JWT_ISSUER', kind: 'string', sentence: 'Expected `iss`; unset, any issuer passes.' },
+  { name: 'JWT_AUDIENCE', kind: 'string', sentence: 'Expected `aud`; unset, any audience passes.' },
+  {
+    name: 'JWT_CLOCK_SKEW_SECONDS',
+    kind: 'integer',
+    min: 0,
+    max: 300,
+    default: 0,
+    unit: 'seconds',
+    sentence: 'Clock difference granted for `exp`, `nbf` and `iat`.',
+  },
+  {
+    name: 'JWT_DEBUG',
+    kind: 'boolean',
+    default: false,
+    sentence: 'Logs the claims of each token and the decision; of the token only 8 characters and a hash.',
+  },
+  {
+    name: 'TOKEN_ENCRYPTION_KEY',
+    kind: 'string',
+    secret: true,
+    sentence: 'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open.',
+  },
+
+  // The company's API
+  { name: 'API_BASE_URL', kind: 'url', sentence: 'Address of the downstream business API.' },
+  { name: 'API_EMAIL', kind: 'string', sentence: 'E-mail of the default credentials.' },
+  { name: 'API_PASSWORD', kind: 'string', secret: true, sentence: 'Password of the default credentials.' },
+  {
+    name: 'API_TIMEOUT_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 120,
+    default: 10,
+    unit: 'seconds',
+    sentence: 'Time-out of one downstream call.',
+  },
+  {
+    name: 'API_PUBLIC_USER_FIELDS',
+    kind: 'list',
+    default: [],
+    sentence: 'Fields of a user that the agent may see under default credentials, comma-separated.',
+    example: 'name',
+  },
+
+  // State
+  {
+    name: 'SESSION_BACKEND',
+    kind: 'choice',
+    choices: ['sqlite'],
+    default: 'sqlite',
+    sentence: 'Store of all shared state: sessions, traces, limits.',
+  },
+  {
+    name: 'SESSION_TTL_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 31_536_000,
+    default: 86_400,
+    unit: 'seconds',
+    sentence: 'Life of a session after its last message.',
+  },
+  {
+    name: 'TRACE_RETENTION_DAYS',
+    kind: 'integer',
+    min: 1,
+    max: 365,
+    default: 7,
+    unit: 'days',
+    sentence: 'How long the traces of turns are kept for `agentd explain`.',
+  },
+
+  // Limits
+  {
+    name: 'RATE_LIMIT_TOKEN_MAX',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    default: 100,
+    sentence: 'Requests within the window for a person with a valid token.',
+  },
+  {
+    name: 'RATE_LIMIT_ANONYMOUS_MAX',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    default: 20,
+    sentence: 'Requests within the window for a client address without a valid token.',
+  },
+  {
+    name: 'RATE_LIMIT_WINDOW_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 60,
+    unit: 'seconds',
+    sentence: 'Length of the sliding window of the rate limits.',
+  },
+
+  // The agent
+  {
+    name: 'AGENT_RUNTIME',
+    kind: 'string',
+    sentence: '`builtin`, `llm`, or the path of a module; unset, `llm` where AGENT_MODEL is set, else `builtin`.',
+  },
+  { name: 'AGENT_MODEL', kind: 'string', sentence: 'Model on the server at AGENT_BASE_URL, or `provider:model`.' },
+  { name: 'AGENT_BASE_URL', kind: 'url', sentence: 'Address of an OpenAI-compatible server; ends in /v1 or the like.' },
+  { name: 'AGENT_API_KEY', kind: 'string', secret: true, sentence: 'Key for the model server.' },
+  { name: 'AGENT_INSTRUCTIONS', kind: 'string', sentence: 'Instructions for the agent: text, or the path of a text file.' },
+  { name: 'AGENT_MAX_STEPS', kind: 'integer', min: 1, max: 50, default: 8, sentence: 'Model calls within one run, at most.' },
+  {
+    name: 'AGENT_TIMEOUT_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 600,
+    default: 60,
+    unit: 'seconds',
+    sentence: 'Time for one run of the agent; after it the request is answered 504.',
+  },
+  { name: 'AGENT_CONCURRENCY', kind: 'integer', min: 1, max: 10_000, default: 64, sentence: 'Runs of the agent at once.' },
+  {
+    name: 'AGENT_QUEUE_MAX',
+    kind: 'integer',
+    min: 0,
+    max: 100_000,
+    default: 1000,
+    sentence: 'Messages that may wait for a run; beyond it the answer is 503.',
+  },
+  {
+    name: 'AGENT_QUEUE_WAIT_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 600,
+    default: 30,
+    unit: 'seconds',
+    sentence: 'How long a message waits for a run; after it the answer is 503.',
+  },
+] as const satisfies readonly SettingRecord[];
+
+type ValueOf<R> = R extends { secret: true }
+  ? Secret
+  : R extends { kind: 'integer' }
+    ? number
+    : R extends { kind: 'boolean' }
+      ? boolean
+      : R extends { kind: 'list' }
+        ? readonly string[]
+        : R extends { kind: 'choice'; choices: readonly (infer C)[] }
+          ? C
+          : string;
+
+type Always<R> = R extends { default: unknown } | { required: true } ? true : false;
+
+/** The daemon's settings after validation; what has no default may be undefined. */
+export type Settings = {
+  readonly [R in (typeof SETTINGS)[number] as R['name']]: Always<R> extends true ? ValueOf<R> : ValueOf<R> | undefined;
+};
