@@ -1,0 +1,64 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import pino from 'pino';
+import { formatLogLine } from './log-line.ts';
+import { maskTokens } from './secret.ts';
+
+export type Log = pino.Logger;
+
+export interface LogOptions {
+  level: string;
+  /** Also written here, one JSON object a line. */
+  file?: string | undefined;
+  /** Lines for people on stderr instead of JSON. */
+  pretty: boolean;
+}
+
+/**
+ * The log: JSON lines on stderr (or pretty ones on a terminal) and, where set, in a file. Writes are
+ * synchronous, so that nothing is lost at `kill -9`. The last thing before a line leaves is a mask over
+ * anything shaped like a JWT, since no list of fields can know every place where one may turn up.
+ */
+export function createLog(options: LogOptions): Log & { reopen(): void } {
+  const file = options.file ? openLogFile(options.file) : undefined;
+  const sinks: pino.StreamEntry[] = [
+    {
+      level: 'trace',
+      stream: {
+        write: (line: string) => process.stderr.write(options.pretty ? formatLogLine(line, { colour: true }) : line),
+      },
+    },
+  ];
+  if (file) sinks.push({ level: 'trace', stream: file });
+  const log = pino(
+    {
+      level: options.level.toLowerCase(),
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: serializeError },
+      hooks: { streamWrite: maskTokens },
+    },
+    pino.multistream(sinks),
+  );
+  return Object.assign(log, { reopen: () => file?.reopen() });
+}
+
+/** An operator rotates it (logrotate, then SIGHUP), so it is reopened by name. */
+function openLogFile(path: string): ReturnType<typeof pino.destination> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return pino.destination({ dest: path, sync: true, mode: 0o640 });
+}
+
+/** Errors of libraries carry whole requests; only these fields of an error and its causes are logged. */
+function serializeError(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as { code?: unknown };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(depth === 0 ? { stack: error.stack } : {}),
+    ...(error.cause !== undefined && depth < 3 ? { cause: serializeError(error.cause, depth + 1) } : {}),
+  };
+}
