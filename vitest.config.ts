@@ -7,6 +7,6 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     maxWorkers: 3,
-    globalSetup: [],
+    reporters: ['default', './test/prepare/closing-line.ts'],
   },
 });

@@ -1,0 +1,37 @@
+/**
+ * The system programs that tests need. Where this may (root on a machine with apt) it installs those that
+ * are missing; elsewhere it names the packages. With CI=true a missing one fails, so that no suite is
+ * skipped unseen.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+
+const PROGRAMS = [{ program: 'mandoc', package: 'mandoc', for: 'the lint of the manual pages' }] as const;
+
+const missing = PROGRAMS.filter(({ program }) => !found(program));
+if (missing.length > 0) {
+  const packages = missing.map((entry) => entry.package);
+  if (process.getuid?.() === 0 && found('apt-get')) install(packages);
+  const still = PROGRAMS.filter(({ program }) => !found(program));
+  for (const entry of still) {
+    console.error(`MISSING: ${entry.program}, needed for ${entry.for}; install it: apt-get install ${entry.package}`);
+  }
+  if (still.length > 0 && process.env.CI === 'true') process.exit(1);
+}
+
+function found(program: string): boolean {
+  return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+}
+
+function install(packages: readonly string[]): void {
+  console.error(`installing what the tests need: ${packages.join(' ')}`);
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  try {
+    execFileSync('apt-get', ['update', '-qq'], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+  } catch (error) {
+    console.error(`apt-get did not install them: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
