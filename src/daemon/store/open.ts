@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import type { Clock } from '../clock.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { Store } from './store.ts';
+
+export interface OpenOptions {
+  /**
+   * `daemon`: makes what is missing, and is the only one of its kind on the store. `administrator`: reads
+   * and writes beside it, also while none runs; creates nothing.
+   */
+  role: 'daemon' | 'administrator';
+  clock: Clock;
+}
+
+/**
+ * Opens the store that the settings name (decisions §9, `SESSION_BACKEND`), ready to use: its schema is the
+ * current one. The backend is loaded only now, so that commands without a store do not pay for it.
+ * @throws StoreLocked where another daemon uses it, StoreMissing for an administrator where there is none,
+ * StoreTooNew where a later version wrote it, StoreUnavailable where it cannot be read or written.
+ */
+export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
+  switch (settings.SESSION_BACKEND) {
+    case 'sqlite': {
+      const { openSqliteStore } = await import('./sqlite/store.ts');
+      return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
+        ...options,
+        traceRetentionMs: settings.TRACE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
+      });
+    }
+  }
+}

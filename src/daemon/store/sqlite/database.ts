@@ -1,0 +1,72 @@
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { StoreUnavailable } from '../../errors.ts';
+import { StoreMissing } from '../failures.ts';
+import { asStoreFailure } from './unavailable.ts';
+
+/** How long one connection waits for another's write, ms. It blocks the event loop, so it is short. */
+const BUSY_TIMEOUT_MS = 2000;
+
+/** The log file is cut back to this size after a burst, bytes. */
+const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** Makes the directory (0700) and an empty file (0600) where they are missing; what exists stays as it is. */
+export function createPrivateFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    // `wx`, since opening and closing an existing file would drop the locks that this process holds on it.
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw new StoreUnavailable(error);
+  }
+}
+
+/** @throws StoreMissing where no file is; StoreUnavailable where that cannot be told. */
+export function expectFile(path: string): void {
+  try {
+    statSync(path);
+  } catch (error) {
+    const code = errorCode(error);
+    throw code === 'ENOENT' || code === 'ENOTDIR' ? new StoreMissing(path) : new StoreUnavailable(error);
+  }
+}
+
+/**
+ * A connection to an existing file, set up for durability: write-ahead log, every commit synced to disk.
+ * Deleted content is overwritten, so that the tokens of ended sessions do not linger in free pages.
+ * @throws StoreUnavailable where it cannot be opened, or is no database.
+ */
+export function openDatabase(path: string): Database.Database {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+    db.pragma('journal_mode = WAL');
+    // The library's build opens an existing write-ahead database with NORMAL, which loses commits at power loss.
+    db.pragma('synchronous = FULL');
+    db.pragma('foreign_keys = ON');
+    db.pragma('secure_delete = ON');
+    db.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
+    return db;
+  } catch (error) {
+    db?.close();
+    throw asStoreFailure(error);
+  }
+}
+
+/**
+ * Moves all that is in the write-ahead log into the database and empties the log, so that what was deleted
+ * is gone from it too. Skipped while another connection reads: it never waits.
+ */
+export function emptyLog(db: Database.Database): void {
+  db.pragma('busy_timeout = 0');
+  try {
+    db.pragma('wal_checkpoint(TRUNCATE)');
+  } finally {
+    db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  }
+}
+
+function errorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type Database from 'better-sqlite3';
+import { StoreTooNew } from '../failures.ts';
+import { asStoreFailure } from './unavailable.ts';
+
+/** The steps that make the schema, oldest first: version n is the n-th. */
+export type Migrations = readonly string[];
+
+/** Reads `001-….sql`, `002-….sql`, … beside this file. They are only ever added to. */
+export function readMigrations(): Migrations {
+  const here = new URL('.', import.meta.url);
+  const names = readdirSync(here)
+    .filter((name) => /^\d{3}-.+\.sql$/.test(name))
+    .sort();
+  return names.map((name, index) => {
+    if (Number(name.slice(0, 3)) !== index + 1) throw new Error(`migration ${name} is out of sequence`);
+    return readFileSync(new URL(name, here), 'utf8');
+  });
+}
+
+/**
+ * Whether a database has the latest schema.
+ * @throws StoreTooNew where it is ahead of the program; StoreUnavailable where it cannot be read.
+ */
+export function isCurrent(db: Database.Database, migrations: Migrations): boolean {
+  try {
+    return schemaVersion(db, migrations) === migrations.length;
+  } catch (error) {
+    throw asStoreFailure(error);
+  }
+}
+
+/**
+ * Brings a database to the latest version, in one transaction: it has the old schema or the new one, never
+ * something between.
+ * @throws StoreTooNew where the database is ahead of the program; nothing is changed then.
+ */
+export function migrate(db: Database.Database, migrations: Migrations): void {
+  try {
+    db.transaction(() => {
+      const found = schemaVersion(db, migrations);
+      for (const step of migrations.slice(found)) db.exec(step);
+      if (found < migrations.length) db.pragma(`user_version = ${migrations.length}`);
+    }).immediate();
+  } catch (error) {
+    throw asStoreFailure(error);
+  }
+}
+
+/** 0 where there is no schema yet. */
+function schemaVersion(db: Database.Database, migrations: Migrations): number {
+  const found = db.pragma('user_version', { simple: true }) as number;
+  if (found > migrations.length) throw new StoreTooNew(db.name, found, migrations.length);
+  return found;
+}

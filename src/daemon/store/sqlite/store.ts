@@ -1,0 +1,111 @@
+import type Database from 'better-sqlite3';
+import type { OpenOptions } from '../open.ts';
+import type { Store } from '../store.ts';
+import { createPrivateFile, emptyLog, expectFile, openDatabase } from './database.ts';
+import { SqliteIdempotency } from './idempotency.ts';
+import { SqliteLeases } from './leases.ts';
+import { SqliteLimits } from './limits.ts';
+import { takeLock } from './lock.ts';
+import { isCurrent, type Migrations, migrate, readMigrations } from './migrations.ts';
+import { SqliteSessions } from './sessions.ts';
+import { SqliteTraces, TRACES_MAX } from './traces.ts';
+import { GroupCommit, read } from './writer.ts';
+
+/** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
+const SWEEP_BITE = 500;
+
+export interface SqliteOptions extends OpenOptions {
+  /** TRACE_RETENTION_DAYS, in ms. */
+  traceRetentionMs: number;
+  /** Traces kept at most; `TRACES_MAX` where absent. */
+  tracesMax?: number;
+}
+
+/**
+ * The embedded store: one SQLite file, made with mode 0600 in a directory made with 0700 (decisions §3).
+ * @param path of the file.
+ * @throws as `openStore` says.
+ */
+export function openSqliteStore(path: string, options: SqliteOptions): Store {
+  const migrations = readMigrations();
+  return options.role === 'daemon'
+    ? openAsDaemon(path, options, migrations)
+    : openAsAdministrator(path, options, migrations);
+}
+
+function openAsDaemon(path: string, options: SqliteOptions, migrations: Migrations): Store {
+  createPrivateFile(path);
+  const unlock = takeLock(path);
+  try {
+    const db = openWith(path, (opened) => migrate(opened, migrations));
+    return assemble(db, options, unlock);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+function openAsAdministrator(path: string, options: SqliteOptions, migrations: Migrations): Store {
+  expectFile(path);
+  const db = openWith(path, (opened) => {
+    if (isCurrent(opened, migrations)) return;
+    // Only a database that no daemon is working on may be changed under its feet.
+    const unlock = takeLock(path);
+    try {
+      migrate(opened, migrations);
+    } finally {
+      unlock();
+    }
+  });
+  return assemble(db, options, () => {});
+}
+
+/** A connection that is closed again where it cannot be prepared. */
+function openWith(path: string, prepare: (db: Database.Database) => void): Database.Database {
+  const db = openDatabase(path);
+  try {
+    prepare(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function assemble(db: Database.Database, options: SqliteOptions, unlock: () => void): Store {
+  const { clock, traceRetentionMs, tracesMax = TRACES_MAX } = options;
+  const commit = new GroupCommit(db);
+  const traces = new SqliteTraces(db, commit, { clock, retentionMs: traceRetentionMs, max: tracesMax });
+  const sessions = new SqliteSessions(db, commit, traces, clock);
+  const leases = new SqliteLeases();
+  const limits = new SqliteLimits(db, commit, clock);
+  const idempotency = new SqliteIdempotency(db, commit, clock);
+  const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
+  const sweepers = [sessions, limits, idempotency, traces];
+
+  return {
+    description: `sqlite ${db.name}`,
+    sessions,
+    traces,
+    leases,
+    limits,
+    idempotency,
+    check: () =>
+      commit.write(() => {
+        noteCheck.run(clock.now());
+      }),
+    async sweep() {
+      const deleted = await commit.write(() =>
+        sweepers.reduce((sum, sweeper) => sum + sweeper.deleteExpired(SWEEP_BITE - sum), 0),
+      );
+      if (deleted === 0) await read(() => emptyLog(db));
+      return deleted;
+    },
+    async close() {
+      leases.close();
+      commit.close();
+      db.close();
+      unlock();
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { personKey } from '../../src/daemon/identity/identity.ts';
+import type { Session, StoredTurn, TraceRecord } from '../../src/daemon/store/store.ts';
+
+const HOUR = 60 * 60 * 1000;
+
+export const ada = personKey({ sub: 'ada' });
+export const bob = personKey({ sub: 'bob' });
+
+/** A session of a random id that lives for an hour. */
+export function aSession(now: number, members: Partial<Session> = {}): Session {
+  return {
+    session_id: randomUUID(),
+    user_id: 'u1',
+    platform: 'chat',
+    space: 'web',
+    generated: false,
+    owner: null,
+    metadata: {},
+    bound: null,
+    turns: 0,
+    created_at: now,
+    last_active_at: now,
+    expires_at: now + HOUR,
+    ...members,
+  };
+}
+
+/** An answered turn of nobody. */
+export function aTurn(members: Partial<StoredTurn> = {}): StoredTurn {
+  return {
+    turn_id: randomUUID(),
+    request_id: randomUUID(),
+    message_id: null,
+    user_id: 'u1',
+    person: null,
+    text: 'question',
+    reply: 'answer',
+    outcome: 'answered',
+    failure: null,
+    credentials: 'default',
+    credentials_reason: 'no_token',
+    started_at: 1,
+    finished_at: 2,
+    ...members,
+  };
+}
+
+/** The trace of a turn, in a session or in none. */
+export function aTrace(session: Session | null, members: Partial<TraceRecord> = {}): TraceRecord {
+  return {
+    turn_id: randomUUID(),
+    request_id: randomUUID(),
+    session_id: session?.session_id ?? null,
+    message_id: null,
+    platform: 'chat',
+    user_id: 'u1',
+    started_at: 1,
+    finished_at: 2,
+    outcome: 'answered',
+    lines: [
+      {
+        at: 1,
+        step: 'identify',
+        verdict: 'fallback',
+        reason: 'Token Expired',
+        detail: { tries: 1 },
+        took_ms: 1,
+      },
+    ],
+    ...members,
+  };
+}

@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { describeStore } from './store-contract.ts';
+
+describeStore('sqlite', async (wanted) => {
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-store-'));
+  const path = join(directory, 'agentd.db');
+  let time = Date.UTC(2030, 0, 1);
+  const clock = { now: () => time };
+  const instances: Store[] = [openSqliteStore(path, { role: 'daemon', clock, ...wanted })];
+  const [store] = instances as [Store];
+  return {
+    store,
+    async beside() {
+      const administrator = openSqliteStore(path, { role: 'administrator', clock, ...wanted });
+      instances.push(administrator);
+      return administrator;
+    },
+    now: () => time,
+    advance(ms) {
+      time += ms;
+    },
+    async dispose() {
+      await Promise.all(instances.map((instance) => instance.close()));
+      rmSync(directory, { recursive: true });
+    },
+  };
+});

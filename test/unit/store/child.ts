@@ -1,0 +1,37 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+export interface Child {
+  process: ChildProcess;
+  /** What it prints, line by line. */
+  lines: AsyncIterator<string>;
+  /** Ends it at once, as a crash does, and waits for its end. */
+  kill(): Promise<void>;
+}
+
+/**
+ * Runs a program of the folder `children` in a process of its own; killed when the test has finished.
+ * @param under a command that runs the program with something changed, such as a limit.
+ */
+export function startChild(program: string, args: readonly string[], under: readonly string[] = []): Child {
+  const path = fileURLToPath(new URL(`children/${program}`, import.meta.url));
+  const [command = process.execPath, ...rest] = [...under, process.execPath, path, ...args];
+  const child = spawn(command, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  onTestFinished(kill);
+  return { process: child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](), kill };
+}
+
+/** The next line that a child prints. */
+export async function nextLine(child: Child): Promise<string> {
+  const { value, done } = await child.lines.next();
+  if (done) throw new Error('the child ended without another line');
+  return value;
+}

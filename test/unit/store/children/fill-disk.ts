@@ -1,0 +1,35 @@
+/**
+ * Writes until the disk is full, prints the failure's code, waits for a line on standard input, writes
+ * again and prints how that went. Argument: path.
+ */
+import { once } from 'node:events';
+import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
+import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
+import { aSession } from '../../../contract/fixtures.ts';
+
+const store = openSqliteStore(process.argv[2] ?? '', {
+  role: 'daemon',
+  clock: { now: () => Date.now() },
+  traceRetentionMs: 1000,
+});
+
+const write = () => store.sessions.save(aSession(Date.now(), { user_id: 'x'.repeat(4000) }), 'new');
+
+async function writeUntilFull(): Promise<unknown> {
+  for (;;) {
+    try {
+      await write();
+    } catch (error) {
+      return error;
+    }
+  }
+}
+
+const failure = await writeUntilFull();
+console.log(
+  failure instanceof StoreUnavailable ? `${failure.code}: ${failure.message}` : `unexpected: ${failure}`,
+);
+await once(process.stdin, 'data');
+console.log(await write());
+await store.close();
+process.exit(0);

@@ -1,0 +1,20 @@
+/** Writes sessions from many callers at once, and prints the id of each that was acknowledged. Argument: path. */
+import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
+import { aSession, aTrace, aTurn } from '../../../contract/fixtures.ts';
+
+const store = openSqliteStore(process.argv[2] ?? '', {
+  role: 'daemon',
+  clock: { now: () => Date.now() },
+  traceRetentionMs: 60_000,
+});
+
+async function caller(): Promise<never> {
+  for (;;) {
+    const session = aSession(Date.now());
+    await store.sessions.save(session, 'new');
+    await store.sessions.keepTurn(session.session_id, aTurn(), aTrace(session), 60_000_000);
+    process.stdout.write(`${session.session_id}\n`);
+  }
+}
+
+await Promise.all(Array.from({ length: 32 }, caller));

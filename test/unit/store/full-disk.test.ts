@@ -1,0 +1,19 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { nextLine, startChild } from './child.ts';
+import { stateDirectory } from './state-directory.ts';
+
+const prlimit = spawnSync('prlimit', ['--version']).status === 0;
+
+// Node ignores SIGXFSZ itself, so a write beyond the limit fails as one on a full disk does.
+it.skipIf(!prlimit)('outlives a disk that is full, and writes again when there is room', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const child = startChild('fill-disk.ts', [path], ['prlimit', '--fsize=2000000:unlimited', '--']);
+  expect(await nextLine(child)).toBe('unavailable: The store is out of reach at the moment.');
+
+  const room = spawnSync('prlimit', ['--pid', String(child.process.pid), '--fsize=unlimited']);
+  expect(room.status, String(room.stderr)).toBe(0);
+  child.process.stdin?.write('go on\n');
+  expect(await nextLine(child)).toBe('true');
+});

@@ -1,0 +1,130 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
+import { stateDirectory } from './state-directory.ts';
+
+interface Fixture {
+  db: Database.Database;
+  commit: GroupCommit;
+  /** Every statement that was run. */
+  statements: string[];
+  insert(x: number): Promise<number>;
+  /** What another connection sees: what is committed. */
+  stored(): number[];
+}
+
+function fixture(): Fixture {
+  const path = join(stateDirectory(), 'x.db');
+  const statements: string[] = [];
+  const db = new Database(path, { timeout: 0, verbose: (sql) => statements.push(String(sql)) });
+  db.pragma('journal_mode = WAL');
+  db.exec('CREATE TABLE numbers (x INTEGER UNIQUE, filler BLOB)');
+  const reader = new Database(path);
+  onTestFinished(() => {
+    db.close();
+    reader.close();
+  });
+  const commit = new GroupCommit(db);
+  const insert = db.prepare<[number]>('INSERT INTO numbers VALUES (?, zeroblob(3000))');
+  return {
+    db,
+    commit,
+    statements,
+    insert: (x) =>
+      commit.write(() => {
+        insert.run(x);
+        return x;
+      }),
+    stored: () => reader.prepare('SELECT x FROM numbers ORDER BY x').pluck().all() as number[],
+  };
+}
+
+const upTo = (n: number) => Array.from({ length: n }, (_, index) => index);
+
+it('commits all that is written in one turn of the event loop together, and answers only then', async () => {
+  const { insert, statements, stored } = fixture();
+  const writes = upTo(100).map(insert);
+  expect(stored()).toEqual([]);
+  expect(await writes[0]).toBe(0);
+  expect(stored()).toEqual(upTo(100));
+  expect(await Promise.all(writes)).toEqual(upTo(100));
+  expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(1);
+});
+
+it('fails a write that throws alone, undoes what it did, and keeps its neighbours', async () => {
+  const { commit, insert, stored, db } = fixture();
+  const other = db.prepare('INSERT INTO numbers VALUES (77, NULL)');
+  const results = await Promise.allSettled([
+    insert(1),
+    insert(1),
+    commit.write(() => {
+      other.run();
+      throw new RangeError('a defect');
+    }),
+    insert(2),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
+  expect(results[1]).toMatchObject({ reason: { code: 'SQLITE_CONSTRAINT_UNIQUE' } });
+  expect(results[2]).toMatchObject({ reason: new RangeError('a defect') });
+  expect(stored()).toEqual([1, 2]);
+});
+
+it('bounds a commit, and takes the rest in the next ones, in order', async () => {
+  const { commit, statements } = fixture();
+  const order: number[] = [];
+  await Promise.all(upTo(2500).map((n) => commit.write(() => order.push(n))));
+  expect(order).toEqual(upTo(2500));
+  expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(3);
+});
+
+it('rejects all with StoreUnavailable while the database is full, keeps none, and works again with room', async () => {
+  const { db, insert, stored } = fixture();
+  await insert(0);
+  db.pragma(`max_page_count = ${(db.pragma('page_count', { simple: true }) as number) + 2}`);
+  const results = await Promise.allSettled(upTo(10).map((n) => insert(n + 1)));
+  for (const result of results) {
+    expect(result).toMatchObject({ reason: { code: 'unavailable', cause: { code: 'SQLITE_FULL' } } });
+    expect(result.status === 'rejected' && result.reason).toBeInstanceOf(StoreUnavailable);
+  }
+  expect(db.inTransaction).toBe(false);
+  expect(stored()).toEqual([0]);
+
+  db.pragma('max_page_count = 1000000');
+  expect(await insert(1)).toBe(1);
+  expect(stored()).toEqual([0, 1]);
+});
+
+it('rejects with StoreUnavailable while another writes, and works again afterwards', async () => {
+  const { db, insert, stored } = fixture();
+  const other = new Database(db.name);
+  other.exec('BEGIN IMMEDIATE');
+  const refused = await insert(1).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(StoreUnavailable);
+  expect(refused).toMatchObject({
+    message: 'The store is out of reach at the moment.',
+    cause: { code: 'SQLITE_BUSY' },
+  });
+  other.exec('COMMIT');
+  other.close();
+  await insert(1);
+  expect(stored()).toEqual([1]);
+});
+
+it('rejects with StoreUnavailable on a database that may only be read', async () => {
+  const { db, insert } = fixture();
+  db.pragma('query_only = ON');
+  await expect(insert(1)).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'SQLITE_READONLY' } });
+  db.pragma('query_only = OFF');
+  expect(await insert(1)).toBe(1);
+});
+
+it('commits what waits when it is closed, and refuses what comes later', async () => {
+  const { commit, insert, stored } = fixture();
+  const writes = upTo(3).map(insert);
+  commit.close();
+  expect(stored()).toEqual([0, 1, 2]);
+  await Promise.all(writes);
+  await expect(insert(4)).rejects.toBeInstanceOf(StoreUnavailable);
+});

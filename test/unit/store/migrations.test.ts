@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { StoreLocked, StoreTooNew } from '../../../src/daemon/store/failures.ts';
+import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { openAt, stateDirectory } from './state-directory.ts';
+
+const version = (db: Database.Database) => db.pragma('user_version', { simple: true });
+const tables = (db: Database.Database) =>
+  db.prepare('SELECT name FROM sqlite_schema ORDER BY 1').pluck().all();
+
+function emptyDatabase(): Database.Database {
+  return new Database(join(stateDirectory(), 'x.db'));
+}
+
+it('applies each step once, in order', () => {
+  const db = emptyDatabase();
+  migrate(db, ['CREATE TABLE a (x)', 'CREATE TABLE b (x)']);
+  expect(version(db)).toBe(2);
+  migrate(db, ['CREATE TABLE a (x)', 'CREATE TABLE b (x)', 'CREATE TABLE c (x)']);
+  expect(version(db)).toBe(3);
+  expect(tables(db)).toEqual(['a', 'b', 'c']);
+  db.close();
+});
+
+it('leaves a database as it was where one step fails', () => {
+  const db = emptyDatabase();
+  migrate(db, ['CREATE TABLE a (x)']);
+  expect(() => migrate(db, ['CREATE TABLE a (x)', 'CREATE TABLE b (x)', 'CREATE TABLE a (x)'])).toThrow(
+    'table a already exists',
+  );
+  expect(version(db)).toBe(1);
+  expect(tables(db)).toEqual(['a']);
+  db.close();
+});
+
+it('finds its own steps, numbered without a gap', () => {
+  expect(readMigrations().length).toBeGreaterThan(0);
+});
+
+it('refuses a database of a later version, and does not touch it', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const known = readMigrations().length;
+  await openAt(path).close();
+  const db = new Database(path);
+  db.pragma(`user_version = ${known + 1}`);
+  for (const role of ['daemon', 'administrator'] as const) {
+    expect(() => openAt(path, role)).toThrow(StoreTooNew);
+    expect(() => openAt(path, role)).toThrow(
+      `The store at ${path} was written by a later version of agentd: its schema is ${known + 1}, this version knows up to ${known}.`,
+    );
+  }
+  expect(version(db)).toBe(known + 1);
+
+  db.pragma(`user_version = ${known}`);
+  db.close();
+  await openAt(path).check();
+});
+
+it('lets an administrator bring an older database up to date, but never under a running daemon', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  new Database(path).close();
+  const administrator = openAt(path, 'administrator');
+  expect(await administrator.sessions.save(aSession(Date.now()), 'new')).toBe(true);
+  await administrator.close();
+
+  const daemon = openAt(path);
+  const db = new Database(path);
+  db.pragma('user_version = 0');
+  expect(() => openAt(path, 'administrator')).toThrow(StoreLocked);
+  db.close();
+  await daemon.close();
+});

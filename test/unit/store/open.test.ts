@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { StoreMissing } from '../../../src/daemon/store/failures.ts';
+import { openStore } from '../../../src/daemon/store/open.ts';
+import { stateDirectory } from './state-directory.ts';
+
+it('opens the database in STATE_DIR, and says where it is', async () => {
+  const directory = stateDirectory();
+  const settings = { SESSION_BACKEND: 'sqlite', STATE_DIR: directory, TRACE_RETENTION_DAYS: 7 } as Settings;
+  await expect(openStore(settings, { role: 'administrator', clock: systemClock })).rejects.toThrow(
+    StoreMissing,
+  );
+  const store = await openStore(settings, { role: 'daemon', clock: systemClock });
+  onTestFinished(() => store.close());
+  expect(store.description).toBe(`sqlite ${join(directory, 'agentd.db')}`);
+});
+
+it('forgets the claims of a daemon that died, and keeps its answers', async () => {
+  const settings = {
+    SESSION_BACKEND: 'sqlite',
+    STATE_DIR: stateDirectory(),
+    TRACE_RETENTION_DAYS: 7,
+  } as Settings;
+  const answer = { session_id: 's', response: 'hello' };
+  const first = await openStore(settings, { role: 'daemon', clock: systemClock });
+  await first.idempotency.claim('unfinished', 'body');
+  await first.idempotency.claim('finished', 'body');
+  await first.idempotency.finish('finished', answer, 60_000);
+  await first.close();
+  const second = await openStore(settings, { role: 'daemon', clock: systemClock });
+  onTestFinished(() => second.close());
+  expect(await second.idempotency.claim('unfinished', 'another body')).toEqual({ outcome: 'new' });
+  expect(await second.idempotency.claim('finished', 'body')).toEqual({ outcome: 'done', answer });
+});

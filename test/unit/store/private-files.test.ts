@@ -1,0 +1,106 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { StoreMissing } from '../../../src/daemon/store/failures.ts';
+import { openDatabase } from '../../../src/daemon/store/sqlite/database.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { openAt, stateDirectory } from './state-directory.ts';
+
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+it('makes the directory with mode 0700 and every file in it with 0600', async () => {
+  const directory = join(stateDirectory(), 'a', 'state');
+  const store = openAt(join(directory, 'agentd.db'));
+  await store.check();
+  expect(mode(directory)).toBe('700');
+  for (const file of ['agentd.db', 'agentd.db-wal', 'agentd.db-shm', 'agentd.lock']) {
+    expect(mode(join(directory, file)), file).toBe('600');
+  }
+});
+
+it('refuses an administrator where no store is, and creates nothing', () => {
+  const directory = join(stateDirectory(), 'state');
+  const path = join(directory, 'agentd.db');
+  expect(() => openAt(path, 'administrator')).toThrow(StoreMissing);
+  expect(() => openAt(path, 'administrator')).toThrow(
+    `There is no store at ${path} yet; the first start of the daemon makes it.`,
+  );
+  expect(existsSync(directory)).toBe(false);
+});
+
+it('lets an administrator read and write while no daemon runs', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const session = aSession(Date.now());
+  const daemon = openAt(path);
+  await daemon.sessions.save(session, 'new');
+  await daemon.close();
+  const administrator = openAt(path, 'administrator');
+  expect(await administrator.sessions.find(session.session_id)).toEqual(session);
+  expect(await administrator.sessions.end(session.session_id)).toBe(true);
+});
+
+it('is out of reach where the file is no database', () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  writeFileSync(path, 'something else entirely, but long enough to have a header'.repeat(20));
+  expect(() => openAt(path)).toThrow(StoreUnavailable);
+  expect(() => openAt(path, 'administrator')).toThrow(StoreUnavailable);
+});
+
+it('is out of reach where the directory cannot be made', () => {
+  const directory = stateDirectory();
+  writeFileSync(join(directory, 'file'), '');
+  expect(() => openAt(join(directory, 'file', 'state', 'agentd.db'))).toThrow(StoreUnavailable);
+  mkdirSync(join(directory, 'agentd.db'));
+  expect(() => openAt(join(directory, 'agentd.db'))).toThrow(StoreUnavailable);
+});
+
+it('syncs every commit, on a new database and on one that was there', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  await openAt(path).close();
+  const db = openDatabase(path);
+  const FULL = 2;
+  expect(db.pragma('synchronous', { simple: true })).toBe(FULL);
+  expect(db.pragma('journal_mode', { simple: true })).toBe('wal');
+  expect(db.pragma('foreign_keys', { simple: true })).toBe(1);
+  db.close();
+});
+
+it('leaves nothing of the token of an ended session in its files after a sweep', async () => {
+  const directory = stateDirectory();
+  const path = join(directory, 'agentd.db');
+  const token = 'a-token-that-must-not-linger';
+  const store = openAt(path);
+  const session = aSession(Date.now(), {
+    metadata: {
+      jwt_context: {
+        has_jwt: true,
+        user_id: 'u',
+        email: 'u@example.com',
+        token,
+        token_exp: '2030-01-01T00:00:00Z',
+      },
+    },
+  });
+  await store.sessions.save(session, 'new');
+  const bytes = () =>
+    ['agentd.db', 'agentd.db-wal'].map((file) => readFileSync(join(directory, file), 'latin1')).join();
+  expect(bytes()).toContain(token);
+  await store.sessions.end(session.session_id);
+  await store.sweep();
+  expect(bytes()).not.toContain(token);
+});
+
+it('sweeps on while another connection reads or writes', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const store = openAt(path);
+  await store.check();
+  const other = new Database(path);
+  other.exec('BEGIN');
+  other.prepare('SELECT * FROM sessions').all();
+  await store.check();
+  expect(await store.sweep()).toBe(0);
+  other.exec('COMMIT');
+  other.close();
+});

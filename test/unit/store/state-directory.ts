@@ -1,0 +1,21 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+
+/** An empty directory that is removed when the test has finished. */
+export function stateDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-store-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+/** Opens a store on the system's clock that is closed, at the latest, when the test has finished. */
+export function openAt(path: string, role: 'daemon' | 'administrator' = 'daemon'): Store {
+  const clock = { now: () => Date.now() };
+  const store = openSqliteStore(path, { role, clock, traceRetentionMs: 24 * 60 * 60 * 1000 });
+  onTestFinished(() => store.close());
+  return store;
+}
