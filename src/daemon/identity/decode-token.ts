@@ -1,0 +1,75 @@
+import { isMoment, readClaims, type UntrustedObject } from './claims.ts';
+import type { Claims } from './identity.ts';
+
+/** Longest token that is looked at, in characters (decisions §2). */
+export const TOKEN_MAX = 8192;
+
+/** What a token says, whether or not any of it is true. Decoded once; every check reads this. */
+export interface DecodedToken {
+  /** Null where it cannot be decoded, or is no JSON object. */
+  header: UntrustedObject | null;
+  payload: UntrustedObject | null;
+  /** The payload's claims; null where a required one is missing. */
+  claims: Claims | null;
+  /** Header and payload as written: what the signature is over. */
+  signed: string;
+  /** As written, base64url. */
+  signature: string;
+}
+
+const UNDECODABLE: DecodedToken = { header: null, payload: null, claims: null, signed: '', signature: '' };
+
+// Whether the third part can be a signature at all is for the signature check: any text may stand there.
+const THREE_PARTS = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
+
+/**
+ * Decodes without validating anything; never throws. White space around or inside a token is no part of
+ * it: sources that may carry some (a slash command's text, standard input) trim before.
+ */
+export function decodeToken(token: string): DecodedToken {
+  const parts = token.length <= TOKEN_MAX ? THREE_PARTS.exec(token) : null;
+  if (!parts) return UNDECODABLE;
+  const [, header = '', payload = '', signature = ''] = parts;
+  const claimed = decodeObject(payload);
+  return {
+    header: decodeObject(header),
+    payload: claimed,
+    claims: claimed && readClaims(claimed),
+    signed: token.slice(0, header.length + 1 + payload.length),
+    signature,
+  };
+}
+
+/**
+ * Is the decoded token a JWT that this service reads? A `crit` header asks for extensions that nothing
+ * here understands (RFC 7515 §4.1.11). `nbf` and `iat` that are no number stand here, too, because their
+ * reason is `JWT Malformed` (decisions §2), so that each reason has one place in the sequence.
+ */
+export function isWellFormed({ header, payload }: DecodedToken): boolean {
+  if (!header || !payload || Object.hasOwn(header, 'crit')) return false;
+  return ['nbf', 'iat'].every((name) => !Object.hasOwn(payload, name) || Number.isFinite(payload[name]));
+}
+
+/** When the token says that it ends, in ms since the epoch, also where it is no use; null where it does not say. */
+export function claimedExpiry({ payload }: DecodedToken): number | null {
+  return isMoment(payload?.exp) ? Math.floor(payload.exp * 1000) : null;
+}
+
+// A byte order mark is not skipped: JSON has none (RFC 8259 §8.1), and so it does not parse.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decodeObject(part: string): UntrustedObject | null {
+  // A single character of the last group carries no whole byte; Buffer would drop it without a word.
+  if (part.length % 4 === 1) return null;
+  try {
+    const value: unknown = JSON.parse(utf8.decode(Buffer.from(part, 'base64url')));
+    return isObject(value) ? value : null;
+  } catch {
+    // Neither UTF-8 nor JSON: what a token holds is never an error of ours.
+    return null;
+  }
+}
+
+function isObject(value: unknown): value is UntrustedObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,78 @@
+import type { webcrypto } from 'node:crypto';
+import { createRemoteJWKSet, customFetch, errors, type RemoteJWKSet } from 'jose';
+import type { Log } from '../log.ts';
+import { boundedFetch } from './key-set-fetch.ts';
+import { isSignedWith, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
+
+const TIMEOUT_MS = 5000;
+/** A key that is not in the set makes it be fetched again, at most this often. */
+const COOLDOWN_MS = 30_000;
+/** From this age on it is renewed in the background … */
+const RENEW_AFTER_MS = 600_000;
+/** … and at this age it counts no more, so that a withdrawn key does not outlive an outage for long. */
+const MAX_AGE_MS = 3_600_000;
+
+/** The key set cannot be had or read; `cause` says why. Whether a signature is right is then not known. */
+export class KeySetOutOfReach extends Error {
+  constructor(cause: unknown) {
+    super('The key set at JWT_JWKS_URL is out of reach.', { cause });
+    this.name = 'KeySetOutOfReach';
+  }
+}
+
+/**
+ * RS256 keys of an issuer's key set (RFC 7517), fetched when the first token needs one.
+ *
+ * @param log told when a set that is still in use could not be renewed.
+ */
+export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKeys {
+  const source = boundedFetch();
+  const set: RemoteJWKSet = createRemoteJWKSet(url, {
+    timeoutDuration: TIMEOUT_MS,
+    cooldownDuration: COOLDOWN_MS,
+    cacheMaxAge: MAX_AGE_MS,
+    [customFetch]: source.fetch,
+  });
+
+  function renewWhenOld(): void {
+    const old = Date.now() - source.fetchedAt() >= RENEW_AFTER_MS;
+    if (!old || !set.fresh || set.reloading || source.isResting()) return;
+    set.reload().catch((cause: unknown) => {
+      log?.warn(
+        { err: new KeySetOutOfReach(cause) },
+        'the key set could not be renewed; the last one is in use',
+      );
+    });
+  }
+
+  return {
+    async verify(token) {
+      renewWhenOld();
+      const keys = await matching(set, token.kid);
+      for (const key of keys.filter(isLongEnough)) if (await isSignedWith(key, 'RS256', token)) return true;
+      return false;
+    },
+  };
+}
+
+function isLongEnough(key: webcrypto.CryptoKey): boolean {
+  return (key.algorithm as webcrypto.RsaHashedKeyAlgorithm).modulusLength >= RSA_MIN_BITS;
+}
+
+/** The keys that a token with this `kid` may be signed with. */
+async function matching(set: RemoteJWKSet, kid: unknown): Promise<webcrypto.CryptoKey[]> {
+  try {
+    return [await set({ alg: 'RS256', ...(typeof kid === 'string' ? { kid } : {}) })];
+  } catch (error) {
+    if (error instanceof errors.JWKSNoMatchingKey) return [];
+    if (error instanceof errors.JWKSMultipleMatchingKeys) return collect(error);
+    throw new KeySetOutOfReach(error);
+  }
+}
+
+/** A token need not say which key: then jose's error hands over all that fit. */
+async function collect(keys: AsyncIterable<webcrypto.CryptoKey>): Promise<webcrypto.CryptoKey[]> {
+  const collected: webcrypto.CryptoKey[] = [];
+  for await (const key of keys) collected.push(key);
+  return collected;
+}

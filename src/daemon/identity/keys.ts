@@ -1,0 +1,98 @@
+import { createPublicKey, type KeyObject, webcrypto } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Log } from '../log.ts';
+import type { Secret } from '../secret.ts';
+import type { Settings } from '../settings/settings.ts';
+import { createKeySet } from './key-set.ts';
+import { isSignedWith, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
+
+export type KeySettings = Pick<
+  Settings,
+  'JWT_ALGORITHM' | 'JWT_SECRET_KEY' | 'JWT_PUBLIC_KEY' | 'JWT_JWKS_URL' | 'JWT_VERIFY_SIGNATURE'
+>;
+
+/** A setting holds no key that can be used. Never quotes the value. */
+export class UnusableKey extends Error {
+  readonly setting: string;
+  readonly problem: string;
+  /** What would be right. */
+  readonly right: string;
+
+  constructor(setting: string, problem: string, right: string, options?: { cause?: unknown }) {
+    super(`${setting} ${problem}: ${right}`, options);
+    this.name = 'UnusableKey';
+    this.setting = setting;
+    this.problem = problem;
+    this.right = right;
+  }
+}
+
+/**
+ * The keys that the settings name (decisions §2). For RS256 the first of JWT_PUBLIC_KEY, JWT_JWKS_URL and
+ * JWT_SECRET_KEY that is set; a key set is fetched when a token first needs it, not here.
+ *
+ * @param log told when a fetched key set could not be renewed.
+ * @throws UnusableKey
+ */
+export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>): Promise<VerificationKeys> {
+  const { JWT_ALGORITHM, JWT_SECRET_KEY, JWT_PUBLIC_KEY, JWT_JWKS_URL } = settings;
+  if (!settings.JWT_VERIFY_SIGNATURE) return { verify: () => false };
+  if (JWT_ALGORITHM === 'HS256') return sharedSecret(JWT_SECRET_KEY);
+  if (JWT_PUBLIC_KEY) return rsaKey('JWT_PUBLIC_KEY', await readPem(JWT_PUBLIC_KEY));
+  if (JWT_JWKS_URL) return createKeySet(new URL(JWT_JWKS_URL), log);
+  if (JWT_SECRET_KEY) return rsaKey('JWT_SECRET_KEY', unescapeLines(JWT_SECRET_KEY.reveal()));
+  throw new UnusableKey('JWT_PUBLIC_KEY', 'is not set', 'RS256 needs it, or JWT_JWKS_URL');
+}
+
+async function sharedSecret(secret: Secret | undefined): Promise<VerificationKeys> {
+  const text = secret?.reveal() ?? '';
+  if (text === '') throw new UnusableKey('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
+  if (/-----BEGIN ((RSA )?PUBLIC KEY|CERTIFICATE)-----/.test(text)) {
+    // Everybody has a public key, so everybody could sign tokens with it.
+    throw new UnusableKey('JWT_SECRET_KEY', 'holds a public key', 'for HS256 it must be a secret');
+  }
+  const hmac = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await webcrypto.subtle.importKey('raw', Buffer.from(text), hmac, false, ['verify']);
+  return { verify: (token) => isSignedWith(key, 'HS256', token) };
+}
+
+const PEM = 'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE)';
+
+function rsaKey(setting: string, pem: string): VerificationKeys {
+  if (pem.includes('PRIVATE KEY-----')) {
+    throw new UnusableKey(setting, 'holds a private key, which belongs to the issuer alone', PEM);
+  }
+  const key = parsePem(setting, pem);
+  if (key.asymmetricKeyType !== 'rsa') {
+    throw new UnusableKey(setting, `holds a key of type ${key.asymmetricKeyType}`, PEM);
+  }
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits < RSA_MIN_BITS) throw new UnusableKey(setting, `holds an RSA key of ${bits} bits`, PEM);
+  return { verify: (token) => isSignedWith(key, 'RS256', token) };
+}
+
+function parsePem(setting: string, pem: string): KeyObject {
+  try {
+    return createPublicKey(pem);
+  } catch (cause) {
+    throw new UnusableKey(setting, 'holds no PEM that can be read', PEM, { cause });
+  }
+}
+
+/** @param value PEM, or the path of a PEM file. */
+async function readPem(value: string): Promise<string> {
+  if (value.includes('-----BEGIN')) return unescapeLines(value);
+  try {
+    return await readFile(value.trim(), 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new UnusableKey('JWT_PUBLIC_KEY', `is no PEM, and as a path it cannot be read (${code})`, PEM, {
+      cause,
+    });
+  }
+}
+
+/** In an environment a PEM often stands on one line, its line breaks written as `\n`. */
+function unescapeLines(pem: string): string {
+  return pem.replaceAll('\\n', '\n').trim();
+}

@@ -1,0 +1,66 @@
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { Secret } from '../secret.ts';
+import type { Settings } from '../settings/settings.ts';
+import { type DecodedToken, decodeToken } from './decode-token.ts';
+import {
+  type Claims,
+  personKey,
+  type TokenReason,
+  type TokenValidator,
+  type TokenVerdict,
+} from './identity.ts';
+import type { VerificationKeys } from './signature.ts';
+import { makeCheck, TOKEN_CHECKS, type TokenSettings } from './token-checks.ts';
+
+/** Why a token was refused; `cause` where a check could not be made. */
+interface Refusal {
+  reason: TokenReason;
+  cause?: unknown;
+}
+
+/**
+ * The daemon's reader of the decision sequence: it stops at the first failure, and logs a warning with the
+ * reason (service.md, "Token problems"). With JWT_DEBUG it logs claims and decision as well; of the token
+ * never more than its first 8 characters and a short hash.
+ */
+export function createValidator(
+  settings: TokenSettings & Pick<Settings, 'JWT_DEBUG'>,
+  keys: VerificationKeys,
+  clock: Clock,
+  log: Pick<Log, 'info' | 'warn'>,
+): TokenValidator {
+  async function firstFailure(token: DecodedToken): Promise<Refusal | null> {
+    const examination = { token, settings, keys, now: clock.now() };
+    for (const check of TOKEN_CHECKS) {
+      const end = await makeCheck(check, examination);
+      if (end.outcome === 'failed') return end;
+    }
+    return null;
+  }
+
+  return {
+    async validate(token) {
+      const decoded = decodeToken(token);
+      const refusal = await firstFailure(decoded);
+      if (settings.JWT_DEBUG) {
+        const decision = refusal?.reason ?? 'valid';
+        log.info({ token: new Secret(token).hint(), claims: decoded.payload, decision }, 'token checked');
+      }
+      if (!refusal && decoded.claims) return accept(token, decoded.claims);
+      const { reason, cause } = refusal ?? { reason: 'Missing Required Claims' };
+      log.warn(cause === undefined ? { reason } : { reason, err: cause }, `token refused: ${reason}`);
+      return { valid: false, reason };
+    },
+  };
+}
+
+function accept(token: string, claims: Claims): TokenVerdict {
+  return {
+    valid: true,
+    user: { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [], token: new Secret(token) },
+    claims,
+    person: personKey(claims),
+    expires_at: Math.floor(claims.exp * 1000),
+  };
+}

@@ -1,0 +1,27 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+
+const part = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom('', '"', ',', '","', '\\', '[', ']', '\u{d800}', '\u{d801}'),
+);
+const person = fc.record({ sub: part, iss: part, tenant_id: part });
+
+describe('a person', () => {
+  it('is issuer, tenant and sub together: no two share a key, also once it is written as UTF-8', () => {
+    fc.assert(
+      fc.property(person, person, (one, other) => {
+        const same = one.sub === other.sub && one.iss === other.iss && one.tenant_id === other.tenant_id;
+        const [a, b] = [Buffer.from(personKey(one)), Buffer.from(personKey(other))];
+        expect(a.equals(b)).toBe(same);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('has absent parts count as empty', () => {
+    expect(personKey({ sub: 'u' })).toBe(personKey({ sub: 'u', iss: '', tenant_id: '' }));
+    expect(personKey({ sub: 'u', iss: 'i' })).not.toBe(personKey({ sub: 'u', tenant_id: 'i' }));
+  });
+});

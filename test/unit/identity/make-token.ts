@@ -1,0 +1,57 @@
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { importKeys, type KeySettings } from '../../../src/daemon/identity/keys.ts';
+import type { VerificationKeys } from '../../../src/daemon/identity/signature.ts';
+import type { TokenSettings } from '../../../src/daemon/identity/token-checks.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+
+/** Tokens of every kind of wrongness, made by hand: no library would sign most of them. */
+
+export const SECRET = 'a-shared-secret-of-at-least-256-bits';
+/** The frozen time of these tests, in ms and in seconds. */
+export const NOW = Date.UTC(2026, 0, 15, 12, 0, 0);
+export const NOW_S = NOW / 1000;
+export const frozen = { now: () => NOW };
+
+export const HEADER = { alg: 'HS256', typ: 'JWT' };
+export const CLAIMS = { sub: 'u-1', email: 'alice@example.com', exp: NOW_S + 3600 };
+
+export function encode(value: unknown): string {
+  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+}
+
+/** Signs exactly these texts or objects; whatever the header says, with HS256. */
+export function hs256(payload: unknown = CLAIMS, header: unknown = HEADER, secret = SECRET): string {
+  const signed = `${encode(header)}.${encode(payload)}`;
+  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+}
+
+export function rs256(key: KeyObject, payload: unknown = CLAIMS, header: object = { alg: 'RS256' }): string {
+  const signed = `${encode(header)}.${encode(payload)}`;
+  return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')}`;
+}
+
+export const rsaPair = (modulusLength = 2048) => generateKeyPairSync('rsa', { modulusLength });
+
+export const SETTINGS: TokenSettings & KeySettings & { JWT_DEBUG: boolean } = {
+  JWT_ALGORITHM: 'HS256',
+  JWT_SECRET_KEY: new Secret(SECRET),
+  JWT_PUBLIC_KEY: undefined,
+  JWT_JWKS_URL: undefined,
+  JWT_VERIFY_SIGNATURE: true,
+  JWT_VERIFY_EXP: true,
+  JWT_ISSUER: undefined,
+  JWT_AUDIENCE: undefined,
+  JWT_CLOCK_SKEW_SECONDS: 0,
+  JWT_DEBUG: false,
+};
+
+export const KEYS: VerificationKeys = await importKeys(SETTINGS);
+
+/** A log that keeps what it is told. */
+export function recordingLog() {
+  const lines: { level: 'info' | 'warn'; fields: Record<string, unknown>; message: string }[] = [];
+  const write = (level: 'info' | 'warn') => (fields: object, message: string) => {
+    lines.push({ level, fields: { ...fields }, message });
+  };
+  return { lines, log: { info: write('info'), warn: write('warn') } };
+}

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { hs256 } from './make-token.ts';
+
+const key = () => randomBytes(32).toString('base64');
+const old = key();
+const sealWith = (...keys: string[]) => createSeal(new Secret(keys.join(',')));
+const record = 'session:["s","u"]';
+const token = hs256();
+
+describe('a sealed token', () => {
+  it('opens for its own record, and does not show the token', () => {
+    const seal = sealWith(old);
+    const stored = seal.close(token, record);
+    expect(stored).toMatch(/^sealed\.v1\.[\w-]{8}\.[\w-]+$/);
+    expect(stored).not.toContain(token.slice(0, 20));
+    expect(seal.open(stored, record)).toBe(token);
+  });
+
+  it('looks different each time', () => {
+    const seal = sealWith(old);
+    expect(seal.close(token, record)).not.toBe(seal.close(token, record));
+  });
+
+  it('does not open for another record', () => {
+    const seal = sealWith(old);
+    expect(seal.open(seal.close(token, record), 'session:["s","v"]')).toBeNull();
+  });
+
+  it('opens after the key was changed, as long as the old one is listed', () => {
+    const stored = sealWith(old).close(token, record);
+    const next = key();
+    expect(sealWith(next, old).open(stored, record)).toBe(token);
+    expect(sealWith(next, ` ${old} `).open(stored, record)).toBe(token);
+    expect(sealWith(next).open(stored, record)).toBeNull();
+  });
+
+  it('is made with the first key', () => {
+    const next = key();
+    const stored = sealWith(next, old).close(token, record);
+    expect(sealWith(next).open(stored, record)).toBe(token);
+    expect(sealWith(old).open(stored, record)).toBeNull();
+  });
+
+  it('does not open without a key', () => {
+    expect(createSeal(undefined).open(sealWith(old).close(token, record), record)).toBeNull();
+  });
+
+  it('does not open when cut short, lengthened or altered in any byte', () => {
+    const seal = sealWith(old);
+    const stored = seal.close(token, record);
+    const start = stored.lastIndexOf('.') + 1;
+    const bytes = Buffer.from(stored.slice(start), 'base64url');
+    const withBody = (body: Buffer) => stored.slice(0, start) + body.toString('base64url');
+    for (let length = 0; length < bytes.length; length++) {
+      expect(seal.open(withBody(bytes.subarray(0, length)), record)).toBeNull();
+      const altered = Buffer.from(bytes);
+      altered.writeUInt8((altered[length] ?? 0) ^ 1, length);
+      expect(seal.open(withBody(altered), record)).toBeNull();
+    }
+    expect(seal.open(withBody(Buffer.concat([bytes, Buffer.from([0])])), record)).toBeNull();
+  });
+
+  it('of any content comes back as it was; of any other text nothing is opened, nothing thrown', () => {
+    const seal = sealWith(old);
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), fc.string(), (text, where, junk) => {
+        expect(seal.open(seal.close(text, where), where)).toBe(text);
+        expect(seal.open(`sealed.v1.${junk}`, where)).toBeNull();
+      }),
+    );
+  });
+});
+
+describe('a token that is not sealed', () => {
+  it('is stored as it is without a key', () => {
+    const seal = createSeal(undefined);
+    expect(seal.close(token, record)).toBe(token);
+    expect(seal.open(token, record)).toBe(token);
+  });
+
+  it('stays readable after a key was set', () => {
+    expect(sealWith(old).open(token, record)).toBe(token);
+  });
+});

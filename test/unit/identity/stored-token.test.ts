@@ -1,0 +1,19 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { claimsOfStoredToken } from '../../../src/daemon/identity/stored-token.ts';
+import { CLAIMS, hs256 } from './make-token.ts';
+
+describe('the claims of a stored token', () => {
+  it('are read without validating it again', () => {
+    const claims = { ...CLAIMS, exp: 1, name: 'Alice', locale: 'en-GB', timezone: 'Europe/London' };
+    expect(claimsOfStoredToken(hs256(claims, { alg: 'other' }, 'other'))).toEqual(claims);
+  });
+
+  it('are nobody’s where the stored text is no token', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(claimsOfStoredToken(text)).toEqual({ sub: '', email: '', exp: 0 });
+      }),
+    );
+  });
+});
