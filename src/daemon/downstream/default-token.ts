@@ -1,0 +1,184 @@
+import type { Clock } from '../clock.ts';
+import { Secret } from '../secret.ts';
+import type { Downstream } from './client.ts';
+
+/** Where the default token comes from (service.md, "Outbound calls to the downstream API"). */
+export const TOKEN_PATH = '/authentication_token';
+
+/** A token without `exp` is taken to live this long (service.md, "Token lifetime and refresh"). */
+const ASSUMED_LIFE_MS = 24 * 3_600_000;
+const RENEW_BEFORE_MS = 5 * 60_000;
+/** After a failure nobody asks again for so long, however many calls want a token. */
+export const BACK_OFF_MS = 2_000;
+
+/** The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (decisions §8). */
+export interface DefaultToken {
+  /**
+   * The cached token, or a new one: fetched once, however many wait for it. Rejects with
+   * `DefaultTokenFailure`, or with the signal's reason; a waiter that aborts leaves the fetch to the others.
+   */
+  get(signal?: AbortSignal): Promise<Secret>;
+  /** The API answered 401 to this token: `get` fetches another. */
+  refused(token: Secret): void;
+}
+
+export type DefaultTokenReason =
+  | 'default_credentials_missing'
+  | 'default_credentials_refused'
+  | 'default_token_failed';
+
+/** No default token can be had. `message` is in words that an agent can use. */
+export class DefaultTokenFailure extends Error {
+  readonly reason: DefaultTokenReason;
+
+  constructor(reason: DefaultTokenReason, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'DefaultTokenFailure';
+    this.reason = reason;
+  }
+}
+
+export interface DefaultTokenOptions {
+  downstream: Downstream;
+  email: string | undefined;
+  password: Secret | undefined;
+  clock: Clock;
+}
+
+interface Cached {
+  token: Secret;
+  fetched_at: number;
+  use_until: number;
+  /** It was fetched because the one before was refused. */
+  replaces: boolean;
+}
+
+export function createDefaultToken({
+  downstream,
+  email,
+  password,
+  clock,
+}: DefaultTokenOptions): DefaultToken {
+  let cached: Cached | null = null;
+  let pending: Promise<Secret> | null = null;
+  let failed: { failure: DefaultTokenFailure; until: number } | null = null;
+  let replaces = false;
+
+  async function fetchToken(): Promise<Secret> {
+    try {
+      const token = await requestToken(downstream, email, password);
+      const now = clock.now();
+      cached = { token, fetched_at: now, use_until: useUntil(token, now), replaces };
+      replaces = false;
+      failed = null;
+      return token;
+    } catch (error) {
+      const failure =
+        error instanceof DefaultTokenFailure
+          ? error
+          : new DefaultTokenFailure(
+              'default_token_failed',
+              'The business API cannot be signed in to at the moment.',
+              {
+                cause: error,
+              },
+            );
+      failed = { failure, until: clock.now() + BACK_OFF_MS };
+      throw failure;
+    } finally {
+      pending = null;
+    }
+  }
+
+  return {
+    async get(signal) {
+      signal?.throwIfAborted();
+      const now = clock.now();
+      if (cached && now < cached.use_until) return cached.token;
+      if (!pending && failed && now < failed.until) throw failed.failure;
+      pending ??= fetchToken();
+      return signal ? await unlessAborted(pending, signal) : await pending;
+    },
+    refused(token) {
+      // Several calls may report the same token; only the first drops it.
+      if (cached?.token !== token) return;
+      // A fresh one that is refused too will not be mended by a third.
+      if (cached.replaces && clock.now() - cached.fetched_at < BACK_OFF_MS) {
+        const failure = new DefaultTokenFailure(
+          'default_credentials_refused',
+          'The business API does not accept the default credentials of this service.',
+        );
+        failed = { failure, until: clock.now() + BACK_OFF_MS };
+      }
+      cached = null;
+      replaces = true;
+    },
+  };
+}
+
+async function requestToken(downstream: Downstream, email?: string, password?: Secret): Promise<Secret> {
+  if (!email || !password) {
+    throw new DefaultTokenFailure(
+      'default_credentials_missing',
+      'This service has no default credentials for the business API.',
+    );
+  }
+  // No signal of any one message: others may be waiting for the same token.
+  const { status, body } = await downstream.send({
+    method: 'POST',
+    path: TOKEN_PATH,
+    body: { email, password: password.reveal() },
+    token: null,
+  });
+  if (status === 400 || status === 401 || status === 403) {
+    throw new DefaultTokenFailure(
+      'default_credentials_refused',
+      'The business API does not accept the default credentials of this service.',
+    );
+  }
+  const { token, access_token } = (body ?? {}) as { token?: unknown; access_token?: unknown };
+  const found = isToken(token) ? token : access_token;
+  if (status >= 300 || !isToken(found)) {
+    throw new DefaultTokenFailure(
+      'default_token_failed',
+      'The business API cannot be signed in to at the moment.',
+      {
+        cause: new Error(`${TOKEN_PATH} answered ${status}${status < 300 ? ' without a token' : ''}`),
+      },
+    );
+  }
+  return new Secret(found);
+}
+
+/** Printable ASCII without blanks: what a header can carry. */
+function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
+}
+
+/** Until 5 minutes before its end; to its end where that is nearer, since a new one may be no younger. */
+function useUntil(token: Secret, now: number): number {
+  const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
+  const until = end - now > RENEW_BEFORE_MS ? end - RENEW_BEFORE_MS : end;
+  // The API has just issued it: where it seems to have ended already, a clock is wrong, and asking faster mends nothing.
+  return Math.max(until, now + BACK_OFF_MS);
+}
+
+/** `exp` in ms; null where the token is opaque or has none. It is the API's own, so it is not validated. */
+function expiryOf(token: string): number | null {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    const exp = (payload as { exp?: unknown } | null)?.exp;
+    return typeof exp === 'number' && Number.isFinite(exp) ? exp * 1000 : null;
+  } catch {
+    // Opaque tokens are as good as any.
+    return null;
+  }
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -1,0 +1,223 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
+import type { CredentialPolicy } from '../../../src/daemon/agent/tools.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { createBusinessApi } from '../../../src/daemon/downstream/call.ts';
+import { createDownstream } from '../../../src/daemon/downstream/client.ts';
+import { createDefaultToken } from '../../../src/daemon/downstream/default-token.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { FakeApi, signToken } from '../../harness/fake-api.ts';
+import { collectLog } from '../../harness/log-lines.ts';
+import { contextOf, sessionOf } from '../../harness/request-context.ts';
+
+const secret = 'a secret of the tests that is long enough';
+const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
+const alice = { sub: 'user-1', email: 'alice@example.com', token };
+const look = { method: 'GET', path: '/users', query: { userEmail: 'alice@example.com' } } as const;
+let api: FakeApi;
+let logged: ReturnType<typeof collectLog>;
+
+beforeEach(async () => {
+  api = await FakeApi.start({ secret });
+  logged = collectLog();
+});
+afterEach(() => api.close());
+
+function businessApi() {
+  const downstream = createDownstream({ baseUrl: api.url, timeoutMs: 5_000 });
+  const email = 'service@example.com';
+  const password = new Secret('service-password');
+  return createBusinessApi({
+    downstream,
+    defaultToken: createDefaultToken({ downstream, email, password, clock: systemClock }),
+    settings: { JWT_VERIFY_EXP: true, JWT_CLOCK_SKEW_SECONDS: 0 },
+    seal: createSeal(undefined),
+    clock: systemClock,
+    log: logged.log,
+  });
+}
+
+function call(context: RequestContext, policy: CredentialPolicy, business = businessApi()) {
+  return withRequestContext(context, async () => business.call(look, policy, await business.credentials()));
+}
+
+const signedIn = () => contextOf(sessionOf('s', 'u', alice));
+const anonymous = () => contextOf(sessionOf('s', 'u', null));
+const subs = () => api.seen('/users').map((request) => request.sub);
+const trace = (context: RequestContext) =>
+  context.trace.lines.map(({ step, verdict, reason, detail }) => ({ step, verdict, reason, ...detail }));
+const users = { method: 'GET', path: '/users' };
+
+describe('user-or-default', () => {
+  test("uses the user's token", async () => {
+    const context = signedIn();
+    expect(await call(context, 'user-or-default')).toMatchObject({
+      outcome: 'answered',
+      credentials: 'user',
+      status: 200,
+    });
+    expect(subs()).toEqual(['user-1']);
+    expect(api.seen('/authentication_token')).toEqual([]);
+    expect(trace(context)).toEqual([
+      { step: 'credentials', verdict: 'ok', reason: undefined, credentials: 'user' },
+      { step: 'downstream', verdict: 'ok', reason: undefined, credentials: 'user', ...users, status: 200 },
+    ]);
+  });
+
+  test('falls back to the default token without a user, and says why', async () => {
+    const context = anonymous();
+    expect(await call(context, 'user-or-default')).toMatchObject({
+      outcome: 'answered',
+      credentials: 'default',
+      status: 200,
+    });
+    expect(subs()).toEqual(['service']);
+    const because = { reason: 'no_jwt_context', credentials: 'default' };
+    expect(trace(context)).toEqual([
+      { step: 'credentials', verdict: 'fallback', ...because },
+      {
+        step: 'downstream',
+        verdict: 'fallback',
+        ...because,
+        ...users,
+        default_because: 'no_jwt_context',
+        status: 200,
+      },
+    ]);
+  });
+
+  test("falls back once where the API refuses the user's token, with a warning", async () => {
+    api.revoke(token);
+    const context = signedIn();
+    expect(await call(context, 'user-or-default')).toMatchObject({ credentials: 'default', status: 200 });
+    expect(api.seen('/users').map((request) => request.bearer === token)).toEqual([true, false]);
+    expect(trace(context).map(({ verdict, reason }) => [verdict, reason])).toEqual([
+      ['ok', undefined],
+      ['failed', 'user_token_refused'],
+      ['fallback', 'user_token_refused'],
+    ]);
+    expect(logged.lines).toMatchObject([
+      { level: 'warn', msg: "the business API refused the user's token: default credentials for this call" },
+    ]);
+  });
+});
+
+describe('user', () => {
+  test('makes no call without a user, and says that sign-in is needed', async () => {
+    const context = anonymous();
+    expect(await call(context, 'user')).toEqual({ outcome: 'sign_in_needed' });
+    expect(api.requests).toEqual([]);
+    expect(trace(context).at(-1)).toMatchObject({
+      step: 'downstream',
+      verdict: 'refused',
+      reason: 'no_jwt_context',
+    });
+  });
+
+  test("does not fall back where the API refuses the user's token", async () => {
+    api.revoke(token);
+    expect(await call(signedIn(), 'user')).toEqual({ outcome: 'sign_in_needed' });
+    expect(api.requests).toHaveLength(1);
+  });
+});
+
+test('default uses the default token, also where there is a user', async () => {
+  const context = signedIn();
+  expect(await call(context, 'default')).toMatchObject({ credentials: 'default', status: 200 });
+  expect(subs()).toEqual(['service']);
+  expect(trace(context).at(-1)).toMatchObject({ verdict: 'ok', credentials: 'default' });
+});
+
+describe('the default token', () => {
+  test('is fetched again once after a 401', async () => {
+    const business = businessApi();
+    await call(anonymous(), 'user-or-default', business);
+    api.revokeDefaultTokens();
+    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 200 });
+    expect(subs()).toEqual(['service', null, 'service']);
+    expect(api.seen('/authentication_token')).toHaveLength(2);
+  });
+
+  test('is not fetched for ever where the API refuses all of them', async () => {
+    api.misbehave('/users', { status: 401 });
+    const business = businessApi();
+    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 401 });
+    expect(await call(anonymous(), 'user-or-default', business)).toEqual({
+      outcome: 'failed',
+      reason: 'default_credentials_refused',
+      message: 'The business API does not accept the default credentials of this service.',
+    });
+    expect(api.seen('/authentication_token')).toHaveLength(2);
+  });
+
+  test('that cannot be had is a failure in words, and in the trace', async () => {
+    api.misbehave('/authentication_token', { status: 500 });
+    const context = anonymous();
+    expect(await call(context, 'user-or-default')).toEqual({
+      outcome: 'failed',
+      reason: 'default_token_failed',
+      message: 'The business API cannot be signed in to at the moment.',
+    });
+    expect(trace(context).at(-1)).toMatchObject({
+      verdict: 'failed',
+      reason: 'default_token_failed',
+      path: '/authentication_token',
+    });
+  });
+});
+
+test('a failing API is in the trace with its status', async () => {
+  api.misbehave('/users', { status: 500 });
+  const context = signedIn();
+  expect(await call(context, 'user-or-default')).toMatchObject({ outcome: 'answered', status: 500 });
+  expect(trace(context).at(-1)).toMatchObject({ verdict: 'failed', reason: 'http_500', status: 500 });
+});
+
+test("an aborted message rejects with the signal's reason", async () => {
+  api.misbehave('/users', 'hang');
+  const controller = new AbortController();
+  const context = contextOf(sessionOf('s', 'u', alice), { signal: controller.signal });
+  const work = call(context, 'user-or-default');
+  setImmediate(() => controller.abort(new Error('deadline')));
+  await expect(work).rejects.toThrow('deadline');
+});
+
+test('no token is in the log or in a trace, whatever happens', async () => {
+  const business = businessApi();
+  const contexts = [signedIn(), anonymous(), signedIn(), anonymous()];
+  await call(contexts[0] as RequestContext, 'user-or-default', business);
+  await call(contexts[1] as RequestContext, 'user-or-default', business);
+  api.revoke(token);
+  await call(contexts[2] as RequestContext, 'user-or-default', business);
+  api.misbehave('/users', { status: 200, body: 'not json' });
+  await call(contexts[3] as RequestContext, 'user-or-default', business);
+  const told = JSON.stringify([contexts.map((context) => context.trace.finished()), logged.lines]);
+  for (const { bearer } of api.seen('/users')) expect(told).not.toContain(bearer);
+  expect(told).not.toContain('service-password');
+  expect(told).not.toContain('alice@example.com');
+});
+
+test("two hundred messages at once each act with their own person's token", async () => {
+  const business = businessApi();
+  const people = Array.from({ length: 200 }, (_, index) => `person-${index}`);
+  await Promise.all(
+    people.map((sub) => {
+      const email = `${sub}@example.com`;
+      const context = contextOf(
+        sessionOf(`session-${sub}`, sub, { sub, email, token: signToken({ sub, email }, secret) }),
+      );
+      return withRequestContext(context, async () => {
+        const choice = await business.credentials();
+        const query = { userEmail: email };
+        await business.call({ method: 'GET', path: '/users', query }, 'user-or-default', choice);
+      });
+    }),
+  );
+  expect(
+    api
+      .seen('/users')
+      .map(({ sub, query }) => [sub, query.userEmail])
+      .sort(),
+  ).toEqual(people.map((sub) => [sub, `${sub}@example.com`]).sort());
+});

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createDownstream, DownstreamFailure } from '../../../src/daemon/downstream/client.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { FakeApi, signToken } from '../../harness/fake-api.ts';
+
+const secret = 'a secret of the tests that is long enough';
+const token = new Secret(signToken({ sub: 'user-1' }, secret));
+const look = { method: 'GET', path: '/users', query: { userEmail: 'alice@example.com' }, token } as const;
+let api: FakeApi;
+let elsewhere: FakeApi;
+
+beforeAll(async () => {
+  api = await FakeApi.start({ secret, prefix: '/api/v2' });
+  elsewhere = await FakeApi.start({ secret });
+});
+afterEach(() => {
+  api.behave();
+  api.requests.length = 0;
+});
+afterAll(async () => {
+  await api.close();
+  await elsewhere.close();
+});
+
+const client = (timeoutMs = 5_000) => createDownstream({ baseUrl: `${api.url}/`, timeoutMs });
+
+async function failureOf(work: Promise<unknown>): Promise<{ reason: string; message: string }> {
+  const error = await work.then(
+    () => expect.fail('it should have failed'),
+    (caught: unknown) => caught,
+  );
+  expect(error).toBeInstanceOf(DownstreamFailure);
+  const { reason, message } = error as DownstreamFailure;
+  return { reason, message };
+}
+
+test('a call goes below the prefix of the base URL, with the bearer and the query encoded', async () => {
+  const query = { userEmail: 'a+b&c=d#e@example.com' };
+  const response = await client().send({ ...look, query });
+  expect(response.status).toBe(404);
+  expect(api.requests).toMatchObject([{ method: 'GET', path: '/users', query, sub: 'user-1' }]);
+});
+
+test('dot segments do not climb out of the prefix', async () => {
+  await expect(client().send({ ...look, path: '/../../secret' })).rejects.toThrow();
+  expect(api.requests).toEqual([]);
+});
+
+test('the status and the parsed body of a failure are handed on', async () => {
+  api.misbehave('/users', { status: 500, body: { error: 'x' } });
+  expect(await client().send(look)).toEqual({ status: 500, body: { error: 'x' } });
+  api.misbehave('/users', { status: 502, body: '<html>bad gateway</html>' });
+  expect(await client().send(look)).toEqual({ status: 502, body: null });
+});
+
+test('an answer that is not JSON is a failure', async () => {
+  api.misbehave('/users', { status: 200, body: '<html>welcome</html>' });
+  expect(await failureOf(client().send(look))).toEqual({
+    reason: 'not_json',
+    message: 'The business API answered with something that is not JSON.',
+  });
+});
+
+test('an empty body is null', async () => {
+  api.misbehave('/users', { status: 200, body: '' });
+  expect(await client().send(look)).toEqual({ status: 200, body: null });
+});
+
+test('more than 1 MiB is not read', async () => {
+  api.misbehave('/users', 'huge');
+  expect(await failureOf(client().send(look))).toEqual({
+    reason: 'too_large',
+    message: 'The business API answered with more data than can be used.',
+  });
+});
+
+test('an API that does not answer runs into the time-out', async () => {
+  api.misbehave('/users', 'hang');
+  expect(await failureOf(client(50).send(look))).toEqual({
+    reason: 'timeout',
+    message: 'The business API did not answer in time.',
+  });
+});
+
+test('an API that is not there is unreachable', async () => {
+  const gone = await FakeApi.start({ secret });
+  const baseUrl = gone.url;
+  await gone.close();
+  expect(await failureOf(createDownstream({ baseUrl, timeoutMs: 5_000 }).send(look))).toEqual({
+    reason: 'unreachable',
+    message: 'The business API cannot be reached.',
+  });
+});
+
+test("the message's own signal aborts the call with its reason", async () => {
+  api.misbehave('/users', 'hang');
+  const controller = new AbortController();
+  const reason = new Error('the message has ended');
+  const work = client().send({ ...look, signal: controller.signal });
+  controller.abort(reason);
+  await expect(work).rejects.toBe(reason);
+});
+
+test('a redirect within the origin is followed for GET, with the bearer', async () => {
+  api.misbehave('/users', { redirect: '/api/v2/users?userEmail=alice@example.com' }, 3);
+  expect(await client().send(look)).toMatchObject({ status: 200, body: { name: 'Alice Example' } });
+  expect(api.requests.map((request) => request.sub)).toEqual(['user-1', 'user-1', 'user-1', 'user-1']);
+});
+
+test('the fourth redirect is refused', async () => {
+  api.misbehave('/users', { redirect: '/api/v2/users' });
+  expect((await failureOf(client().send(look))).reason).toBe('redirect_refused');
+  expect(api.requests).toHaveLength(4);
+});
+
+test('a redirect to another origin is refused, and nothing reaches it', async () => {
+  api.misbehave('/users', { redirect: `${elsewhere.url}/users` });
+  expect(await failureOf(client().send(look))).toEqual({
+    reason: 'redirect_refused',
+    message: 'The business API answered with a redirect that is not followed.',
+  });
+  expect(elsewhere.requests).toEqual([]);
+});
+
+test('a redirect of a POST is refused, also within the origin', async () => {
+  api.misbehave('/authentication_token', { redirect: '/api/v2/users', status: 307 });
+  const post = { method: 'POST', path: '/authentication_token', body: {}, token: null } as const;
+  expect((await failureOf(client().send(post))).reason).toBe('redirect_refused');
+  expect(api.requests).toHaveLength(1);
+});
+
+test('a bearer that the API echoes is masked', async () => {
+  const opaque = new Secret('opaque-token-value');
+  api.misbehave('/users', { status: 200, body: { seen: `Bearer ${opaque.reveal()}` } });
+  expect(await client().send({ ...look, token: opaque })).toEqual({
+    status: 200,
+    body: { seen: 'Bearer [token]' },
+  });
+});

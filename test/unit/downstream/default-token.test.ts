@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createDownstream } from '../../../src/daemon/downstream/client.ts';
+import {
+  BACK_OFF_MS,
+  createDefaultToken,
+  DefaultTokenFailure,
+} from '../../../src/daemon/downstream/default-token.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { FakeApi, type FakeApiOptions, signToken } from '../../harness/fake-api.ts';
+
+const secret = 'a secret of the tests that is long enough';
+const HOUR = 3_600_000;
+let api: FakeApi;
+let now = Date.now();
+
+async function start(options: Partial<FakeApiOptions> = {}) {
+  await api?.close();
+  api = await FakeApi.start({ secret, ...options });
+  return defaultToken();
+}
+
+function defaultToken(password = 'service-password') {
+  return createDefaultToken({
+    downstream: createDownstream({ baseUrl: api.url, timeoutMs: 5_000 }),
+    email: 'service@example.com',
+    password: new Secret(password),
+    clock: { now: () => now },
+  });
+}
+
+const asked = () => api.seen('/authentication_token').length;
+
+beforeEach(async () => {
+  now = Date.now();
+  api = await FakeApi.start({ secret });
+});
+afterEach(() => api.close());
+
+test('the token is asked for with e-mail and password as JSON', async () => {
+  await defaultToken().get();
+  expect(api.seen('/authentication_token')).toMatchObject([
+    { method: 'POST', bearer: null, body: { email: 'service@example.com', password: 'service-password' } },
+  ]);
+});
+
+test('the token is taken from `token`, else from `access_token`', async () => {
+  api.misbehave('/authentication_token', { status: 200, body: { access_token: 'opaque-1' } });
+  expect((await defaultToken().get()).reveal()).toBe('opaque-1');
+  api.misbehave('/authentication_token', {
+    status: 200,
+    body: { token: 'opaque-2', access_token: 'opaque-1' },
+  });
+  expect((await defaultToken().get()).reveal()).toBe('opaque-2');
+});
+
+describe('the cache', () => {
+  test('holds until 5 minutes before `exp`', async () => {
+    const source = await start({ tokenLife: 3600 });
+    const token = await source.get();
+    now += HOUR - 302_000;
+    expect(await source.get()).toBe(token);
+    now += 3_000;
+    expect(await source.get()).not.toBe(token);
+    expect(asked()).toBe(2);
+  });
+
+  test.each([
+    { body: { token: 'an-opaque-one' } },
+    { body: { token: signToken({ sub: 'service' }, secret) } },
+  ])('takes a token without `exp` to live 24 hours: $body.token', async ({ body }) => {
+    api.misbehave('/authentication_token', { status: 200, body });
+    const source = defaultToken();
+    await source.get();
+    now += 24 * HOUR - 301_000;
+    await source.get();
+    expect(asked()).toBe(1);
+    now += 2_000;
+    await source.get();
+    expect(asked()).toBe(2);
+  });
+
+  test('uses a token that ends in less than 5 minutes to its end', async () => {
+    const source = await start({ tokenLife: 60 });
+    await source.get();
+    now += 50_000;
+    await source.get();
+    expect(asked()).toBe(1);
+    now += 11_000;
+    await source.get();
+    expect(asked()).toBe(2);
+  });
+
+  test('does not ask without end for tokens that come expired', async () => {
+    const source = await start({ tokenLife: -60 });
+    await Promise.all([source.get(), source.get()]);
+    await source.get();
+    expect(asked()).toBe(1);
+  });
+});
+
+test('fifty waiting calls ask once', async () => {
+  const source = defaultToken();
+  const tokens = await Promise.all(Array.from({ length: 50 }, () => source.get()));
+  expect(new Set(tokens).size).toBe(1);
+  expect(asked()).toBe(1);
+});
+
+test('a waiter that aborts leaves the token to the others', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  api.misbehave('/authentication_token', { wait: promise });
+  const source = defaultToken();
+  const controller = new AbortController();
+  const first = source.get(controller.signal);
+  const second = source.get(new AbortController().signal);
+  controller.abort(new Error('gone'));
+  await expect(first).rejects.toThrow('gone');
+  resolve();
+  expect((await second).reveal()).toContain('.');
+  expect(asked()).toBe(1);
+});
+
+test('a failure is not asked for again within the back-off, and is after it', async () => {
+  api.misbehave('/authentication_token', { status: 500 }, 1);
+  const source = defaultToken();
+  const failure = {
+    reason: 'default_token_failed',
+    message: 'The business API cannot be signed in to at the moment.',
+  };
+  await expect(source.get()).rejects.toMatchObject(failure);
+  await expect(source.get()).rejects.toMatchObject(failure);
+  expect(asked()).toBe(1);
+  now += BACK_OFF_MS;
+  await source.get();
+  expect(asked()).toBe(2);
+});
+
+test('wrong credentials are told as such', async () => {
+  await expect(defaultToken('wrong').get()).rejects.toMatchObject({
+    reason: 'default_credentials_refused',
+    message: 'The business API does not accept the default credentials of this service.',
+  });
+});
+
+test('missing credentials make no call', async () => {
+  const source = createDefaultToken({
+    downstream: createDownstream({ baseUrl: api.url, timeoutMs: 5_000 }),
+    email: undefined,
+    password: undefined,
+    clock: { now: () => now },
+  });
+  const error = await source.get().catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(DefaultTokenFailure);
+  expect(error).toMatchObject({
+    reason: 'default_credentials_missing',
+    message: 'This service has no default credentials for the business API.',
+  });
+  expect(asked()).toBe(0);
+});
+
+test('a refused token is replaced once, however many calls report it', async () => {
+  const source = defaultToken();
+  const old = await source.get();
+  source.refused(old);
+  const renewed = await source.get();
+  source.refused(old);
+  expect(await source.get()).toBe(renewed);
+  expect(asked()).toBe(2);
+});
+
+test('a replacement that is refused at once starts the back-off', async () => {
+  const source = defaultToken();
+  source.refused(await source.get());
+  source.refused(await source.get());
+  await expect(source.get()).rejects.toMatchObject({ reason: 'default_credentials_refused' });
+  expect(asked()).toBe(2);
+  now += BACK_OFF_MS;
+  await source.get();
+  expect(asked()).toBe(3);
+});
