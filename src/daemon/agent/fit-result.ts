@@ -1,0 +1,55 @@
+import { maskTokens } from '../secret.ts';
+
+/** The largest result that a tool hands to an agent, in bytes of JSON. */
+export const MAX_RESULT_BYTES = 16_384;
+
+interface Limits {
+  /** Entries of an array, and properties of an object. */
+  entries: number;
+  /** Characters of a text. */
+  characters: number;
+  depth: number;
+}
+
+/** Tried one after the other until the result fits. */
+const LIMITS: readonly Limits[] = [
+  { entries: 200, characters: 4_000, depth: 12 },
+  { entries: 50, characters: 1_000, depth: 8 },
+  { entries: 20, characters: 300, depth: 6 },
+  { entries: 10, characters: 100, depth: 4 },
+  { entries: 5, characters: 60, depth: 3 },
+];
+
+/**
+ * A tool's result as the agent may see it: plain JSON, nothing in it shaped like a JWT, and at most
+ * `MAX_RESULT_BYTES`. What is too large is cut where it is long, with a mark, so that its shape stays.
+ */
+export function fitResult(result: unknown): unknown {
+  for (const limits of LIMITS) {
+    const fitted = cut(result, limits, 0);
+    if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= MAX_RESULT_BYTES) return fitted;
+  }
+  return '[too large to show]';
+}
+
+function cut(value: unknown, limits: Limits, depth: number): unknown {
+  if (typeof value === 'string') return cutText(maskTokens(value), limits.characters);
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth === limits.depth) return '[…]';
+  if (Array.isArray(value)) {
+    const kept = value.slice(0, limits.entries).map((entry) => cut(entry, limits, depth + 1));
+    return value.length > kept.length ? [...kept, `[… ${value.length - kept.length} more]`] : kept;
+  }
+  const entries = Object.entries(value);
+  const kept = entries
+    .slice(0, limits.entries)
+    .map(([name, inner]) => [cutText(maskTokens(name), 200), cut(inner, limits, depth + 1)]);
+  if (entries.length > kept.length) kept.push(['…', `${entries.length - kept.length} more`]);
+  return Object.fromEntries(kept);
+}
+
+function cutText(text: string, characters: number): string {
+  // A lone half of a surrogate pair would not survive its way through UTF-8.
+  return text.length > characters ? `${text.slice(0, characters).toWellFormed()}…` : text;
+}

@@ -1,0 +1,54 @@
+import { readFile, stat } from 'node:fs/promises';
+import { isAbsolute, resolve } from 'node:path';
+import { misconfigured } from './misconfigured.ts';
+
+const MAX_BYTES = 65_536;
+
+/**
+ * The operator's instructions from `AGENT_INSTRUCTIONS`: the text itself, or that of the file it names
+ * (relative to the working directory). Undefined where there are none. What looks like a path but names no
+ * file is a configuration error: a prompt that reads `/etc/agentd/prompt.md` would help nobody.
+ */
+export async function loadInstructions(value: string | undefined): Promise<string | undefined> {
+  if (value === undefined || value.trim() === '') return undefined;
+  const text = value.trim();
+  if (text.includes('\n') || text.length > 1024) return bounded(text);
+  const path = resolve(text);
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EINVAL'].includes(error.code ?? '')) return null;
+    throw misconfigured(
+      'AGENT_INSTRUCTIONS',
+      `${path} cannot be read: ${error.message}`,
+      'a text, or a readable text file',
+    );
+  });
+  if (found?.isFile()) {
+    if (found.size > MAX_BYTES) throw tooLong();
+    return (await readFile(path, 'utf8')).trim();
+  }
+  if (looksLikePath(text)) {
+    throw misconfigured(
+      'AGENT_INSTRUCTIONS',
+      `there is no file ${path}`,
+      'a text, or the path of a text file',
+    );
+  }
+  return bounded(text);
+}
+
+function looksLikePath(text: string): boolean {
+  return !/\s/.test(text) && (isAbsolute(text) || /^\.{1,2}\//.test(text) || /\.(?:md|txt)$/i.test(text));
+}
+
+function bounded(text: string): string {
+  if (Buffer.byteLength(text) > MAX_BYTES) throw tooLong();
+  return text;
+}
+
+function tooLong(): Error {
+  return misconfigured(
+    'AGENT_INSTRUCTIONS',
+    'the instructions are too long',
+    `at most ${MAX_BYTES} bytes of text`,
+  );
+}

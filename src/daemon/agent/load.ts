@@ -1,0 +1,56 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { AgentRuntime } from './agent.ts';
+import { createBuiltin } from './builtin.ts';
+import type { LlmSettings } from './llm.ts';
+import { misconfigured } from './misconfigured.ts';
+
+/** The agent port that this daemon speaks. */
+const API_VERSION = 1;
+const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
+
+/**
+ * The runtime that `AGENT_RUNTIME` names: `builtin`, `llm`, or the path of a module, relative to the working
+ * directory. Unset, it is `llm` where `AGENT_MODEL` is set, else `builtin` (decisions §9). Rejects with a
+ * configuration error that says what to mend.
+ */
+export async function loadAgent(
+  settings: LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>,
+  log: Log,
+): Promise<AgentRuntime> {
+  const wanted = settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL === undefined ? 'builtin' : 'llm');
+  if (wanted === 'builtin') return createBuiltin();
+  if (wanted === 'llm') {
+    // Loaded only where it is used: it is the largest part of the daemon.
+    const { createLlm } = await import('./llm.ts');
+    return createLlm(settings, log);
+  }
+  return loadModule(resolve(wanted));
+}
+
+async function loadModule(path: string): Promise<AgentRuntime> {
+  let loaded: { default?: unknown };
+  try {
+    loaded = (await import(pathToFileURL(path).href)) as { default?: unknown };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw misconfigured('AGENT_RUNTIME', `${path} cannot be loaded: ${why}`, RIGHT, cause);
+  }
+  const runtime = loaded.default;
+  if (typeof runtime !== 'object' || runtime === null) {
+    throw misconfigured('AGENT_RUNTIME', `${path} has no default export that is an object`, RIGHT);
+  }
+  const { apiVersion, run, stop } = runtime as { apiVersion?: unknown; run?: unknown; stop?: unknown };
+  if (apiVersion !== API_VERSION) {
+    const came = apiVersion === undefined ? 'none' : JSON.stringify(apiVersion);
+    throw misconfigured('AGENT_RUNTIME', `${path} has apiVersion ${came}, expected ${API_VERSION}`, RIGHT);
+  }
+  if (typeof run !== 'function')
+    throw misconfigured('AGENT_RUNTIME', `${path} has no function \`run\``, RIGHT);
+  if (stop !== undefined && typeof stop !== 'function') {
+    throw misconfigured('AGENT_RUNTIME', `\`stop\` of ${path} is not a function`, RIGHT);
+  }
+  return runtime as AgentRuntime;
+}

@@ -1,0 +1,68 @@
+const MAX_DEPTH = 4;
+const MAX_TEXT_CHARACTERS = 300;
+
+/**
+ * A record of the business system as a Markdown list for people: names spelt out, nested lists below their
+ * name, empty values and bookkeeping of the format (`@id`, `@type`) left out.
+ */
+export function recordAsMarkdown(record: Record<string, unknown>): string {
+  return fieldLines(record, 0).join('\n');
+}
+
+/** A value as plain words: one line, and nothing in it that Markdown would take for a link, code or HTML. */
+export function plainText(value: unknown): string {
+  const line = String(value).replace(/\s+/g, ' ').trim();
+  const shown =
+    line.length > MAX_TEXT_CHARACTERS ? `${line.slice(0, MAX_TEXT_CHARACTERS).toWellFormed()}…` : line;
+  return shown.replace(/[[\]<>`*\\]/g, '\\$&');
+}
+
+function fieldLines(record: Record<string, unknown>, depth: number): string[] {
+  return shownFields(record).flatMap(([name, value]) => valueLines(`**${label(name)}**`, value, depth));
+}
+
+function valueLines(name: string, value: unknown, depth: number): string[] {
+  const bullet = `${'  '.repeat(depth)}- `;
+  if (isScalar(value)) return [`${bullet}${name}: ${plainText(value)}`];
+  if (depth === MAX_DEPTH) return [`${bullet}${name}: …`];
+  if (!Array.isArray(value))
+    return [`${bullet}${name}`, ...fieldLines(value as Record<string, unknown>, depth + 1)];
+  if (value.every(isScalar)) return [`${bullet}${name}: ${value.map(plainText).join(', ')}`];
+  return [`${bullet}${name} (${value.length})`, ...value.flatMap((entry) => entryLines(entry, depth + 1))];
+}
+
+/** An entry of a list: its plain fields on one line, what is nested in it below. */
+function entryLines(entry: unknown, depth: number): string[] {
+  const bullet = `${'  '.repeat(depth)}- `;
+  if (isScalar(entry)) return [`${bullet}${plainText(entry)}`];
+  if (depth >= MAX_DEPTH || Array.isArray(entry)) return [`${bullet}…`];
+  const fields = shownFields(entry as Record<string, unknown>);
+  const plain = fields.filter(([, value]) => isScalar(value));
+  const nested = fields.filter(([, value]) => !isScalar(value));
+  return [
+    `${bullet}${plain.map(([name, value]) => `${label(name)}: ${plainText(value)}`).join(', ') || '…'}`,
+    ...nested.flatMap(([name, value]) => valueLines(label(name), value, depth + 1)),
+  ];
+}
+
+function shownFields(record: Record<string, unknown>): [string, unknown][] {
+  return Object.entries(record).filter(([name, value]) => !name.startsWith('@') && !isEmpty(value));
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value !== 'object';
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === '') return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+/** `firstName`, `first_name` → `First name`. */
+function label(name: string): string {
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .toLowerCase();
+  return plainText(words.charAt(0).toUpperCase() + words.slice(1));
+}

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
+import { agentTurn, fakeTool, piecesOf, replyOf } from '../../harness/agent-turn.ts';
+import { ALICE, BOB } from '../../harness/fake-api.ts';
+
+const person = { email: ALICE.email, name: ALICE.name };
+const builtin = createBuiltin();
+const say = (changes: Partial<AgentTurn>) => replyOf(builtin.run(agentTurn(changes)));
+const found = (user: object) => fakeTool({ ok: true, result: { user } });
+const signInNeeded = (user?: object) =>
+  fakeTool({ ok: true, result: { sign_in_needed: true, message: 'x', ...(user ? { user } : {}) } });
+
+describe('a person who is signed in', () => {
+  test.each([
+    'Who am I?',
+    'who am i',
+    'Show me my orders, please',
+    'what do you know about me?',
+    'Am I logged in?',
+    "What's in my account?",
+    'my last three orders',
+  ])('asks %j and gets their own record', async (text) => {
+    const tool = found(ALICE);
+    expect(await say({ text, person, tools: [tool] })).toBe(
+      [
+        'You are **Alice Example** (alice@example.com). This is what I found about you:',
+        '',
+        '- **Id**: user-1',
+        '- **Email**: alice@example.com',
+        '- **Name**: Alice Example',
+        '- **Phone**: +15550100',
+        '- **Orders** (2)',
+        '  - Id: A-1001, Status: shipped, Total: 42.5',
+        '  - Id: A-1002, Status: open, Total: 7',
+      ].join('\n'),
+    );
+    expect(tool.calls).toEqual([{}]);
+  });
+
+  test('names an address and gets that record', async () => {
+    const tool = found(BOB);
+    const reply = await say({ text: 'Look up <bob@example.com>.', person, tools: [tool] });
+    expect(reply).toMatch(/^This is what I found for bob@example\.com:\n\n- \*\*Id\*\*: user-2\n/);
+    expect(tool.calls).toEqual([{ email: 'bob@example.com' }]);
+  });
+
+  test.each([
+    ['bob@example.com?', 'I found nobody with the address bob@example.com.'],
+    [
+      'Who am I?',
+      'You are **Alice Example** (alice@example.com). The business system has no record of you, though.',
+    ],
+  ])('asks %j and is told that there is no record', async (text, reply) => {
+    const tool = fakeTool({ ok: true, result: { found: false, message: 'x' } });
+    expect(await say({ text, person, tools: [tool] })).toBe(reply);
+  });
+
+  test('hears of a failing tool in honest words', async () => {
+    const tool = fakeTool({ ok: false, message: 'The business API did not answer in time.' });
+    expect(await say({ text: 'Who am I?', person, tools: [tool] })).toBe(
+      'You are **Alice Example** (alice@example.com). I could not look that up just now. The business API did not answer in time.',
+    );
+  });
+
+  test('hears that the business system did not accept the sign-in', async () => {
+    expect(await say({ text: 'Who am I?', person, tools: [signInNeeded()] })).toBe(
+      'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.',
+    );
+  });
+
+  test('is greeted by name', async () => {
+    expect(await say({ text: 'Hello!', person })).toMatch(
+      /^Hello Alice Example! You are signed in as alice@example\.com\. I am agentd,/,
+    );
+  });
+
+  test('is told who they are without a business system too', async () => {
+    expect(await say({ text: 'Who am I?', person })).toBe(
+      'You are **Alice Example** (alice@example.com). No business system is connected here, so I cannot look up more.',
+    );
+  });
+});
+
+describe('a visitor', () => {
+  test('who asks who they are is told to sign in', async () => {
+    expect(await say({ text: 'Who am I?', tools: [signInNeeded()] })).toBe(
+      'I do not know who you are, because you are not signed in. Sign in, and I can tell you about your account.',
+    );
+  });
+
+  test('who names an address learns nothing of it', async () => {
+    expect(await say({ text: 'alice@example.com', tools: [signInNeeded()] })).toBe(
+      'I show details of people only to those who are signed in, so I can say nothing about that address. Sign in, and ask me again.',
+    );
+  });
+
+  test('sees public fields where there are any', async () => {
+    expect(await say({ text: 'alice@example.com', tools: [signInNeeded({ name: 'Alice Example' })] })).toBe(
+      'This is public about alice@example.com:\n\n- **Name**: Alice Example\n\nSign in to see more.',
+    );
+  });
+
+  test('is greeted, and told that signing in gives a personal answer', async () => {
+    const reply = await say({ text: 'hi there' });
+    expect(reply).toMatch(/^Hello! I am agentd, a plain assistant that works by a few rules\./);
+    expect(reply).toContain(
+      'You are not signed in, so my answers are general. Sign in, and they are about you.',
+    );
+  });
+
+  test('whose sign-in has expired is told how to renew it', async () => {
+    expect(await say({ text: 'Who am I?', sign_in_expired: true, tools: [signInNeeded()] })).toMatch(
+      /^Your sign-in has expired\. To renew it, sign in again where you signed in before;/,
+    );
+  });
+});
+
+test('anything else is answered honestly, without a tool', async () => {
+  const tool = found(ALICE);
+  const reply = await say({ text: 'What is the weather like?', person, tools: [tool] });
+  expect(reply).toMatch(/^I cannot answer that: I work by a few plain rules, without a language model\./);
+  expect(tool.calls).toEqual([]);
+});
+
+test('the words are streamed one by one, and joined are the reply', async () => {
+  const pieces = await piecesOf(builtin.run(agentTurn({ text: 'Who am I?', person, tools: [found(ALICE)] })));
+  expect(pieces.length).toBeGreaterThan(20);
+  for (const piece of pieces) expect(piece).toMatch(/^\S+\s*$/);
+});
+
+test('a record cannot make links, code or HTML of its values', async () => {
+  const user = { name: '[x](javascript:1) <img src=x> `c`\n# title' };
+  expect(await say({ text: 'bob@example.com', person, tools: [found(user)] })).toContain(
+    '- **Name**: \\[x\\](javascript:1) \\<img src=x\\> \\`c\\` # title',
+  );
+});
+
+test('an aborted run says nothing', async () => {
+  const signal = AbortSignal.abort(new Error('deadline'));
+  await expect(say({ text: 'Hello', signal })).rejects.toThrow('deadline');
+});
+
+test('a text of the greatest length is read at once, whatever it holds', async () => {
+  for (const text of [
+    'a'.repeat(16_000),
+    'my '.repeat(5_333),
+    'who '.repeat(4_000),
+    `${'a@'.repeat(8_000)}`,
+  ]) {
+    const started = performance.now();
+    await say({ text, tools: [found(ALICE)] });
+    expect(performance.now() - started).toBeLessThan(1_000);
+  }
+});

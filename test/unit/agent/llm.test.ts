@@ -1,0 +1,245 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { agentTurn, fakeTool, piecesOf, replyOf } from '../../harness/agent-turn.ts';
+import { FakeModel } from '../../harness/fake-model.ts';
+import { collectLog } from '../../harness/log-lines.ts';
+
+const KEY = 'model-key-of-the-tests';
+let model: FakeModel;
+let logged: ReturnType<typeof collectLog>;
+
+beforeAll(async () => {
+  model = await FakeModel.start();
+});
+beforeEach(() => {
+  logged = collectLog();
+  vi.restoreAllMocks();
+});
+afterAll(() => model.close());
+
+function settings(changes: Partial<LlmSettings> = {}): LlmSettings {
+  return {
+    AGENT_MODEL: 'llama3:8b',
+    AGENT_BASE_URL: model.url,
+    AGENT_API_KEY: new Secret(KEY),
+    AGENT_MAX_STEPS: 4,
+    AGENT_INSTRUCTIONS: undefined,
+    ...changes,
+  };
+}
+
+async function run(turn: Partial<AgentTurn> = {}, changes: Partial<LlmSettings> = {}) {
+  const runtime = await createLlm(settings(changes), logged.log);
+  return runtime.run(agentTurn({ log: logged.log, ...turn }));
+}
+
+async function failureOf(turn: Partial<AgentTurn> = {}) {
+  const error = await replyOf(await run(turn)).then(
+    (reply) => expect.fail(`it should have failed, but said: ${reply}`),
+    (caught: unknown) => caught,
+  );
+  expect(error).toBeInstanceOf(AgentFailure);
+  const { reason, message } = error as AgentFailure;
+  return { reason, message };
+}
+
+test('text is streamed as it comes, from the named model with the key', async () => {
+  model.script([{ text: ['Hel', 'lo ', 'there.'] }]);
+  expect(await piecesOf(await run())).toEqual(['Hel', 'lo ', 'there.']);
+  expect(model.requests).toMatchObject([
+    { model: 'llama3:8b', stream: true, authorization: `Bearer ${KEY}` },
+  ]);
+});
+
+describe('tools', () => {
+  test('a call runs the tool, and its result goes back to the model', async () => {
+    model.script([
+      { text: ['Let me look.'], tools: [{ name: 'get_user', args: { email: 'bob@example.com' } }] },
+      { text: ['That is Bob.'] },
+    ]);
+    const tool = fakeTool({ ok: true, result: { user: { name: 'Bob' } } });
+    expect(await replyOf(await run({ tools: [tool] }))).toBe('Let me look.\n\nThat is Bob.');
+    expect(tool.calls).toEqual([{ email: 'bob@example.com' }]);
+    expect(model.requests[0]?.tools).toMatchObject([
+      { function: { name: 'get_user', parameters: tool.parameters } },
+    ]);
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      content: '{"user":{"name":"Bob"}}',
+    });
+  });
+
+  test('two calls at once both run', async () => {
+    const tools = ['a@example.com', 'b@example.com'].map((email) => ({ name: 'get_user', args: { email } }));
+    model.script([{ tools }, { text: ['Done.'] }]);
+    const tool = fakeTool({ ok: true, result: {} });
+    expect(await replyOf(await run({ tools: [tool] }))).toBe('Done.');
+    expect(tool.calls).toHaveLength(2);
+  });
+
+  test('a failing tool is told to the model in words', async () => {
+    model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Sorry.'] }]);
+    const tool = fakeTool({ ok: false, message: 'The API is down.' });
+    expect(await replyOf(await run({ tools: [tool] }))).toBe('Sorry.');
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      content: '{"error":"The API is down."}',
+    });
+  });
+
+  test('an unknown tool does not end the run', async () => {
+    model.script([{ tools: [{ name: 'drop_tables', args: {} }] }, { text: ['I cannot do that.'] }]);
+    expect(await replyOf(await run({ tools: [fakeTool({ ok: true, result: {} })] }))).toBe(
+      'I cannot do that.',
+    );
+  });
+
+  test('endless calls end at AGENT_MAX_STEPS, with words', async () => {
+    model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
+    const tool = fakeTool({ ok: true, result: {} });
+    expect(await replyOf(await run({ tools: [tool] }))).toBe(
+      'I did not get to an answer within the steps that I may take. Please ask again, for one thing at a time.',
+    );
+    expect(model.requests).toHaveLength(4);
+    expect(model.requests.map((request) => request.tool_choice)).toEqual(['auto', 'auto', 'auto', 'none']);
+  });
+});
+
+test.each([
+  [{ text: [] }, 'I have no answer to that. Please put it in other words.'],
+  [{ text: ['  \n'] }, '  \nI have no answer to that. Please put it in other words.'],
+  [{ text: [], finish: 'content_filter' }, 'I cannot answer that.'],
+])('an empty answer (%j) becomes words', async (answer, reply) => {
+  model.script([answer]);
+  expect(await replyOf(await run())).toBe(reply);
+});
+
+describe('failures', () => {
+  test.each([429, 500, 503])('%d is tried again, as Retry-After says', async (status) => {
+    model.script([{ status, headers: { 'retry-after': '0' } }, { text: ['Here I am.'] }]);
+    expect(await replyOf(await run())).toBe('Here I am.');
+    expect(model.requests).toHaveLength(2);
+  });
+
+  test('a model that stays overloaded is `model_overloaded`', async () => {
+    model.script([{ status: 503, headers: { 'retry-after': '0' } }]);
+    expect(await failureOf()).toEqual({
+      reason: 'model_overloaded',
+      message: 'the model server answered 503, also when tried again',
+    });
+    expect(model.requests).toHaveLength(4);
+  });
+
+  test.each([400, 401, 404])('%d is final: `model_refused`', async (status) => {
+    model.script([{ status }]);
+    expect(await failureOf()).toEqual({
+      reason: 'model_refused',
+      message: `the model server refused the request with ${status}`,
+    });
+    expect(model.requests).toHaveLength(1);
+  });
+
+  test.each([{ cut: ['Half a '] }, { cut: [] }, { unfinished: ['Half a '] }, { garbage: '{"no' }])(
+    'a stream that breaks off (%j) is `model_broken_stream`',
+    async (answer) => {
+      model.script([answer]);
+      expect((await failureOf()).reason).toBe('model_broken_stream');
+    },
+  );
+
+  test('a server that is not there is `model_unreachable`', async () => {
+    const gone = await FakeModel.start();
+    const url = gone.url;
+    await gone.close();
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const runtime = await createLlm(settings({ AGENT_BASE_URL: url }), logged.log);
+    const work = replyOf(runtime.run(agentTurn({ log: logged.log })));
+    const ended = expect(work).rejects.toMatchObject({
+      reason: 'model_unreachable',
+      message: 'the model server cannot be reached',
+    });
+    let over = false;
+    void ended.finally(() => {
+      over = true;
+    });
+    while (!over) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      await new Promise(setImmediate);
+    }
+    vi.useRealTimers();
+    await ended;
+  });
+
+  test('an aborted run ends at once with the reason, and the call of the model with it', async () => {
+    model.script(['hang']);
+    const controller = new AbortController();
+    const work = replyOf(await run({ signal: controller.signal }));
+    void model.hanging.then(() => controller.abort(new Error('deadline')));
+    await expect(work).rejects.toThrow('deadline');
+    await expect.poll(() => model.aborted).toBeGreaterThan(0);
+  });
+
+  test('the log says name and status, and neither prompt nor key', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    model.script([{ status: 400 }]);
+    await failureOf({ text: 'a very private question' });
+    expect(logged.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        msg: 'model call failed',
+        name: 'AI_APICallError',
+        status: 400,
+      }),
+    );
+    expect(logged.text()).not.toContain('private question');
+    expect(logged.text()).not.toContain(KEY);
+    expect(printed).not.toHaveBeenCalled();
+  });
+});
+
+describe('configuration', () => {
+  const refused = async (changes: Partial<LlmSettings>) => {
+    const error = await createLlm(settings(changes), logged.log).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ name: 'ConfigurationError' });
+    return (error as Error).message;
+  };
+
+  test('a provider whose package is not installed is named, with what to install', async () => {
+    expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'nobody-offers:m-1' })).toBe(
+      'AGENT_MODEL: the provider `nobody-offers` is not installed; right would be to run `npm install @ai-sdk/nobody-offers`, or to set AGENT_BASE_URL to an OpenAI-compatible server',
+    );
+  });
+
+  test('a plain name needs AGENT_BASE_URL', async () => {
+    expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'llama3' })).toBe(
+      'AGENT_MODEL: `llama3` names no provider; right would be provider:model, or AGENT_BASE_URL set as well',
+    );
+  });
+
+  test('AGENT_INSTRUCTIONS may name a file, which must be there', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'agentd-'));
+    const path = join(directory, 'prompt.md');
+    await writeFile(path, 'Speak like a pirate.\n');
+    model.script([{ text: ['Arr.'] }]);
+    await replyOf(await run({}, { AGENT_INSTRUCTIONS: path }));
+    expect(model.requests[0]?.messages[0]?.content).toMatch(/^Speak like a pirate\.\n\nYou speak for/);
+    await rm(directory, { recursive: true });
+    expect(await refused({ AGENT_INSTRUCTIONS: path })).toBe(
+      `AGENT_INSTRUCTIONS: there is no file ${path}; right would be a text, or the path of a text file`,
+    );
+  });
+
+  test('AGENT_INSTRUCTIONS may be the text itself', async () => {
+    model.script([{ text: ['Arr.'] }]);
+    await replyOf(await run({}, { AGENT_INSTRUCTIONS: 'Speak like a pirate.' }));
+    expect(model.requests[0]?.messages[0]).toMatchObject({
+      role: 'system',
+      content: expect.stringMatching(/^Speak like a pirate\./),
+    });
+  });
+});

@@ -1,0 +1,85 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { LlmSettings } from '../../../src/daemon/agent/llm.ts';
+import { loadAgent } from '../../../src/daemon/agent/load.ts';
+import { agentTurn, replyOf } from '../../harness/agent-turn.ts';
+import { collectLog } from '../../harness/log-lines.ts';
+
+const { log } = collectLog();
+const unset: LlmSettings & { AGENT_RUNTIME: string | undefined } = {
+  AGENT_RUNTIME: undefined,
+  AGENT_MODEL: undefined,
+  AGENT_BASE_URL: undefined,
+  AGENT_API_KEY: undefined,
+  AGENT_INSTRUCTIONS: undefined,
+  AGENT_MAX_STEPS: 8,
+};
+const RIGHT =
+  '; right would be `builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-'));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+async function moduleWith(name: string, source: string): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, source);
+  return path;
+}
+
+const load = (AGENT_RUNTIME: string) => loadAgent({ ...unset, AGENT_RUNTIME }, log);
+
+test('unset, it is the builtin runtime', async () => {
+  expect(await replyOf((await loadAgent(unset, log)).run(agentTurn()))).toContain('a plain assistant');
+});
+
+test('unset with AGENT_MODEL, it is the model runtime', async () => {
+  const error = await loadAgent({ ...unset, AGENT_MODEL: 'nameless' }, log).catch(
+    (caught: unknown) => caught,
+  );
+  expect(error).toMatchObject({
+    name: 'ConfigurationError',
+    message: expect.stringMatching(/^AGENT_MODEL: /),
+  });
+});
+
+test('`llm` without a model is a configuration error', async () => {
+  await expect(load('llm')).rejects.toMatchObject({
+    name: 'ConfigurationError',
+    message: 'AGENT_MODEL: it is not set; right would be the name of a model, or provider:model',
+  });
+});
+
+test("a path loads a runtime of the user's own, in TypeScript too", async () => {
+  const path = await moduleWith(
+    'echo.ts',
+    'export default { apiVersion: 1 as const, async *run(turn: { text: string }) { yield turn.text; } };',
+  );
+  expect(await replyOf((await load(path)).run(agentTurn({ text: 'hi' })))).toBe('hi');
+});
+
+test.each([
+  ['export default 7;', 'has no default export that is an object'],
+  ['export const run = 1;', 'has no default export that is an object'],
+  ['export default { run() {} };', 'has apiVersion none, expected 1'],
+  ['export default { apiVersion: 2, run() {} };', 'has apiVersion 2, expected 1'],
+  ['export default { apiVersion: 1 };', 'has no function `run`'],
+])('a module that does not fit (%s) says why', async (source, why) => {
+  const path = await moduleWith(`bad-${why.length}-${source.length}.mjs`, source);
+  await expect(load(path)).rejects.toMatchObject({
+    name: 'ConfigurationError',
+    message: `AGENT_RUNTIME: ${path} ${why}${RIGHT}`,
+  });
+});
+
+test('a path that leads nowhere is named', async () => {
+  const path = join(directory, 'nothing.mjs');
+  await expect(load(path)).rejects.toMatchObject({
+    name: 'ConfigurationError',
+    message: expect.stringMatching(/^AGENT_RUNTIME: \/.*nothing\.mjs cannot be loaded: /),
+  });
+});
