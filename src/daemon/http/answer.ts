@@ -1,0 +1,52 @@
+import type { Clock } from '../clock.ts';
+import type { Settings } from '../settings/settings.ts';
+import { readBody } from './body.ts';
+import type { Context, Middleware } from './exchange.ts';
+import type { RateLimit } from './rate-limit.ts';
+import type { Refusals } from './refusals.ts';
+import { ReceivedRequest } from './request.ts';
+import { respond } from './respond.ts';
+import { routeOf } from './router.ts';
+import type { MountedRoute } from './routes.ts';
+
+export interface AnswerParts {
+  settings: Pick<Settings, 'BODY_LIMIT_BYTES' | 'TRUST_PROXY'>;
+  clock: Clock;
+  rateLimit: RateLimit;
+  refusals: Refusals;
+  /** Aborts when open streams must end. */
+  stopping: AbortSignal;
+}
+
+/** Last of the middleware: body, limit, handler, response. */
+export function answer(parts: AnswerParts): Middleware {
+  return async (ctx) => {
+    const route = routeOf(ctx.state.found, ctx.method);
+    const started_at = parts.clock.now();
+    try {
+      const response = await route.handle(await receive(ctx, route, parts));
+      await respond(ctx, response, parts.stopping);
+    } catch (error) {
+      if (route.limited && route.channel !== null) {
+        parts.refusals.keep({ request_id: ctx.state.request_id, channel: route.channel, started_at, error });
+      }
+      throw error;
+    }
+  };
+}
+
+async function receive(ctx: Context, route: MountedRoute, parts: AnswerParts): Promise<ReceivedRequest> {
+  const { BODY_LIMIT_BYTES, TRUST_PROXY } = parts.settings;
+  if (!route.limited)
+    return new ReceivedRequest(ctx, await readBody(ctx.req, route, BODY_LIMIT_BYTES), TRUST_PROXY);
+  // A request that is refused for its body counts as well, for the person of its header where it has one.
+  let refusal: unknown = null;
+  const body = await readBody(ctx.req, route, BODY_LIMIT_BYTES).catch((error: unknown) => {
+    refusal = error;
+    return new Uint8Array();
+  });
+  const request = new ReceivedRequest(ctx, body, TRUST_PROXY);
+  await parts.rateLimit(ctx, route, request);
+  if (refusal !== null) throw refusal;
+  return request;
+}

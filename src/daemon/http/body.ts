@@ -1,0 +1,103 @@
+import type { IncomingMessage } from 'node:http';
+import { getRawBody, type RawBodyError } from 'raw-body';
+import type { Route } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+
+/** Deepest nesting of arrays and objects in a JSON body. */
+const DEPTH_MAX = 64;
+
+/** What is read and thrown away of a body that was refused, so that its sender hears the refusal, bytes. */
+const DISCARD_MAX = 4 * 1024 * 1024;
+
+const NOTHING = new Uint8Array();
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The exact bytes of a request's body, read once; empty where the request has none.
+ * @param limit BODY_LIMIT_BYTES, also of a body that does not tell its length
+ * @throws `unsupported_media_type`, `body_too_large`, or `invalid_request` where the sender went away
+ */
+export async function readBody(request: IncomingMessage, route: Route, limit: number): Promise<Uint8Array> {
+  const { headers } = request;
+  const length = headers['content-length'];
+  const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+  if (route.method === 'GET' || (route.method === 'DELETE' && !hasBody)) return NOTHING;
+  try {
+    checkMediaType(headers['content-type'], headers['content-encoding'], route.contentType);
+    return await getRawBody(request, { limit, length: length ?? null });
+  } catch (error) {
+    discard(request);
+    throw error instanceof AgentdError ? error : refusalOf(error as RawBodyError, limit);
+  }
+}
+
+function checkMediaType(
+  type: string | undefined,
+  encoding: string | undefined,
+  expected: string | undefined,
+): void {
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new AgentdError('unsupported_media_type', 'Send the body without a content encoding.');
+  }
+  if (expected === undefined) return;
+  const [essence = '', ...parameters] = (type ?? '').toLowerCase().split(';');
+  if (essence.trim() !== expected) {
+    throw new AgentdError('unsupported_media_type', `The content type must be ${expected}.`);
+  }
+  for (const parameter of parameters) {
+    const charset = /^\s*charset\s*=\s*"?([^"\s]*)/.exec(parameter)?.[1];
+    if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') {
+      throw new AgentdError('unsupported_media_type', 'The body must be encoded as UTF-8.');
+    }
+  }
+}
+
+function refusalOf(error: RawBodyError, limit: number): AgentdError {
+  if (error.type === 'entity.too.large') {
+    return new AgentdError('body_too_large', `The body is larger than ${limit} bytes.`);
+  }
+  return new AgentdError('invalid_request', 'The body did not arrive whole.', { cause: error });
+}
+
+/**
+ * Throws away what is still to come of a body, within bounds: a connection that is closed on a sender that
+ * still sends may lose the answer.
+ */
+export function discard(request: IncomingMessage): void {
+  let taken = 0;
+  request.on('data', (chunk: Buffer) => {
+    taken += chunk.length;
+    if (taken > DISCARD_MAX) request.destroy();
+  });
+  request.resume();
+}
+
+/**
+ * The body as a JSON object.
+ * @throws `malformed_json`; `invalid_request` where it is nested too deeply
+ */
+export function parseJson(body: Uint8Array): Record<string, unknown> {
+  const value = parse(body);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new AgentdError('malformed_json', 'The body must be a JSON object.');
+  }
+  if (isDeeper(value, DEPTH_MAX)) {
+    throw new AgentdError('invalid_request', `The body is nested more than ${DEPTH_MAX} levels deep.`);
+  }
+  return value as Record<string, unknown>;
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(body));
+  } catch (error) {
+    // The parser's message quotes the body, so it stays in the log.
+    throw new AgentdError('malformed_json', 'The body is not valid JSON in UTF-8.', { cause: error });
+  }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}

@@ -1,0 +1,73 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
+/**
+ * The address that limits are counted for: an IPv4 address, or the /64 of an IPv6 one, since a client has at
+ * least that many to choose from (decisions §1).
+ *
+ * Every trusted proxy appends the address that it was called from, so the client is the entry `hops` from the
+ * right; all to the left of it may be made up. An entry that is no address ends the search: what stands left
+ * of it was not written by a proxy of ours.
+ * @param socket address of the other end; undefined once it has gone
+ * @param forwarded `X-Forwarded-For`, repeated headers joined
+ * @param hops TRUST_PROXY
+ */
+export function clientAddress(
+  socket: string | undefined,
+  forwarded: string | undefined,
+  hops: number,
+): string {
+  let nearest = networkOf(socket ?? '') ?? 'unknown';
+  if (hops === 0 || forwarded === undefined) return nearest;
+  const entries = forwarded.split(',');
+  for (const entry of entries.reverse().slice(0, hops)) {
+    const address = networkOf(withoutPort(entry.trim()));
+    if (address === null) return nearest;
+    nearest = address;
+  }
+  return nearest;
+}
+
+/** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write them. */
+function withoutPort(entry: string): string {
+  return /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
+}
+
+/** Null where it is no address. */
+function networkOf(text: string): string | null {
+  if (isIPv4(text)) return text;
+  if (!isIPv6(text)) return null;
+  const groups = groupsOf(text);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) return ipv4Of(groups);
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
+}
+
+/** The eight groups of a valid IPv6 address. */
+function groupsOf(address: string): number[] {
+  const [head = '', tail] = withoutZone(address).split('::');
+  const left = numbersOf(head);
+  if (tail === undefined) return left;
+  const right = numbersOf(tail);
+  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
+}
+
+function withoutZone(address: string): string {
+  return address.split('%', 1)[0] ?? address;
+}
+
+function numbersOf(part: string): number[] {
+  if (part === '') return [];
+  return part.split(':').flatMap((group) => {
+    if (!group.includes('.')) return [Number.parseInt(group, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
+    return [a * 256 + b, c * 256 + d];
+  });
+}
+
+/** The last 32 bits, of an IPv4-mapped address. */
+function ipv4Of(groups: readonly number[]): string {
+  const [high = 0, low = 0] = groups.slice(6);
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}

@@ -1,0 +1,28 @@
+import type { Channel, ChannelHealth, Route } from '../../channel/index.ts';
+import type { Log } from '../log.ts';
+import type { ActiveChannel } from './routes.ts';
+
+/**
+ * `GET /`: the active platforms and how each is (service.md, "GET /"; decisions §1). It says that the process
+ * serves, so it asks nothing beyond it: a store out of reach does not change the answer.
+ */
+export function health(channels: readonly ActiveChannel[], log: Log): Route['handle'] {
+  return () => ({
+    body: {
+      status: 'ok',
+      platforms: channels.map(({ plugin }) => plugin.name),
+      adapters: Object.fromEntries(
+        channels.map(({ plugin, channel }) => [plugin.name, healthOf(plugin.name, channel, log)]),
+      ),
+    },
+  });
+}
+
+function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {
+  try {
+    return channel.health?.() ?? { status: 'ok' };
+  } catch (error) {
+    log.warn({ channel: name, err: error }, 'a channel could not tell its health');
+    return { status: 'degraded', detail: 'The channel could not tell its health.' };
+  }
+}

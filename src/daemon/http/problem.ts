@@ -1,0 +1,79 @@
+import { STATUS_CODES } from 'node:http';
+import { AgentdError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Context, Middleware } from './exchange.ts';
+
+/** A problem as it goes over the wire. */
+export interface Problem {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  /** The document, serialized. */
+  body: string;
+}
+
+/** For all that is not meant for callers: the log has the rest, under the same request id. */
+const UNEXPECTED = new AgentdError(
+  'internal_error',
+  'Something unexpected happened; the log knows it by request_id.',
+);
+
+/**
+ * The one writer of problem documents (RFC 9457, decisions §1). A failure without a code becomes
+ * `internal_error` with a fixed text.
+ * @param status where the protocol asks for another one than the code's
+ */
+export function problemOf(error: unknown, request_id: string, status?: number): Problem {
+  const known = error instanceof AgentdError ? error : UNEXPECTED;
+  const { code, errors, retryAfter } = known;
+  const answered = status ?? known.status;
+  return {
+    status: answered,
+    headers: {
+      'Content-Type': 'application/problem+json',
+      ...(answered === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+      ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
+      ...known.headers,
+    },
+    body: JSON.stringify({
+      type: 'about:blank',
+      title: STATUS_CODES[answered],
+      status: answered,
+      detail: known.message,
+      code,
+      request_id,
+      ...(errors ? { errors } : {}),
+    }),
+  };
+}
+
+/** Answers what is thrown below it. Headers that were set before the throw stay: limits, CORS, security. */
+export function problems(log: Log): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      logFailure(error, ctx, log);
+      // Half an answer is out: only a broken connection can still say that it is not whole.
+      if (ctx.res.headersSent) ctx.res.destroy();
+      else writeProblem(ctx, problemOf(error, ctx.state.request_id));
+    }
+  };
+}
+
+function writeProblem(ctx: Context, problem: Problem): void {
+  ctx.status = problem.status;
+  ctx.set(problem.headers);
+  ctx.body = problem.body;
+}
+
+function logFailure(error: unknown, ctx: Context, log: Log): void {
+  const { request_id } = ctx.state;
+  if (error instanceof AgentdError) {
+    if (error.status < 500 || error.cause === undefined) return;
+    log.warn({ request_id, code: error.code, err: error }, 'request failed');
+  } else if (ctx.res.closed && error instanceof Error && error.name === 'AbortError') {
+    log.debug({ request_id }, 'the handler gave up, since its client went away');
+  } else {
+    log.error({ request_id, err: error }, 'unexpected error');
+  }
+}

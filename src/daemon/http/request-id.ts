@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Log } from '../log.ts';
+import { shortId } from '../session/ids.ts';
+import type { Context, Middleware } from './exchange.ts';
+
+const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Longest path that a log line shows, in characters. */
+const PATH_SHOWN = 256;
+
+/** The caller's `X-Request-Id` where it is of the documented form, else a new one (decisions §1). */
+export function requestIdOf(headers: IncomingHttpHeaders): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && CALLERS_ID.test(given) ? given : randomUUID();
+}
+
+/** Names the request in its response and, once it is over, in one line of the log. */
+export function requestId(log: Log): Middleware {
+  return (ctx, next) => {
+    const started = performance.now();
+    ctx.state.request_id = requestIdOf(ctx.req.headers);
+    ctx.state.path = ctx.url.split('?', 1)[0] ?? '';
+    ctx.res.setHeader('X-Request-Id', ctx.state.request_id);
+    ctx.res.once('close', () => logEnd(ctx, log, performance.now() - started));
+    return next();
+  };
+}
+
+/** Neither the query nor any header value: both may hold a token. */
+function logEnd(ctx: Context, log: Log, took: number): void {
+  const answered = ctx.res.writableFinished;
+  if (!log.isLevelEnabled(answered ? 'info' : 'debug')) return;
+  const line = {
+    request_id: ctx.state.request_id,
+    method: ctx.method,
+    path: shortId(ctx.state.path.slice(0, PATH_SHOWN)),
+    status: ctx.res.statusCode,
+    took_ms: Math.round(took * 10) / 10,
+  };
+  if (answered) log.info(line, 'request');
+  else log.debug(line, 'the client went away');
+}

@@ -1,0 +1,63 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { ChannelResponse } from '../../channel/index.ts';
+import type { Context } from './exchange.ts';
+import { stream } from './response-stream.ts';
+
+/** Framing and the request's name are the daemon's to say. */
+const DAEMONS_OWN: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'x-request-id',
+]);
+
+/** Sends what a route answered. Throws before anything is sent where the answer cannot be sent as it is. */
+export async function respond(ctx: Context, response: ChannelResponse, stopping: AbortSignal): Promise<void> {
+  const { status = 200, headers = {}, body } = response;
+  checkHead(status, headers);
+  const [type, payload] = payloadOf(body);
+  ctx.status = status;
+  if (type !== null) ctx.res.setHeader('Content-Type', type);
+  for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
+  if (typeof payload === 'function') await stream(ctx, payload, stopping);
+  else if (payload !== null) ctx.body = payload;
+  else endWithoutBody(ctx);
+}
+
+function checkHead(status: number, headers: NonNullable<ChannelResponse['headers']>): void {
+  if (!Number.isInteger(status) || status < 200 || status > 599)
+    throw new RangeError(`a route answered status ${status}`);
+  for (const [name, value] of Object.entries(headers)) {
+    validateHeaderName(name);
+    for (const one of [value].flat()) validateHeaderValue(name, one);
+    if (DAEMONS_OWN.has(name.toLowerCase())) throw new TypeError(`a route may not set the header ${name}`);
+  }
+}
+
+/** In place of what the daemon set before; only `Vary` is added to. */
+function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
+  const own = typeof value === 'string' ? value : [...value];
+  if (name.toLowerCase() === 'vary') ctx.vary(own);
+  else ctx.res.setHeader(name, own);
+}
+
+type Writer = Extract<ChannelResponse['body'], (...args: never[]) => unknown>;
+
+/** The content type that goes without saying, and what is sent. */
+function payloadOf(
+  body: ChannelResponse['body'],
+): [type: string | null, payload: string | Buffer | Writer | null] {
+  if (body === undefined) return [null, null];
+  if (typeof body === 'function') return [null, body as Writer];
+  if (typeof body === 'string') return ['text/plain; charset=utf-8', body];
+  if (body instanceof Uint8Array) {
+    return ['application/octet-stream', Buffer.from(body.buffer, body.byteOffset, body.byteLength)];
+  }
+  return ['application/json; charset=utf-8', JSON.stringify(body)];
+}
+
+/** Koa would write the status's name. */
+function endWithoutBody(ctx: Context): void {
+  ctx.respond = false;
+  ctx.res.end();
+}

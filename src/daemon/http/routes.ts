@@ -1,0 +1,32 @@
+import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import type { Log } from '../log.ts';
+import { health } from './health.ts';
+
+/** A channel that is active, and the plugin that made it. */
+export interface ActiveChannel {
+  plugin: ChannelPlugin;
+  channel: Channel;
+}
+
+export interface MountedRoute extends Route {
+  /** The channel that it belongs to; null: the daemon's own. */
+  channel: string | null;
+}
+
+/** All that the daemon answers. */
+export function routes(channels: readonly ActiveChannel[], log: Log): MountedRoute[] {
+  return [
+    { method: 'GET', path: '/', channel: null, handle: health(channels, log) },
+    ...channels.flatMap(({ plugin, channel }) => channel.routes.map((route) => mount(route, plugin.name))),
+  ];
+}
+
+/** A route may be an instance of a class, so its functions are called on it. */
+function mount(route: Route, channel: string): MountedRoute {
+  return {
+    ...route,
+    channel,
+    ...(route.token ? { token: (request) => route.token?.(request) } : {}),
+    handle: (request) => route.handle(request),
+  };
+}

@@ -1,0 +1,163 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { closeAll, echo, post, problem, type Served, sendRaw, serve } from './serve.ts';
+
+describe('bodies', () => {
+  let web: Served;
+  beforeAll(async () => {
+    web = await serve({
+      routes: [
+        echo,
+        {
+          method: 'POST',
+          path: '/hook',
+          handle: (request) => ({
+            body: {
+              bytes: [...request.body],
+              same: sameTwice(() => request.json()),
+              form: [...request.form()],
+            },
+          }),
+        },
+        { method: 'DELETE', path: '/echo', handle: (request) => ({ body: { length: request.body.length } }) },
+      ],
+    });
+  });
+  afterAll(closeAll);
+
+  test('a JSON object arrives, also with a charset, in other letters, chunked, and after a byte order mark', async () => {
+    for (const type of [
+      'application/json',
+      'Application/JSON; charset=UTF-8',
+      'application/json; charset="utf-8"',
+    ]) {
+      expect(await (await post(`${web.url}/echo`, '{"a":"ü"}', { 'Content-Type': type })).json()).toEqual({
+        got: { a: 'ü' },
+      });
+    }
+    expect((await post(`${web.url}/echo`, '\u{feff}{}')).status).toBe(200);
+    const chunked =
+      'Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n';
+    const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+    expect(await sendRaw(web.port, head + chunked)).toContain('{"got":{"a":1}}');
+  });
+
+  test('a handler gets the exact bytes, and the same object each time it asks', async () => {
+    const response = await post(`${web.url}/hook`, new Uint8Array([123, 125, 32, 10]));
+    expect(await response.json()).toEqual({ bytes: [123, 125, 32, 10], same: true, form: [['{} \n', '']] });
+  });
+
+  test.each(['', '{', '[]', 'null', '"text"', '1', '{"a":1}x', "{'a':1}"])(
+    '%j is malformed_json',
+    async (text) => {
+      const response = await post(`${web.url}/echo`, text);
+      expect([response.status, (await problem(response)).code]).toEqual([400, 'malformed_json']);
+    },
+  );
+
+  test('bytes that are no UTF-8 are malformed_json, and the answer quotes nothing of them', async () => {
+    const response = await post(
+      `${web.url}/echo`,
+      new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+    );
+    expect(response.status).toBe(400);
+    expect((await problem(response)).detail).toBe('The body is not valid JSON in UTF-8.');
+  });
+
+  test('nesting deeper than 64 levels is invalid_request', async () => {
+    const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`;
+    expect((await post(`${web.url}/echo`, nested(64))).status).toBe(200);
+    const response = await post(`${web.url}/echo`, nested(65));
+    expect([response.status, (await problem(response)).code]).toEqual([400, 'invalid_request']);
+    expect((await post(`${web.url}/echo`, '['.repeat(2048))).status).toBe(400);
+  });
+
+  test.each([
+    ['text/plain', {}],
+    ['', {}],
+    ['application/json-patch+json', {}],
+    ['application/json; charset=latin1', {}],
+    ['application/json', { 'Content-Encoding': 'gzip' }],
+  ])('content type %j with %j is unsupported_media_type', async (type, headers) => {
+    const body = 'Content-Encoding' in headers ? new Uint8Array(gzipSync('{}')) : '{}';
+    const response = await post(`${web.url}/echo`, body, { 'Content-Type': type, ...headers });
+    expect([response.status, (await problem(response)).code]).toEqual([415, 'unsupported_media_type']);
+  });
+
+  test('a body over the limit is body_too_large, whether it tells its length or not', async () => {
+    const exact = (length: number) => `{"a":"${'x'.repeat(length - 8)}"}`;
+    expect((await post(`${web.url}/echo`, exact(2048))).status).toBe(200);
+    for (const length of [2049, 300_000, 3_000_000]) {
+      const response = await post(`${web.url}/echo`, exact(length));
+      expect(response.status).toBe(413);
+      expect(await problem(response)).toMatchObject({
+        code: 'body_too_large',
+        detail: 'The body is larger than 2048 bytes.',
+      });
+    }
+    const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nConnection: close\r\n';
+    const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`;
+    expect(await sendRaw(web.port, `${head}Transfer-Encoding: chunked\r\n\r\n${chunk}0\r\n\r\n`)).toMatch(
+      /^HTTP\/1.1 413 /,
+    );
+  });
+
+  test('a connection is good for another request after a refused body', async () => {
+    const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+    const first = `${head}Content-Length: 4096\r\n\r\n${'x'.repeat(4096)}`;
+    const answer = await sendRaw(web.port, `${first}${head}Connection: close\r\nContent-Length: 2\r\n\r\n{}`);
+    expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*HTTP\/1.1 200 /);
+  });
+
+  test('DELETE comes with a body or without', async () => {
+    expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE' })).json()).toEqual({ length: 0 });
+    expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE', body: 'abc' })).json()).toEqual({
+      length: 3,
+    });
+  });
+
+  test('whatever bytes and headers come, the answer is never a 5xx and always names the request', async () => {
+    const value = fc.string({ unit: fc.constantFrom(...'abc;="/*, -\t0'), maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.constantFrom('POST', 'PUT', 'DELETE'),
+        fc.constantFrom('/echo', '/hook', '/', '/%', '/echo?%'),
+        value,
+        value,
+        async (body, method, path, type, forwarded) => {
+          const headers = {
+            'Content-Type': type,
+            'X-Forwarded-For': forwarded,
+            Origin: type,
+          };
+          const response = await fetch(`${web.url}${path}`, { method, body: new Uint8Array(body), headers });
+          await response.arrayBuffer();
+          expect(response.status).toBeLessThan(500);
+          expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,64}$/);
+        },
+      ),
+      { numRuns: 200 },
+    );
+    expect(web.log.filter(({ level }) => level >= 40)).toEqual([]);
+  });
+
+  test('whatever object is sent is the object that arrives', async () => {
+    const object = fc.dictionary(fc.string({ maxLength: 10 }), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 5 });
+    await fc.assert(
+      fc.asyncProperty(object, async (sent) => {
+        const text = JSON.stringify(sent);
+        fc.pre(Buffer.byteLength(text) <= 2048);
+        const response = await post(`${web.url}/echo`, text);
+        expect(await response.text()).toBe(JSON.stringify({ got: JSON.parse(text) }));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+function sameTwice(ask: () => unknown): boolean {
+  const first = ask();
+  return first === ask();
+}

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { closeAll, echo, limited, post, type Served, serve } from './serve.ts';
+
+const ALLOWED = { Origin: 'https://shop.example' };
+
+const allowOrigin = (response: Response) => response.headers.get('access-control-allow-origin');
+
+describe('CORS with named origins', () => {
+  let web: Served;
+  beforeAll(async () => {
+    web = await serve({
+      routes: [echo, limited, { method: 'POST', path: '/hook', handle: () => ({ body: {} }) }],
+      settings: { RATE_LIMIT_ANONYMOUS_MAX: 1 },
+    });
+  });
+  afterAll(closeAll);
+
+  test('an allowed origin may read the answer, with credentials and the documented headers', async () => {
+    const response = await post(`${web.url}/echo`, '{}', ALLOWED);
+    expect(allowOrigin(response)).toBe('https://shop.example');
+    expect(response.headers.get('access-control-allow-credentials')).toBe('true');
+    expect(response.headers.get('vary')).toBe('Origin');
+    expect(response.headers.get('access-control-expose-headers')).toBe(
+      'X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed',
+    );
+  });
+
+  test.each([
+    'https://shop.example.evil.example',
+    'https://evil.example',
+    'http://shop.example',
+    'https://shop.example:8443',
+    'https://SHOP.example',
+    'https://sub.shop.example',
+    'null',
+  ])('the origin %s is compared exactly and gets no allow-origin header', async (Origin) => {
+    for (const response of [
+      await post(`${web.url}/echo`, '{}', { Origin }),
+      await fetch(`${web.url}/echo`, {
+        method: 'OPTIONS',
+        headers: { Origin, 'Access-Control-Request-Method': 'POST' },
+      }),
+    ]) {
+      expect(response.ok).toBe(true);
+      expect(allowOrigin(response)).toBeNull();
+      expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+      expect(response.headers.get('access-control-allow-methods')).toBeNull();
+      expect(response.headers.get('vary')).toBe('Origin');
+    }
+  });
+
+  test('a preflight of an allowed origin is 204 with methods, headers and age', async () => {
+    const response = await fetch(`${web.url}/echo`, {
+      method: 'OPTIONS',
+      headers: {
+        ...ALLOWED,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'authorization',
+      },
+    });
+    expect(response.status).toBe(204);
+    expect(allowOrigin(response)).toBe('https://shop.example');
+    expect(response.headers.get('access-control-allow-credentials')).toBe('true');
+    expect(response.headers.get('access-control-allow-methods')).toBe('POST, OPTIONS');
+    expect(response.headers.get('access-control-allow-headers')).toBe(
+      'Content-Type, Authorization, Idempotency-Key, Last-Event-ID, X-Request-Id',
+    );
+    expect(response.headers.get('access-control-max-age')).toBe('600');
+    expect(response.headers.get('x-request-id')).not.toBeNull();
+  });
+
+  test('an OPTIONS without an origin tells the methods, one of an unknown path is 404', async () => {
+    const response = await fetch(`${web.url}/echo`, { method: 'OPTIONS' });
+    expect([response.status, response.headers.get('allow')]).toEqual([204, 'POST, OPTIONS']);
+    expect((await fetch(`${web.url}/nowhere`, { method: 'OPTIONS', headers: ALLOWED })).status).toBe(404);
+  });
+
+  test('a route that is not for browsers has no CORS headers', async () => {
+    for (const method of ['POST', 'OPTIONS']) {
+      const response = await fetch(`${web.url}/hook`, { method, headers: ALLOWED });
+      expect(response.ok).toBe(true);
+      expect(allowOrigin(response)).toBeNull();
+      expect(response.headers.get('vary')).toBeNull();
+    }
+  });
+
+  test('errors can be read by the origin as well: 400, 405, 413, 415, 429', async () => {
+    const answers = [
+      await post(`${web.url}/echo`, '{', ALLOWED),
+      await fetch(`${web.url}/echo`, { method: 'DELETE', headers: ALLOWED }),
+      await post(`${web.url}/echo`, 'x'.repeat(3000), ALLOWED),
+      await post(`${web.url}/echo`, '{}', { ...ALLOWED, 'Content-Type': 'text/plain' }),
+      await post(`${web.url}/limited`, '{}', ALLOWED).then(() => post(`${web.url}/limited`, '{}', ALLOWED)),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([400, 405, 413, 415, 429]);
+    for (const answer of answers) expect(allowOrigin(answer)).toBe('https://shop.example');
+  });
+});
+
+test('CORS with `*` lets every origin in, and never with credentials', async () => {
+  const web = await serve({ routes: [echo], settings: { WEBCHAT_ALLOWED_ORIGINS: ['*'] } });
+  for (const method of ['POST', 'OPTIONS']) {
+    const response = await fetch(`${web.url}/echo`, { method, headers: { Origin: 'https://any.example' } });
+    expect(allowOrigin(response)).toBe('*');
+    expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+  }
+  await closeAll();
+});

@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Route } from '../../../src/channel/index.ts';
+import { AgentdError } from '../../../src/daemon/errors.ts';
+import { closeAll, echo, problem, type Served, sendRaw, serve } from './serve.ts';
+
+const throwing = (path: string, error: () => unknown): Route => ({
+  method: 'GET',
+  path,
+  handle() {
+    throw error();
+  },
+});
+
+describe('problem documents', () => {
+  let web: Served;
+  beforeAll(async () => {
+    web = await serve({
+      routes: [
+        echo,
+        { method: 'GET', path: '/things/:name', handle: ({ params }) => ({ body: { ...params } }) },
+        throwing('/bug', () => new TypeError('the inner detail')),
+        throwing('/odd', () => 'no error at all'),
+        throwing('/signature', () => new AgentdError('invalid_signature', 'The signature is wrong.')),
+        throwing(
+          '/busy',
+          () => new AgentdError('unavailable', 'Later.', { retryAfter: 1.2, cause: new Error('disk') }),
+        ),
+        throwing(
+          '/fields',
+          () =>
+            new AgentdError('invalid_request', 'Two.', {
+              errors: [{ field: 'message', message: 'is required' }],
+            }),
+        ),
+        { method: 'GET', path: '/circle', handle: () => ({ body: circle() }) },
+      ],
+    });
+  });
+  afterAll(closeAll);
+
+  test('an unknown path is 404 not_found with every member of the document', async () => {
+    const response = await fetch(`${web.url}/nowhere`, { headers: { 'X-Request-Id': 'my.id-1_a' } });
+    expect(response.status).toBe(404);
+    expect(response.headers.get('content-type')).toBe('application/problem+json');
+    expect(response.headers.get('x-request-id')).toBe('my.id-1_a');
+    expect(await problem(response)).toEqual({
+      type: 'about:blank',
+      title: 'Not Found',
+      status: 404,
+      detail: 'There is no such path.',
+      code: 'not_found',
+      request_id: 'my.id-1_a',
+    });
+  });
+
+  test.each(['/Echo', '/echo/', '/things/a%ZZ', '/things/%FF', `/things/${'x'.repeat(513)}`, '//echo'])(
+    '%s is no path: paths are exact and case-sensitive, broken encodings find nothing',
+    async (path) => {
+      const response = await fetch(`${web.url}${path}`);
+      expect([response.status, (await problem(response)).code]).toEqual([404, 'not_found']);
+    },
+  );
+
+  test('a path parameter arrives decoded', async () => {
+    expect(await (await fetch(`${web.url}/things/a%20b%2Fc?x=1`)).json()).toEqual({ name: 'a b/c' });
+  });
+
+  test('a wrong method is 405 with the allowed ones', async () => {
+    const response = await fetch(`${web.url}/echo`, { method: 'DELETE' });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('POST, OPTIONS');
+    expect(await problem(response)).toMatchObject({
+      code: 'method_not_allowed',
+      detail: 'The path does not answer DELETE.',
+    });
+    expect((await fetch(`${web.url}/things/a`, { method: 'POST' })).headers.get('allow')).toBe(
+      'GET, HEAD, OPTIONS',
+    );
+  });
+
+  test('HEAD answers like GET, without a body', async () => {
+    const response = await fetch(`${web.url}/things/a`, { method: 'HEAD' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-length')).toBe(String('{"name":"a"}'.length));
+    expect(await response.text()).toBe('');
+    expect((await fetch(`${web.url}/echo`, { method: 'HEAD' })).status).toBe(405);
+  });
+
+  test.each(['/bug', '/odd', '/circle'])(
+    '%s, something unexpected, is 500 with a fixed text',
+    async (path) => {
+      const response = await fetch(`${web.url}${path}`, {
+        headers: { 'X-Request-Id': `unexpected${path.slice(1)}` },
+      });
+      expect(response.status).toBe(500);
+      const document = await problem(response);
+      expect(document).toMatchObject({
+        title: 'Internal Server Error',
+        code: 'internal_error',
+        detail: 'Something unexpected happened; the log knows it by request_id.',
+      });
+      expect(JSON.stringify(document)).not.toContain('inner');
+      const line = web.log.find(
+        ({ msg, request_id }) => msg === 'unexpected error' && request_id === document.request_id,
+      );
+      expect(line).toMatchObject({ level: 50 });
+      expect(JSON.stringify(line?.err)).toMatch(path === '/odd' ? 'no error at all' : 'stack');
+    },
+  );
+
+  test('401 says how to authenticate', async () => {
+    const response = await fetch(`${web.url}/signature`);
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
+    expect((await problem(response)).code).toBe('invalid_signature');
+  });
+
+  test('503 says when to come back, in whole seconds, and its cause is logged', async () => {
+    const response = await fetch(`${web.url}/busy`);
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(web.log.find(({ msg }) => msg === 'request failed')).toMatchObject({
+      level: 40,
+      code: 'unavailable',
+    });
+  });
+
+  test('the fields that are wrong are named', async () => {
+    const response = await fetch(`${web.url}/fields`);
+    expect(await problem(response)).toMatchObject({
+      code: 'invalid_request',
+      detail: 'Two.',
+      errors: [{ field: 'message', message: 'is required' }],
+    });
+  });
+
+  test.each(['', 'has space', 'ä', 'x'.repeat(65), 'a,b'])('the request id %j is replaced', async (id) => {
+    const answer = await sendRaw(
+      web.port,
+      `GET /nowhere HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^X-Request-Id: [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\r$/m);
+  });
+
+  test('every response carries the security headers', async () => {
+    for (const path of ['/', '/nowhere', '/bug']) {
+      const { headers } = await fetch(`${web.url}${path}`);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('cache-control')).toBe('no-store');
+    }
+  });
+});
+
+describe('requests that are none', () => {
+  let web: Served;
+  beforeAll(async () => {
+    web = await serve({ routes: [echo], requestTimeout: 200 });
+  });
+  afterAll(closeAll);
+
+  const refused = (answer: string, status: number, phrase: string) => {
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} ${phrase}\r\n`));
+    const id = /^X-Request-Id: (.+)\r$/m.exec(answer)?.[1];
+    expect(answer).toMatch(/^X-Content-Type-Options: nosniff\r$/im);
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({
+      status,
+      title: phrase,
+      code: 'invalid_request',
+      request_id: id,
+    });
+  };
+
+  test('what is not HTTP is 400', async () => {
+    refused(await sendRaw(web.port, 'HELO there\r\n\r\n'), 400, 'Bad Request');
+  });
+
+  test('headers beyond the limit are 431', async () => {
+    const big = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`;
+    refused(await sendRaw(web.port, big), 431, 'Request Header Fields Too Large');
+  });
+
+  test('a body that does not come is 408', async () => {
+    const slow =
+      'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
+    refused(await sendRaw(web.port, slow), 408, 'Request Timeout');
+  });
+
+  test('HTTP/1.1 without a Host is 400', async () => {
+    refused(await sendRaw(web.port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'Bad Request');
+  });
+
+  test('an unknown expectation is left unmet, and targets of every form are answered', async () => {
+    const request = (line: string) =>
+      `${line} HTTP/1.1\r\nHost: a\r\nExpect: magic\r\nConnection: close\r\n\r\n`;
+    expect(await sendRaw(web.port, request('GET /'))).toMatch(/^HTTP\/1.1 200 /);
+    expect(await sendRaw(web.port, request('GET http://a:99999999/x'))).toMatch(/^HTTP\/1.1 404 /);
+    expect(await sendRaw(web.port, request('OPTIONS *'))).toMatch(/^HTTP\/1.1 204 /);
+  });
+});
+
+function circle(): object {
+  const self: Record<string, unknown> = {};
+  self.self = self;
+  return self;
+}

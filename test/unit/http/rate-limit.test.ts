@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { validatedOf } from '../../../src/daemon/http/rate-limit.ts';
+import { closeAll, echo, limited, post, problem, serve, until } from './serve.ts';
+
+const ANA = { Authorization: 'Bearer good-ana' };
+
+describe('the rate limit', () => {
+  afterEach(closeAll);
+
+  test('tells policy and state on every response of a limited route, and when to come back on 429', async () => {
+    const web = await serve({ routes: [limited] });
+    const responses = [];
+    for (let i = 0; i < 3; i++) responses.push(await post(`${web.url}/limited`, '{}'));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(responses.map(({ headers }) => headers.get('ratelimit'))).toEqual([
+      '"address";r=1;t=60',
+      '"address";r=0;t=12',
+      '"address";r=0;t=12',
+    ]);
+    for (const { headers } of responses) expect(headers.get('ratelimit-policy')).toBe('"address";q=2;w=60');
+    expect(responses.map(({ headers }) => headers.get('retry-after'))).toEqual([null, null, '12']);
+    expect(await problem(responses[2] as Response)).toMatchObject({
+      status: 429,
+      title: 'Too Many Requests',
+      code: 'rate_limited',
+      detail: 'More than 2 requests within 60 seconds.',
+    });
+  });
+
+  test('counts a person by the token, in the header or the body, over all limited routes', async () => {
+    const web = await serve({ routes: [limited, { ...limited, path: '/second' }] });
+    const statuses = [
+      (await post(`${web.url}/limited`, '{}', ANA)).status,
+      (await post(`${web.url}/limited`, '{"jwt_token":"good-ana"}')).status,
+      (await post(`${web.url}/second`, '{}', ANA)).status,
+      (await post(`${web.url}/second`, '{}', ANA)).status,
+      (await post(`${web.url}/second`, '{}', { Authorization: 'Bearer good-bo' })).status,
+    ];
+    expect(statuses).toEqual([200, 200, 200, 429, 200]);
+    expect(new Set(web.hits)).toEqual(new Set(['http:person:["","","ana"]', 'http:person:["","","bo"]']));
+  });
+
+  test('counts a token that does not validate for the address, so that making tokens up frees nobody', async () => {
+    const web = await serve({ routes: [limited] });
+    for (let i = 0; i < 3; i++) await post(`${web.url}/limited`, '{}', { Authorization: `Bearer bad-${i}` });
+    expect(web.hits).toEqual(Array(3).fill('http:address:127.0.0.1'));
+    expect((await post(`${web.url}/limited`, '{}')).status).toBe(429);
+  });
+
+  test('counts what a trusted proxy says, by the /64', async () => {
+    const web = await serve({ routes: [limited], settings: { TRUST_PROXY: 1 } });
+    await post(`${web.url}/limited`, '{}', { 'X-Forwarded-For': '1.1.1.1, 2001:db8:1:2::3' });
+    await post(`${web.url}/limited`, '{}', { 'X-Forwarded-For': '2.2.2.2, 2001:db8:1:2::4' });
+    expect(new Set(web.hits)).toEqual(new Set(['http:address:2001:db8:1:2::/64']));
+  });
+
+  test('counts a request that is refused for its body, for the person of its header', async () => {
+    const web = await serve({ routes: [limited] });
+    const refused = [
+      await post(`${web.url}/limited`, '{', ANA),
+      await post(`${web.url}/limited`, 'x'.repeat(3000), ANA),
+      await post(`${web.url}/limited`, '{}', { ...ANA, 'Content-Type': 'text/plain' }),
+      await post(`${web.url}/limited`, '{', ANA),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([400, 413, 415, 429]);
+    expect(refused.every(({ headers }) => headers.has('ratelimit'))).toBe(true);
+    expect(new Set(web.hits)).toEqual(new Set(['http:person:["","","ana"]']));
+  });
+
+  test('counts a body without a readable token for the address', async () => {
+    const web = await serve({ routes: [limited] });
+    expect((await post(`${web.url}/limited`, '{')).status).toBe(400);
+    expect(web.hits).toEqual(['http:address:127.0.0.1']);
+  });
+
+  test('refuses before the handler runs', async () => {
+    let handled = 0;
+    const route: Route = { ...limited, handle: () => ({ body: { handled: ++handled } }) };
+    const web = await serve({ routes: [route] });
+    for (let i = 0; i < 5; i++) await post(`${web.url}/limited`, '{}');
+    expect(handled).toBe(2);
+  });
+
+  test('leaves other routes alone', async () => {
+    const web = await serve({ routes: [echo] });
+    const response = await post(`${web.url}/echo`, '{}', ANA);
+    expect(response.headers.has('ratelimit')).toBe(false);
+    expect([web.hits, web.validations]).toEqual([[], []]);
+  });
+
+  test('hands the validated token on, so that it is validated once', async () => {
+    const seen: unknown[] = [];
+    const keep = (request: ChannelRequest) => {
+      seen.push(validatedOf(request));
+      return { body: {} };
+    };
+    const web = await serve({
+      routes: [
+        { ...limited, handle: keep },
+        { ...echo, handle: keep },
+      ],
+    });
+    await post(`${web.url}/limited`, '{}', ANA);
+    await post(`${web.url}/limited`, '{}');
+    await post(`${web.url}/echo`, '{}', ANA);
+    expect(seen).toEqual([
+      { token: 'good-ana', verdict: expect.objectContaining({ valid: true }) },
+      null,
+      null,
+    ]);
+    expect(web.validations).toEqual(['good-ana']);
+  });
+
+  test('is closed while the store is out of reach', async () => {
+    const web = await serve({
+      routes: [limited],
+      limits: { hit: () => Promise.reject(new StoreUnavailable(new Error('disk'))) },
+    });
+    const response = await post(`${web.url}/limited`, '{}');
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+    expect((await problem(response)).code).toBe('unavailable');
+  });
+});
+
+describe('refused requests', () => {
+  afterEach(closeAll);
+
+  test('are found by their request id', async () => {
+    const web = await serve({ routes: [limited], settings: { RATE_LIMIT_ANONYMOUS_MAX: 1 } });
+    await post(`${web.url}/limited`, '{', { 'X-Request-Id': 'first' });
+    await post(`${web.url}/limited`, '{}', { 'X-Request-Id': 'second' });
+    expect(web.traces).toMatchObject([
+      { request_id: 'first', platform: 'web', session_id: null, outcome: 'malformed_json' },
+      {
+        request_id: 'second',
+        platform: 'web',
+        outcome: 'rate_limited',
+        lines: [{ step: 'receive', verdict: 'refused', reason: 'rate_limited' }],
+      },
+    ]);
+  });
+
+  test('wait for no store: their traces are bounded, and their loss is told once', async () => {
+    let keep: (() => void)[] = [];
+    const web = await serve({
+      routes: [limited],
+      settings: { RATE_LIMIT_ANONYMOUS_MAX: 1 },
+      keepTrace: () => new Promise((resolve) => keep.push(resolve)),
+    });
+    for (let i = 0; i < 105; i++) await post(`${web.url}/limited`, '{');
+    expect(keep).toHaveLength(100);
+    expect(web.log.filter(({ msg }) => msg === 'traces of refused requests are being lost')).toHaveLength(1);
+    for (const done of keep.splice(0)) done();
+    keep = [];
+    await until(() => web.log.some(({ lost }) => lost === 5));
+    await post(`${web.url}/limited`, '{');
+    expect(keep).toHaveLength(1);
+  });
+});

@@ -1,0 +1,172 @@
+import { connect } from 'node:net';
+import pino from 'pino';
+import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
+import { createServer, type ListeningAddress, type Server } from '../../../src/daemon/http/server.ts';
+import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import type { LimitStore, TraceRecord } from '../../../src/daemon/store/store.ts';
+
+/** What the tests of this folder set; the rest of the settings is not looked at here. */
+const SETTINGS = {
+  BODY_LIMIT_BYTES: 2048,
+  TRUST_PROXY: 0,
+  WEBCHAT_ALLOWED_ORIGINS: ['https://shop.example'],
+  RATE_LIMIT_TOKEN_MAX: 3,
+  RATE_LIMIT_ANONYMOUS_MAX: 2,
+  RATE_LIMIT_WINDOW_SECONDS: 60,
+} as const;
+
+export interface ServeOptions {
+  routes?: readonly Route[];
+  settings?: Partial<Settings>;
+  limits?: LimitStore;
+  keepTrace?: (trace: TraceRecord) => Promise<void>;
+  health?: Channel['health'];
+  requestTimeout?: number;
+}
+
+export interface Served extends ListeningAddress {
+  server: Server;
+  log: LogLine[];
+  traces: TraceRecord[];
+  hits: string[];
+  validations: string[];
+}
+
+export type LogLine = Record<string, unknown> & { level: number; msg: string };
+
+const served: Server[] = [];
+
+/** The server on a free loopback port with one channel, `web`; every part below it is made up. */
+export async function serve(options: ServeOptions = {}): Promise<Served> {
+  const log: LogLine[] = [];
+  const traces: TraceRecord[] = [];
+  const hits: string[] = [];
+  const validations: string[] = [];
+  const channel: Channel = {
+    routes: options.routes ?? [],
+    ...(options.health ? { health: options.health } : {}),
+  };
+  const server = createServer({
+    settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
+    store: {
+      limits: options.limits ?? countingLimits(hits),
+      traces: {
+        keep: options.keepTrace ?? (async (trace) => void traces.push(trace)),
+        find: async () => [],
+      },
+    },
+    tokens: fakeTokens(validations),
+    log: pino(
+      { level: 'debug', base: null },
+      { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
+    ),
+    clock: { now: () => 1_700_000_000_000 },
+    channels: [{ plugin: { name: 'web' } as ChannelPlugin, channel }],
+    ...(options.requestTimeout ? { requestTimeout: options.requestTimeout } : {}),
+  });
+  const address = await server.listen('127.0.0.1', 0);
+  served.push(server);
+  return { ...address, server, log, traces, hits, validations };
+}
+
+export async function closeAll(): Promise<void> {
+  await Promise.all(served.splice(0).map((server) => server.close()));
+}
+
+/** Fixed windows that never end: what is hit is refused from the `max + 1`st time on. */
+function countingLimits(hits: string[]): LimitStore {
+  const counts = new Map<string, number>();
+  return {
+    async hit(key, { max }) {
+      hits.push(key);
+      const count = counts.get(key) ?? 0;
+      const allowed = count < max;
+      if (allowed) counts.set(key, count + 1);
+      const remaining = max - (counts.get(key) ?? 0);
+      return { allowed, remaining, retry_after_ms: remaining === 0 ? 11_500 : 0, reset_ms: 59_500 };
+    },
+  };
+}
+
+/** `good-ana` is a valid token of `ana`; all else is malformed. */
+function fakeTokens(validations: string[]): TokenValidator {
+  return {
+    async validate(token) {
+      validations.push(token);
+      if (!token.startsWith('good-')) return { valid: false, reason: 'JWT Malformed' };
+      const sub = token.slice(5);
+      const claims = { sub, email: `${sub}@example.com`, exp: 1_800_000_000 };
+      const person: PersonKey = personKey(claims);
+      return {
+        valid: true,
+        user: { user_id: sub, email: claims.email, roles: [], token: new Secret(token) },
+        claims,
+        person,
+        expires_at: claims.exp * 1000,
+      };
+    },
+  };
+}
+
+/** What a route looks like that answers with what it was sent. */
+export const echo: Route = {
+  method: 'POST',
+  path: '/echo',
+  contentType: 'application/json',
+  cors: true,
+  handle: (request) => ({ body: { got: request.json() } }),
+};
+
+/** A limited route: the token stands in the header, then in the body. */
+export const limited: Route = {
+  method: 'POST',
+  path: '/limited',
+  contentType: 'application/json',
+  cors: true,
+  limited: true,
+  token: (request) =>
+    request.headers.authorization?.slice('Bearer '.length) ?? (request.json().jwt_token as string),
+  handle: (request) => ({ body: { got: request.json() } }),
+};
+
+export function post(
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(url, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } });
+}
+
+/** Sends bytes over a connection of its own and returns all that comes until the server closes it. */
+export function sendRaw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.setEncoding('utf8').on('data', (text) => {
+      answer += text;
+    });
+    socket.on('close', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
+
+export interface ProblemDocument {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: string;
+  request_id: string;
+  errors?: { field: string; message: string }[];
+}
+
+export async function problem(response: Response): Promise<ProblemDocument> {
+  return (await response.json()) as ProblemDocument;
+}
+
+/** Resolves when what is asked for has come true; for what happens after an answer has left. */
+export async function until(ask: () => boolean): Promise<void> {
+  while (!ask()) await new Promise((resolve) => setImmediate(resolve));
+}

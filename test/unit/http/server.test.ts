@@ -1,0 +1,339 @@
+import { connect } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ChannelResponse, ResponseStream, Route } from '../../../src/channel/index.ts';
+import { closeAll, echo, limited, post, problem, sendRaw, serve, until } from './serve.ts';
+
+afterEach(closeAll);
+
+/** A route that answers when it is told to. */
+function slow(): { route: Route; arrived: Promise<void>; finish: () => void } {
+  const arrived = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<ChannelResponse>();
+  return {
+    arrived: arrived.promise,
+    finish: () => answer.resolve({ body: { done: true } }),
+    route: {
+      method: 'GET',
+      path: '/slow',
+      handle() {
+        arrived.resolve();
+        return answer.promise;
+      },
+    },
+  };
+}
+
+describe('GET /', () => {
+  test('tells the active platforms and how each is', async () => {
+    const web = await serve();
+    const response = await fetch(`${web.url}/`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(await response.json()).toEqual({
+      status: 'ok',
+      platforms: ['web'],
+      adapters: { web: { status: 'ok' } },
+    });
+  });
+
+  test('tells of a channel that is degraded, and of one that cannot tell', async () => {
+    const degraded = await serve({ health: () => ({ status: 'degraded', detail: 'no answer' }) });
+    expect(await (await fetch(`${degraded.url}/`)).json()).toMatchObject({
+      status: 'ok',
+      adapters: { web: { status: 'degraded', detail: 'no answer' } },
+    });
+    const broken = await serve({
+      health() {
+        throw new Error('password123');
+      },
+    });
+    expect(await (await fetch(`${broken.url}/`)).json()).toMatchObject({
+      adapters: { web: { status: 'degraded', detail: 'The channel could not tell its health.' } },
+    });
+  });
+});
+
+describe('answers of routes', () => {
+  const answering = (response: ChannelResponse): Route => ({
+    method: 'GET',
+    path: '/answer',
+    handle: () => response,
+  });
+
+  test.each<[string, ChannelResponse, number, string | null, string]>([
+    ['an object', { body: { a: 'ü' } }, 200, 'application/json; charset=utf-8', '{"a":"ü"}'],
+    ['text', { status: 201, body: '<b>' }, 201, 'text/plain; charset=utf-8', '<b>'],
+    ['bytes', { body: new Uint8Array([104, 105]) }, 200, 'application/octet-stream', 'hi'],
+    ['nothing', {}, 200, null, ''],
+    ['nothing, as 204', { status: 204 }, 204, null, ''],
+    ['its own type', { headers: { 'content-type': 'text/html' }, body: '<p>' }, 200, 'text/html', '<p>'],
+  ])('%s', async (_, response, status, type, text) => {
+    const web = await serve({ routes: [answering(response)] });
+    const got = await fetch(`${web.url}/answer`);
+    expect([got.status, got.headers.get('content-type'), await got.text()]).toEqual([status, type, text]);
+  });
+
+  test('their headers stand in place of the daemon’s, several cookies stay several', async () => {
+    const headers = {
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+      'Set-Cookie': ['a=1', 'b=2'],
+      Vary: 'Accept',
+    };
+    const web = await serve({ routes: [{ ...answering({ headers }), cors: true }] });
+    const got = await fetch(`${web.url}/answer`);
+    expect(got.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+    expect(got.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
+    expect(got.headers.get('vary')).toBe('Origin, Accept');
+  });
+
+  test.each<[string, ChannelResponse]>([
+    ['a line break in a header', { headers: { 'X-A': 'a\r\nSet-Cookie: b=1' } }],
+    ['a header name that is none', { headers: { 'X A': 'a' } }],
+    ['a framing header', { headers: { 'Content-Length': '3' }, body: 'abc' }],
+    ['a status that is none', { status: 99 }],
+  ])('%s is 500, and nothing of it leaves', async (_, response) => {
+    const web = await serve({
+      routes: [answering({ ...response, headers: { ...response.headers, 'X-B': 'b' } })],
+    });
+    const got = await fetch(`${web.url}/answer`);
+    expect(got.status).toBe(500);
+    expect([got.headers.has('x-b'), got.headers.has('set-cookie')]).toEqual([false, false]);
+    expect((await problem(got)).code).toBe('internal_error');
+  });
+});
+
+describe('the line of the log', () => {
+  test('names the request and keeps queries and the random part of ids to itself', async () => {
+    const route: Route = { method: 'GET', path: '/sse/stream/:id', handle: () => ({ body: {} }) };
+    const web = await serve({ routes: [route] });
+    const id = 'AbCdEf0123456789abcdef';
+    await fetch(`${web.url}/sse/stream/sse_${id}?token=secret-token`, { headers: { 'X-Request-Id': 'r1' } });
+    await until(() => web.log.length > 0);
+    expect(web.log).toMatchObject([
+      {
+        level: 30,
+        msg: 'request',
+        request_id: 'r1',
+        method: 'GET',
+        path: '/sse/stream/sse_AbCdEf…',
+        status: 200,
+      },
+    ]);
+    expect(JSON.stringify(web.log)).not.toMatch(/secret-token|0123456789/);
+  });
+
+  test('a client that goes away in mid-request is told at debug only, and its handler hears of it', async () => {
+    const gone = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    const route: Route = {
+      method: 'GET',
+      path: '/wait',
+      handle: ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            gone.resolve();
+            reject(signal.reason);
+          });
+          arrived.resolve();
+        }),
+    };
+    const web = await serve({ routes: [route, echo] });
+    const leaving = new AbortController();
+    const answer = fetch(`${web.url}/wait`, { signal: leaving.signal }).catch(() => 'left');
+    await arrived.promise;
+    leaving.abort();
+    await gone.promise;
+    expect(await answer).toBe('left');
+    const half =
+      'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
+    const socket = connect(web.port, '127.0.0.1', () => socket.write(half, () => socket.resetAndDestroy()));
+    await until(() => web.log.filter(({ msg }) => msg === 'the client went away').length === 2);
+    expect(web.log.filter(({ level }) => level >= 30)).toEqual([]);
+  });
+});
+
+describe('streams', () => {
+  const streaming = (
+    body: (out: ResponseStream) => Promise<void>,
+    method: Route['method'] = 'GET',
+  ): Route => ({
+    method,
+    path: '/stream',
+    handle: () => ({ headers: { 'Content-Type': 'text/event-stream' }, body }),
+  });
+
+  test('send their head at once, and each piece as it is written', async () => {
+    const go = Promise.withResolvers<void>();
+    const web = await serve({
+      routes: [
+        streaming(async (out) => {
+          await go.promise;
+          out.write('one,');
+          out.write(new Uint8Array([50]));
+        }),
+      ],
+    });
+    const response = await fetch(`${web.url}/stream`);
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+    expect(response.headers.has('x-request-id')).toBe(true);
+    go.resolve();
+    expect(await response.text()).toBe('one,2');
+  });
+
+  test('a HEAD of a stream writes nothing', async () => {
+    let written = false;
+    const web = await serve({
+      routes: [
+        streaming(async () => {
+          written = true;
+        }),
+      ],
+    });
+    expect((await fetch(`${web.url}/stream`, { method: 'HEAD' })).status).toBe(200);
+    expect(written).toBe(false);
+  });
+
+  test('wait for a slow reader, and end their wait when it goes away', async () => {
+    const full = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<boolean>();
+    const web = await serve({
+      routes: [
+        streaming(async (out) => {
+          const piece = new Uint8Array(64 * 1024);
+          while (out.write(piece));
+          full.resolve();
+          while (!out.signal.aborted) {
+            await out.drained();
+            out.write(piece);
+          }
+          ended.resolve(out.write('too late'));
+        }),
+      ],
+    });
+    const socket = connect(web.port, '127.0.0.1', () =>
+      socket.write('GET /stream HTTP/1.1\r\nHost: a\r\n\r\n'),
+    );
+    socket.pause();
+    await full.promise;
+    socket.destroy();
+    expect(await ended.promise).toBe(false);
+    await until(() => web.log.length > 0);
+    expect(web.log.filter(({ level }) => level >= 40)).toEqual([]);
+  });
+
+  test('one that fails breaks its connection, since its head has left', async () => {
+    const web = await serve({
+      routes: [
+        streaming(async (out) => {
+          out.write('half');
+          throw new Error('the writer failed');
+        }),
+      ],
+    });
+    const answer = await sendRaw(web.port, 'GET /stream HTTP/1.1\r\nHost: a\r\n\r\n').catch(String);
+    expect(answer).not.toMatch(/0\r\n\r\n$/);
+    expect(web.log.find(({ msg }) => msg === 'unexpected error')).toMatchObject({ level: 50 });
+  });
+});
+
+describe('stopping', () => {
+  test('answers what runs, refuses what comes, on old connections and new ones, and closes them', async () => {
+    const { route, arrived, finish } = slow();
+    const web = await serve({ routes: [route, echo, limited] });
+    const running = fetch(`${web.url}/slow`);
+    await arrived;
+    const drained = web.server.drain(20_000);
+    for (const response of [
+      await fetch(`${web.url}/`),
+      await fetch(`${web.url}/nowhere`),
+      await post(`${web.url}/echo`, 'x'.repeat(1_000_000), { Origin: 'https://shop.example' }),
+      await post(`${web.url}/limited`, '{}'),
+    ]) {
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('5');
+      expect(response.headers.get('connection')).toBe('close');
+      expect(await problem(response)).toMatchObject({
+        code: 'unavailable',
+        detail: 'The daemon is stopping.',
+      });
+    }
+    expect(web.hits).toEqual([]);
+    finish();
+    const answer = await running;
+    expect([answer.status, answer.headers.get('connection'), await answer.json()]).toEqual([
+      200,
+      'close',
+      { done: true },
+    ]);
+    expect(await drained).toBe(true);
+    await web.server.close();
+    await expect(fetch(`${web.url}/`)).rejects.toThrow('fetch failed');
+  });
+
+  test('takes in the body of a request before it refuses it, since its connection closes with the answer', async () => {
+    const { route, arrived, finish } = slow();
+    const web = await serve({ routes: [route, echo] });
+    const running = fetch(`${web.url}/slow`);
+    await arrived;
+    const drained = web.server.drain(20_000);
+    let answer = '';
+    const head =
+      'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n';
+    const socket = connect(web.port, '127.0.0.1', () => socket.write(head));
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    socket.setEncoding('utf8').on('data', (text) => {
+      answer += text;
+    });
+    // Several whole round trips: were the refusal on its way, it would have come.
+    for (let i = 0; i < 3; i++) expect((await fetch(`${web.url}/`)).status).toBe(503);
+    expect(answer).toBe('');
+    socket.write('{}');
+    await closed;
+    expect(answer).toMatch(/^HTTP\/1.1 503 /);
+    finish();
+    await running;
+    expect(await drained).toBe(true);
+  });
+
+  test('says so when the grace passes with a request unanswered, and cuts it when it closes', async () => {
+    const { route, arrived } = slow();
+    const web = await serve({ routes: [route] });
+    const running = fetch(`${web.url}/slow`).catch(() => 'cut');
+    await arrived;
+    expect(await web.server.drain(20)).toBe(false);
+    await web.server.close();
+    expect(await running).toBe('cut');
+  });
+
+  test('lets streams run through the grace, then just ends them', async () => {
+    const route: Route = {
+      method: 'GET',
+      path: '/stream',
+      handle: () => ({
+        async body(out) {
+          out.write('piece');
+          await new Promise((resolve) => out.signal.addEventListener('abort', resolve));
+        },
+      }),
+    };
+    const web = await serve({ routes: [route] });
+    const response = await fetch(`${web.url}/stream`);
+    expect(await web.server.drain(20)).toBe(false);
+    expect(await response.text()).toBe('piece');
+    await web.server.close();
+  });
+
+  test('is over at once where nothing runs, idle connections or not', async () => {
+    const web = await serve();
+    await (await fetch(`${web.url}/`)).arrayBuffer();
+    expect(await web.server.drain(20_000)).toBe(true);
+    await web.server.close();
+  });
+
+  test('a port in use is the system’s error', async () => {
+    const web = await serve();
+    const other = await serve();
+    await other.server.close();
+    await expect(other.server.listen('127.0.0.1', web.port)).rejects.toThrow('EADDRINUSE');
+  });
+});
