@@ -5,7 +5,6 @@ import type { TraceLine } from './trace.ts';
 export class Trace {
   static readonly MAX_LINES = 200;
   readonly lines: TraceLine[] = [];
-  /** The line that is being written: what a step notes before it ends goes into it. */
   readonly #clock: Clock;
   #dropped = 0;
 

@@ -1,6 +1,7 @@
 import type { ChannelCapabilities, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
 import type { Claims, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
+import type { Lease } from '../store/store.ts';
 import type { Trace } from './tracing.ts';
 
 /**
@@ -24,11 +25,23 @@ export interface Arrived {
   emit(event: ConversationEvent): void;
   trace: Trace;
   started_at: number;
+  /** What a step has taken and must give back when the turn ends, last one first. */
+  onEnd(giveBack: (failed: boolean) => Promise<void>): void;
 }
 
 /** identify: who sent it, as far as a token says so. */
 export interface Identified {
   presented: Presented;
+}
+
+/** recognise-repeat: under which key the answer will be found again. */
+export interface Repeatable {
+  idempotency_key: string | null;
+}
+
+/** take-turn: no other message of the session runs while it is held. */
+export interface InTurn {
+  lease: Lease;
 }
 
 /** open-session: the session as found, or as it will be created. Nothing is written yet. */
@@ -67,6 +80,8 @@ export type NobodyReason =
   | 'invalid_token'
   | 'signed_out'
   | 'stored_token_expired'
+  /** No key of TOKEN_ENCRYPTION_KEY opens it. */
+  | 'stored_token_unreadable'
   /** The client chose the session's id, so only a message that brings the token is trusted (decisions §3). */
   | 'client_chosen_session'
   /** The stored context was brought by another channel user. */

@@ -1,0 +1,94 @@
+import type { House } from '../house.ts';
+import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import { hasLapsed, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
+import type { Session } from '../session/session.ts';
+import type { Step } from './sequence.ts';
+import type { Acting, Arrived, Bound, Guarded, Identified, Opened } from './turn.ts';
+
+type Turn = Arrived & Identified & Opened & Guarded;
+
+/**
+ * Whom the tools act for in this message (decisions §3; states of service.md, "Session token-context
+ * lifecycle"). A valid token replaces `jwt_context`, an invalid one or an explicit null clears it; without
+ * a token the stored one stays in use only where the session's id is a secret of the daemon's making, and
+ * only for the channel user that brought it.
+ *
+ * Adds `acting`, and the session as it is stored now. Never ends the turn.
+ */
+export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
+  name: 'bind-identity',
+  async run(turn, house, line) {
+    const { session, acting } = decide(turn, house);
+    await save(turn, session, house);
+    if (acting.person === null) {
+      line.verdict = acting.reason === 'no_token' || acting.reason === 'signed_out' ? 'ok' : 'fallback';
+      line.reason = acting.token_reason ?? acting.reason;
+      line.detail = { state: 'NoJWT', credentials: 'default' };
+    } else {
+      line.reason = turn.presented.kind === 'person' ? 'token_bound' : 'stored_context';
+      line.detail = { state: 'ValidJWT', credentials: 'user' };
+    }
+    return { session, acting };
+  },
+};
+
+function decide(turn: Turn, house: House): { session: Session; acting: Acting } {
+  const { presented, session, message } = turn;
+  switch (presented.kind) {
+    case 'person': {
+      const { user, claims, person, expires_at } = presented.verdict;
+      const bound = { user_id: message.user_id, person };
+      const owner = session.owner ?? person;
+      const kept =
+        session.bound?.user_id === bound.user_id &&
+        session.bound.person === person &&
+        storedToken(session, house.seal) === user.token.reveal();
+      if (kept && session.owner === owner) return { session, acting: { person, claims } };
+      const record = sealRecord(session.session_id, message.user_id);
+      const jwt_context = jwtContext(user, expires_at, house.seal, record);
+      return { session: { ...session, owner, bound, metadata: { jwt_context } }, acting: { person, claims } };
+    }
+    case 'invalid':
+      return {
+        session: cleared(session),
+        acting: { person: null, reason: 'invalid_token', token_reason: presented.reason },
+      };
+    case 'signed-out':
+      return { session: cleared(session), acting: { person: null, reason: 'signed_out' } };
+    case 'none':
+      return withoutToken(turn, house);
+  }
+}
+
+/** The stored context, where it may speak for this message. */
+function withoutToken(turn: Turn, house: House): { session: Session; acting: Acting } {
+  const { session, message } = turn;
+  const { jwt_context } = session.metadata;
+  if (!jwt_context || !session.bound) return { session, acting: { person: null, reason: 'no_token' } };
+  if (turn.message.shared || session.bound.user_id !== message.user_id) {
+    return { session: cleared(session), acting: { person: null, reason: 'other_sender' } };
+  }
+  if (!session.generated) return { session, acting: { person: null, reason: 'client_chosen_session' } };
+  if (hasLapsed(jwt_context, house.settings, house.clock.now())) {
+    return { session: cleared(session), acting: { person: null, reason: 'stored_token_expired' } };
+  }
+  const token = storedToken(session, house.seal);
+  if (token === null) {
+    house.log.warn({ request_id: turn.request_id }, 'stored token does not open with any TOKEN_ENCRYPTION_KEY');
+    return { session: cleared(session), acting: { person: null, reason: 'stored_token_unreadable' } };
+  }
+  return { session, acting: { person: session.bound.person, claims: claimsOfStoredToken(token) } };
+}
+
+function cleared(session: Session): Session {
+  return session.metadata.jwt_context || session.bound ? { ...session, metadata: {}, bound: null } : session;
+}
+
+async function save(turn: Turn, session: Session, house: House): Promise<void> {
+  if (turn.session_is_new) await house.store.sessions.save(session, 'new');
+  else if (session !== turn.session) {
+    // An administrator may have ended it since it was opened; the message then begins it anew.
+    const kept = await house.store.sessions.save(session, 'changed');
+    if (!kept) await house.store.sessions.save({ ...session, turns: 0 }, 'new');
+  }
+}

@@ -1,0 +1,50 @@
+import type { ErrorCode } from '../errors.ts';
+import type { House } from '../house.ts';
+import type { TraceRecord } from './trace.ts';
+import type { Arrived, Bound, Opened } from './turn.ts';
+
+export type Outcome = { outcome: 'answered'; reply: string } | { outcome: 'failed'; failure: ErrorCode };
+
+/** Writes a turn with its trace into its session. False where the session ended meanwhile. */
+export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outcome): Promise<boolean> {
+  const { message, acting } = turn;
+  const failure = end.outcome === 'failed' ? end.failure : null;
+  const finished_at = house.clock.now();
+  return house.store.sessions.keepTurn(
+    turn.session_id,
+    {
+      turn_id: turn.turn_id,
+      request_id: turn.request_id,
+      message_id: message.message_id ?? null,
+      user_id: message.user_id,
+      person: acting.person,
+      text: message.text,
+      reply: end.outcome === 'answered' ? end.reply : null,
+      outcome: end.outcome,
+      failure,
+      credentials: acting.person === null ? 'default' : 'user',
+      credentials_reason: acting.person === null ? (acting.token_reason ?? acting.reason) : 'valid_token',
+      started_at: turn.started_at,
+      finished_at,
+    },
+    traceRecord(turn, failure ?? 'answered', finished_at),
+    house.settings.SESSION_TTL_SECONDS * 1000,
+  );
+}
+
+/** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */
+export function traceRecord(turn: Arrived, outcome: string, finished_at: number): TraceRecord {
+  return {
+    turn_id: turn.turn_id,
+    request_id: turn.request_id,
+    // Found by its session only if it became part of it: a stranger's attempt is not the owner's story.
+    session_id: outcome === 'session_forbidden' ? null : turn.session_id,
+    message_id: turn.message.message_id ?? null,
+    platform: turn.message.platform,
+    user_id: turn.message.user_id,
+    started_at: turn.started_at,
+    finished_at,
+    outcome,
+    lines: turn.trace.finished(),
+  };
+}

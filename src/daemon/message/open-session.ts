@@ -1,0 +1,61 @@
+import { AgentdError } from '../errors.ts';
+import { isChannelSessionId } from '../session/ids.ts';
+import type { Session } from '../session/session.ts';
+import type { Step, StepLine } from './sequence.ts';
+import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
+
+/**
+ * Finds the session, or prepares a new one; whose it is (decisions §3).
+ *
+ * Checks that the session is of this channel's space and, where the client names it, that it belongs to
+ * this `user_id` and to the person of the token, if there is a valid one.
+ * Adds `session` and `session_is_new`. Writes nothing: a refused message touches nothing of the session.
+ * Throws `session_forbidden` for someone else's session.
+ */
+export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
+  name: 'open-session',
+  async run(turn, house, line) {
+    const { message, channel, session_id } = turn;
+    const found = await house.store.sessions.find(session_id);
+    if (found) {
+      refuseStranger(turn, found, line);
+      line.reason = 'found';
+      return { session: found, session_is_new: false };
+    }
+    if (channel.capabilities.reply === 'in-request' && isChannelSessionId(session_id, house.channelNames)) {
+      throw forbidden(line, 'channel_id');
+    }
+    line.reason = 'created';
+    const now = house.clock.now();
+    const session: Session = {
+      session_id,
+      user_id: message.user_id,
+      platform: message.platform,
+      space: channel.space,
+      generated: turn.session_is_generated,
+      owner: null,
+      metadata: {},
+      bound: null,
+      turns: 0,
+      created_at: now,
+      last_active_at: now,
+      expires_at: now + house.settings.SESSION_TTL_SECONDS * 1000,
+    };
+    return { session, session_is_new: true };
+  },
+};
+
+/** Channels that name their own threads let many users speak in one; there the platform says who is in it. */
+function refuseStranger(turn: Arrived & Identified, session: Session, line: StepLine): void {
+  if (session.space !== turn.channel.space) throw forbidden(line, 'other_channel');
+  if (turn.channel.capabilities.reply !== 'in-request') return;
+  if (session.user_id !== turn.message.user_id) throw forbidden(line, 'other_user');
+  const person = turn.presented.kind === 'person' ? turn.presented.verdict.person : null;
+  if (person !== null && session.owner !== null && session.owner !== person) throw forbidden(line, 'other_person');
+}
+
+/** One text for all cases: a stranger does not learn whose session it is, or why it is not theirs. */
+function forbidden(line: StepLine, why: string): AgentdError {
+  line.detail = { why };
+  return new AgentdError('session_forbidden', 'This session belongs to someone else.');
+}

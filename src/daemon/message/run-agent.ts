@@ -1,0 +1,136 @@
+import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
+import { bindTools } from '../agent/bind-tools.ts';
+import { type RequestContext, withRequestContext } from '../agent/context.ts';
+import { AgentdError } from '../errors.ts';
+import type { House } from '../house.ts';
+import { maskTokens } from '../secret.ts';
+import type { Step, StepLine } from './sequence.ts';
+import type { Answered, Arrived, Bound, Guarded, Opened } from './turn.ts';
+
+type Turn = Arrived & Opened & Guarded & Bound;
+
+/** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
+const HISTORY_TURNS = 50;
+/** Longest reply, in characters; what a runtime says beyond it is cut off. */
+const REPLY_MAX = 100_000;
+
+/**
+ * From message and session to the reply: waits for one of the runs, gives the tools their context, holds
+ * the deadline, tells the reader the words and the tool progress as they come.
+ *
+ * Adds `reply`, never empty. Throws `agent_timeout` past the deadline, `agent_failed` when the runtime
+ * fails, `unavailable` when no run is free in time or the daemon stops.
+ */
+export const runAgent: Step<Turn, Answered> = {
+  name: 'run-agent',
+  async run(turn, house, line) {
+    const giveBack = await house.queue.takeRun(line);
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), house.settings.AGENT_TIMEOUT_SECONDS * 1000);
+    const signal = AbortSignal.any([deadline.signal, house.stopping]);
+    try {
+      const context = requestContextOf(turn, house, signal);
+      const reply = await withRequestContext(context, () => converse(turn, house, signal, line));
+      return { reply };
+    } catch (error) {
+      if (deadline.signal.aborted) {
+        throw new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
+      }
+      if (house.stopping.aborted) {
+        line.reason = 'stopping';
+        throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
+      }
+      if (error instanceof AgentdError) throw error;
+      line.reason = error instanceof AgentFailure ? error.reason : 'runtime_threw';
+      throw new AgentdError('agent_failed', 'The agent could not answer.', { cause: error });
+    } finally {
+      clearTimeout(timer);
+      giveBack();
+    }
+  },
+};
+
+async function converse(turn: Turn, house: House, signal: AbortSignal, line: StepLine): Promise<string> {
+  const words = house.agent.run(await agentTurn(turn, house, signal))[Symbol.asyncIterator]();
+  const pieces: string[] = [];
+  let length = 0;
+  while (length < REPLY_MAX) {
+    const next = await orAborted(words.next(), signal);
+    if (next.done) break;
+    const text = maskTokens(next.value).slice(0, REPLY_MAX - length);
+    if (text === '') continue;
+    pieces.push(text);
+    length += text.length;
+    turn.emit({ type: 'text_chunk', text });
+  }
+  if (length >= REPLY_MAX) {
+    line.reason = 'reply_cut';
+    // Not awaited: a runtime that does not end must not hold the reply that is there.
+    words.return?.().catch((error: unknown) => house.log.debug({ err: error }, 'agent runtime failed while it was ended'));
+  }
+  const reply = pieces.join('');
+  if (reply.trim() === '') throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+  line.detail = { characters: reply.length };
+  return reply;
+}
+
+/** A runtime that ignores its signal must not hold the message beyond its deadline. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise<AgentTurn> {
+  const { message, session, acting } = turn;
+  const history = await house.store.sessions.history(session.session_id, acting.person, HISTORY_TURNS);
+  const { user_name, page_url, user_agent } = message.metadata;
+  return {
+    text: message.text,
+    history: history.map((past) => ({ user: past.text, speaker: past.user_id, reply: past.reply ?? '' })),
+    person: acting.person === null ? null : knownOf(acting.claims),
+    sign_in_expired:
+      acting.person === null &&
+      (acting.reason === 'stored_token_expired' || acting.token_reason === 'Token Expired'),
+    claimed: {
+      ...(user_name === undefined ? {} : { user_name }),
+      ...(page_url === undefined ? {} : { page_url }),
+      ...(user_agent === undefined ? {} : { user_agent }),
+    },
+    speaker: message.user_id,
+    shared: message.shared ?? false,
+    channel: { name: message.platform, markdown: turn.channel.capabilities.markdown },
+    app_name: house.settings.APP_NAME,
+    tools: bindTools(house.tools, { emit: turn.emit, trace: turn.trace, signal, log: house.log }),
+    signal,
+    log: house.log,
+  };
+}
+
+function knownOf(claims: { email: string; name?: string; locale?: string; timezone?: string }): AgentTurn['person'] {
+  const { email, name, locale, timezone } = claims;
+  return {
+    email,
+    ...(name === undefined ? {} : { name }),
+    ...(locale === undefined ? {} : { locale }),
+    ...(timezone === undefined ? {} : { timezone }),
+  };
+}
+
+function requestContextOf(turn: Turn, house: House, signal: AbortSignal): RequestContext {
+  const { session, message, acting, trace, request_id } = turn;
+  return {
+    session_id: session.session_id,
+    user_id: message.user_id,
+    app_name: house.settings.APP_NAME,
+    session_service: house.store.sessions,
+    acts_for: acting.person,
+    acts_for_nobody_because: acting.person === null ? acting.reason : null,
+    trace,
+    request_id,
+    signal,
+  };
+}

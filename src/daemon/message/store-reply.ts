@@ -1,0 +1,27 @@
+import { keepTurn } from './keep-turn.ts';
+import type { Step } from './sequence.ts';
+import type { Answered, Arrived, Bound, InTurn, Opened, Repeatable, Stored } from './turn.ts';
+
+/** How long an answer is found again by its Idempotency-Key (decisions §6). */
+const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
+
+/**
+ * The reply and the turn are kept before anything leaves, so that what was answered survives a crash.
+ *
+ * Checks that the session's lease was not lost. Adds `stored`. Throws `unavailable` when the store cannot
+ * be written: then nothing was answered.
+ */
+export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & Answered, Stored> = {
+  name: 'store-reply',
+  async run(turn, house, line) {
+    turn.lease.lost.throwIfAborted();
+    const answer = { session_id: turn.session_id, response: turn.reply };
+    // Asked for together, they are durable together.
+    const [kept] = await Promise.all([
+      keepTurn(turn, house, { outcome: 'answered', reply: turn.reply }),
+      turn.idempotency_key && house.store.idempotency.finish(turn.idempotency_key, answer, ANSWER_TTL_MS),
+    ]);
+    if (!kept) line.reason = 'session_ended_meanwhile';
+    return { stored: true };
+  },
+};

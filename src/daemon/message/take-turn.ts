@@ -1,0 +1,16 @@
+import type { Step } from './sequence.ts';
+import type { Arrived, InTurn } from './turn.ts';
+
+/**
+ * Messages of one session are processed one at a time, in order of arrival (decisions §3).
+ *
+ * Adds `lease`, held until the turn ends. Throws `unavailable` when too many wait, or for too long.
+ */
+export const takeTurn: Step<Arrived, InTurn> = {
+  name: 'take-turn',
+  async run(turn, house, line) {
+    const lease = await house.queue.takeTurn(turn.session_id, line);
+    turn.onEnd(() => lease.release());
+    return { lease };
+  },
+};

@@ -1,0 +1,31 @@
+import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { randomSuffix } from '../clock.ts';
+
+/** Longest id of a session that a client may choose, in characters (decisions §1). */
+export const SESSION_ID_MAX = 512;
+
+/** `webchat_<user_id>_<suffix>`: service.md, "Webchat response body"; the suffix holds 128 random bits. */
+export function generateSessionId(channel: string, user_id: string): string {
+  return `${channel}_${user_id}_${randomSuffix()}`;
+}
+
+/**
+ * Begins like the session of a channel that names its own (`name:`), so no web client may bring it.
+ * @param active names of the channels that are active, third parties' included.
+ */
+export function isChannelSessionId(session_id: string, active: readonly string[]): boolean {
+  const colon = session_id.indexOf(':');
+  if (colon < 1) return false;
+  const name = session_id.slice(0, colon);
+  return active.includes(name) || (RESERVED_CHANNEL_NAMES as readonly string[]).includes(name);
+}
+
+const RANDOM_PART = /(_[A-Za-z0-9_-]{6})[A-Za-z0-9_-]{16}(?![A-Za-z0-9_-])/g;
+
+/**
+ * For log lines: generated ids act as capabilities, so only 6 characters of the random part are shown
+ * (decisions §3). Takes an id, or a path that holds one.
+ */
+export function shortId(id: string): string {
+  return id.replace(RANDOM_PART, '$1…');
+}

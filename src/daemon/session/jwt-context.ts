@@ -1,0 +1,37 @@
+import type { UserContext } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { JwtContext, Session } from './session.ts';
+
+/** The record that a session's sealed token belongs to: the session and the channel user that brought it. */
+export function sealRecord(session_id: string, user_id: string): string {
+  return `session:${JSON.stringify([session_id, user_id])}`;
+}
+
+/** `metadata.jwt_context` of a validated token, in the documented shape, the token sealed. */
+export function jwtContext(user: UserContext, expires_at: number, seal: Seal, record: string): JwtContext {
+  return {
+    has_jwt: true,
+    user_id: user.user_id,
+    email: user.email,
+    token: seal.close(user.token.reveal(), record),
+    token_exp: new Date(expires_at).toISOString(),
+  };
+}
+
+/** The token of a session's context, unsealed; null where there is none or no key opens it. */
+export function storedToken(session: Session, seal: Seal): string | null {
+  const context = session.metadata.jwt_context;
+  if (!context || !session.bound) return null;
+  return seal.open(context.token, sealRecord(session.session_id, session.bound.user_id));
+}
+
+export type ExpirySettings = Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>;
+
+/** Has the stored token's time passed? Never, where JWT_VERIFY_EXP is off (decisions §2). */
+export function hasLapsed(context: JwtContext, settings: ExpirySettings, now: number): boolean {
+  if (!settings.JWT_VERIFY_EXP) return false;
+  const lapses_at = Date.parse(context.token_exp) + settings.JWT_CLOCK_SKEW_SECONDS * 1000;
+  // A date that cannot be read has passed.
+  return !(lapses_at > now);
+}
