@@ -1,0 +1,69 @@
+import type { Channel, ChannelPlugin, ChannelScope } from '../../src/channel/index.ts';
+import { parseMessage, tokenOf } from './parse.ts';
+
+/** Path of the channel, unless WEBCHAT_WEBHOOK_PATH says otherwise (service.md, "POST /webchat/message"). */
+const DEFAULT_PATH = '/webchat/message';
+
+/** The website widget: a message by POST, the reply in the same response. */
+const webchat: ChannelPlugin = {
+  name: 'webchat',
+  apiVersion: 1,
+  summary: 'Visitors of a website; the reply is in the body of the same HTTP response.',
+  settings: [
+    {
+      name: 'WEBCHAT_ENABLED',
+      kind: 'boolean',
+      default: false,
+      sentence: 'Turns the webchat channel on.',
+    },
+    {
+      name: 'WEBCHAT_WEBHOOK_PATH',
+      kind: 'string',
+      default: DEFAULT_PATH,
+      pattern: /^\/[\w./~-]*$/,
+      sentence: 'Path of the webchat channel; begins with a slash.',
+    },
+  ],
+  detect: (settings) => settings.WEBCHAT_ENABLED === true,
+  capabilities: {
+    reply: 'in-request',
+    space: 'web',
+    streaming: false,
+    textLimit: null,
+    markdown: 'commonmark',
+    typing: false,
+  },
+  create: (scope) => createWebchat(scope),
+};
+
+function createWebchat(scope: ChannelScope): Channel {
+  return {
+    routes: [
+      {
+        method: 'POST',
+        path: String(scope.settings.WEBCHAT_WEBHOOK_PATH),
+        contentType: 'application/json',
+        cors: true,
+        limited: true,
+        token: tokenOf,
+        async handle(request) {
+          const message = parseMessage(request, scope);
+          for await (const event of scope.converse(message, request)) {
+            if (event.type !== 'complete') continue;
+            return {
+              headers: event.replayed ? { 'Idempotency-Replayed': 'true' } : {},
+              body: {
+                response: event.response,
+                session_id: event.session_id,
+                metadata: { platform: 'webchat', user_id: message.user_id },
+              },
+            };
+          }
+          throw new Error('the conversation ended without a reply');
+        },
+      },
+    ],
+  };
+}
+
+export default webchat satisfies ChannelPlugin;

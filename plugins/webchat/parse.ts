@@ -1,0 +1,123 @@
+import type {
+  ChannelRequest,
+  ChannelScope,
+  FieldError,
+  IncomingMessage,
+  MessageMetadata,
+} from '../../src/channel/index.ts';
+
+type Body = Record<string, unknown>;
+
+/**
+ * The user's token, in the documented priority: header, body field, metadata (service.md, "Accepting a user
+ * token"). The first source that is present wins; null is the client's "signed out"; undefined is nothing.
+ */
+export function tokenOf(request: ChannelRequest): string | null | undefined {
+  const header = bearer(request.headers.authorization);
+  if (header !== undefined) return header;
+  const body = request.json();
+  if (isToken(body.jwt_token)) return body.jwt_token;
+  const { metadata } = body;
+  return isObject(metadata) && isToken(metadata.jwt_token) ? metadata.jwt_token : undefined;
+}
+
+/** The webchat request body as an incoming message; throws `invalid_request` with every field that is wrong. */
+export function parseMessage(request: ChannelRequest, scope: ChannelScope): IncomingMessage {
+  const body = request.json();
+  const errors: FieldError[] = [];
+  const user_id = identifier(body.user_id, 'user_id', 256, errors);
+  const text = message(body.message, errors);
+  const session_id = body.session_id ?? null;
+  const thread_id = session_id === null ? null : identifier(session_id, 'session_id', 512, errors);
+  const metadata = clientMetadata(body, errors);
+  const key = idempotencyKey(request.headers['idempotency-key'], errors);
+  if (errors.length > 0) throw scope.problem('invalid_request', 'The request has fields that are not valid.', errors);
+  const token = tokenOf(request);
+  return {
+    platform: 'webchat',
+    user_id,
+    channel_id: user_id,
+    thread_id,
+    text,
+    metadata: token === undefined ? metadata : { ...metadata, jwt_token: token },
+    ...(key === undefined ? {} : { message_id: key }),
+  };
+}
+
+/** RFC 6750: the scheme is case-insensitive; another scheme, or an empty token, is no token (decisions §1). */
+function bearer(header: string | undefined): string | undefined {
+  return /^bearer +(\S.*)$/i.exec(header?.trim() ?? '')?.[1];
+}
+
+function isToken(value: unknown): value is string | null {
+  return value === null || (typeof value === 'string' && value !== '');
+}
+
+function isObject(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Characters are counted as people count them: an emoji beyond the BMP is one. */
+function lengthOf(text: string): number {
+  return [...text].length;
+}
+
+function identifier(value: unknown, field: string, max: number, errors: FieldError[]): string {
+  const wrong = (message: string) => {
+    errors.push({ field, message });
+    return '';
+  };
+  if (value === undefined || value === null) return wrong('is required');
+  if (typeof value !== 'string') return wrong('must be a string');
+  if (value === '') return wrong('must not be empty');
+  if (lengthOf(value) > max) return wrong(`must have at most ${max} characters`);
+  if (/\p{Cc}/u.test(value)) return wrong('must not contain control characters');
+  // A lone surrogate would be stored as another character, and two ids would become one.
+  if (!value.isWellFormed()) return wrong('must be well-formed Unicode');
+  return value;
+}
+
+function message(value: unknown, errors: FieldError[]): string {
+  const wrong = (text: string) => {
+    errors.push({ field: 'message', message: text });
+    return '';
+  };
+  if (value === undefined || value === null) return wrong('is required');
+  if (typeof value !== 'string') return wrong('must be a string');
+  const text = value.trim().toWellFormed();
+  if (text === '') return wrong('must not be empty');
+  if (lengthOf(text) > 16_000) return wrong('must have at most 16000 characters');
+  return text;
+}
+
+/** The client's claims about itself that the agent is told; of other keys nothing is kept. */
+function clientMetadata(body: Body, errors: FieldError[]): MessageMetadata {
+  tokenField(body.jwt_token, 'jwt_token', errors);
+  const { metadata } = body;
+  if (metadata === undefined || metadata === null) return {};
+  if (!isObject(metadata)) {
+    errors.push({ field: 'metadata', message: 'must be an object' });
+    return {};
+  }
+  tokenField(metadata.jwt_token, 'metadata.jwt_token', errors);
+  const claims: MessageMetadata = {};
+  for (const name of ['page_url', 'user_name', 'user_agent'] as const) {
+    const value = metadata[name];
+    if (typeof value === 'string') claims[name] = value.toWellFormed().slice(0, 2048);
+    else if (value !== undefined && value !== null) errors.push({ field: `metadata.${name}`, message: 'must be a string' });
+  }
+  return claims;
+}
+
+function tokenField(value: unknown, field: string, errors: FieldError[]): void {
+  if (value !== undefined && value !== null && typeof value !== 'string') {
+    errors.push({ field, message: 'must be a string or null' });
+  }
+}
+
+function idempotencyKey(header: string | undefined, errors: FieldError[]): string | undefined {
+  if (header === undefined) return undefined;
+  if (/^[\x21-\x7e]{1,255}$/.test(header)) return header;
+  errors.push({ field: 'Idempotency-Key', message: 'must have 1 to 255 visible ASCII characters' });
+  return undefined;
+}

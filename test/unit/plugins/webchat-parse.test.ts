@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { parseMessage, tokenOf } from '../../../plugins/webchat/parse.ts';
+import type { ChannelRequest, ChannelScope, FieldError } from '../../../src/channel/index.ts';
+
+function request(body: Record<string, unknown>, headers: Record<string, string> = {}): ChannelRequest {
+  return { headers, json: () => body } as unknown as ChannelRequest;
+}
+
+const scope = {
+  problem: (code: string, _detail: string, errors?: FieldError[]) => Object.assign(new Error(code), { errors }),
+} as unknown as ChannelScope;
+
+function errorsOf(body: Record<string, unknown>, headers?: Record<string, string>): FieldError[] {
+  try {
+    parseMessage(request(body, headers), scope);
+  } catch (error) {
+    return (error as { errors: FieldError[] }).errors;
+  }
+  return [];
+}
+
+describe('sources of the token', () => {
+  it('takes header, then body, then metadata, and stops at the first that is present', () => {
+    const all = { jwt_token: 'body', metadata: { jwt_token: 'metadata' } };
+    expect(tokenOf(request(all, { authorization: 'Bearer header' }))).toBe('header');
+    expect(tokenOf(request(all))).toBe('body');
+    expect(tokenOf(request({ metadata: { jwt_token: 'metadata' } }))).toBe('metadata');
+    expect(tokenOf(request({}))).toBeUndefined();
+  });
+
+  it('takes an empty string and another scheme for no token', () => {
+    expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Basic abc' }))).toBe('body');
+    expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Bearer ' }))).toBe('body');
+    expect(tokenOf(request({ jwt_token: '' }))).toBeUndefined();
+    expect(tokenOf(request({ jwt_token: '', metadata: { jwt_token: 'metadata' } }))).toBe('metadata');
+  });
+
+  it('reads the scheme in any case and tells null from absent', () => {
+    expect(tokenOf(request({}, { authorization: 'bearer x' }))).toBe('x');
+    expect(tokenOf(request({ jwt_token: null, metadata: { jwt_token: 'x' } }))).toBeNull();
+    expect(parseMessage(request({ user_id: 'u', message: 'm', jwt_token: null }), scope).metadata.jwt_token).toBeNull();
+    expect('jwt_token' in parseMessage(request({ user_id: 'u', message: 'm' }), scope).metadata).toBe(false);
+  });
+});
+
+describe('fields', () => {
+  const fine = { user_id: 'u', message: 'm' };
+
+  it('reports every wrong field at once, with what is wrong', () => {
+    expect(errorsOf({ user_id: 7, session_id: '', jwt_token: 1, metadata: [] }, { 'idempotency-key': 'a b' })).toEqual([
+      { field: 'user_id', message: 'must be a string' },
+      { field: 'message', message: 'is required' },
+      { field: 'session_id', message: 'must not be empty' },
+      { field: 'jwt_token', message: 'must be a string or null' },
+      { field: 'metadata', message: 'must be an object' },
+      { field: 'Idempotency-Key', message: 'must have 1 to 255 visible ASCII characters' },
+    ]);
+  });
+
+  it('counts characters, not code units, at the documented limits', () => {
+    expect(errorsOf({ ...fine, user_id: '😀'.repeat(256) })).toEqual([]);
+    expect(errorsOf({ ...fine, user_id: '😀'.repeat(257) })).toEqual([
+      { field: 'user_id', message: 'must have at most 256 characters' },
+    ]);
+    expect(errorsOf({ ...fine, session_id: 's'.repeat(512) })).toEqual([]);
+    expect(errorsOf({ ...fine, session_id: 's'.repeat(513) })).toHaveLength(1);
+    expect(errorsOf({ ...fine, message: ` ${'m'.repeat(16_000)}\n` })).toEqual([]);
+    expect(errorsOf({ ...fine, message: 'm'.repeat(16_001) })).toHaveLength(1);
+  });
+
+  it('refuses control characters and lone surrogates in ids, and blank messages', () => {
+    expect(errorsOf({ ...fine, user_id: 'a\nb' })).toEqual([
+      { field: 'user_id', message: 'must not contain control characters' },
+    ]);
+    expect(errorsOf({ ...fine, session_id: 'a\u0000' })).toHaveLength(1);
+    expect(errorsOf({ ...fine, user_id: '\ud800' })).toEqual([
+      { field: 'user_id', message: 'must be well-formed Unicode' },
+    ]);
+    expect(errorsOf({ ...fine, message: ' \n\t ' })).toEqual([{ field: 'message', message: 'must not be empty' }]);
+  });
+
+  it('trims the message, leaves a missing or null session to the daemon, ignores unknown fields', () => {
+    const message = parseMessage(request({ ...fine, message: ' hi ', session_id: null, what: 1 }), scope);
+    expect(message).toEqual({
+      platform: 'webchat',
+      user_id: 'u',
+      channel_id: 'u',
+      thread_id: null,
+      text: 'hi',
+      metadata: {},
+    });
+  });
+});
