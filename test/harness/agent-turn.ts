@@ -1,0 +1,47 @@
+import type { AgentTool, AgentTurn, ToolAnswer } from '../../src/daemon/agent/agent.ts';
+
+/** A turn of a visitor who is not signed in, changed as told. */
+export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
+  return {
+    text: 'Hello',
+    history: [],
+    person: null,
+    sign_in_expired: false,
+    claimed: {},
+    speaker: 'visitor-1',
+    shared: false,
+    channel: { name: 'webchat', markdown: 'commonmark' },
+    app_name: 'agentd',
+    tools: [],
+    signal: new AbortController().signal,
+    log: { debug: () => {}, warn: () => {} },
+    ...changes,
+  };
+}
+
+/** A `get_user` that answers so, and the arguments of its calls. */
+export function fakeTool(
+  answer: ToolAnswer | ((args: unknown) => Promise<ToolAnswer>),
+): AgentTool & { calls: unknown[] } {
+  const calls: unknown[] = [];
+  return {
+    name: 'get_user',
+    description: 'Looks up a user.',
+    parameters: { type: 'object', properties: { email: { type: 'string' } }, additionalProperties: false },
+    calls,
+    async call(args) {
+      calls.push(args);
+      return typeof answer === 'function' ? answer(args) : answer;
+    },
+  };
+}
+
+export async function piecesOf(words: AsyncIterable<string>): Promise<string[]> {
+  const pieces: string[] = [];
+  for await (const piece of words) pieces.push(piece);
+  return pieces;
+}
+
+export async function replyOf(words: AsyncIterable<string>): Promise<string> {
+  return (await piecesOf(words)).join('');
+}

@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
+
+/** At least 256 bits, as the settings ask for. */
+export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
+
+export interface Agentd {
+  url: string;
+  pid: number;
+  directory: string;
+  /** What it has printed so far: banner, and log lines as JSON. */
+  stdout(): string;
+  stderr(): string;
+  log(): Record<string, unknown>[];
+  /** Resolves with the first log line, past or future, that matches. */
+  logged(match: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
+  signal(signal: NodeJS.Signals): void;
+  /** Sends SIGTERM (or the signal) and resolves with the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  exited: Promise<number | null>;
+}
+
+export interface StartOptions {
+  env?: Record<string, string>;
+  args?: string[];
+  /** Kept from an earlier run; otherwise a new one, removed by `stop`. */
+  directory?: string;
+}
+
+/** Settings that every test daemon has; a test's own ones win. */
+export function baseEnv(directory: string): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: directory,
+    STATE_DIR: join(directory, 'state'),
+    PORT: '0',
+    JWT_SECRET_KEY: SECRET,
+    JWT_ALGORITHM: 'HS256',
+    WEBCHAT_ENABLED: 'true',
+    RATE_LIMIT_ANONYMOUS_MAX: '100000',
+    RATE_LIMIT_TOKEN_MAX: '100000',
+  };
+}
+
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts `bin/agentd.js serve` as a user would, and resolves when it is ready. */
+export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
+  const child = spawn(process.execPath, [BIN, 'serve', ...(options.args ?? [])], {
+    cwd: directory,
+    env: { ...baseEnv(directory), ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  const listeners = new Set<() => void>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    for (const listener of listeners) listener();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    for (const listener of listeners) listener();
+  });
+  const exited = once(child, 'exit').then(([code]) => {
+    running.delete(child);
+    for (const listener of listeners) listener();
+    return code as number | null;
+  });
+
+  const when = <T>(found: () => T | undefined): Promise<T> =>
+    new Promise((resolvePromise, reject) => {
+      const check = () => {
+        const result = found();
+        if (result !== undefined) {
+          listeners.delete(check);
+          resolvePromise(result);
+        } else if (!running.has(child)) {
+          listeners.delete(check);
+          reject(new Error(`agentd has ended (exit code ${child.exitCode}):\n${stdout}\n${stderr}`));
+        }
+      };
+      listeners.add(check);
+      check();
+    });
+  const lines = () =>
+    stderr
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  const url = await when(() => /ready on (http:\S+)\n/.exec(stdout)?.[1]);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    directory,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    log: lines,
+    logged: (match) => when(() => lines().find(match)),
+    signal: (signal) => void child.kill(signal),
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      const code = await exited;
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+      return code;
+    },
+    exited,
+  };
+}
+
+/** Runs one command to its end. */
+export async function agentd(
+  args: string[],
+  options: { env?: Record<string, string>; cwd?: string; input?: string; base?: boolean } = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const directory = options.cwd ?? tmpdir();
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: directory,
+    env: { ...(options.base === false ? { PATH: process.env.PATH ?? '' } : baseEnv(directory)), ...options.env },
+    stdio: 'pipe',
+  });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdin.end(options.input ?? '');
+  const [code] = (await once(child, 'close')) as [number | null];
+  running.delete(child);
+  return { code, stdout, stderr };
+}
+
+/** All bytes that a daemon has left in its directory, for searches. */
+export function readAll(paths: readonly string[]): string {
+  return paths.map((path) => readFileSync(path, 'latin1')).join('\n');
+}

@@ -1,0 +1,215 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request as the API saw it. */
+export interface SeenRequest {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  /** The bearer as it came, or null. */
+  bearer: string | null;
+  /** `sub` of a bearer whose signature is right and which has not been revoked; else null. */
+  sub: string | null;
+  body: unknown;
+}
+
+/** How the API can be told to answer a path instead. */
+export type Misbehaviour =
+  | { status: number; body?: unknown; headers?: Record<string, string> }
+  /** Answers rightly, but only when `release` resolves. */
+  | { wait: Promise<void> }
+  | 'hang'
+  /** 2 MiB of JSON, in pieces. */
+  | 'huge'
+  | { redirect: string; status?: number };
+
+export interface FakeApiOptions {
+  /** HS256 secret of user tokens and of the default token. */
+  secret: string;
+  users?: readonly Record<string, unknown>[];
+  email?: string;
+  password?: string;
+  /** Path prefix below which the API lies. */
+  prefix?: string;
+  /** Life of the default token in seconds; null issues one without `exp`. */
+  tokenLife?: number | null;
+}
+
+export const ALICE = {
+  id: 'user-1',
+  email: 'alice@example.com',
+  name: 'Alice Example',
+  phone: '+15550100',
+  orders: [
+    { id: 'A-1001', status: 'shipped', total: 42.5 },
+    { id: 'A-1002', status: 'open', total: 7 },
+  ],
+};
+export const BOB = { id: 'user-2', email: 'bob@example.com', name: 'Bob Example', orders: [] };
+
+export class FakeApi {
+  readonly requests: SeenRequest[] = [];
+  readonly #options: Required<FakeApiOptions>;
+  readonly #server = createServer((request, response) => {
+    this.#answer(request, response).catch((error: Error) => response.destroy(error));
+  });
+  readonly #misbehaviours = new Map<string, { how: Misbehaviour; times: number }>();
+  readonly #revoked = new Set<string>();
+  readonly #issued: string[] = [];
+
+  constructor(options: FakeApiOptions) {
+    this.#options = {
+      users: [ALICE, BOB],
+      email: 'service@example.com',
+      password: 'service-password',
+      prefix: '',
+      tokenLife: 86_400,
+      ...options,
+    };
+  }
+
+  static async start(options: FakeApiOptions): Promise<FakeApi> {
+    const api = new FakeApi(options);
+    api.#server.listen(0, '127.0.0.1');
+    await once(api.#server, 'listening');
+    return api;
+  }
+
+  /** For `API_BASE_URL`. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#options.prefix}`;
+  }
+
+  /** The requests of one path. */
+  seen(path: string): SeenRequest[] {
+    return this.requests.filter((request) => request.path === path);
+  }
+
+  /** Answers a path (`/users`) differently, so many times; for ever unless told. */
+  misbehave(path: string, how: Misbehaviour, times = Number.POSITIVE_INFINITY): void {
+    this.#misbehaviours.set(path, { how, times });
+  }
+
+  behave(): void {
+    this.#misbehaviours.clear();
+  }
+
+  /** All default tokens that were issued so far are answered 401. */
+  revokeDefaultTokens(): void {
+    for (const token of this.#issued) this.#revoked.add(token);
+  }
+
+  /** This token is answered 401. */
+  revoke(token: string): void {
+    this.#revoked.add(token);
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://api');
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const path = url.pathname.startsWith(this.#options.prefix)
+      ? url.pathname.slice(this.#options.prefix.length)
+      : url.pathname;
+    const bearer = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? null;
+    const seen: SeenRequest = {
+      method: request.method ?? '',
+      path,
+      query: Object.fromEntries(url.searchParams),
+      bearer,
+      sub: bearer === null ? null : this.#subOf(bearer),
+      body: text === '' ? null : JSON.parse(text),
+    };
+    this.requests.push(seen);
+    if (await this.#misbehaved(path, response)) return;
+    if (seen.method === 'POST' && path === '/authentication_token') return this.#issue(seen, response);
+    if (seen.method === 'GET' && path === '/users') return this.#users(seen, response);
+    send(response, 404, { error: 'no such path' });
+  }
+
+  async #misbehaved(path: string, response: ServerResponse): Promise<boolean> {
+    const entry = this.#misbehaviours.get(path);
+    if (!entry || entry.times <= 0) return false;
+    entry.times--;
+    const { how } = entry;
+    if (how === 'hang') return true;
+    if (how === 'huge') {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.on('error', () => {
+        // The reader has had enough: that is what is tested.
+      });
+      response.write('["');
+      for (let kilobytes = 0; kilobytes < 2048; kilobytes++) response.write('x'.repeat(1024));
+      response.end('"]');
+      return true;
+    }
+    if ('redirect' in how) {
+      response.writeHead(how.status ?? 302, { location: how.redirect }).end();
+      return true;
+    }
+    if ('wait' in how) {
+      await how.wait;
+      return false;
+    }
+    response.writeHead(how.status, { 'content-type': 'application/json', ...how.headers });
+    response.end(typeof how.body === 'string' ? how.body : JSON.stringify(how.body ?? {}));
+    return true;
+  }
+
+  #issue({ body }: SeenRequest, response: ServerResponse): void {
+    const { email, password } = (body ?? {}) as { email?: unknown; password?: unknown };
+    if (email !== this.#options.email || password !== this.#options.password) {
+      send(response, 401, { error: 'wrong credentials' });
+      return;
+    }
+    const now = Math.floor(Date.now() / 1000);
+    const life = this.#options.tokenLife === null ? {} : { exp: now + this.#options.tokenLife };
+    const token = signToken(
+      { sub: 'service', email, iat: now, jti: this.#issued.length, ...life },
+      this.#options.secret,
+    );
+    this.#issued.push(token);
+    send(response, 200, { token });
+  }
+
+  #users({ sub, query }: SeenRequest, response: ServerResponse): void {
+    const user = this.#options.users.find((candidate) => candidate.email === query.userEmail);
+    if (sub === null) send(response, 401, { error: 'no valid token' });
+    else if (user) send(response, 200, user);
+    else send(response, 404, { error: 'no such user' });
+  }
+
+  #subOf(token: string): string | null {
+    if (this.#revoked.has(token)) return null;
+    const [header, payload, signature] = token.split('.');
+    const given = Buffer.from(signature ?? '', 'base64url');
+    const right = createHmac('sha256', this.#options.secret).update(`${header}.${payload}`).digest();
+    if (given.length !== right.length || !timingSafeEqual(given, right)) return null;
+    const claims = JSON.parse(Buffer.from(payload ?? '', 'base64url').toString()) as {
+      sub?: string;
+      exp?: number;
+    };
+    if (claims.exp !== undefined && claims.exp * 1000 <= Date.now()) return null;
+    return claims.sub ?? null;
+  }
+}
+
+/** An HS256 token with exactly these claims. */
+export function signToken(claims: Record<string, unknown>, secret: string): string {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
+  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

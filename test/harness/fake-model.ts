@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request for a completion, as far as tests look at it. */
+export interface CompletionRequest {
+  authorization: string | null;
+  model: string;
+  messages: { role: string; content: unknown; tool_calls?: unknown; tool_call_id?: string }[];
+  tools?: { function: { name: string; description: string; parameters: unknown } }[];
+  tool_choice?: unknown;
+  stream: boolean;
+}
+
+/** One answer of the model. */
+export type ModelAnswer =
+  /** Deltas of text, then `finish_reason: stop` unless told. */
+  | { text: readonly string[]; finish?: string }
+  /** Calls of tools, after text where there is any; the arguments come in deltas of a few characters. */
+  | { tools: readonly { name: string; args: unknown }[]; text?: readonly string[] }
+  | { status: number; headers?: Record<string, string>; body?: unknown }
+  /** These deltas, then the connection is cut. */
+  | { cut: readonly string[] }
+  /** These deltas, then the response ends properly, but with no finish. */
+  | { unfinished: readonly string[] }
+  | { garbage: string }
+  /** Never answers, not even with headers. */
+  | 'hang';
+
+/** An OpenAI-compatible server that answers by a script. */
+export class FakeModel {
+  readonly requests: CompletionRequest[] = [];
+  /** Requests whose client went away before the end. */
+  aborted = 0;
+  /** Resolves when a request that is left hanging has come. */
+  readonly hanging: Promise<void>;
+  #script: (request: CompletionRequest, index: number) => ModelAnswer = () => ({ text: ['Hello.'] });
+  #onHang: () => void = () => {};
+  readonly #server = createServer((request, response) => {
+    this.#answer(request, response).catch((error: Error) => response.destroy(error));
+  });
+
+  constructor() {
+    this.hanging = new Promise((resolve) => {
+      this.#onHang = resolve;
+    });
+  }
+
+  static async start(): Promise<FakeModel> {
+    const model = new FakeModel();
+    model.#server.listen(0, '127.0.0.1');
+    await once(model.#server, 'listening');
+    return model;
+  }
+
+  /** For `AGENT_BASE_URL`. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+  }
+
+  /** One answer per request, the last one again and again; or a function of the request. */
+  script(
+    answers: readonly ModelAnswer[] | ((request: CompletionRequest, index: number) => ModelAnswer),
+  ): void {
+    this.requests.length = 0;
+    if (typeof answers === 'function') this.#script = answers;
+    else this.#script = (_, index) => answers[Math.min(index, answers.length - 1)] ?? { text: ['Hello.'] };
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (request.method !== 'POST' || request.url !== '/v1/chat/completions')
+      return void response.writeHead(404).end();
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as CompletionRequest;
+    this.requests.push({ ...body, authorization: request.headers.authorization ?? null });
+    response.on('close', () => {
+      if (!response.writableFinished) this.aborted++;
+    });
+    const answer = this.#script(body, this.requests.length - 1);
+    if (answer === 'hang') return this.#onHang();
+    if ('status' in answer) {
+      response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
+      return void response.end(
+        JSON.stringify(answer.body ?? { error: { message: `status ${answer.status}` } }),
+      );
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if ('garbage' in answer) return void response.end(`data: ${answer.garbage}\n\n`);
+    const say = (delta: object, finish_reason: string | null = null) =>
+      response.write(`data: ${JSON.stringify(chunkOf(body.model, delta, finish_reason))}\n\n`);
+    const words =
+      'cut' in answer ? answer.cut : 'unfinished' in answer ? answer.unfinished : (answer.text ?? []);
+    for (const content of words) say({ content });
+    if ('unfinished' in answer) return void response.end();
+    if ('cut' in answer) return void response.write('', () => setImmediate(() => response.destroy()));
+    if ('tools' in answer) {
+      for (const [index, { name, args }] of answer.tools.entries())
+        sayCall(say, index, name, JSON.stringify(args));
+      say({}, 'tool_calls');
+    } else say({}, answer.finish ?? 'stop');
+    response.end('data: [DONE]\n\n');
+  }
+}
+
+function sayCall(say: (delta: object) => void, index: number, name: string, args: string): void {
+  say({
+    tool_calls: [{ index, id: `call-${name}-${index}`, type: 'function', function: { name, arguments: '' } }],
+  });
+  for (const piece of args.match(/.{1,5}/gs) ?? [])
+    say({ tool_calls: [{ index, function: { arguments: piece } }] });
+}
+
+function chunkOf(model: string, delta: object, finish_reason: string | null): object {
+  return {
+    id: 'completion-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model,
+    choices: [{ index: 0, delta, finish_reason }],
+  };
+}

@@ -1,0 +1,66 @@
+import type { RequestContext } from '../../src/daemon/agent/context.ts';
+import { systemClock } from '../../src/daemon/clock.ts';
+import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
+import { createSeal } from '../../src/daemon/identity/seal.ts';
+import { Trace } from '../../src/daemon/message/tracing.ts';
+import { sealRecord } from '../../src/daemon/session/jwt-context.ts';
+import type { Session } from '../../src/daemon/session/session.ts';
+
+export interface BoundUser {
+  sub: string;
+  email: string;
+  token: string;
+  /** ms since the epoch; in an hour unless told. */
+  expires_at?: number;
+}
+
+/** A session in which the channel user `user_id` has brought this token; or no token at all. */
+export function sessionOf(
+  session_id: string,
+  user_id: string,
+  user: BoundUser | null,
+  seal = createSeal(undefined),
+): Session {
+  const person = user && personKey(user);
+  const session: Session = {
+    session_id,
+    user_id,
+    platform: 'webchat',
+    space: 'web',
+    generated: true,
+    owner: person,
+    metadata: {},
+    bound: person && { user_id, person },
+    turns: 1,
+    created_at: 0,
+    last_active_at: 0,
+    expires_at: Number.MAX_SAFE_INTEGER,
+  };
+  if (user) {
+    session.metadata.jwt_context = {
+      has_jwt: true,
+      user_id: user.sub,
+      email: user.email,
+      token: seal.close(user.token, sealRecord(session_id, user_id)),
+      token_exp: new Date(user.expires_at ?? Date.now() + 3_600_000).toISOString(),
+    };
+  }
+  return session;
+}
+
+/** The context of a message in that session, acting for the person whose token is bound there. */
+export function contextOf(session: Session | null, rest: Partial<RequestContext> = {}): RequestContext {
+  const acts_for: PersonKey | null = session?.bound?.person ?? null;
+  return {
+    session_id: session?.session_id ?? 'unknown',
+    user_id: session?.user_id ?? 'visitor',
+    app_name: 'agentd',
+    session_service: { find: async (id) => (session?.session_id === id ? session : null) },
+    acts_for,
+    acts_for_nobody_because: acts_for === null ? 'no_token' : null,
+    trace: new Trace(systemClock),
+    request_id: 'request-1',
+    signal: new AbortController().signal,
+    ...rest,
+  };
+}
