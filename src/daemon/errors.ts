@@ -18,14 +18,19 @@ export const ERRORS = {
   invalid_signature: {
     status: 401,
     meaning: 'The signature of a webhook is missing, wrong, or too old.',
-    solve: 'Compare the signing secret in the settings with the one that the platform shows; check the clock.',
+    solve:
+      'Compare the signing secret in the settings with the one that the platform shows; check the clock.',
   },
   session_forbidden: {
     status: 403,
     meaning: 'The session belongs to someone else.',
     solve: 'Leave `session_id` out to begin a session of your own.',
   },
-  not_found: { status: 404, meaning: 'There is no such path.', solve: 'Check the path and the active channels (`agentd status`).' },
+  not_found: {
+    status: 404,
+    meaning: 'There is no such path.',
+    solve: 'Check the path and the active channels (`agentd status`).',
+  },
   method_not_allowed: {
     status: 405,
     meaning: 'The path exists, but not for this method.',

@@ -1,8 +1,8 @@
 import type { AgentRuntime } from './agent/agent.ts';
 import type { Tool } from './agent/tools.ts';
 import type { Clock } from './clock.ts';
-import type { Seal } from './identity/seal.ts';
 import type { TokenValidator } from './identity/identity.ts';
+import type { Seal } from './identity/seal.ts';
 import type { Log } from './log.ts';
 import type { RunQueue } from './message/run-queue.ts';
 import type { Settings } from './settings/settings.ts';
@@ -19,4 +19,10 @@ export interface House {
   agent: AgentRuntime;
   tools: readonly Tool[];
   queue: RunQueue;
+  /** Names of the active channels. */
+  channelNames: readonly string[];
+  /** Messages that are being answered; a stopping daemon waits for them. */
+  running: Set<Promise<void>>;
+  /** Aborts when the grace of a stopping daemon has passed: runs end. */
+  stopping: AbortSignal;
 }

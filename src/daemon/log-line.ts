@@ -1,6 +1,13 @@
 import { styleText } from 'node:util';
 
-const COLOURS = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const;
+const COLOURS = {
+  trace: 'gray',
+  debug: 'gray',
+  info: 'green',
+  warn: 'yellow',
+  error: 'red',
+  fatal: 'red',
+} as const;
 
 /** One JSON log line as people read it; what is no JSON object passes as it is. */
 export function formatLogLine(line: string, options: { colour: boolean }): string {

@@ -25,7 +25,8 @@ export function createLog(options: LogOptions): Log & { reopen(): void } {
     {
       level: 'trace',
       stream: {
-        write: (line: string) => process.stderr.write(options.pretty ? formatLogLine(line, { colour: true }) : line),
+        write: (line: string) =>
+          process.stderr.write(options.pretty ? formatLogLine(line, { colour: true }) : line),
       },
     },
   ];

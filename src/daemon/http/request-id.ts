@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { timeOrderedId } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { shortId } from '../session/ids.ts';
 import type { Context, Middleware } from './exchange.ts';
@@ -12,7 +12,7 @@ const PATH_SHOWN = 256;
 /** The caller's `X-Request-Id` where it is of the documented form, else a new one (decisions §1). */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
-  return typeof given === 'string' && CALLERS_ID.test(given) ? given : randomUUID();
+  return typeof given === 'string' && CALLERS_ID.test(given) ? given : timeOrderedId(Date.now());
 }
 
 /** Names the request in its response and, once it is over, in one line of the log. */
@@ -30,7 +30,9 @@ export function requestId(log: Log): Middleware {
 /** Neither the query nor any header value: both may hold a token. */
 function logEnd(ctx: Context, log: Log, took: number): void {
   const answered = ctx.res.writableFinished;
-  if (!log.isLevelEnabled(answered ? 'info' : 'debug')) return;
+  // What went well is told where it was done: a message has a line of its own.
+  const level = answered && ctx.res.statusCode >= 400 ? 'info' : 'debug';
+  if (!log.isLevelEnabled(level)) return;
   const line = {
     request_id: ctx.state.request_id,
     method: ctx.method,
@@ -38,6 +40,5 @@ function logEnd(ctx: Context, log: Log, took: number): void {
     status: ctx.res.statusCode,
     took_ms: Math.round(took * 10) / 10,
   };
-  if (answered) log.info(line, 'request');
-  else log.debug(line, 'the client went away');
+  log[level](line, answered ? 'request' : 'the client went away');
 }

@@ -1,5 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import type { ChannelPlugin, ChannelRequest, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
+import type {
+  ChannelPlugin,
+  ChannelRequest,
+  ConversationEvent,
+  IncomingMessage,
+} from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
 import { AgentdError, type ErrorCode } from '../errors.ts';
 import type { House } from '../house.ts';
 import { validatedOf } from '../http/rate-limit.ts';
@@ -26,10 +31,12 @@ export function converse(
   const turn = arrive(plugin, house, message, request, (event) => events.push(event));
   const run = takeAllSteps(turn.arrived, turn.giveBack, house);
   house.running.add(run);
-  run.then(
-    () => events.end(),
-    (error: unknown) => events.fail(error),
-  ).finally(() => house.running.delete(run));
+  run
+    .then(
+      () => events.end(),
+      (error: unknown) => events.fail(error),
+    )
+    .finally(() => house.running.delete(run));
   return events;
 }
 
@@ -41,19 +48,24 @@ function arrive(
   emit: (event: ConversationEvent) => void,
 ): { arrived: Arrived; giveBack: GiveBack[] } {
   const giveBack: GiveBack[] = [];
+  const now = house.clock.now();
   const session_id = message.thread_id ?? generateSessionId(plugin.name, message.user_id);
   const arrived: Arrived = {
-    turn_id: randomUUID(),
+    turn_id: timeOrderedId(now),
     request_id: request.id,
     message: { ...message, text: maskTokens(message.text), metadata: masked(message.metadata) },
     session_id,
     session_is_generated: message.thread_id === null,
-    channel: { name: plugin.name, space: plugin.capabilities.space ?? plugin.name, capabilities: plugin.capabilities },
+    channel: {
+      name: plugin.name,
+      space: plugin.capabilities.space ?? plugin.name,
+      capabilities: plugin.capabilities,
+    },
     address: request.address,
     validated: validatedOf(request),
     emit,
     trace: new Trace(house.clock),
-    started_at: house.clock.now(),
+    started_at: now,
     onEnd: (back) => giveBack.push(back),
   };
   return { arrived, giveBack };
@@ -63,7 +75,10 @@ function arrive(
 function masked(metadata: IncomingMessage['metadata']): IncomingMessage['metadata'] {
   const { jwt_token, ...claims } = metadata;
   const safe = Object.fromEntries(
-    Object.entries(claims).map(([name, value]) => [name, typeof value === 'string' ? maskTokens(value) : value]),
+    Object.entries(claims).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? maskTokens(value) : value,
+    ]),
   );
   return jwt_token === undefined ? safe : { ...safe, jwt_token };
 }
@@ -83,7 +98,9 @@ async function takeAllSteps(turn: Arrived, giveBack: GiveBack[], house: House): 
   } finally {
     // Last taken, first given back; one that fails must not keep the others.
     for (const back of giveBack.reverse()) {
-      await back(failed).catch((error: unknown) => house.log.error({ ...describe(turn), err: error }, 'could not give back'));
+      await back(failed).catch((error: unknown) =>
+        house.log.error({ ...describe(turn), err: error }, 'could not give back'),
+      );
     }
   }
 }
@@ -100,10 +117,15 @@ async function reportAnswer(turn: Arrived & Partial<Bound>, house: House): Promi
 }
 
 /** A failed turn is kept where it got as far as its session; else its trace is, to be found by its request. */
-async function keepFailure(turn: Arrived & Partial<Opened & Bound>, error: unknown, house: House): Promise<void> {
+async function keepFailure(
+  turn: Arrived & Partial<Opened & Bound>,
+  error: unknown,
+  house: House,
+): Promise<void> {
   const code: ErrorCode = error instanceof AgentdError ? error.code : 'internal_error';
   const line = { ...describe(turn), code, err: error };
-  if (code === 'internal_error' || code === 'agent_failed' || code === 'agent_timeout') house.log.error(line, 'message failed');
+  if (code === 'internal_error' || code === 'agent_failed' || code === 'agent_timeout')
+    house.log.error(line, 'message failed');
   else house.log.info({ ...describe(turn), code }, 'message refused');
   try {
     if (turn.acting && turn.session) {

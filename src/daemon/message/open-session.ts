@@ -51,7 +51,8 @@ function refuseStranger(turn: Arrived & Identified, session: Session, line: Step
   if (turn.channel.capabilities.reply !== 'in-request') return;
   if (session.user_id !== turn.message.user_id) throw forbidden(line, 'other_user');
   const person = turn.presented.kind === 'person' ? turn.presented.verdict.person : null;
-  if (person !== null && session.owner !== null && session.owner !== person) throw forbidden(line, 'other_person');
+  if (person !== null && session.owner !== null && session.owner !== person)
+    throw forbidden(line, 'other_person');
 }
 
 /** One text for all cases: a stranger does not learn whose session it is, or why it is not theirs. */

@@ -35,9 +35,13 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
       `[LoopGuard] DUPLICATE platform=${message.platform} user=${message.user_id} message_id=${message.message_id}`,
     );
     if (claim.outcome === 'running') {
-      throw new AgentdError('duplicate_in_progress', 'The first request with this Idempotency-Key is still running.', {
-        retryAfter: 1,
-      });
+      throw new AgentdError(
+        'duplicate_in_progress',
+        'The first request with this Idempotency-Key is still running.',
+        {
+          retryAfter: 1,
+        },
+      );
     }
     line.reason = 'replayed';
     const { session_id, response } = claim.answer;

@@ -66,7 +66,9 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
   if (length >= REPLY_MAX) {
     line.reason = 'reply_cut';
     // Not awaited: a runtime that does not end must not hold the reply that is there.
-    words.return?.().catch((error: unknown) => house.log.debug({ err: error }, 'agent runtime failed while it was ended'));
+    words
+      .return?.()
+      .catch((error: unknown) => house.log.debug({ err: error }, 'agent runtime failed while it was ended'));
   }
   const reply = pieces.join('');
   if (reply.trim() === '') throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
@@ -110,7 +112,12 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
   };
 }
 
-function knownOf(claims: { email: string; name?: string; locale?: string; timezone?: string }): AgentTurn['person'] {
+function knownOf(claims: {
+  email: string;
+  name?: string;
+  locale?: string;
+  timezone?: string;
+}): AgentTurn['person'] {
   const { email, name, locale, timezone } = claims;
   return {
     email,

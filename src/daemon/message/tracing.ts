@@ -21,6 +21,9 @@ export class Trace {
   finished(): TraceLine[] {
     if (this.#dropped === 0) return this.lines;
     const at = this.#clock.now();
-    return [...this.lines, { at, step: 'trace', verdict: 'ok', reason: 'truncated', detail: { dropped: this.#dropped } }];
+    return [
+      ...this.lines,
+      { at, step: 'trace', verdict: 'ok', reason: 'truncated', detail: { dropped: this.#dropped } },
+    ];
   }
 }

@@ -8,7 +8,14 @@ import type { Secret } from '../secret.ts';
 export const SETTINGS = [
   // Where it listens
   { name: 'HOST', kind: 'string', default: '127.0.0.1', sentence: 'Address to listen on.' },
-  { name: 'PORT', kind: 'integer', min: 0, max: 65535, default: 8080, sentence: 'Port to listen on; 0 takes a free one.' },
+  {
+    name: 'PORT',
+    kind: 'integer',
+    min: 0,
+    max: 65535,
+    default: 8080,
+    sentence: 'Port to listen on; 0 takes a free one.',
+  },
   {
     name: 'TRUST_PROXY',
     kind: 'integer',
@@ -37,14 +44,23 @@ export const SETTINGS = [
   },
 
   // Who it is, where it keeps things, what it tells
-  { name: 'APP_NAME', kind: 'string', default: 'agentd', sentence: 'Name of the application, given to tools and the agent.' },
+  {
+    name: 'APP_NAME',
+    kind: 'string',
+    default: 'agentd',
+    sentence: 'Name of the application, given to tools and the agent.',
+  },
   {
     name: 'STATE_DIR',
     kind: 'string',
     default: '~/.local/state/agentd',
     sentence: 'Directory of the embedded database; created with mode 0700.',
   },
-  { name: 'LOG_FILE', kind: 'string', sentence: 'File that the log is also written to, one JSON object a line; read by `agentd logs`.' },
+  {
+    name: 'LOG_FILE',
+    kind: 'string',
+    sentence: 'File that the log is also written to, one JSON object a line; read by `agentd logs`.',
+  },
   {
     name: 'LOG_LEVEL',
     kind: 'choice',
@@ -64,7 +80,6 @@ export const SETTINGS = [
     name: 'MESSAGING_PLATFORMS',
     kind: 'list',
     sentence: 'Active channels, comma-separated; unset, channels are detected from their settings.',
-    example: 'webchat',
   },
   {
     name: 'WEBCHAT_ALLOWED_ORIGINS',
@@ -89,8 +104,16 @@ export const SETTINGS = [
     sentence: 'The only algorithm that a token may be signed with.',
     example: 'HS256',
   },
-  { name: 'JWT_PUBLIC_KEY', kind: 'string', sentence: 'Public key for RS256: PEM, or the path of a PEM file.' },
-  { name: 'JWT_JWKS_URL', kind: 'url', sentence: 'Address of the key set for RS256; fetched when needed, cached, with a cooldown.' },
+  {
+    name: 'JWT_PUBLIC_KEY',
+    kind: 'string',
+    sentence: 'Public key for RS256: PEM, or the path of a PEM file.',
+  },
+  {
+    name: 'JWT_JWKS_URL',
+    kind: 'url',
+    sentence: 'Address of the key set for RS256; fetched when needed, cached, with a cooldown.',
+  },
   {
     name: 'JWT_VERIFY_SIGNATURE',
     kind: 'boolean',
@@ -124,7 +147,8 @@ export const SETTINGS = [
     name: 'TOKEN_ENCRYPTION_KEY',
     kind: 'string',
     secret: true,
-    sentence: 'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open.',
+    sentence:
+      'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open.',
   },
 
   // The company's API
@@ -206,13 +230,33 @@ export const SETTINGS = [
   {
     name: 'AGENT_RUNTIME',
     kind: 'string',
-    sentence: '`builtin`, `llm`, or the path of a module; unset, `llm` where AGENT_MODEL is set, else `builtin`.',
+    sentence:
+      '`builtin`, `llm`, or the path of a module; unset, `llm` where AGENT_MODEL is set, else `builtin`.',
   },
-  { name: 'AGENT_MODEL', kind: 'string', sentence: 'Model on the server at AGENT_BASE_URL, or `provider:model`.' },
-  { name: 'AGENT_BASE_URL', kind: 'url', sentence: 'Address of an OpenAI-compatible server; ends in /v1 or the like.' },
+  {
+    name: 'AGENT_MODEL',
+    kind: 'string',
+    sentence: 'Model on the server at AGENT_BASE_URL, or `provider:model`.',
+  },
+  {
+    name: 'AGENT_BASE_URL',
+    kind: 'url',
+    sentence: 'Address of an OpenAI-compatible server; ends in /v1 or the like.',
+  },
   { name: 'AGENT_API_KEY', kind: 'string', secret: true, sentence: 'Key for the model server.' },
-  { name: 'AGENT_INSTRUCTIONS', kind: 'string', sentence: 'Instructions for the agent: text, or the path of a text file.' },
-  { name: 'AGENT_MAX_STEPS', kind: 'integer', min: 1, max: 50, default: 8, sentence: 'Model calls within one run, at most.' },
+  {
+    name: 'AGENT_INSTRUCTIONS',
+    kind: 'string',
+    sentence: 'Instructions for the agent: text, or the path of a text file.',
+  },
+  {
+    name: 'AGENT_MAX_STEPS',
+    kind: 'integer',
+    min: 1,
+    max: 50,
+    default: 8,
+    sentence: 'Model calls within one run, at most.',
+  },
   {
     name: 'AGENT_TIMEOUT_SECONDS',
     kind: 'integer',
@@ -222,7 +266,14 @@ export const SETTINGS = [
     unit: 'seconds',
     sentence: 'Time for one run of the agent; after it the request is answered 504.',
   },
-  { name: 'AGENT_CONCURRENCY', kind: 'integer', min: 1, max: 10_000, default: 64, sentence: 'Runs of the agent at once.' },
+  {
+    name: 'AGENT_CONCURRENCY',
+    kind: 'integer',
+    min: 1,
+    max: 10_000,
+    default: 64,
+    sentence: 'Runs of the agent at once.',
+  },
   {
     name: 'AGENT_QUEUE_MAX',
     kind: 'integer',
@@ -258,5 +309,7 @@ type Always<R> = R extends { default: unknown } | { required: true } ? true : fa
 
 /** The daemon's settings after validation; what has no default may be undefined. */
 export type Settings = {
-  readonly [R in (typeof SETTINGS)[number] as R['name']]: Always<R> extends true ? ValueOf<R> : ValueOf<R> | undefined;
+  readonly [R in (typeof SETTINGS)[number] as R['name']]: Always<R> extends true
+    ? ValueOf<R>
+    : ValueOf<R> | undefined;
 };

@@ -1,0 +1,38 @@
+import type { Command } from '../command.ts';
+import { CliError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+
+export const command: Command = {
+  name: 'serve',
+  summary: 'Run the daemon in the foreground.',
+  description:
+    'Prints the address, the active channels and the backends, then logs to standard error. SIGTERM or SIGINT stops it: running requests finish within SHUTDOWN_GRACE_SECONDS, new ones get 503, and the exit code is 0; it is 1 when the grace passed with a request unanswered. A second signal ends it at once with 1. SIGHUP opens LOG_FILE anew, for log rotation.',
+  options: [
+    {
+      flags: '--dev',
+      sentence:
+        'Try it with nothing set up: state in .agentd/ of the working directory, a generated secret, every channel on, a sample business API on a loopback port; prints a ready user token and curl lines. What is set explicitly wins. Refused under NODE_ENV=production.',
+    },
+  ],
+  examples: [
+    { line: 'agentd serve --dev', does: 'Tries agentd with nothing configured.' },
+    { line: 'agentd serve --config /etc/agentd/agentd.yaml', does: 'Runs it in production.' },
+  ],
+  async run({ options, out }) {
+    const place = {
+      env: process.env,
+      cwd: process.cwd(),
+      envFile: options.envFile as string | undefined,
+      configFile: options.config as string | undefined,
+    };
+    if (options.dev && process.env.NODE_ENV === 'production') {
+      throw new CliError(
+        EXIT.config,
+        'serve --dev is refused under NODE_ENV=production',
+        'Run `agentd serve` there.',
+      );
+    }
+    const { runDaemon } = await import('../../daemon/run.ts');
+    return runDaemon({ ...place, dev: options.dev === true, print: (text) => out.write(text) });
+  },
+};

@@ -1,0 +1,41 @@
+import type { Dev } from './dev/prepare.ts';
+import { SAMPLE_PEOPLE } from './dev/sample-people.ts';
+import type { Daemon } from './serve.ts';
+
+/** What `serve` prints when it is ready. */
+export function describeDaemon(daemon: Daemon): string {
+  return [
+    `agentd is ready on ${daemon.url}`,
+    `  channels  ${daemon.channels.join(', ') || 'none'}`,
+    `  state     ${daemon.store}`,
+    `  agent     ${daemon.agent}`,
+    '',
+  ].join('\n');
+}
+
+/** What `serve --dev` prints: all that it takes to try agentd by pasting a line. */
+export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
+  const [person] = SAMPLE_PEOPLE;
+  const token = person && (await dev.issueToken(person, daemon.house.settings));
+  const lines = [describeDaemon(daemon).trimEnd()];
+  if (dev.sampleApiUrl) {
+    lines.push(
+      `  API       ${dev.sampleApiUrl} (sample: ${SAMPLE_PEOPLE.map(({ email }) => email).join(', ')})`,
+    );
+  }
+  const ask = (headers: string, user_id: string, message: string) =>
+    `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json'${headers} -d '${JSON.stringify({ user_id, message })}'`;
+  if (person && token && daemon.messagePath) {
+    lines.push(
+      '',
+      `A token of ${person.name}, good for 24 hours:`,
+      `  ${token}`,
+      '',
+      `Ask as ${person.name}:`,
+      ask(` -H 'Authorization: Bearer ${token}'`, person.id, 'Who am I?'),
+    );
+  }
+  if (daemon.messagePath) lines.push('', 'Ask as nobody:', ask('', 'visitor', 'Who am I?'));
+  lines.push('', 'Ctrl-C stops it.', '');
+  return lines.join('\n');
+}

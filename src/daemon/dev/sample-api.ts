@@ -1,0 +1,108 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TokenVerdict } from '../identity/identity.ts';
+import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
+
+export interface SampleApiOptions {
+  email: string;
+  password: string;
+  /** Checks a user's token, as the company's API would with the shared secret. */
+  validate(token: string): Promise<TokenVerdict>;
+}
+
+export interface SampleApi {
+  /** `http://127.0.0.1:<port>` */
+  url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * A small business API on a loopback port, the downstream of `serve --dev`: three people and their orders.
+ * A person sees their own record, the default account sees everyone's; nobody else sees anything.
+ */
+export async function startSampleApi(options: SampleApiOptions): Promise<SampleApi> {
+  const defaultToken = randomBytes(24).toString('base64url');
+  const server = createServer((request, response) => {
+    answer(request, options, defaultToken).then(
+      ({ status, body }) => send(response, status, body),
+      (error: unknown) =>
+        send(response, 400, { error: error instanceof Error ? error.message : 'bad request' }),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+type Answer = { status: number; body: unknown };
+
+async function answer(
+  request: IncomingMessage,
+  options: SampleApiOptions,
+  defaultToken: string,
+): Promise<Answer> {
+  const url = new URL(request.url ?? '/', 'http://sample');
+  if (request.method === 'POST' && url.pathname === '/authentication_token') {
+    const given = (await readJson(request)) as Partial<Record<string, unknown>>;
+    const known = given.email === options.email && same(given.password, options.password);
+    return known
+      ? { status: 200, body: { token: defaultToken } }
+      : { status: 401, body: { error: 'wrong credentials' } };
+  }
+  if (request.method === 'GET' && url.pathname === '/users') {
+    const reader = await readerOf(request.headers.authorization, options, defaultToken);
+    if (reader === null) return { status: 401, body: { error: 'no valid token' } };
+    const email = url.searchParams.get('userEmail')?.toLowerCase();
+    const found = SAMPLE_PEOPLE.filter((person) => person.email === email && mayRead(reader, person));
+    return { status: 200, body: found };
+  }
+  return { status: 404, body: { error: 'no such path' } };
+}
+
+type Reader = { everyone: true } | { everyone: false; email: string };
+
+async function readerOf(
+  header: string | undefined,
+  options: SampleApiOptions,
+  defaultToken: string,
+): Promise<Reader | null> {
+  const token = header?.replace(/^Bearer /, '') ?? '';
+  if (same(token, defaultToken)) return { everyone: true };
+  const verdict = await options.validate(token);
+  return verdict.valid ? { everyone: false, email: verdict.user.email.toLowerCase() } : null;
+}
+
+function mayRead(reader: Reader, person: SamplePerson): boolean {
+  return reader.everyone || reader.email === person.email;
+}
+
+function same(given: unknown, expected: string): boolean {
+  const bytes = Buffer.from(typeof given === 'string' ? given : '');
+  const wanted = Buffer.from(expected);
+  return bytes.length === wanted.length && timingSafeEqual(bytes, wanted);
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request) {
+    text += String(chunk);
+    if (text.length > 10_000) throw new Error('body too large');
+  }
+  return JSON.parse(text);
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'Content-Type': 'application/json' });
+  response.end(JSON.stringify(body));
+}

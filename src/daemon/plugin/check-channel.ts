@@ -1,0 +1,87 @@
+import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import { ConfigurationError } from '../settings/problem.ts';
+import { type Refusal, unfit } from './refusal.ts';
+
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
+const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'stop'] as const;
+/** Segments of plain characters, or parameters; what the router reads as a pattern (`*`, parentheses) is none. */
+const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
+/** What the daemon answers itself (service.md, "GET /"). */
+const OWN_ROUTE = 'GET /';
+
+/**
+ * Has what `create` gave the shape of a channel (src/channel/channel.ts)? Throws ConfigurationError with all
+ * that does not fit. Runs nothing of it.
+ */
+export function checkChannel(plugin: ChannelPlugin, channel: Channel): void {
+  refuse(plugin, channelRefusals(plugin, channel));
+}
+
+/**
+ * Has each route a method and path of its own among all active channels? Throws ConfigurationError with every
+ * pair that clashes.
+ */
+export function checkRoutes(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): void {
+  const takenBy = new Map([[OWN_ROUTE, 'the daemon itself']]);
+  for (const { plugin, channel } of active) {
+    const clashes: Refusal[] = [];
+    for (const { method, path } of channel.routes) {
+      const key = `${method} ${path.replace(/:\w+/g, ':')}`;
+      const owner = takenBy.get(key);
+      if (owner === undefined) takenBy.set(key, `the channel ${plugin.name}`);
+      else
+        clashes.push({ problem: `the route ${method} ${path} is taken by ${owner}`, right: 'another path' });
+    }
+    refuse(plugin, clashes);
+  }
+}
+
+function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
+  if (!isObject(channel)) return [unfit('what `create` gives', 'a channel (an object)', channel)];
+  const refusals = OPTIONAL_MEMBERS.filter(
+    (name) => channel[name] !== undefined && typeof channel[name] !== 'function',
+  ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));
+  if (plugin.capabilities.reply === 'later' && channel.send === undefined) {
+    refusals.push(unfit('`send`', "a function, since `capabilities.reply` is 'later'", channel.send));
+  }
+  const { routes } = channel;
+  if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];
+  return [...refusals, ...routes.flatMap((route, index) => routeRefusals(route, `\`routes[${index}]`))];
+}
+
+function routeRefusals(route: unknown, at: string): Refusal[] {
+  if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
+  const { method, path, contentType, token, handle } = route;
+  const refusals: Refusal[] = [];
+  if (!METHODS.includes(method as string))
+    refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
+  if (typeof path !== 'string' || !PATH.test(path)) {
+    const expected = 'a path that begins with `/`, such as /telex/webhook or /telex/:id';
+    refusals.push(unfit(`${at}.path\``, expected, path));
+  }
+  if (contentType !== undefined && typeof contentType !== 'string') {
+    refusals.push(unfit(`${at}.contentType\``, 'a media type, or absent', contentType));
+  }
+  if (token !== undefined && typeof token !== 'function') {
+    refusals.push(unfit(`${at}.token\``, 'a function, or absent', token));
+  }
+  if (typeof handle !== 'function') refusals.push(unfit(`${at}.handle\``, 'a function', handle));
+  return refusals;
+}
+
+function refuse(plugin: ChannelPlugin, refusals: readonly Refusal[]): void {
+  if (refusals.length === 0) return;
+  throw new ConfigurationError(
+    refusals.map(({ problem, right }) => ({
+      setting: `channel ${plugin.name}`,
+      value: null,
+      source: null,
+      problem,
+      right,
+    })),
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

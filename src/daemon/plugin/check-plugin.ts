@@ -1,0 +1,126 @@
+import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import { readValue } from '../settings/value.ts';
+import { inWords, type Refusal, unfit } from './refusal.ts';
+import { prefixOf } from './setting-prefix.ts';
+
+const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
+const NAME_MAX = 32;
+const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
+const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
+
+/**
+ * Has a plugin the shape of the contract (src/channel/channel.ts)? All that does not fit at once, each with
+ * the member, what was expected and what came. Runs nothing of it.
+ */
+export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
+  const { name, summary, settings, detect, capabilities, create } = plugin as Partial<
+    Record<keyof ChannelPlugin, unknown>
+  >;
+  if (typeof name !== 'string' || !NAME.test(name) || name.length > NAME_MAX) {
+    return [unfit('`name`', `lower-case letters, digits and hyphens, at most ${NAME_MAX}`, name)];
+  }
+  const refusals: Refusal[] = [];
+  if (typeof summary !== 'string' || summary === '')
+    refusals.push(unfit('`summary`', 'one sentence', summary));
+  if (typeof detect !== 'function') refusals.push(unfit('`detect`', 'a function', detect));
+  if (typeof create !== 'function') refusals.push(unfit('`create`', 'a function', create));
+  refusals.push(...checkCapabilities(capabilities));
+  if (Array.isArray(settings)) refusals.push(...checkSettings(name, settings));
+  else refusals.push(unfit('`settings`', 'a list of setting records', settings));
+  return refusals;
+}
+
+function checkCapabilities(capabilities: unknown): Refusal[] {
+  if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
+  const { reply, space, streaming, textLimit, markdown, typing } = capabilities;
+  const refusals: Refusal[] = [];
+  const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
+    if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
+  };
+  expect(reply === 'in-request' || reply === 'later', 'reply', "'in-request' or 'later'", reply);
+  expect(
+    space === undefined || (typeof space === 'string' && NAME.test(space)),
+    'space',
+    'a name, or absent',
+    space,
+  );
+  expect(typeof streaming === 'boolean', 'streaming', 'true or false', streaming);
+  expect(textLimit === null || isPositive(textLimit), 'textLimit', 'a number above 0, or null', textLimit);
+  expect(
+    markdown === 'commonmark' || markdown === 'platform' || markdown === 'none',
+    'markdown',
+    "'commonmark', 'platform' or 'none'",
+    markdown,
+  );
+  expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
+  return refusals;
+}
+
+function checkSettings(channel: string, records: readonly unknown[]): Refusal[] {
+  const names = new Set<unknown>();
+  return records.flatMap((record, index) => {
+    if (!isObject(record)) return [unfit(`\`settings[${index}]\``, 'a setting record', record)];
+    const refusal = checkSetting(channel, record) ?? (names.has(record.name) ? twice(record.name) : null);
+    names.add(record.name);
+    return refusal === null ? [] : [refusal];
+  });
+}
+
+function checkSetting(channel: string, record: Readonly<Record<string, unknown>>): Refusal | null {
+  const { name, kind, sentence } = record;
+  const prefix = prefixOf(channel);
+  if (typeof name !== 'string' || !SETTING_NAME.test(name) || !name.startsWith(prefix)) {
+    return unfit('the name of a setting', `upper snake case that begins with ${prefix}`, name);
+  }
+  if (typeof kind !== 'string' || !SETTING_KINDS.includes(kind)) {
+    return unfit(`\`kind\` of ${name}`, `one of ${SETTING_KINDS.join(', ')}`, kind);
+  }
+  if (typeof sentence !== 'string' || sentence === '')
+    return unfit(`\`sentence\` of ${name}`, 'one sentence', sentence);
+  return checkBounds(name, kind, record) ?? checkDefault(name, kind, record);
+}
+
+function checkBounds(
+  name: string,
+  kind: string,
+  { min, max, choices, pattern }: Readonly<Record<string, unknown>>,
+): Refusal | null {
+  if (kind === 'integer' && !(Number.isInteger(min) && Number.isInteger(max) && Number(min) <= Number(max))) {
+    return unfit(
+      `the range of ${name}`,
+      '`min` and `max`, whole numbers',
+      `${inWords(min)} to ${inWords(max)}`,
+    );
+  }
+  if (kind === 'choice' && !(Array.isArray(choices) && choices.length > 0 && choices.every(isText))) {
+    return unfit(`\`choices\` of ${name}`, 'a list of texts', choices);
+  }
+  if (pattern !== undefined && !(pattern instanceof RegExp)) {
+    return unfit(`\`pattern\` of ${name}`, 'a regular expression', pattern);
+  }
+  return null;
+}
+
+function checkDefault(name: string, kind: string, record: Readonly<Record<string, unknown>>): Refusal | null {
+  const value = record.default;
+  if (value === undefined) return null;
+  const native = { integer: 'number', boolean: 'boolean', list: 'object' }[kind] ?? 'string';
+  if (typeof value === native && readValue(record as unknown as SettingRecord, value).ok) return null;
+  return unfit(`\`default\` of ${name}`, `a value of the kind ${kind}, within its bounds`, value);
+}
+
+function twice(name: unknown): Refusal {
+  return { problem: `has two settings of the name ${String(name)}`, right: 'each name once' };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isPositive(value: unknown): boolean {
+  return typeof value === 'number' && value > 0;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,228 @@
+import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import type { ChannelPlugin } from '../../channel/index.ts';
+import type { SettingProblem } from '../settings/problem.ts';
+import { SETTINGS } from '../settings/settings.ts';
+import type { PluginEntry } from '../settings/sources.ts';
+import { checkPlugin } from './check-plugin.ts';
+import { importPlugin } from './import.ts';
+import { bundledPlugins, isPath, type Located, locatePackage, locatePath } from './locate.ts';
+import type { Refusal } from './refusal.ts';
+
+export { checkChannel, checkRoutes } from './check-channel.ts';
+
+/** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
+const PACKAGE_PREFIX = 'agentd-channel-';
+
+/** A plugin that fits the contract. */
+export interface LoadedPlugin {
+  plugin: ChannelPlugin;
+  /** Where it came from, in words: `bundled`, a path, or `package …`. */
+  from: string;
+}
+
+export interface PluginSearch {
+  /** Those under `plugins` of the configuration file. */
+  entries: readonly PluginEntry[];
+  /** The items of `MESSAGING_PLATFORMS`, names and paths, and where they stand; null: it is not set. */
+  platforms: { items: readonly string[]; folder: string; source: string } | null;
+  /** Folders whose `node_modules` may hold a package: the configuration file's, the working directory. */
+  folders: readonly string[];
+}
+
+export interface LoadedPlugins {
+  /** Bundled ones first, then those of the configuration file, then those that only MESSAGING_PLATFORMS names. */
+  plugins: readonly LoadedPlugin[];
+  /** By item of MESSAGING_PLATFORMS; absent where there is none of that name, or it does not fit. */
+  byItem: ReadonlyMap<string, LoadedPlugin>;
+  /** Items whose plugin was found, but does not fit: told in `problems`. */
+  refused: ReadonlySet<string>;
+  problems: readonly SettingProblem[];
+}
+
+/** A plugin to be loaded: where it is, and where it was asked for. */
+interface Candidate {
+  located: Located;
+  from: string;
+  /** Bundled ones may have reserved names. */
+  bundled: boolean;
+  /** For problems. */
+  setting: string;
+  source: string | null;
+  expectedName?: string;
+  item?: string;
+}
+
+/**
+ * Finds, imports and checks the plugins that there are: all bundled ones, all of the configuration file, and
+ * what MESSAGING_PLATFORMS names beyond them, which is a path or `agentd-channel-<name>`. Plugins that do not
+ * fit are left out and told, each with what was expected and what came.
+ */
+export async function loadPlugins(search: PluginSearch): Promise<LoadedPlugins> {
+  const loading = new Loading();
+  const given = [...(await bundledCandidates()), ...(await givenCandidates(search))];
+  await loading.addAll(given);
+  // Packages by name only for what is still missing: the other two places come first.
+  await loading.addAll(await packageCandidates(search, loading));
+
+  for (const item of search.platforms?.items ?? []) {
+    const named = loading.plugins.find(({ plugin }) => plugin.name === item);
+    if (named !== undefined && !loading.byItem.has(item)) loading.byItem.set(item, named);
+  }
+  return loading;
+}
+
+async function bundledCandidates(): Promise<Candidate[]> {
+  return [...(await bundledPlugins())].map(([name, file]) => ({
+    located: { found: true, file },
+    from: 'bundled',
+    bundled: true,
+    setting: `channel ${name}`,
+    source: 'bundled',
+    expectedName: name,
+  }));
+}
+
+async function givenCandidates({ entries, platforms, folders }: PluginSearch): Promise<Candidate[]> {
+  const ofFile = entries.map(async ({ path, name, folder, setting, source }): Promise<Candidate> => {
+    const located = isPath(path) ? await locatePath(path, folder) : await locatePackage(path, folders);
+    const from = isPath(path) ? path : `package ${path}`;
+    return {
+      located,
+      from,
+      bundled: false,
+      setting,
+      source,
+      ...(name === undefined ? {} : { expectedName: name }),
+    };
+  });
+  const ofPlatforms = (platforms?.items ?? []).filter(isPath).map(async (item): Promise<Candidate> => {
+    const located = await locatePath(item, platforms?.folder ?? '');
+    const source = platforms?.source ?? null;
+    return { located, from: item, bundled: false, setting: 'MESSAGING_PLATFORMS', source, item };
+  });
+  return Promise.all([...ofFile, ...ofPlatforms]);
+}
+
+async function packageCandidates(
+  { platforms, folders }: PluginSearch,
+  { plugins }: Loading,
+): Promise<Candidate[]> {
+  const missing = (platforms?.items ?? []).filter(
+    (item) => !isPath(item) && !isReserved(item) && plugins.every(({ plugin }) => plugin.name !== item),
+  );
+  const candidates = missing.map(async (name): Promise<Candidate> => {
+    const located = await locatePackage(`${PACKAGE_PREFIX}${name}`, folders);
+    const from = `package ${PACKAGE_PREFIX}${name}`;
+    const source = platforms?.source ?? null;
+    return {
+      located,
+      from,
+      bundled: false,
+      setting: 'MESSAGING_PLATFORMS',
+      source,
+      expectedName: name,
+      item: name,
+    };
+  });
+  // A name that is nowhere is an unknown channel, told with those that there are.
+  return (await Promise.all(candidates)).filter(({ located }) => located.found);
+}
+
+/** Collects what fits, and tells what does not. */
+class Loading implements LoadedPlugins {
+  readonly plugins: LoadedPlugin[] = [];
+  readonly byItem = new Map<string, LoadedPlugin>();
+  readonly refused = new Set<string>();
+  readonly problems: SettingProblem[] = [];
+  /** A file that is named twice is one plugin. */
+  readonly #byFile = new Map<string, LoadedPlugin | null>();
+
+  /** Imports all at once, then takes them in their order, so that the outcome does not depend on timing. */
+  async addAll(candidates: readonly Candidate[]): Promise<void> {
+    const files = new Set(candidates.flatMap(({ located }) => (located.found ? [located.file] : [])));
+    const imported = new Map(
+      await Promise.all([...files].map(async (file) => [file, await importPlugin(file)] as const)),
+    );
+    for (const candidate of candidates) {
+      const { located } = candidate;
+      if (!located.found) {
+        this.#refuse(candidate, [located]);
+        continue;
+      }
+      const outcome = imported.get(located.file);
+      if (this.#byFile.has(located.file)) this.#remember(candidate, this.#byFile.get(located.file) ?? null);
+      else if (outcome?.ok) this.#take(candidate, located.file, outcome.plugin);
+      else if (outcome) this.#refuse(candidate, [outcome.refusal], located.file);
+    }
+  }
+
+  #take(candidate: Candidate, file: string, plugin: Readonly<Record<string, unknown>>): void {
+    const misshapen = checkPlugin(plugin);
+    const fitting = plugin as unknown as ChannelPlugin;
+    const refusals = misshapen.length > 0 ? misshapen : this.#clashes(candidate, fitting);
+    if (refusals.length > 0) {
+      this.#refuse(candidate, refusals, file);
+      return;
+    }
+    const loaded = { plugin: fitting, from: candidate.from };
+    this.plugins.push(loaded);
+    this.#byFile.set(file, loaded);
+    this.#remember(candidate, loaded);
+  }
+
+  #clashes({ bundled, expectedName }: Candidate, { name, settings }: ChannelPlugin): Refusal[] {
+    if (expectedName !== undefined && expectedName !== name) {
+      return [
+        {
+          problem: `is the channel ${name}, not ${expectedName}`,
+          right: `a plugin whose \`name\` is ${expectedName}`,
+        },
+      ];
+    }
+    if (!bundled && isReserved(name)) {
+      return [
+        {
+          problem: `has the reserved name ${name}`,
+          right: `another name than ${RESERVED_CHANNEL_NAMES.join(', ')}`,
+        },
+      ];
+    }
+    const namesake = this.plugins.find(({ plugin }) => plugin.name === name);
+    if (namesake !== undefined) {
+      return [
+        {
+          problem: `has the name ${name}, which is taken (${namesake.from})`,
+          right: 'a plugin of another name',
+        },
+      ];
+    }
+    const taken = [SETTINGS, ...this.plugins.map(({ plugin }) => plugin.settings)]
+      .flat()
+      .map((record) => record.name);
+    return settings
+      .filter((record) => taken.includes(record.name))
+      .map((record) => ({
+        problem: `has the setting ${record.name}, which is taken`,
+        right: 'another name for it',
+      }));
+  }
+
+  #refuse(candidate: Candidate, refusals: readonly Refusal[], file?: string): void {
+    this.#remember(candidate, null);
+    if (file !== undefined) this.#byFile.set(file, null);
+    const { setting, source, from } = candidate;
+    for (const { problem, right } of refusals) {
+      this.problems.push({ setting, value: from, source, problem, right });
+    }
+  }
+
+  #remember({ item }: Candidate, loaded: LoadedPlugin | null): void {
+    if (item === undefined) return;
+    if (loaded === null) this.refused.add(item);
+    else this.byItem.set(item, loaded);
+  }
+}
+
+function isReserved(name: string): boolean {
+  return RESERVED_CHANNEL_NAMES.some((reserved) => reserved === name);
+}

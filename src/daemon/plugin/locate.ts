@@ -1,0 +1,112 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { findPackageJSON } from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** The bundled channels, from the sources and from the build alike. */
+const BUNDLED = new URL('../../../plugins/', import.meta.url);
+const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+const TEMPLATE = 'template';
+const INDEX_FILES = ['index.ts', 'index.js', 'index.mjs'];
+
+/** Where a plugin's module is, or why it is nowhere. */
+export type Located = { found: true; file: string } | { found: false; problem: string; right: string };
+
+/** A path begins with `.`, `/` or `~`, or ends like a module; anything else is the name of a package. */
+export function isPath(text: string): boolean {
+  if (/^[./~]/.test(text) || /\.[cm]?[jt]s$/.test(text)) return true;
+  return text.includes('/') && !text.startsWith('@');
+}
+
+/** The folders of `plugins/` that are channels: name → module. */
+export async function bundledPlugins(): Promise<Map<string, string>> {
+  const folder = fileURLToPath(BUNDLED);
+  const found = new Map<string, string>();
+  for (const entry of (await readdir(folder, { withFileTypes: true })).sort(byName)) {
+    const file = join(folder, entry.name, `index${ENDING}`);
+    if (entry.isDirectory() && entry.name !== TEMPLATE && (await isFile(file))) found.set(entry.name, file);
+  }
+  return found;
+}
+
+/** The module at a path as seen from a folder; for a folder, its index. */
+export async function locatePath(path: string, folder: string): Promise<Located> {
+  const full = /^~(?=\/|$)/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
+  for (const file of [full, ...INDEX_FILES.map((name) => join(full, name))]) {
+    if (await isFile(file)) return { found: true, file };
+  }
+  return {
+    found: false,
+    problem: `names a file that does not exist: ${full}`,
+    right: 'the path of the module of a channel, or of the folder that its index stands in',
+  };
+}
+
+/** The module of an installed package: looked for from each folder in turn, then beside agentd itself. */
+export async function locatePackage(name: string, folders: readonly string[]): Promise<Located> {
+  for (const from of [
+    ...folders.map((folder) => pathToFileURL(join(folder, 'package.json'))),
+    import.meta.url,
+  ]) {
+    const manifest = packageManifest(name, from);
+    if (manifest === undefined) continue;
+    const entry = entryOf(JSON.parse(await readFile(manifest, 'utf8')));
+    const file = join(dirname(manifest), entry ?? 'index.js');
+    if (await isFile(file)) return { found: true, file };
+    return {
+      found: false,
+      problem: `names the package ${name}, which has no module ${entry ?? 'index.js'}`,
+      right: 'a package whose `exports` names the module of a channel',
+    };
+  }
+  return {
+    found: false,
+    problem: `names the package ${name}, which is not installed`,
+    right: `\`npm install ${name}\` in ${folders[0] ?? 'the working directory'}, or the path of a module`,
+  };
+}
+
+function packageManifest(name: string, from: string | URL): string | undefined {
+  try {
+    return findPackageJSON(name, from);
+  } catch (error) {
+    // Not installed there; the next place is asked.
+    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** What `import` would load: `exports` under the conditions of Node, else `main`. */
+function entryOf(manifest: unknown): string | undefined {
+  const { exports, main } = manifest as { exports?: unknown; main?: unknown };
+  const root = isObject(exports) && '.' in exports ? exports['.'] : exports;
+  return entryUnder(root) ?? (typeof main === 'string' ? main : undefined);
+}
+
+function entryUnder(target: unknown): string | undefined {
+  if (typeof target === 'string') return target;
+  if (!isObject(target)) return undefined;
+  // Node takes the first condition that holds, in the order of the package.
+  const condition = Object.keys(target).find((key) =>
+    ['node', 'import', 'module-sync', 'default'].includes(key),
+  );
+  return condition === undefined ? undefined : entryUnder(target[condition]);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    // Whatever keeps it from being looked at keeps it from being loaded.
+    return false;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name.localeCompare(b.name, 'en');
+}

@@ -1,0 +1,90 @@
+import inspector from 'node:inspector';
+import { describeDaemon, describeDev } from './banner.ts';
+import { type Dev, prepareDev } from './dev/prepare.ts';
+import { createLog, type Log } from './log.ts';
+import { type Daemon, startDaemon } from './serve.ts';
+import { type ConfigureOptions, configure } from './settings/configure.ts';
+
+export interface RunOptions extends ConfigureOptions {
+  /** `serve --dev` */
+  dev: boolean;
+  /** Data for the person who started it, on stdout. */
+  print(text: string): void;
+}
+
+/** Port of the debug listener that service.md gives to ENABLE_DEBUGPY. */
+const DEBUG_PORT = 5678;
+
+/**
+ * The daemon as a process: configuration, log, signals, exit code. Resolves when it has stopped: 0, or 1
+ * when the grace passed with a request unanswered. Throws what keeps it from starting.
+ */
+export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions): Promise<number> {
+  const dev = wantsDev ? await prepareDev(place) : null;
+  try {
+    const configuration = await configure({ ...place, ...(dev ? { defaults: dev.defaults } : {}) });
+    const { settings, warnings } = configuration;
+    const log = createLog({
+      level: settings.LOG_LEVEL,
+      file: settings.LOG_FILE,
+      pretty: process.stderr.isTTY === true,
+    });
+    for (const warning of warnings) log.warn({}, warning);
+    if (settings.ENABLE_DEBUGPY) openInspector(log);
+    dieLoudly(log);
+
+    const daemon = await startDaemon(configuration, log);
+    dev?.useValidator(daemon.house.tokens);
+    log.info(
+      { address: daemon.url, channels: daemon.channels, store: daemon.store, agent: daemon.agent },
+      'agentd is ready',
+    );
+    print(dev ? await describeDev(daemon, dev) : describeDaemon(daemon));
+    return await untilStopped(daemon, log);
+  } finally {
+    await (dev as Dev | null)?.close();
+  }
+}
+
+/** Never on another address: the inspector runs any code it is sent. */
+function openInspector(log: Log): void {
+  inspector.open(DEBUG_PORT, '127.0.0.1');
+  log.warn(
+    {},
+    `ENABLE_DEBUGPY: the Node inspector listens on 127.0.0.1:${DEBUG_PORT}; whoever reaches it owns this process`,
+  );
+}
+
+/** What nobody caught leaves the process in an unknown state: say it, end it, let the supervisor restart it. */
+function dieLoudly(log: ReturnType<typeof createLog>): void {
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'unexpected error; the daemon ends');
+    process.exit(1);
+  });
+  // A full file-size limit shall be an error of the write that met it (503), not the end of the process.
+  process.on('SIGXFSZ', () => log.error({}, 'a file has reached the size limit of this process'));
+  process.on('SIGHUP', () => {
+    log.reopen();
+    log.info({}, 'log file opened anew');
+  });
+}
+
+function untilStopped(daemon: Daemon, log: Log): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let stopping = false;
+    const stop = (signal: NodeJS.Signals) => {
+      if (stopping) {
+        log.warn({ signal }, 'second signal: ending at once');
+        process.exit(1);
+      }
+      stopping = true;
+      log.info({ signal }, 'stopping: running requests finish, new ones get 503');
+      daemon.stop().then((drained) => {
+        log.info({ drained }, drained ? 'stopped' : 'stopped; the grace passed with a request unanswered');
+        resolve(drained ? 0 : 1);
+      }, reject);
+    };
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+  });
+}

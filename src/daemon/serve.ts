@@ -1,0 +1,119 @@
+import type { Channel, ChannelPlugin } from '../channel/index.ts';
+import { loadAgent } from './agent/load.ts';
+import { createTools } from './agent/registry.ts';
+import { systemClock } from './clock.ts';
+import type { House } from './house.ts';
+import { createServer } from './http/server.ts';
+import { importKeys } from './identity/keys.ts';
+import { createSeal } from './identity/seal.ts';
+import { createValidator } from './identity/validator.ts';
+import { Lifecycle } from './lifecycle.ts';
+import type { Log } from './log.ts';
+import { RunQueue } from './message/run-queue.ts';
+import { checkChannel, checkRoutes } from './plugin/load.ts';
+import { createScope } from './plugin/scope.ts';
+import type { Configuration } from './settings/configure.ts';
+import { openStore } from './store/open.ts';
+import { startSweeper } from './store/sweeper.ts';
+
+export interface Daemon {
+  /** `http://127.0.0.1:8080` */
+  url: string;
+  channels: readonly string[];
+  store: string;
+  agent: string;
+  /** Where a message can be posted and is answered in the response; null where no channel does so. */
+  messagePath: string | null;
+  house: House;
+  /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
+  stop(): Promise<boolean>;
+}
+
+/**
+ * The composition root: every part is made here, in start order, and handed to those that use it.
+ * A start that fails stops what had been started.
+ */
+export async function startDaemon({ settings, channels }: Configuration, log: Log): Promise<Daemon> {
+  const life = new Lifecycle();
+  try {
+    const clock = systemClock;
+    const store = await openStore(settings, { role: 'daemon', clock });
+    life.started('store', () => store.close());
+    life.started('sweeper', startSweeper(store, log));
+
+    const keys = await importKeys(settings);
+    const tokens = createValidator(settings, keys, clock, log);
+    const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
+    const agent = await loadAgent(settings, log);
+    life.started('agent', () => agent.stop?.());
+
+    const stopping = new AbortController();
+    const house: House = {
+      settings,
+      clock,
+      log,
+      store,
+      tokens,
+      seal,
+      agent,
+      tools: createTools(settings, { clock, log, seal }),
+      queue: new RunQueue(store.leases, {
+        concurrency: settings.AGENT_CONCURRENCY,
+        max: settings.AGENT_QUEUE_MAX,
+        wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
+      }),
+      channelNames: channels.map(({ plugin }) => plugin.name),
+      running: new Set(),
+      stopping: stopping.signal,
+    };
+
+    const active = channels.map(({ plugin, settings: own }) => {
+      const channel = plugin.create(createScope(plugin, own, house));
+      checkChannel(plugin, channel);
+      return { plugin, channel };
+    });
+    checkRoutes(active);
+    for (const { plugin, channel } of active) {
+      life.started(`channel ${plugin.name}`, () => channel.stop?.());
+      await channel.start?.();
+    }
+
+    const server = createServer({ settings, store, tokens, log, clock, channels: active });
+    const address = await server.listen(settings.HOST, settings.PORT);
+    life.started('listener', () => server.close());
+
+    return {
+      url: address.url,
+      channels: house.channelNames,
+      store: store.description,
+      agent: settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL ? 'llm' : 'builtin'),
+      messagePath: messagePathOf(active),
+      house,
+      async stop() {
+        const grace_ms = settings.SHUTDOWN_GRACE_SECONDS * 1000;
+        const ends_at = clock.now() + grace_ms;
+        const answered = await server.drain(grace_ms);
+        // A run whose client went away is still somebody's turn: it has what is left of the grace.
+        await settledWithin(house.running, Math.max(0, ends_at - clock.now()));
+        stopping.abort(new Error('the daemon is stopping'));
+        await Promise.allSettled(house.running);
+        await life.stop(log);
+        return answered;
+      },
+    };
+  } catch (error) {
+    await life.stop(log);
+    throw error;
+  }
+}
+
+function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
+  const direct = active.find(({ plugin }) => plugin.capabilities.reply === 'in-request');
+  return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
+}
+
+function settledWithin(work: Iterable<Promise<void>>, ms: number): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return Promise.race([Promise.allSettled(work), promise]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,92 @@
+import type { ChannelSettings } from '../../channel/index.ts';
+import type { LoadedPlugin, LoadedPlugins } from '../plugin/load.ts';
+import { type EffectiveSetting, notSet } from './check.ts';
+import { nearest } from './nearest.ts';
+import type { SettingProblem } from './problem.ts';
+
+/** An active channel, with what it is given. */
+export interface ConfiguredChannel extends LoadedPlugin {
+  settings: ChannelSettings;
+}
+
+export interface Activation {
+  channels: readonly ConfiguredChannel[];
+  problems: readonly SettingProblem[];
+}
+
+/**
+ * Which channels are active: exactly those that MESSAGING_PLATFORMS lists where it is set, else those that are
+ * detected from their settings (service.md, "Configuration settings"). An active channel must have all its
+ * required settings: each missing one is named ("Platform not configured").
+ *
+ * @param platforms the items of MESSAGING_PLATFORMS and where they stand; null: it is not set.
+ * @param given whether a setting's value came from anywhere, right or wrong.
+ */
+export function activate(
+  loaded: LoadedPlugins,
+  effective: readonly EffectiveSetting[],
+  platforms: { items: readonly string[]; source: string } | null,
+  given: (name: string) => boolean,
+): Activation {
+  const problems: SettingProblem[] = [];
+  const values = new Map(effective.map(({ record, value }) => [record.name, value]));
+  const configured = loaded.plugins.map((entry) => ({
+    ...entry,
+    settings: Object.fromEntries(entry.plugin.settings.map(({ name }) => [name, values.get(name)])),
+  }));
+  const channels =
+    platforms === null
+      ? configured.filter((channel) => isDetected(channel, problems))
+      : listed(configured, loaded, platforms, problems);
+  for (const { plugin } of channels) {
+    for (const record of plugin.settings) {
+      if (record.required && !given(record.name) && values.get(record.name) === undefined) {
+        problems.push(notSet(record, `is not set, and the channel ${plugin.name} needs it`));
+      }
+    }
+  }
+  return { channels, problems };
+}
+
+function listed(
+  configured: readonly ConfiguredChannel[],
+  { byItem, refused }: LoadedPlugins,
+  { items, source }: { items: readonly string[]; source: string },
+  problems: SettingProblem[],
+): ConfiguredChannel[] {
+  const names = configured.map(({ plugin }) => plugin.name);
+  const channels = new Set<ConfiguredChannel>();
+  for (const item of items) {
+    const channel = configured.find(({ plugin }) => plugin === byItem.get(item)?.plugin);
+    if (channel !== undefined) channels.add(channel);
+    else if (!refused.has(item)) problems.push(unknownChannel(item, names, source));
+  }
+  return [...channels];
+}
+
+function unknownChannel(item: string, names: readonly string[], source: string): SettingProblem {
+  const meant = nearest(item.toLowerCase(), names, 2)?.name;
+  return {
+    setting: 'MESSAGING_PLATFORMS',
+    value: item,
+    source,
+    problem: 'there is no channel of this name',
+    right: `${meant === undefined ? '' : `${meant}, perhaps; `}there ${names.length === 1 ? 'is' : 'are'} ${names.join(', ')}, and what \`plugins\` of the configuration file or a package agentd-channel-NAME adds`,
+  };
+}
+
+/** Another's code: what it throws is told, not thrown on. */
+function isDetected({ plugin, settings, from }: ConfiguredChannel, problems: SettingProblem[]): boolean {
+  try {
+    return plugin.detect(settings) === true;
+  } catch (error) {
+    problems.push({
+      setting: `channel ${plugin.name}`,
+      value: from,
+      source: null,
+      problem: `\`detect\` threw: ${error instanceof Error ? error.message : String(error)}`,
+      right: 'a function that tells from its settings whether the channel is configured',
+    });
+    return false;
+  }
+}

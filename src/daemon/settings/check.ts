@@ -1,0 +1,89 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { SettingRecord, SettingValue } from '../../channel/index.ts';
+import type { SettingProblem } from './problem.ts';
+import { shown } from './shown.ts';
+import { type Given, given, type Place, type Sources } from './sources.ts';
+import { readValue, rightForm } from './value.ts';
+
+/** What holds for one setting, and why. */
+export interface EffectiveSetting {
+  record: SettingRecord;
+  /** Undefined where nothing sets it and it has no default, and where what came is wrong. */
+  value: SettingValue | undefined;
+  /** `environment`, `.env`, the configuration file's path, `default`, or `unset`. */
+  source: string;
+  /** The value as people may see it: secrets as `[secret]`; what is wrong, as it came. */
+  shown: string;
+}
+
+/** The settings of some records, each checked on its own. */
+export interface Checked {
+  /** In the order of the records. */
+  effective: readonly EffectiveSetting[];
+  problems: readonly SettingProblem[];
+}
+
+/** Settings that name a file or folder that agentd makes: absolute from here on, `~` being the home. */
+const MADE_PATHS: readonly string[] = ['STATE_DIR', 'LOG_FILE'];
+
+/** Validates each setting on its own; whether they fit together is for cross-checks.ts. */
+export function checkRecords(records: readonly SettingRecord[], sources: Sources, place: Place): Checked {
+  const problems: SettingProblem[] = [];
+  const effective = records.map((record) => {
+    const came = given(sources, record.name);
+    if (came === undefined) return byDefault(record, place);
+    const reading = readValue(record, came.value);
+    if (reading.ok) {
+      const value = absolute(record.name, reading.value, place);
+      return { record, value, source: came.layer.source, shown: shown(record, value) };
+    }
+    problems.push(problemWith(record, came, reading.problem));
+    return { record, value: undefined, source: came.layer.source, shown: shown(record, came.value) };
+  });
+  return { effective, problems };
+}
+
+/** A problem with a value that came. */
+export function problemWith(
+  record: Pick<SettingRecord, 'name' | 'secret'> & SettingRecord,
+  came: Given,
+  problem: string,
+  right = rightForm(record),
+): SettingProblem {
+  return {
+    setting: record.name,
+    value: shown(record, came.value),
+    source: came.layer.source,
+    problem,
+    right,
+  };
+}
+
+/** A problem with a value that should have come. */
+export function notSet(record: SettingRecord, why = 'is not set'): SettingProblem {
+  return {
+    setting: record.name,
+    value: null,
+    source: null,
+    problem: why,
+    right: `${rightForm(record)}. ${record.sentence}`,
+  };
+}
+
+function byDefault(record: SettingRecord, place: Place): EffectiveSetting {
+  const value = defaultOf(record, place);
+  return { record, value, source: value === undefined ? 'unset' : 'default', shown: shown(record, value) };
+}
+
+function defaultOf(record: SettingRecord, place: Place): SettingValue | undefined {
+  // systemd makes the directories of `StateDirectory=` and names them, the first one first.
+  const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
+  const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;
+  return value === undefined ? undefined : absolute(record.name, value, place);
+}
+
+function absolute(name: string, value: SettingValue, { env, cwd }: Place): SettingValue {
+  if (typeof value !== 'string' || !MADE_PATHS.includes(name)) return value;
+  return resolve(cwd, /^~(?=\/|$)/.test(value) ? join(env.HOME || homedir(), value.slice(1)) : value);
+}

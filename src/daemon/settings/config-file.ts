@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, relative, resolve } from 'node:path';
+import type { SettingProblem } from './problem.ts';
+import type { Layer, PluginEntry } from './sources.ts';
+
+/** Looked for first; behind them come the places where cosmiconfig looks for a program of this name. */
+const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
+const RIGHT_PLUGIN =
+  'a path as seen from the file (`./channels/telex.ts`), the name of an installed package, or { path, name }';
+
+export interface ConfigFile {
+  layer: Layer | null;
+  /** The folder that the file stands in; the working directory where there is none. */
+  folder: string;
+  plugins: readonly PluginEntry[];
+  problems: SettingProblem[];
+}
+
+/**
+ * The configuration file: the one that was named, which must exist, else the first that is found in the
+ * working directory. Settings stand in it by their names with native values; `plugins` is the one structured
+ * key, a list of paths or package names, alone or as `{ path, name }`.
+ */
+export async function readConfigFile(cwd: string, named: string | undefined): Promise<ConfigFile> {
+  const none: ConfigFile = { layer: null, folder: cwd, plugins: [], problems: [] };
+  const refuse = (setting: string, problem: string, right: string) => ({
+    ...none,
+    problems: [{ setting, value: null, source: null, problem, right }],
+  });
+
+  const { cosmiconfig, getDefaultSearchPlaces } = await import('cosmiconfig');
+  const explorer = cosmiconfig('agentd', {
+    searchPlaces: [...OWN_PLACES, ...getDefaultSearchPlaces('agentd')],
+    cache: false,
+  });
+  let found: { config: unknown; filepath: string; isEmpty?: boolean } | null;
+  try {
+    found = await (named === undefined ? explorer.search(cwd) : explorer.load(resolve(cwd, named)));
+  } catch (error) {
+    const path = (error as { filepath?: unknown }).filepath;
+    const place = named ?? (typeof path === 'string' ? relative(cwd, path) : 'the configuration file');
+    return refuse(
+      place,
+      await whyUnreadable(error),
+      'a readable file of JSON, YAML, JavaScript or TypeScript',
+    );
+  }
+  if (found === null || found.isEmpty) return none;
+
+  const source = named ?? (relative(cwd, found.filepath) || found.filepath);
+  if (!isObject(found.config)) {
+    return refuse(
+      source,
+      'is no list of settings at its top level',
+      'one object: names and values of settings',
+    );
+  }
+  const { plugins = null, $schema: _schema, ...values } = found.config;
+  const problems: SettingProblem[] = [];
+  return {
+    layer: { source, kind: 'file', values: new Map(Object.entries(values)) },
+    folder: dirname(found.filepath),
+    plugins: pluginEntries(plugins, dirname(found.filepath), source, problems),
+    problems,
+  };
+}
+
+function pluginEntries(
+  list: unknown,
+  folder: string,
+  source: string,
+  problems: SettingProblem[],
+): PluginEntry[] {
+  if (list === null) return [];
+  const refuse = (setting: string, problem: string) => {
+    problems.push({ setting, value: null, source, problem, right: RIGHT_PLUGIN });
+  };
+  if (!Array.isArray(list)) {
+    refuse('plugins', 'is no list');
+    return [];
+  }
+  return list.flatMap((item: unknown, index) => {
+    const { path, name, ...rest } = typeof item === 'string' ? { path: item } : isObject(item) ? item : {};
+    const setting = `plugins[${index}]`;
+    const [stranger] = Object.keys(rest);
+    if (typeof path !== 'string' || path.trim() === '') refuse(setting, 'has no `path`');
+    else if (name !== undefined && typeof name !== 'string') refuse(setting, 'has a `name` that is no text');
+    else if (stranger !== undefined) refuse(setting, `has the unknown member \`${stranger}\``);
+    else return [{ path: path.trim(), folder, setting, source, ...(name === undefined ? {} : { name }) }];
+    return [];
+  });
+}
+
+/** The reason in words; where a parser told the place, with the line. */
+async function whyUnreadable(error: unknown): Promise<string> {
+  if (!(error instanceof Error)) return `cannot be read: ${String(error)}`;
+  const { code, filepath, mark } = error as NodeJS.ErrnoException & { filepath?: string; mark?: Mark };
+  if (code === 'ENOENT') return 'does not exist';
+  if (code === 'EACCES' || code === 'EISDIR') return `cannot be read (${code})`;
+  // The first line of the message is cosmiconfig's own; the lines after a parser's reason quote the file,
+  // which may hold secrets.
+  const [, reason = error.message] = error.message.split('\n');
+  const line = typeof mark?.line === 'number' ? mark.line + 1 : await lineOfJsonError(filepath, reason);
+  const where = line === null ? '' : ` in line ${line}`;
+  return `cannot be read: there is a mistake${where}: ${withoutQuotes(reason)}`;
+}
+
+interface Mark {
+  /** Counted from 0. */
+  line?: unknown;
+}
+
+/** `JSON.parse` tells a position in characters, or a line where it is a later Node. */
+async function lineOfJsonError(filepath: string | undefined, reason: string): Promise<number | null> {
+  const line = /\bline (\d+)/.exec(reason)?.[1];
+  if (line !== undefined) return Number(line);
+  const position = /\bposition (\d+)/.exec(reason)?.[1];
+  if (position === undefined || filepath === undefined) return null;
+  return (await readFile(filepath, 'utf8')).slice(0, Number(position)).split('\n').length;
+}
+
+/** `JSON.parse` quotes the text around a mistake: `Unexpected token 'x', ..."KEY": x"... is not valid JSON`. */
+function withoutQuotes(reason: string): string {
+  return reason.replace(/, (?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON/s, '').replace(/ \(\d+:\d+\)$/, '');
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

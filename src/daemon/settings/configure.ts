@@ -1,0 +1,182 @@
+import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import { type LoadedPlugins, loadPlugins } from '../plugin/load.ts';
+import { activate, type ConfiguredChannel } from './activate.ts';
+import { checkRecords, type EffectiveSetting } from './check.ts';
+import {
+  checkAgentSettings,
+  checkApiSettings,
+  checkDevelopmentSettings,
+  checkOrigins,
+} from './cross-checks.ts';
+import { Examination } from './examination.ts';
+import { ConfigurationError, type SettingProblem } from './problem.ts';
+import { SETTINGS, type Settings } from './settings.ts';
+import { given, isBlank, type Place, readSources, type Sources } from './sources.ts';
+import { checkTokenSettings } from './token-settings.ts';
+import { findUnknownNames } from './unknown-names.ts';
+import { readValue } from './value.ts';
+
+export type { ConfiguredChannel } from './activate.ts';
+export type { EffectiveSetting } from './check.ts';
+export { ConfigurationError, type SettingProblem } from './problem.ts';
+export type { Place as ConfigureOptions } from './sources.ts';
+
+/** A configuration that can be run. */
+export interface Configuration {
+  settings: Settings;
+  /** The active channels. */
+  channels: readonly ConfiguredChannel[];
+  /** Names of all channels that there are, active or not. */
+  available: readonly string[];
+  /** Every setting of the daemon and of all channels, in the order of their records. */
+  effective: readonly EffectiveSetting[];
+  /** What is allowed, but hardly ever meant; said at each start. */
+  warnings: readonly string[];
+  /** `NODE_ENV` in lower case; empty where it is not set. */
+  environment: string;
+}
+
+/** The configuration as far as it goes, with all that is wrong with it: for those who look at a broken one. */
+export interface Inspection extends Omit<Configuration, 'settings'> {
+  /** All plugins that there are, active or not. */
+  plugins: readonly ChannelPlugin[];
+  problems: readonly SettingProblem[];
+}
+
+/** What a command needs the settings for: nothing else in them can make it fail. */
+export type Purpose = 'address' | 'store' | 'log' | 'tokens';
+
+const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
+  address: ['HOST', 'PORT'],
+  store: ['STATE_DIR', 'SESSION_BACKEND', 'TRACE_RETENTION_DAYS', 'JWT_VERIFY_EXP'],
+  log: ['LOG_FILE'],
+  tokens: SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_')),
+};
+
+/**
+ * The configuration of the daemon: sources, plugins, every check, activation (decisions §9).
+ * @throws ConfigurationError with all problems at once.
+ */
+export async function configure(place: Place): Promise<Configuration> {
+  const { problems, plugins: _plugins, ...found } = await inspectConfiguration(place);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return { ...found, settings: settingsOf(found.effective) };
+}
+
+/** The same, but what is wrong is told beside what is right. Never throws for it. */
+export async function inspectConfiguration(place: Place): Promise<Inspection> {
+  const sources = await readSources(place);
+  const platforms = readPlatforms(sources, place);
+  const loaded = await loadPlugins({
+    entries: sources.plugins,
+    platforms,
+    folders: [...new Set([sources.folder, place.cwd])],
+  });
+  const plugins = loaded.plugins.map(({ plugin }) => plugin);
+  const records: SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ settings }) => settings)];
+  const checked = checkRecords(records, sources, place);
+  const available = plugins.map(({ name }) => name);
+  const unknown = findUnknownNames(sources, {
+    known: records.map(({ name }) => name),
+    channels: available,
+    complete: loaded.problems.length === 0,
+  });
+  const activation = activate(
+    loaded,
+    checked.effective,
+    platforms,
+    (name) => given(sources, name) !== undefined,
+  );
+
+  const look = new Examination(checked.effective, sources, {
+    environment: environmentOf(sources),
+    cwd: place.cwd,
+  });
+  look.demand('JWT_ALGORITHM', 'is not set');
+  await checkTokenSettings(look);
+  checkApiSettings(look);
+  checkAgentSettings(look);
+  checkOrigins(
+    look,
+    activation.channels.map(({ plugin }) => plugin),
+  );
+  checkDevelopmentSettings(look);
+  const problems = [
+    ...sources.problems,
+    ...checked.problems,
+    ...look.problems,
+    ...loaded.problems,
+    ...activation.problems,
+    ...unknown.problems,
+  ];
+  // While something is wrong with the channels, that none is active says nothing.
+  if (activation.channels.length === 0 && problems.length === 0) look.warn(noChannel(loaded));
+  return {
+    channels: activation.channels,
+    plugins,
+    available,
+    effective: checked.effective,
+    warnings: [...look.warnings, ...unknown.warnings],
+    environment: look.environment,
+    problems,
+  };
+}
+
+/**
+ * The daemon's own settings for a command that needs only some of them; no plugin is loaded. Those that the
+ * purpose does not need are at their default, or undefined, where what came for them is wrong or missing.
+ * @throws ConfigurationError with all problems of the settings that the purpose needs.
+ */
+export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
+  const needed: readonly string[] = NEEDED[purpose];
+  const sources = await readSources(place);
+  const { effective, problems } = checkRecords(SETTINGS, sources, place);
+  const look = new Examination(effective, sources, { environment: environmentOf(sources), cwd: place.cwd });
+  if (purpose === 'tokens') {
+    look.demand('JWT_ALGORITHM', 'is not set');
+    await checkTokenSettings(look);
+  }
+  const all = [
+    ...sources.problems,
+    ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),
+  ];
+  if (all.length > 0) throw new ConfigurationError(all);
+  return settingsOf(effective.map(orDefault));
+}
+
+function orDefault(setting: EffectiveSetting): EffectiveSetting {
+  return setting.value === undefined ? { ...setting, value: setting.record.default } : setting;
+}
+
+/** Complete, since everything was checked: what must be there is. */
+function settingsOf(effective: readonly EffectiveSetting[]): Settings {
+  const own = new Set<string>(SETTINGS.map(({ name }) => name));
+  return Object.fromEntries(
+    effective.filter(({ record }) => own.has(record.name)).map(({ record, value }) => [record.name, value]),
+  ) as unknown as Settings;
+}
+
+/** Looked at before all others, as it says which plugins to look for. What is wrong with it is told later. */
+function readPlatforms(sources: Sources, { cwd }: Place) {
+  const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
+  const came = given(sources, 'MESSAGING_PLATFORMS');
+  const reading = record && came ? readValue(record, came.value) : undefined;
+  if (!came || !reading?.ok || !Array.isArray(reading.value)) return null;
+  const folder = came.layer.kind === 'file' ? sources.folder : cwd;
+  return { items: reading.value as readonly string[], folder, source: came.layer.source };
+}
+
+/** `NODE_ENV`, from the environment or `.env`: no setting, since it also steers what is no part of agentd. */
+function environmentOf({ layers }: Sources): string {
+  const layer = layers.find(
+    ({ kind, values }) => (kind === 'environment' || kind === 'env-file') && !isBlank(values.get('NODE_ENV')),
+  );
+  return String(layer?.values.get('NODE_ENV') ?? '')
+    .trim()
+    .toLowerCase();
+}
+
+function noChannel({ plugins }: LoadedPlugins): string {
+  const names = plugins.map(({ plugin }) => plugin.name).join(', ');
+  return `no channel is active, so nobody can talk to the agent; set MESSAGING_PLATFORMS, or the settings of one of: ${names}`;
+}

@@ -1,0 +1,68 @@
+import type { EffectiveSetting } from './check.ts';
+import { notSet } from './check.ts';
+import type { SettingProblem } from './problem.ts';
+import type { Settings } from './settings.ts';
+import { shown } from './shown.ts';
+import { type Given, given, type Sources } from './sources.ts';
+
+/** The settings as the cross-checks look at them: typed values, where each came from, and where findings go. */
+export class Examination {
+  readonly problems: SettingProblem[] = [];
+  readonly warnings: string[] = [];
+  readonly environment: string;
+  readonly cwd: string;
+  readonly #settings: ReadonlyMap<string, EffectiveSetting>;
+  readonly #sources: Sources;
+
+  constructor(
+    effective: readonly EffectiveSetting[],
+    sources: Sources,
+    { environment, cwd }: { environment: string; cwd: string },
+  ) {
+    this.#settings = new Map(effective.map((setting) => [setting.record.name, setting]));
+    this.#sources = sources;
+    this.environment = environment;
+    this.cwd = cwd;
+  }
+
+  /** Undefined where it is not set, and where what came is wrong (that has been told already). */
+  value<K extends keyof Settings>(name: K): Settings[K] | undefined {
+    return this.#settings.get(name)?.value as Settings[K] | undefined;
+  }
+
+  /** Something was given, right or wrong. */
+  isGiven(name: keyof Settings): boolean {
+    return this.#came(name) !== undefined;
+  }
+
+  /** Where what development needs is refused: `production` and `staging` (service.md, "Validation rules" 5). */
+  get guarded(): boolean {
+    return this.environment === 'production' || this.environment === 'staging';
+  }
+
+  refuse(name: keyof Settings, problem: string, right: string): void {
+    const record = this.#settings.get(name)?.record;
+    const came = this.#came(name);
+    this.problems.push({
+      setting: name,
+      value: came === undefined || record === undefined ? null : shown(record, came.value),
+      source: came?.layer.source ?? null,
+      problem,
+      right,
+    });
+  }
+
+  /** What another setting asks for. */
+  demand(name: keyof Settings, why: string): void {
+    const record = this.#settings.get(name)?.record;
+    if (record !== undefined && !this.isGiven(name)) this.problems.push(notSet(record, why));
+  }
+
+  warn(text: string): void {
+    this.warnings.push(text);
+  }
+
+  #came(name: string): Given | undefined {
+    return given(this.#sources, name);
+  }
+}

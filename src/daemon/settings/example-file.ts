@@ -1,0 +1,65 @@
+import type { SettingRecord } from '../../channel/index.ts';
+import { formOf, type SettingGroup } from './reference.ts';
+
+/** Width of comments, in characters. */
+const WIDTH = 100;
+
+const HEAD = [
+  'Configuration of agentd: every setting, at its default. Take the # away from what you change.',
+  'The program finds this file as agentd.yaml in its working directory, or by --config FILE.',
+  'Each setting may also stand in the environment or in .env, under the same name; the environment wins.',
+  'Secrets are better kept there. `agentd config check` tells what is wrong, `agentd config show` what holds.',
+];
+
+const PLUGINS = [
+  'Channels beyond the bundled ones: paths as seen from this file, or names of installed packages.',
+  'An entry may also be { path: ./channels/telex.ts, name: telex }, which checks the name.',
+];
+
+/** The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment. */
+export function exampleFile(groups: readonly SettingGroup[]): string {
+  const sections = groups.map(({ title, records }) =>
+    [`# ---- ${title} ----`, ...records.map((record) => entry(record).join('\n'))].join('\n\n'),
+  );
+  const plugins = ['# ---- Plugins ----', '', ...comment(PLUGINS), '# plugins: []'].join('\n');
+  return `${[comment(HEAD).join('\n'), ...sections, plugins].join('\n\n')}\n`;
+}
+
+function entry(record: SettingRecord): string[] {
+  const example = record.example === undefined ? [] : [`Example: ${yaml(exampleValue(record))}`];
+  return [
+    ...comment([record.sentence, `(${formOf(record)})`, ...example]),
+    `# ${record.name}:${record.default === undefined ? '' : ` ${yaml(record.default)}`}`,
+  ];
+}
+
+function exampleValue({ kind, example = '' }: SettingRecord): unknown {
+  return kind === 'list' ? example.split(',') : example;
+}
+
+/** JSON is YAML; a plain word needs no quotes. */
+function yaml(value: unknown): string {
+  return typeof value === 'string' && /^[A-Za-z/~][\w./~-]*$/.test(value) && !RESERVED.test(value)
+    ? value
+    : JSON.stringify(value);
+}
+
+/** Words that YAML of some version or other does not take for text. */
+const RESERVED = /^(?:true|false|yes|no|on|off|null|~)$/i;
+
+/** `##` sets a comment apart from a setting that is commented out. */
+function comment(paragraphs: readonly string[]): string[] {
+  return paragraphs.flatMap((paragraph) => wrap(paragraph).map((line) => `## ${line}`));
+}
+
+function wrap(text: string): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

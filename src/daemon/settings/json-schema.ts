@@ -1,0 +1,79 @@
+import type { SettingRecord } from '../../channel/index.ts';
+import type { SettingGroup } from './reference.ts';
+import { rightForm } from './value.ts';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/**
+ * JSON Schema (draft 2020-12) of the configuration file, for editors and other programs. Nothing in it is
+ * required, since each setting may come from the environment instead; what the daemon does not start without
+ * says so in its description. Secrets are `writeOnly`.
+ */
+export function settingsSchema(groups: readonly SettingGroup[]): JsonSchema {
+  const settings = groups.flatMap(({ records }) => records.map((record) => [record.name, property(record)]));
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'agentd configuration',
+    description:
+      'Settings of agentd. Each may also stand in the environment or in .env, under the same name; the environment wins.',
+    type: 'object',
+    properties: {
+      $schema: { type: 'string', description: 'This schema, for editors.' },
+      ...Object.fromEntries(settings),
+      plugins: PLUGINS,
+    },
+    additionalProperties: false,
+  };
+}
+
+const PLUGINS: JsonSchema = {
+  title: 'plugins',
+  description:
+    'Channels beyond the bundled ones: paths as seen from this file, or names of installed packages.',
+  type: 'array',
+  default: [],
+  items: {
+    anyOf: [
+      { type: 'string', minLength: 1 },
+      {
+        type: 'object',
+        properties: {
+          path: { type: 'string', minLength: 1, description: 'A path, or the name of a package.' },
+          name: { type: 'string', description: 'What the channel must be called.' },
+        },
+        required: ['path'],
+        additionalProperties: false,
+      },
+    ],
+  },
+};
+
+function property(record: SettingRecord): JsonSchema {
+  return {
+    title: record.name,
+    description: record.required
+      ? `${record.sentence} Required, here or in the environment.`
+      : record.sentence,
+    ...form(record),
+    ...(record.default === undefined ? {} : { default: record.default }),
+    ...(record.example === undefined ? {} : { examples: [record.example] }),
+    ...(record.secret ? { writeOnly: true } : {}),
+  };
+}
+
+function form(record: SettingRecord): JsonSchema {
+  switch (record.kind) {
+    case 'string':
+      return { type: 'string', ...(record.pattern ? { pattern: record.pattern.source } : {}) };
+    case 'integer':
+      return { type: 'integer', minimum: record.min, maximum: record.max };
+    case 'boolean':
+      return { type: 'boolean' };
+    case 'choice':
+      return { type: 'string', enum: record.choices };
+    case 'list':
+      return { type: ['array', 'string'], items: { type: 'string' }, $comment: rightForm(record) };
+    case 'url':
+      return { type: 'string', format: 'uri', pattern: '^https?://' };
+  }
+}

@@ -1,0 +1,39 @@
+/** One thing that is wrong with a setting, told so that it can be mended without looking anything up. */
+export interface SettingProblem {
+  /** Its name; for a broken file, the path of the file. */
+  setting: string;
+  /** What came, as it may be shown: secrets masked, at most 200 characters. Null: nothing did. */
+  value: string | null;
+  /** Where the value came from: `environment`, `.env`, `agentd.yaml`, … Null: from nowhere. */
+  source: string | null;
+  /** What is wrong, as the end of a sentence about the setting: `is not a whole number`. */
+  problem: string;
+  /** What would be right. */
+  right: string;
+}
+
+/** The configuration cannot be used: every problem of it at once (decisions §9). Exit code 78. */
+export class ConfigurationError extends Error {
+  readonly problems: readonly SettingProblem[];
+
+  constructor(problems: readonly SettingProblem[]) {
+    super(describeProblems(problems));
+    this.name = 'ConfigurationError';
+    this.problems = problems;
+  }
+}
+
+function describeProblems(problems: readonly SettingProblem[]): string {
+  const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
+  return [`the configuration has ${count}:`, ...problems.map(describeProblem)].join('\n\n');
+}
+
+/** One problem as a block of lines. */
+export function describeProblem({ setting, value, source, problem, right }: SettingProblem): string {
+  const head = value === null ? setting : `${setting}=${value}`;
+  return [
+    `  ${head}${source === null ? '' : ` (${source})`}`,
+    `    wrong: ${problem}`,
+    `    right: ${right}`,
+  ].join('\n');
+}

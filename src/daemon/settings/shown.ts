@@ -1,0 +1,33 @@
+import type { SettingRecord, SettingValue } from '../../channel/index.ts';
+
+/** Longest text of a value that a problem or a table shows, in characters. */
+const SHOWN_MAX = 200;
+
+/** What stands for a secret wherever it is shown. */
+export const SECRET_SHOWN = '[secret]';
+
+/** A value as people may see it, after validation or as it came. Undefined is shown as `-`. */
+export function shown(
+  record: Pick<SettingRecord, 'secret'>,
+  value: SettingValue | undefined | unknown,
+): string {
+  if (value === undefined) return '-';
+  if (record.secret) return SECRET_SHOWN;
+  const text =
+    typeof value === 'string'
+      ? value
+      : Array.isArray(value) && value.every((item) => typeof item === 'string')
+        ? value.join(',')
+        : JSON.stringify(value);
+  return bounded(withoutCredentials(text));
+}
+
+/** Also where an address is refused for them, its credentials are not shown. */
+function withoutCredentials(text: string): string {
+  return text.replace(/(\w:\/\/)[^/?#@\s]*@/g, '$1[secret]@');
+}
+
+function bounded(text: string): string {
+  const characters = [...text];
+  return characters.length > SHOWN_MAX ? `${characters.slice(0, SHOWN_MAX).join('')}…` : text;
+}

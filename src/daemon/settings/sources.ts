@@ -1,0 +1,88 @@
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { readEnvFile } from './env-file.ts';
+import type { SettingProblem } from './problem.ts';
+
+/** Where settings are looked for. */
+export interface Place {
+  env: NodeJS.ProcessEnv;
+  /** Absolute; `.env`, the configuration file and relative paths in values are looked for here. */
+  cwd: string;
+  /** `--env-file`: read instead of `.env`; must exist. */
+  envFile?: string | undefined;
+  /** `--config`: read instead of the file that is found; must exist. */
+  configFile?: string | undefined;
+  /** Values that hold where nothing else sets them (`serve --dev`). */
+  defaults?: Readonly<Record<string, string>>;
+}
+
+/** All values of one place, by name. */
+export interface Layer {
+  /** In words, as it is shown: `environment`, `.env`, `agentd.yaml`. */
+  source: string;
+  /** Other programs' names live in an environment; in a file every name must be known. */
+  kind: 'environment' | 'env-file' | 'file' | 'defaults';
+  values: ReadonlyMap<string, unknown>;
+}
+
+/** One entry under `plugins` of the configuration file, or a path in `MESSAGING_PLATFORMS`. */
+export interface PluginEntry {
+  /** A path, or the name of an installed package. */
+  path: string;
+  /** What it must be called. */
+  name?: string;
+  /** The folder that the path is seen from. */
+  folder: string;
+  /** Where it stands, for problems: `plugins[0]`, and the source in words. */
+  setting: string;
+  source: string;
+}
+
+export interface Sources {
+  /** The first that has a value wins. */
+  layers: readonly Layer[];
+  plugins: readonly PluginEntry[];
+  /** The folder of the configuration file; the working directory where there is none. */
+  folder: string;
+  /** Files that cannot be read, or read in full. */
+  problems: readonly SettingProblem[];
+}
+
+/** A value as it came. */
+export interface Given {
+  value: unknown;
+  layer: Layer;
+}
+
+/** Reads the environment over `.env` over the configuration file (decisions §9). Never throws for their content. */
+export async function readSources({ env, cwd, envFile, configFile, defaults = {} }: Place): Promise<Sources> {
+  const [dotenv, file]: [Awaited<ReturnType<typeof readEnvFile>>, ConfigFile] = await Promise.all([
+    readEnvFile(cwd, envFile),
+    readConfigFile(cwd, configFile),
+  ]);
+  const layers: (Layer | null)[] = [
+    { source: 'environment', kind: 'environment', values: new Map(Object.entries(env)) },
+    dotenv.layer,
+    file.layer,
+    { source: 'serve --dev', kind: 'defaults', values: new Map(Object.entries(defaults)) },
+  ];
+  return {
+    layers: layers.filter((layer) => layer !== null),
+    plugins: file.plugins,
+    folder: file.folder,
+    problems: [...dotenv.problems, ...file.problems],
+  };
+}
+
+/** The value that holds for a name. An empty one counts as not given: it is how a shell or a form says nothing. */
+export function given({ layers }: Sources, name: string): Given | undefined {
+  for (const layer of layers) {
+    const value = layer.values.get(name);
+    if (!isBlank(value)) return { value, layer };
+  }
+  return undefined;
+}
+
+/** Undefined, null, or a text of nothing but white space. */
+export function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
+}

@@ -1,0 +1,117 @@
+import type { SettingRecord, SettingValue } from '../../channel/index.ts';
+import { Secret } from '../secret.ts';
+
+/** A value after validation, or what is wrong with it. */
+export type Reading = { ok: true; value: SettingValue } | { ok: false; problem: string };
+
+const TRUE = ['true', 'yes', 'on', '1'];
+const FALSE = ['false', 'no', 'off', '0'];
+
+/** Other words for choices, as loggers elsewhere name them (settings.ts, LOG_LEVEL). */
+const SYNONYMS: Readonly<Record<string, string>> = { WARNING: 'WARN', CRITICAL: 'FATAL' };
+
+/** Addresses that are fetched as they stand, so that a query is part of them. All others are prefixes. */
+const WHOLE_ADDRESSES: readonly string[] = ['JWT_JWKS_URL'];
+
+/**
+ * Checks one value against its record. In the environment everything is text; in a configuration file numbers,
+ * booleans and lists may be native. Secrets come out as `Secret`.
+ */
+export function readValue(record: SettingRecord, raw: unknown): Reading {
+  const reading = readPlain(record, raw);
+  if (!reading.ok || !record.secret) return reading;
+  // White space may belong to a secret, so it keeps every character.
+  return { ok: true, value: new Secret(typeof raw === 'string' ? raw : String(reading.value)) };
+}
+
+/** What a value of this record looks like, in words. */
+export function rightForm(record: SettingRecord): string {
+  switch (record.kind) {
+    case 'string':
+      return record.pattern ? `a text of the form ${record.pattern.source}` : 'a text';
+    case 'integer':
+      return `a whole number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
+    case 'boolean':
+      return 'true or false (also yes/no, on/off, 1/0)';
+    case 'choice':
+      return record.choices.length === 1 ? `${record.choices[0]}` : `one of ${record.choices.join(', ')}`;
+    case 'list':
+      return 'a list, separated by commas';
+    case 'url':
+      return WHOLE_ADDRESSES.includes(record.name)
+        ? 'an http or https address without credentials'
+        : 'an http or https address without credentials, query and fragment';
+  }
+}
+
+function readPlain(record: SettingRecord, raw: unknown): Reading {
+  switch (record.kind) {
+    case 'string':
+      return readText(record, raw);
+    case 'integer':
+      return readInteger(record, raw);
+    case 'boolean':
+      return readBoolean(raw);
+    case 'choice':
+      return readChoice(record.choices, raw);
+    case 'list':
+      return readList(raw);
+    case 'url':
+      return readUrl(record.name, raw);
+  }
+}
+
+function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
+  // `0123` and `1e3` are other numbers than texts, so a file must say which it means.
+  if (typeof raw === 'number' || typeof raw === 'boolean')
+    return wrong(`is a ${typeof raw}; put it in quotes`);
+  if (typeof raw !== 'string') return wrong('is no text');
+  const value = raw.trim();
+  if (pattern && !new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(value)) {
+    return wrong('does not have the right form');
+  }
+  return { ok: true, value };
+}
+
+function readInteger({ min, max }: { min: number; max: number }, raw: unknown): Reading {
+  const value = typeof raw === 'string' && /^\s*-?\d+\s*$/.test(raw) ? Number(raw) : raw;
+  if (typeof value !== 'number' || !Number.isInteger(value)) return wrong('is not a whole number');
+  if (value < min) return wrong(`is less than ${min}`);
+  if (value > max) return wrong(`is more than ${max}`);
+  return { ok: true, value };
+}
+
+function readBoolean(raw: unknown): Reading {
+  const word = String(raw).trim().toLowerCase();
+  if (TRUE.includes(word)) return { ok: true, value: true };
+  if (FALSE.includes(word)) return { ok: true, value: false };
+  return wrong('is neither true nor false');
+}
+
+function readChoice(choices: readonly string[], raw: unknown): Reading {
+  if (typeof raw !== 'string') return wrong('is no text');
+  const word = raw.trim().toUpperCase();
+  const value = choices.find((choice) => [word, SYNONYMS[word]].includes(choice.toUpperCase()));
+  return value === undefined ? wrong('is not among what there is') : { ok: true, value };
+}
+
+function readList(raw: unknown): Reading {
+  const items: unknown[] = Array.isArray(raw) ? raw : typeof raw === 'string' ? raw.split(',') : [raw];
+  if (!items.every((item) => typeof item === 'string')) return wrong('is no list of texts');
+  return { ok: true, value: items.map((item) => item.trim()).filter((item) => item !== '') };
+}
+
+function readUrl(name: string, raw: unknown): Reading {
+  const text = typeof raw === 'string' ? raw.trim() : '';
+  const url = URL.parse(text);
+  if (url === null) return wrong('is no address');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return wrong('is no http or https address');
+  if (url.username !== '' || url.password !== '') return wrong('holds credentials');
+  if (text.includes('#')) return wrong('has a fragment (#)');
+  if (text.includes('?') && !WHOLE_ADDRESSES.includes(name)) return wrong('has a query (?)');
+  return { ok: true, value: text };
+}
+
+function wrong(problem: string): Reading {
+  return { ok: false, problem };
+}
