@@ -11,3 +11,12 @@ export const EXIT = {
   /** Configuration: restarting does not help (`RestartPreventExitStatus=78`). */
   config: 78,
 } as const;
+
+/** The same for the manual pages; `serve` adds when it ends with 1. */
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+  ok: 'Done.',
+  no: 'The answer is no: token invalid, nothing found, check failed. Also for an unexpected error, which says so.',
+  usage: 'Wrong usage: the command line must change.',
+  unavailable: 'The daemon or its store is out of reach, or its address is in use: try again later.',
+  config: 'The configuration must change first; restarting does not help.',
+};

@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+/**
+ * The doorway: checks the runtime, then one import. Plain old JavaScript, so that a Node.js that is too
+ * old for the program itself still reads it, and says so or hands over to the pinned one.
+ */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const NEEDED = [22, 18];
+const EXIT_CONFIG = 78;
+/** Set for the process that is handed over to, so that two old ones cannot hand over to each other for ever. */
+const HANDED_OVER = 'AGENTD_HANDED_OVER';
+
+const program = new URL('../dist/src/cli/main.js', import.meta.url);
+const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
+
+if (isNewEnough(process.versions.node)) {
+  delete process.env[HANDED_OVER];
+  if (existsSync(program)) {
+    import(program.href);
+  } else {
+    const root = fileURLToPath(new URL('..', import.meta.url));
+    refuse(`not built yet: ${fileURLToPath(program)} is missing. Run \`npm ci\` in ${root}`);
+  }
+} else if (!process.env[HANDED_OVER] && existsSync(pinned)) {
+  handOver();
+} else {
+  refuse(`needs Node.js >= ${NEEDED.join('.')}, but this is v${process.versions.node} (${process.execPath})`);
+}
+
+function isNewEnough(version) {
+  const [major, minor] = version.split('.').map(Number);
+  return major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
+}
+
+/** Runs the same command line on the pinned Node.js, and ends as that ends. */
+async function handOver() {
+  const { spawn } = await import('node:child_process');
+  const { constants } = await import('node:os');
+  const env = Object.assign({}, process.env, { [HANDED_OVER]: '1' });
+  const child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit', env });
+  // Ctrl-C on a terminal reaches both processes; a second one would end the daemon without its grace.
+  const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+  process.on('SIGINT', () => onTerminal || child.kill('SIGINT'));
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  process.on('SIGHUP', () => child.kill('SIGHUP'));
+  child.on('error', (error) => refuse(`cannot start ${pinned}: ${error.message}`));
+  child.on('exit', (code, signal) => {
+    process.exitCode = signal ? 128 + constants.signals[signal] : code;
+  });
+}
+
+function refuse(problem) {
+  process.stderr.write(`agentd: ${problem}\n`);
+  process.exitCode = EXIT_CONFIG;
+}

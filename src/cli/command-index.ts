@@ -1,0 +1,83 @@
+import type { Command } from './command.ts';
+
+/**
+ * All commands, in the order of the help: what the help of the program needs, and how to get the rest.
+ * A command's module is imported only when it is called, or its own help is asked for: start-up must not
+ * grow with the number of commands. test/rules/commands.test.ts holds names and summaries equal.
+ */
+export interface IndexEntry {
+  /** Words as typed: `token verify`. */
+  name: string;
+  summary: string;
+  load(): Promise<Command>;
+}
+
+export const COMMANDS: readonly IndexEntry[] = [
+  {
+    name: 'serve',
+    summary: 'Run the daemon in the foreground.',
+    load: async () => (await import('./commands/serve.ts')).command,
+  },
+  {
+    name: 'status',
+    summary: 'Show the channels of the running daemon and their state.',
+    load: async () => (await import('./commands/status.ts')).command,
+  },
+  {
+    name: 'config check',
+    summary: 'Validate all settings.',
+    load: async () => (await import('./commands/config-check.ts')).command,
+  },
+  {
+    name: 'config show',
+    summary: 'Show the effective settings and where each comes from.',
+    load: async () => (await import('./commands/config-show.ts')).command,
+  },
+  {
+    name: 'config reference',
+    summary: 'Print the reference of all settings.',
+    load: async () => (await import('./commands/config-reference.ts')).command,
+  },
+  {
+    name: 'token verify',
+    summary: 'Check a user token step by step.',
+    load: async () => (await import('./commands/token-verify.ts')).command,
+  },
+  {
+    name: 'token issue',
+    summary: 'Sign a user token for debugging.',
+    load: async () => (await import('./commands/token-issue.ts')).command,
+  },
+  {
+    name: 'sessions list',
+    summary: 'List sessions, newest activity first.',
+    load: async () => (await import('./commands/sessions-list.ts')).command,
+  },
+  {
+    name: 'sessions show',
+    summary: 'Show one session with its turns.',
+    load: async () => (await import('./commands/sessions-show.ts')).command,
+  },
+  {
+    name: 'sessions end',
+    summary: 'End a session: it and its turns are deleted.',
+    load: async () => (await import('./commands/sessions-end.ts')).command,
+  },
+  {
+    name: 'explain',
+    summary: 'Tell why a conversation went as it did.',
+    load: async () => (await import('./commands/explain.ts')).command,
+  },
+  {
+    name: 'logs',
+    summary: 'Read the log file, filtered, and follow it.',
+    load: async () => (await import('./commands/logs.ts')).command,
+  },
+];
+
+/** What `sessions`, `token`, … hold together; a group is no command of its own. */
+export const GROUPS: Readonly<Record<string, string>> = {
+  config: 'Check, show and describe the settings.',
+  token: 'Verify and issue user tokens.',
+  sessions: 'List, show and end sessions.',
+};

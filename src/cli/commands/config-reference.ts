@@ -1,0 +1,30 @@
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { placeOf } from '../settings-place.ts';
+
+export const command: Command = {
+  name: 'config reference',
+  summary: 'Print the reference of all settings.',
+  description:
+    'Each setting of the daemon and of every channel that there is, those of the plugins of the configuration file included: what it does, what may be written, its default. With --json a JSON Schema of the configuration file (draft 2020-12), for editors and other programs. It works with a broken configuration too.',
+  examples: [
+    { line: 'agentd config reference | less', does: 'Reads it.' },
+    {
+      line: 'agentd config reference --json > agentd.schema.json',
+      does: 'Keeps the schema, so that an editor completes and checks agentd.yaml.',
+    },
+  ],
+  json: true,
+  async run({ options, out }) {
+    const [{ inspectConfiguration }, { settingGroups, settingsReference }, { settingsSchema }] =
+      await Promise.all([
+        import('../../daemon/settings/configure.ts'),
+        import('../../daemon/settings/reference.ts'),
+        import('../../daemon/settings/json-schema.ts'),
+      ]);
+    const { plugins } = await inspectConfiguration(placeOf(options));
+    const groups = settingGroups(plugins);
+    out.data(settingsSchema(groups), () => settingsReference(groups));
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,48 @@
+import type { Command } from '../command.ts';
+import { CliError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import { wholeNumber } from '../number-option.ts';
+import { printable } from '../output.ts';
+import { traceInWords, traceView } from '../trace-view.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'explain',
+  summary: 'Tell why a conversation went as it did.',
+  description:
+    "A time line of a message, or of the last messages of a session: who sent it and what its token was worth, which credentials each call of the business API used, the tools, the reply or failure; then what happened and what to do. ID is that of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 when nothing is found.",
+  args: [{ name: 'id', sentence: 'id of a session, a request or a message', required: true }],
+  options: [
+    {
+      flags: '--limit <n>',
+      sentence: 'how many messages of a session at most, the last ones, 1 to 200',
+      default: 5,
+    },
+  ],
+  examples: [
+    { line: 'agentd explain 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Explains one request.' },
+    { line: 'agentd explain "$SESSION_ID" --limit 1', does: 'Explains the last message of a session.' },
+  ],
+  json: true,
+  async run({ args: [id = ''], options, out }) {
+    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 200 });
+    const { traces, days } = await withStore(options, async (store, settings) => ({
+      traces: await store.traces.find(id),
+      days: settings.TRACE_RETENTION_DAYS,
+    }));
+    if (traces.length === 0) {
+      throw new CliError(
+        EXIT.no,
+        `nothing is known of '${printable(id)}'`,
+        `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Look for the id in \`agentd logs\`; is this the daemon's STATE_DIR?`,
+      );
+    }
+    const shown = traces.slice(-limit);
+    out.data({ id, traces: shown.map(traceView) }, () =>
+      shown.map((trace) => traceInWords(trace, out)).join('\n'),
+    );
+    if (shown.length < traces.length && !out.json)
+      out.note(`The last ${shown.length} of ${traces.length}; --limit shows more.`);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,21 @@
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printable } from '../output.ts';
+import { sessionNotFound } from '../session-view.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'sessions end',
+  summary: 'End a session: it and its turns are deleted.',
+  description:
+    'The stored token goes with it. A message that is being answered is still answered; the next one begins the session anew. The traces stay for `agentd explain`. Exit code 1 when there is no such session.',
+  args: [{ name: 'id', sentence: 'id of the session', required: true }],
+  examples: [{ line: 'agentd sessions end "$SESSION_ID"', does: 'Ends one session at once.' }],
+  json: true,
+  async run({ args: [id = ''], options, out }) {
+    const ended = await withStore(options, (store) => store.sessions.end(id));
+    if (!ended) throw sessionNotFound(id);
+    out.data({ session_id: id, ended: true }, () => `ended ${printable(id)}`);
+    return EXIT.ok;
+  },
+};

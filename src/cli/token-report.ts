@@ -1,0 +1,49 @@
+import type { UntrustedObject } from '../daemon/identity/claims.ts';
+import { claimedExpiry, decodeToken } from '../daemon/identity/decode-token.ts';
+import type { TokenReason, UserContext } from '../daemon/identity/identity.ts';
+import type { VerificationKeys } from '../daemon/identity/signature.ts';
+import { type Step, type TokenSettings, walkChecks } from '../daemon/identity/token-checks.ts';
+
+/** What `token verify --json` prints (cli.md). */
+export interface TokenReport {
+  valid: boolean;
+  /** Null where it is valid. */
+  reason: TokenReason | null;
+  /** `ok` is null where the check was not made: an earlier one failed, or a setting has switched it off. */
+  steps: { check: string; ok: boolean | null }[];
+  /** As far as they can be decoded, also of a token that is no use: then they are what anybody may have written. */
+  claims: UntrustedObject | null;
+  /** Null where it is not valid. The token itself is never shown. */
+  user: Omit<UserContext, 'token'> | null;
+  /** ISO 8601 UTC; null where the token does not say. */
+  expires_at: string | null;
+}
+
+/** Walks the whole decision sequence. @param now ms since the epoch. */
+export async function examineToken(
+  token: string,
+  settings: TokenSettings,
+  keys: VerificationKeys,
+  now: number,
+): Promise<{ report: TokenReport; steps: Step[] }> {
+  const decoded = decodeToken(token);
+  const steps: Step[] = [];
+  for await (const step of walkChecks({ token: decoded, settings, keys, now })) steps.push(step);
+  const failed = steps.find((step) => step.outcome === 'failed');
+  const { claims } = decoded;
+  const expiry = claimedExpiry(decoded);
+  const report = {
+    valid: !failed,
+    reason: failed?.reason ?? null,
+    steps: steps.map(({ check, outcome }) => ({ check, ok: isOk(outcome) })),
+    claims: decoded.payload,
+    user: failed || !claims ? null : { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [] },
+    expires_at: expiry === null ? null : new Date(expiry).toISOString(),
+  };
+  return { report, steps };
+}
+
+function isOk(outcome: Step['outcome']): boolean | null {
+  if (outcome === 'ok') return true;
+  return outcome === 'failed' ? false : null;
+}

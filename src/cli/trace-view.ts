@@ -1,0 +1,85 @@
+import type { TraceLine, TraceRecord } from '../daemon/message/trace.ts';
+import { adviceFor } from './advice.ts';
+import { type Output, printable } from './output.ts';
+import { isoTime } from './time-words.ts';
+
+/** One thing that went otherwise than hoped, once however often it stands in the trace. */
+export interface Finding {
+  reason: string;
+  happened: string;
+  todo: string;
+}
+
+/** What a trace says, for `--json`. */
+export interface TraceView extends Omit<TraceRecord, 'lines' | 'started_at' | 'finished_at'> {
+  started_at: string;
+  finished_at: string;
+  took_ms: number;
+  lines: (Omit<TraceLine, 'at'> & { at: string })[];
+  findings: Finding[];
+}
+
+export function traceView(trace: TraceRecord): TraceView {
+  return {
+    ...trace,
+    started_at: isoTime(trace.started_at),
+    finished_at: isoTime(trace.finished_at),
+    took_ms: trace.finished_at - trace.started_at,
+    lines: trace.lines.map((line) => ({ ...line, at: isoTime(line.at) })),
+    findings: findingsOf(trace),
+  };
+}
+
+/** The reasons of the trace that somebody can act on, in the order in which they came up. */
+export function findingsOf(trace: TraceRecord): Finding[] {
+  const reasons = new Set<string>();
+  for (const line of trace.lines) if (line.reason !== undefined) reasons.add(line.reason);
+  // The outcome is worth telling where no line says more: what led to it stands in the lines.
+  const cause = trace.lines.find((line) => line.verdict === 'refused' || line.verdict === 'failed')?.reason;
+  if (cause === undefined || !adviceFor(cause)?.todo) reasons.add(trace.outcome);
+  const findings: Finding[] = [];
+  for (const reason of reasons) {
+    const advice = adviceFor(reason);
+    if (advice?.todo !== undefined) findings.push({ reason, happened: advice.happened, todo: advice.todo });
+  }
+  return findings;
+}
+
+/** One trace for people: who and how it ended, the time line, what happened and what to do. */
+export function traceInWords(trace: TraceRecord, out: Output): string {
+  const who = [trace.platform, trace.user_id && `user ${trace.user_id}`].filter(Boolean).join(', ');
+  const ids = [
+    `request ${trace.request_id}`,
+    trace.session_id && `session ${trace.session_id}`,
+    trace.message_id && `message ${trace.message_id}`,
+  ];
+  const took = `${trace.finished_at - trace.started_at} ms`;
+  const head = [
+    printable(`${isoTime(trace.started_at)}  ${who}  ${trace.outcome} in ${took}`),
+    printable(ids.filter(Boolean).join('  ')),
+  ].join('\n');
+  return `${head}\n\n${timeLine(trace, out)}\n${findingsInWords(findingsOf(trace))}`;
+}
+
+function timeLine(trace: TraceRecord, out: Output): string {
+  const rows = trace.lines.map((line) => [
+    isoTime(line.at).slice(11, 23),
+    line.took_ms === undefined ? '' : `${line.took_ms} ms`,
+    line.step,
+    line.verdict,
+    line.reason ?? '',
+    Object.entries(line.detail ?? {})
+      .map(([name, value]) => `${name}=${value}`)
+      .join(' '),
+  ]);
+  return out.table(['TIME (UTC)', 'TOOK', 'STEP', 'VERDICT', 'REASON', 'DETAIL'], rows);
+}
+
+function findingsInWords(findings: readonly Finding[]): string {
+  if (findings.length === 0) return 'Nothing stood in the way of this message.\n';
+  return findings
+    .map(
+      ({ reason, happened, todo }) => `${reason}\n  what happened: ${happened}\n  what to do:    ${todo}\n`,
+    )
+    .join('');
+}

@@ -1,0 +1,120 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const BIN = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
+let installed: string;
+
+/** An installation of its own, whose program tells which process runs it, with what. */
+beforeEach(() => {
+  installed = mkdtempSync(join(tmpdir(), 'agentd-bin-'));
+  write('package.json', '{"type":"module"}');
+  mkdirSync(join(installed, 'bin'));
+  copyFileSync(BIN, join(installed, 'bin/agentd.js'));
+  write(
+    'dist/src/cli/main.js',
+    'console.log(JSON.stringify({ argv: process.argv.slice(2), env: process.env.AGENTD_HANDED_OVER }));',
+  );
+});
+afterEach(() => rmSync(installed, { recursive: true }));
+
+function write(file: string, content: string): void {
+  mkdirSync(dirname(join(installed, file)), { recursive: true });
+  writeFileSync(join(installed, file), content);
+}
+
+/** Makes the doorway believe that it runs on an old Node.js. */
+const OLD = [
+  '--import',
+  `data:text/javascript,if(!process.env.AGENTD_HANDED_OVER)Object.defineProperty(process.versions,'node',{value:'20.11.1'})`,
+];
+const OLD_FOR_EVER = [
+  '--import',
+  `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.11.1'})`,
+];
+
+function run(node: readonly string[], ...args: string[]) {
+  return spawnSync(process.execPath, [...node, join(installed, 'bin/agentd.js'), ...args], {
+    encoding: 'utf8',
+  });
+}
+
+function pinNode(): void {
+  mkdirSync(join(installed, 'node_modules/node/bin'), { recursive: true });
+  symlinkSync(process.execPath, join(installed, 'node_modules/node/bin/node'));
+}
+
+/** A stand-in for the pinned Node.js. */
+function pinScript(source: string): void {
+  write('node_modules/node/bin/node', `#!${process.execPath}\n${source}`);
+  chmodSync(join(installed, 'node_modules/node/bin/node'), 0o755);
+}
+
+describe('bin/agentd.js', () => {
+  it('hands its arguments to the program', () => {
+    const { status, stdout } = run([], 'sessions', 'list');
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ argv: ['sessions', 'list'] });
+  });
+
+  it('says what to run where the program is not built', () => {
+    rmSync(join(installed, 'dist'), { recursive: true });
+    const { status, stderr } = run([]);
+    expect(status).toBe(78);
+    expect(stderr).toMatch(/^agentd: not built yet: .*main\.js is missing\. Run `npm ci` in .*\n$/);
+  });
+
+  it('says what is needed and what it found on an old Node.js', () => {
+    const { status, stderr } = run(OLD);
+    expect(status).toBe(78);
+    expect(stderr).toMatch(/^agentd: needs Node\.js >= 22\.18, but this is v20\.11\.1 \(.*\)\n$/);
+  });
+
+  it('hands over to the pinned Node.js on an old one, and leaves no mark in its environment', () => {
+    pinNode();
+    const { status, stdout } = run(OLD, 'token', 'verify', '-');
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ argv: ['token', 'verify', '-'] });
+  });
+
+  it('does not hand over twice', () => {
+    write('old.mjs', `Object.defineProperty(process.versions, 'node', { value: '20.11.1' });`);
+    pinScript(
+      `process.exitCode = require('node:child_process').spawnSync(process.execPath, ['--import', ${JSON.stringify(`file://${installed}/old.mjs`)}, ...process.argv.slice(2)], { stdio: 'inherit' }).status;`,
+    );
+    const { status, stderr } = run(OLD_FOR_EVER);
+    expect(status).toBe(78);
+    expect(stderr.match(/needs Node\.js/g)).toHaveLength(1);
+  });
+
+  it('ends with the exit code of the process that it handed over to', () => {
+    pinScript('process.exitCode = 7;');
+    expect(run(OLD).status).toBe(7);
+  });
+
+  it('ends with 128 and the signal that ended the other process', () => {
+    pinScript(`process.kill(process.pid, 'SIGKILL'); setTimeout(() => {}, 60_000);`);
+    expect(run(OLD).status).toBe(137);
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'passes %s on, once, where there is no terminal',
+    async (signal) => {
+      pinScript(`
+      let count = 0;
+      process.on('${signal}', () => { count++; setTimeout(() => process.exit(40 + count), 100); });
+      console.log('ready');
+      setTimeout(() => {}, 60_000);`);
+      const child = spawn(process.execPath, [...OLD, join(installed, 'bin/agentd.js')], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      await once(child.stdout, 'data');
+      child.kill(signal);
+      expect(await once(child, 'exit')).toEqual([41, null]);
+    },
+  );
+});

@@ -1,0 +1,27 @@
+import { createOutput, type Output, type Sink } from '../../../src/cli/output.ts';
+
+export interface Captured extends Sink {
+  text: string;
+}
+
+/** A stream that keeps what is written to it. */
+export function capture(terminal?: { columns: number }): Captured {
+  const sink: Captured = {
+    text: '',
+    write(text) {
+      sink.text += text;
+    },
+  };
+  return terminal ? Object.assign(sink, { isTTY: true, ...terminal }) : sink;
+}
+
+/** The output of one command call, and what it wrote. */
+export function capturedOutput(options: { json?: boolean } = {}): {
+  out: Output;
+  stdout: Captured;
+  stderr: Captured;
+} {
+  const stdout = capture();
+  const stderr = capture();
+  return { out: createOutput({ json: options.json ?? false, stdout, stderr, env: {} }), stdout, stderr };
+}

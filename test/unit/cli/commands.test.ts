@@ -1,0 +1,365 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import type { TraceRecord } from '../../../src/daemon/message/trace.ts';
+import type { Session, StoredTurn } from '../../../src/daemon/session/session.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { openStore } from '../../../src/daemon/store/open.ts';
+import { capture } from './captured-output.ts';
+
+const settings = {
+  HOST: '127.0.0.1',
+  PORT: 0,
+  SESSION_BACKEND: 'sqlite',
+  STATE_DIR: '',
+  LOG_FILE: undefined as string | undefined,
+  JWT_VERIFY_EXP: true,
+  TRACE_RETENTION_DAYS: 7,
+} satisfies Partial<Settings>;
+
+// Where settings come from has tests of its own.
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
+
+const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiIsImVtYWlsIjoiYUBiLmMifQ.c2lnbmF0dXJl';
+const ALICE = personKey({ sub: '42', iss: 'https://site.example' });
+
+beforeEach(() => {
+  settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
+  settings.LOG_FILE = undefined;
+  settings.PORT = 0;
+});
+afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
+
+async function agentd(...argv: string[]) {
+  const stdout = capture();
+  const stderr = capture();
+  const code = await runProgram(argv, { stdout, stderr });
+  expect(stdout.text + stderr.text).not.toContain(TOKEN);
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+function session(overrides: Partial<Session> = {}): Session {
+  const now = Date.now();
+  return {
+    session_id: 'pigeon_alice_1',
+    user_id: 'alice',
+    platform: 'pigeon',
+    space: 'pigeon',
+    generated: true,
+    owner: null,
+    metadata: {},
+    bound: null,
+    turns: 0,
+    created_at: now,
+    last_active_at: now,
+    expires_at: now + 3_600_000,
+    ...overrides,
+  };
+}
+
+function signedIn(): Session {
+  const token_exp = new Date(Date.now() + 3_600_000).toISOString();
+  return session({
+    owner: ALICE,
+    bound: { user_id: 'alice', person: ALICE },
+    metadata: { jwt_context: { has_jwt: true, user_id: '42', email: 'a@b.c', token: TOKEN, token_exp } },
+  });
+}
+
+function turn(): StoredTurn {
+  return {
+    turn_id: 't1',
+    request_id: 'r1',
+    message_id: 'm1',
+    user_id: 'alice',
+    person: null,
+    text: 'Who am I?',
+    reply: 'I do not know.',
+    outcome: 'answered',
+    failure: null,
+    credentials: 'default',
+    credentials_reason: 'Token Expired',
+    started_at: Date.now(),
+    finished_at: Date.now(),
+  };
+}
+
+function trace(overrides: Partial<TraceRecord> = {}): TraceRecord {
+  const at = Date.now();
+  return {
+    turn_id: 't1',
+    request_id: 'r1',
+    session_id: 'pigeon_alice_1',
+    message_id: 'm1',
+    platform: 'pigeon',
+    user_id: 'alice',
+    started_at: at,
+    finished_at: at + 5,
+    outcome: 'answered',
+    lines: [{ at, step: 'identify', verdict: 'fallback', reason: 'Token Expired' }],
+    ...overrides,
+  };
+}
+
+/** What a daemon would have stored. */
+async function stored(
+  sessions: readonly Session[],
+  turns: readonly [StoredTurn, TraceRecord][] = [],
+): Promise<void> {
+  const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock: systemClock });
+  for (const one of sessions) await store.sessions.save(one, 'new');
+  for (const [one, its] of turns) await store.sessions.keepTurn('pigeon_alice_1', one, its, 3_600_000);
+  await store.close();
+}
+
+describe('sessions list', () => {
+  it('finds nothing where no daemon has stored anything yet, and creates nothing', async () => {
+    expect(await agentd('sessions', 'list')).toEqual({ code: 1, stdout: '', stderr: 'No session found.\n' });
+    const { code, stdout } = await agentd('sessions', 'list', '--json');
+    expect([code, JSON.parse(stdout)]).toEqual([1, []]);
+  });
+
+  it('shows the sessions with state, turns and last activity', async () => {
+    await stored([signedIn()], [[turn(), trace()]]);
+    const { code, stdout } = await agentd('sessions', 'list');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^ID +CHANNEL +USER +STATE +TURNS +LAST ACTIVITY\npigeon_alice_1 +pigeon +alice +ValidJWT +1 +20\S+Z\n$/,
+    );
+  });
+
+  it('prints a JSON array, by channel and user, as many as asked for', async () => {
+    await stored([
+      session({ session_id: 'a', user_id: 'alice' }),
+      session({ session_id: 'b', user_id: 'bob' }),
+      session({ session_id: 'c', user_id: 'bob', platform: 'owl', space: 'owl' }),
+    ]);
+    const ids = async (...argv: string[]) =>
+      (JSON.parse((await agentd('sessions', 'list', '--json', ...argv)).stdout) as { session_id: string }[])
+        .map(({ session_id }) => session_id)
+        .sort();
+    expect(await ids()).toEqual(['a', 'b', 'c']);
+    expect(await ids('--user', 'bob')).toEqual(['b', 'c']);
+    expect(await ids('--user', 'bob', '--platform', 'owl')).toEqual(['c']);
+    expect(await ids('--limit', '1')).toHaveLength(1);
+  });
+});
+
+describe('sessions show', () => {
+  it('shows whose it is, and each turn with its credentials and why', async () => {
+    await stored([signedIn()], [[turn(), trace()]]);
+    const { code, stdout } = await agentd('sessions', 'show', 'pigeon_alice_1');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^state +ValidJWT$/m);
+    expect(stdout).toMatch(/^owner +42 \(issuer https:\/\/site\.example\)$/m);
+    expect(stdout).toMatch(/^token +a@b\.c, until 20\S+Z \(eyJhbGci… sha256:[0-9a-f]{8}\)$/m);
+    expect(stdout).toMatch(/request r1 {2}default credentials: Token Expired \(The token has expired\./);
+    expect(stdout).toContain('  alice: Who am I?\n  agent: I do not know.\n');
+  });
+
+  it('prints it as JSON without the token', async () => {
+    await stored([signedIn()], [[turn(), trace()]]);
+    const shown = JSON.parse((await agentd('sessions', 'show', '--json', 'pigeon_alice_1')).stdout);
+    expect(shown).toMatchObject({
+      session_id: 'pigeon_alice_1',
+      state: 'ValidJWT',
+      owner: { sub: '42', issuer: 'https://site.example', tenant_id: null },
+      metadata: { jwt_context: { has_jwt: true, user_id: '42', email: 'a@b.c' } },
+      turns: [
+        { request_id: 'r1', credentials: 'default', credentials_reason: 'Token Expired', person: null },
+      ],
+    });
+    expect(shown.metadata.jwt_context).not.toHaveProperty('token');
+  });
+
+  it('says with 1 that there is no such session', async () => {
+    await stored([]);
+    const { code, stdout, stderr } = await agentd('sessions', 'show', 'nobody');
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^agentd: there is no session 'nobody'\n.*sessions list/);
+  });
+
+  it('says with 1 that nothing is stored yet', async () => {
+    const { code, stderr } = await agentd('sessions', 'show', 'nobody');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^agentd: There is no store at .*\nNothing is stored yet/);
+  });
+});
+
+describe('sessions end', () => {
+  it('ends a session for good, once', async () => {
+    await stored([signedIn()]);
+    expect(await agentd('sessions', 'end', 'pigeon_alice_1')).toEqual({
+      code: 0,
+      stdout: 'ended pigeon_alice_1\n',
+      stderr: '',
+    });
+    expect((await agentd('sessions', 'show', 'pigeon_alice_1')).code).toBe(1);
+    expect(await agentd('sessions', 'end', 'pigeon_alice_1')).toMatchObject({ code: 1, stdout: '' });
+  });
+});
+
+describe('explain', () => {
+  it.each(['pigeon_alice_1', 'r1', 'm1', 'pigeon:m1'])('finds a message by %s', async (id) => {
+    await stored([signedIn()], [[turn(), trace()]]);
+    const { code, stdout } = await agentd('explain', id);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/identify +fallback +Token Expired/);
+    expect(stdout).toMatch(/what to do: +Have the person sign in again/);
+  });
+
+  it('prints the traces as JSON', async () => {
+    await stored([signedIn()], [[turn(), trace()]]);
+    const { traces, id } = JSON.parse((await agentd('explain', 'r1', '--json')).stdout);
+    expect(id).toBe('r1');
+    expect(traces).toMatchObject([
+      { request_id: 'r1', outcome: 'answered', findings: [{ reason: 'Token Expired' }] },
+    ]);
+  });
+
+  it('shows the last messages of a long session, and says that there are more', async () => {
+    const turns = Array.from({ length: 7 }, (_, index): [StoredTurn, TraceRecord] => [
+      { ...turn(), turn_id: `t${index}` },
+      trace({ turn_id: `t${index}`, request_id: `r${index}` }),
+    ]);
+    await stored([signedIn()], turns);
+    const { stdout, stderr } = await agentd('explain', 'pigeon_alice_1', '--limit', '2');
+    expect([...stdout.matchAll(/request (r\d)/g)].map(([, id]) => id)).toEqual(['r5', 'r6']);
+    expect(stderr).toBe('The last 2 of 7; --limit shows more.\n');
+  });
+
+  it('says with 1 that nothing is known, and how long traces are kept', async () => {
+    await stored([]);
+    const { code, stderr } = await agentd('explain', 'nothing');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^agentd: nothing is known of 'nothing'\nTraces are kept for 7 days/);
+  });
+});
+
+describe('status', () => {
+  let server: Server | undefined;
+  afterEach(() => new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined))));
+
+  async function answering(status: number, body: string): Promise<string> {
+    const started = createServer((_request, response) =>
+      response.writeHead(status, { connection: 'close' }).end(body),
+    );
+    server = started;
+    await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
+    settings.PORT = (started.address() as AddressInfo).port as 0;
+    return `http://127.0.0.1:${settings.PORT}`;
+  }
+
+  const health = {
+    status: 'ok',
+    platforms: ['owl', 'pigeon'],
+    adapters: { owl: { status: 'ok' }, pigeon: { status: 'degraded', detail: 'the wing is broken' } },
+  };
+
+  it('shows the channels of the daemon and their state', async () => {
+    const url = await answering(200, JSON.stringify(health));
+    const { code, stdout } = await agentd('status');
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      `agentd at ${url} is ok\n\nCHANNEL  STATE     DETAIL\nowl      ok\npigeon   degraded  the wing is broken\n`,
+    );
+  });
+
+  it('prints what the daemon answers as JSON, also at another address', async () => {
+    const url = await answering(200, JSON.stringify(health));
+    settings.PORT = 0;
+    expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual(health);
+  });
+
+  it('ends with 69 where no daemon listens', async () => {
+    const url = await answering(200, '{}');
+    await new Promise((resolve) => server?.close(resolve));
+    server = undefined;
+    const { code, stderr } = await agentd('status', '--url', url);
+    expect(code).toBe(69);
+    expect(stderr).toMatch(/^agentd: the daemon is out of reach .*\nIs it running\?/);
+  });
+
+  it('ends with 69 where something else answers, or the daemon is stopping', async () => {
+    await answering(200, '<html>');
+    expect(await agentd('status')).toMatchObject({
+      code: 69,
+      stderr: expect.stringMatching(/is no agentd \(status 200\)/),
+    });
+    await new Promise((resolve) => server?.close(resolve));
+    await answering(503, '{}');
+    expect(await agentd('status')).toMatchObject({
+      code: 69,
+      stderr: expect.stringMatching(/does not serve now \(503\)/),
+    });
+  });
+
+  it('asks for the address where PORT=0 hides it, and refuses one that is none', async () => {
+    expect(await agentd('status')).toMatchObject({ code: 2, stderr: expect.stringMatching(/PORT=0/) });
+    expect(await agentd('status', '--url', 'localhost')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--url takes/),
+    });
+  });
+});
+
+describe('logs', () => {
+  const line = (level: string, msg: string, fields = {}) =>
+    JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg });
+
+  function logged(...lines: string[]): void {
+    settings.LOG_FILE = join(settings.STATE_DIR, 'agentd.log');
+    writeFileSync(settings.LOG_FILE, lines.map((one) => `${one}\n`).join(''));
+  }
+
+  it('prints the last lines for people', async () => {
+    logged(line('info', 'one'), line('warn', 'two', { request_id: 'r1' }), line('info', 'three'));
+    const { code, stdout } = await agentd('logs', '-n', '2');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^\S+ WARN {2}two request_id=r1\n\S+ INFO {2}three ?\n$/);
+  });
+
+  it('prints them as they stand in the file with --json', async () => {
+    const wanted = line('error', 'two', { request_id: 'r1', channel: 'pigeon' });
+    logged(line('info', 'one'), wanted, line('error', 'three', { request_id: 'r2' }));
+    expect(
+      (await agentd('logs', '--json', '--level', 'WARNING', '--request', 'r1', '--since', '10m')).stdout,
+    ).toBe(`${wanted}\n`);
+  });
+
+  it('ends with 1 where no line passes, or the file is not there yet', async () => {
+    logged(line('info', 'one'));
+    expect(await agentd('logs', '--level', 'fatal')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'No line found.\n',
+    });
+    settings.LOG_FILE = join(settings.STATE_DIR, 'none.log');
+    expect(await agentd('logs')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/there is no log file yet/),
+    });
+  });
+
+  it('says with 78 that LOG_FILE is not set', async () => {
+    expect(await agentd('logs')).toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(/^agentd: LOG_FILE is not set/),
+    });
+  });
+
+  it.each([
+    [['--level', 'loud'], /--level takes one of/],
+    [['--since', 'yesterday'], /--since takes/],
+    [['-n', '-1'], /--lines takes a whole number/],
+  ])('refuses %j with 2', async (argv, message) => {
+    logged(line('info', 'one'));
+    expect(await agentd('logs', ...argv)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+  });
+});

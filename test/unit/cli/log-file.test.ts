@@ -1,0 +1,144 @@
+import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { follow, tail } from '../../../src/cli/log-file.ts';
+
+let folder: string;
+let path: string;
+const all = { matches: () => true, unfinished: true };
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agentd-log-'));
+  path = join(folder, 'agentd.log');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('tail', () => {
+  it('gives the last lines, oldest first', async () => {
+    writeFileSync(path, 'one\ntwo\nthree\n');
+    expect(await tail(path, { ...all, count: 2 })).toEqual({ lines: ['two', 'three'], end: 14 });
+  });
+
+  it('gives all lines of a file that has fewer, and none of an empty one', async () => {
+    writeFileSync(path, 'one\n');
+    expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: ['one'], end: 4 });
+    writeFileSync(path, '');
+    expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: [], end: 0 });
+  });
+
+  it('takes a last line without a line end where it is asked for, and lets a follower meet it again', async () => {
+    writeFileSync(path, 'one\ntw');
+    expect(await tail(path, { ...all, count: 9 })).toEqual({ lines: ['one', 'tw'], end: 4 });
+    expect(await tail(path, { ...all, unfinished: false, count: 9 })).toEqual({ lines: ['one'], end: 4 });
+  });
+
+  it('finds lines across the bounds of what is read at once, characters whole', async () => {
+    const lines = Array.from({ length: 3000 }, (_, index) => `${index} ${'é€𝄞'.repeat(20)}`);
+    writeFileSync(path, `${lines.join('\n')}\n`);
+    expect((await tail(path, { ...all, count: 5000 })).lines).toEqual(lines);
+  });
+
+  it('counts the lines that match, however far back they stand', async () => {
+    const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}`);
+    writeFileSync(path, `${lines.join('\n')}\n`);
+    const { lines: found } = await tail(path, {
+      ...all,
+      count: 2,
+      matches: (line) => /^line [12]?7$/.test(line),
+    });
+    expect(found).toEqual(['line 17', 'line 27']);
+  });
+
+  it('stops where no earlier line can match', async () => {
+    writeFileSync(path, 'match\nold\nmatch\n');
+    const wanted = {
+      ...all,
+      count: 9,
+      matches: (line: string) => line === 'match',
+      enough: (line: string) => line === 'old',
+    };
+    expect((await tail(path, wanted)).lines).toEqual(['match']);
+  });
+
+  it('keeps bounded memory for a file without line ends', async () => {
+    writeFileSync(path, 'x'.repeat(3_000_000));
+    const { lines } = await tail(path, { ...all, count: 1 });
+    expect(lines[0]?.length).toBe(1_048_576);
+  });
+
+  it('rejects with ENOENT where there is no file', async () => {
+    await expect(tail(path, { ...all, count: 1 })).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('follow', () => {
+  async function withFollower(
+    from: number,
+    work: (next: () => Promise<string>) => Promise<void>,
+  ): Promise<void> {
+    const stop = new AbortController();
+    const lines = follow(path, from, stop.signal);
+    try {
+      await work(async () => {
+        const { value, done } = await lines.next();
+        if (done) throw new Error('the follower ended');
+        return value;
+      });
+    } finally {
+      stop.abort();
+      await lines.return(undefined);
+    }
+  }
+
+  it('gives whole lines as they are appended, from the byte on that it is told', async () => {
+    writeFileSync(path, 'old\n');
+    await withFollower(4, async (next) => {
+      appendFileSync(path, 'new\nhal');
+      expect(await next()).toBe('new');
+      const half = next();
+      appendFileSync(path, 'f\n');
+      expect(await half).toBe('half');
+    });
+  });
+
+  it('goes on in the new file after a rotation, and loses nothing that was written to the old one', async () => {
+    writeFileSync(path, '');
+    await withFollower(0, async (next) => {
+      appendFileSync(path, '1\n');
+      expect(await next()).toBe('1');
+      renameSync(path, `${path}.1`);
+      appendFileSync(`${path}.1`, '2\n');
+      writeFileSync(path, '3\n');
+      expect(await next()).toBe('2');
+      expect(await next()).toBe('3');
+      appendFileSync(path, '4\n');
+      expect(await next()).toBe('4');
+    });
+  });
+
+  it('starts over when the file was truncated', async () => {
+    writeFileSync(path, 'a long first line\n');
+    await withFollower(18, async (next) => {
+      truncateSync(path, 0);
+      appendFileSync(path, 'b\n');
+      expect(await next()).toBe('b');
+    });
+  });
+
+  it('waits for a file that is not there yet', async () => {
+    await withFollower(0, async (next) => {
+      const line = next();
+      writeFileSync(path, 'here\n');
+      expect(await line).toBe('here');
+    });
+  });
+
+  it('ends when its signal aborts', async () => {
+    writeFileSync(path, '');
+    const stop = new AbortController();
+    const ended = follow(path, 0, stop.signal).next();
+    stop.abort();
+    expect(await ended).toEqual({ value: undefined, done: true });
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { isBefore, type LogFilter, passes } from '../../../src/cli/log-filter.ts';
+
+const line = JSON.stringify({
+  level: 'warn',
+  time: '2026-01-15T12:00:00.000Z',
+  request_id: 'r1',
+  channel: 'pigeon',
+  session: 'pigeon_alice_AbCdEf…',
+  msg: 'message refused',
+});
+
+describe('log filter', () => {
+  it.each<[LogFilter, boolean]>([
+    [{}, true],
+    [{ level: 'info' }, true],
+    [{ level: 'warn' }, true],
+    [{ level: 'error' }, false],
+    [{ since: Date.UTC(2026, 0, 15, 12) }, true],
+    [{ since: Date.UTC(2026, 0, 15, 13) }, false],
+    [{ request: 'r1' }, true],
+    [{ request: 'r2' }, false],
+    [{ channel: 'pigeon' }, true],
+    [{ channel: 'owl' }, false],
+    [{ session: 'pigeon_alice_AbCdEfGhIjKlMnOpQrStUv' }, true],
+    [{ session: 'pigeon_alice_AbCdEf…' }, true],
+    [{ session: 'pigeon_alice_ZzZzZzGhIjKlMnOpQrStUv' }, false],
+    [{ level: 'warn', request: 'r1', channel: 'owl' }, false],
+  ])('%j passes a line: %s', (filter, expected) => {
+    expect(passes(line, filter)).toBe(expected);
+  });
+
+  it('lets a line that is no JSON object pass only where nothing is asked for', () => {
+    expect(passes('Segmentation fault', {})).toBe(true);
+    expect(passes('Segmentation fault', { level: 'trace' })).toBe(false);
+    expect(passes('42', { level: 'trace' })).toBe(false);
+  });
+
+  it('knows when a line is too old for any earlier one to count', () => {
+    expect(isBefore(line, Date.UTC(2026, 0, 15, 13))).toBe(true);
+    expect(isBefore(line, Date.UTC(2026, 0, 15, 11))).toBe(false);
+    expect(isBefore(line, undefined)).toBe(false);
+    expect(isBefore('no JSON', Date.UTC(2026, 0, 15, 13))).toBe(false);
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { version } from '../../../src/cli/version.ts';
+import { capture } from './captured-output.ts';
+
+async function run(...argv: string[]) {
+  const stdout = capture();
+  const stderr = capture();
+  const code = await runProgram(argv, { stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+describe('the program', () => {
+  it('prints its version', async () => {
+    expect(await run('--version')).toEqual({ code: 0, stdout: `${version()}\n`, stderr: '' });
+  });
+
+  it('prints every command in its help', async () => {
+    const { code, stdout, stderr } = await run('--help');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^ {2}serve +Run the daemon in the foreground\.$/m);
+    expect(stdout).toMatch(/^ {2}sessions list +List sessions/m);
+    expect(stdout).toMatch(/--env-file <file>/);
+  });
+
+  it('prints the help of one command with options, common options and examples', async () => {
+    const { code, stdout } = await run('sessions', 'list', '--help');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Usage: agentd sessions list \[options\]/);
+    expect(stdout).toMatch(/--limit <n> .*default: 20/);
+    expect(stdout).toMatch(/--json/);
+    expect(stdout).toMatch(/--config <file>/);
+    expect(stdout).toMatch(/Examples:\n {2}\$ agentd sessions list\n/);
+  });
+
+  it.each([
+    ['an unknown command', ['statsu'], /unknown command 'statsu'\n\(Did you mean status\?\)/],
+    ['an unknown command of a group', ['sessions', 'lst'], /unknown command 'lst'\n\(Did you mean list\?\)/],
+    ['a misspelt group', ['sesions', 'list'], /\(Did you mean sessions\?\)/],
+    [
+      'an unknown option',
+      ['sessions', 'list', '--limt', '5'],
+      /unknown option '--limt'\n\(Did you mean --limit\?\)/,
+    ],
+    ['a missing argument', ['sessions', 'show'], /missing required argument 'id'/],
+    ['an argument too many', ['sessions', 'show', 'a', 'b'], /too many arguments/],
+    ['an option without its value', ['sessions', 'list', '--limit'], /argument missing/],
+    [
+      'a value that a command refuses',
+      ['sessions', 'list', '--limit', 'many'],
+      /--limit takes a whole number from 1 to 10000, not 'many'/,
+    ],
+    ['a group alone', ['sessions'], /sessions list/],
+    ['no command at all', [], /^Usage: agentd/],
+  ])('ends with 2 for %s', async (_what, argv, message) => {
+    const { code, stdout, stderr } = await run(...argv);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(stdout).toBe('');
+  });
+
+  it('names the help of the command that was misused', async () => {
+    const { stderr } = await run('sessions', 'list', '--nothing');
+    expect(stderr).toMatch(/^agentd: unknown option '--nothing'\n/);
+    expect(stderr).toMatch(/Try `agentd sessions list --help`\./);
+  });
+});

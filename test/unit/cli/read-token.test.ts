@@ -1,0 +1,83 @@
+import { PassThrough, Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { readToken, type TokenInput } from '../../../src/cli/read-token.ts';
+
+function inputOf(stdin: TokenInput['stdin']) {
+  const shown: string[] = [];
+  const notes: string[] = [];
+  const input: TokenInput = { stdin, stderr: { write: (text) => shown.push(text) } };
+  return {
+    shown,
+    notes,
+    read: (argument?: string) => readToken(argument, (text) => notes.push(text), input),
+  };
+}
+
+const piped = (...chunks: (string | Buffer)[]) => inputOf(Readable.from(chunks));
+
+function terminal() {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  return { stdin, ...inputOf(stdin) };
+}
+
+describe('the token of a command', () => {
+  it('is read from standard input for -, without the white space around it', async () => {
+    const { read, notes } = piped(' aaa.', 'bbb', '.ccc\n');
+    expect(await read('-')).toBe('aaa.bbb.ccc');
+    expect(notes).toEqual([]);
+  });
+
+  it('is read from standard input where something is piped in and no argument given', async () => {
+    expect(await piped('aaa.bbb.ccc').read()).toBe('aaa.bbb.ccc');
+  });
+
+  it('is the argument, with a warning that names no part of it', async () => {
+    const { read, notes } = piped();
+    expect(await read('aaa.bbb.ccc')).toBe('aaa.bbb.ccc');
+    expect(notes).toEqual([
+      'warning: a token in the arguments shows in the process list and the shell history; give `-` and pipe it in',
+    ]);
+  });
+
+  it('is asked for on a terminal, and what is typed is not shown', async () => {
+    const { stdin, shown, read } = terminal();
+    const token = read();
+    stdin.write('aaa.bbX\u{7f}b.ccc\r');
+    expect(await token).toBe('aaa.bbb.ccc');
+    expect(shown).toEqual(['Token (not shown): ', '\n']);
+  });
+
+  it.each([
+    ['Ctrl-C', '\u{3}'],
+    ['Ctrl-D', '\u{4}'],
+    ['nothing', '\r'],
+  ])('that is answered with %s at the prompt is wrong usage', async (_what, typed) => {
+    const { stdin, read } = terminal();
+    const token = read();
+    stdin.write(typed);
+    await expect(token).rejects.toMatchObject({
+      name: 'CliError',
+      exitCode: 2,
+      message: 'no token was given',
+    });
+  });
+
+  it.each([
+    ['empty', ''],
+    ['only white space', ' \n'],
+  ])('is missed where standard input is %s', async (_what, text) => {
+    await expect(piped(text).read('-')).rejects.toMatchObject({ exitCode: 2, message: 'no token was given' });
+  });
+
+  it('is not looked for in endless input', async () => {
+    const endless = Readable.from(
+      (function* () {
+        for (;;) yield Buffer.alloc(16_384, 'a');
+      })(),
+    );
+    await expect(inputOf(endless).read('-')).rejects.toMatchObject({
+      exitCode: 2,
+      message: 'standard input holds more than 65536 bytes: no token',
+    });
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { CliError } from '../../../src/cli/errors.ts';
+import { explainError, reportError } from '../../../src/cli/report-error.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { StoreLocked, StoreMissing, StoreTooNew } from '../../../src/daemon/store/failures.ts';
+import { capture } from './captured-output.ts';
+
+const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
+
+function coded(code: string, fields: object = {}): Error {
+  return Object.assign(new Error(`${code}: it failed`), { code, ...fields });
+}
+
+function configurationError(): Error {
+  const error = new Error('JWT_ALGORITHM is not set');
+  error.name = 'ConfigurationError';
+  return error;
+}
+
+describe('report-error', () => {
+  it.each([
+    ['a refusal of a command', new CliError(2, 'no such thing', 'Try another.'), 2, /^no such thing$/],
+    ['a wrong configuration', configurationError(), 78, /^JWT_ALGORITHM is not set$/],
+    ['a store that is missing', new StoreMissing('/x/agentd.db'), 1, /no store at \/x\/agentd\.db/],
+    ['a store that another daemon holds', new StoreLocked('/x/agentd.db'), 69, /Another daemon/],
+    ['a store of a later version', new StoreTooNew('/x/agentd.db', 9, 1), 69, /later version/],
+    ['a store out of reach', new StoreUnavailable(new Error('database or disk is full')), 69, /disk is full/],
+    [
+      'a port in use',
+      coded('EADDRINUSE', { address: '127.0.0.1', port: 8080 }),
+      69,
+      /in use \(127\.0\.0\.1:8080\)/,
+    ],
+    [
+      'an address of another machine',
+      coded('EADDRNOTAVAIL', { address: '192.0.2.1', port: 80 }),
+      78,
+      /192\.0\.2\.1:80/,
+    ],
+    [
+      'a file that may not be read',
+      coded('EACCES', { path: '/x/log' }),
+      78,
+      /permission denied \(\/x\/log\)/,
+    ],
+    [
+      'a daemon that does not run',
+      new TypeError('fetch failed', { cause: coded('ECONNREFUSED', { address: '127.0.0.1', port: 8080 }) }),
+      69,
+      /out of reach \(127\.0\.0\.1:8080\)/,
+    ],
+    [
+      'a host of which both addresses refuse',
+      new TypeError('fetch failed', {
+        cause: new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]),
+      }),
+      69,
+      /out of reach/,
+    ],
+    [
+      'a daemon that does not answer',
+      new DOMException('The operation timed out', 'TimeoutError'),
+      69,
+      /out of reach/,
+    ],
+  ])('knows %s: exit code, what happened, what to do', (_what, error, exitCode, message) => {
+    const report = explainError(error);
+    expect(report.exitCode).toBe(exitCode);
+    expect(report.message).toMatch(message);
+    expect(report.advice).toMatch(/\S/);
+    expect(report.stack).toBeUndefined();
+  });
+
+  it('tells of what it does not know with its stack, how to report it, and exit code 1', () => {
+    const stderr = capture();
+    expect(reportError(new RangeError('out of bounds'), stderr)).toBe(1);
+    expect(stderr.text).toMatch(/^agentd: unexpected error: out of bounds\nRangeError: out of bounds\n +at /);
+    expect(stderr.text).toMatch(/report it/);
+  });
+
+  it('prints no token, wherever in the error it stands', () => {
+    const stderr = capture();
+    reportError(new Error(`cannot use ${TOKEN}`), stderr);
+    reportError(new CliError(1, `no session ${TOKEN}`), stderr);
+    expect(stderr.text).not.toContain(TOKEN);
+    expect(stderr.text).toContain('[token]');
+  });
+
+  it('takes what was thrown though it is no error', () => {
+    expect(explainError('just words')).toMatchObject({
+      exitCode: 1,
+      message: 'unexpected error: just words',
+    });
+  });
+});

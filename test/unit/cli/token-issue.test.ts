@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { command } from '../../../src/cli/commands/token-issue.ts';
+import { createOutput } from '../../../src/cli/output.ts';
+import { decodeToken } from '../../../src/daemon/identity/decode-token.ts';
+import { createValidator } from '../../../src/daemon/identity/validator.ts';
+import type { Log } from '../../../src/daemon/log.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { frozen, KEYS, NOW, NOW_S, recordingLog, SETTINGS } from '../identity/make-token.ts';
+
+const configured = vi.hoisted(() => ({ settings: {} }));
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+
+beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+});
+
+const PERSON = { sub: '42', email: 'alice@example.com' };
+
+async function issue(options: Record<string, unknown>, settings: Partial<Settings> = {}): Promise<string> {
+  configured.settings = { ...SETTINGS, ...settings };
+  const printed: string[] = [];
+  const sink = { write: (text: string) => printed.push(text) };
+  const out = createOutput({ json: false, stdout: sink, stderr: { write: () => undefined }, env: {} });
+  expect(await command.run({ args: [], options, out })).toBe(0);
+  return printed.join('');
+}
+
+async function claimsOf(options: Record<string, unknown>, settings: Partial<Settings> = {}) {
+  return decodeToken((await issue({ ...PERSON, ...options }, settings)).trim()).payload;
+}
+
+describe('agentd token issue', () => {
+  it('prints a token that the daemon takes, alone on its line', async () => {
+    const printed = await issue(PERSON);
+    expect(printed).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const validator = createValidator(SETTINGS, KEYS, frozen, recordingLog().log as unknown as Log);
+    expect(await validator.validate(printed.trim())).toMatchObject({ valid: true, user: { user_id: '42' } });
+  });
+
+  it('lives 24 hours, and is for the configured issuer and audience', async () => {
+    expect(await claimsOf({}, { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' })).toEqual({
+      ...PERSON,
+      iat: NOW_S,
+      exp: NOW_S + 86_400,
+      iss: 'i',
+      aud: 'a',
+    });
+  });
+
+  it('takes name, roles, time to live and further claims, as JSON where they parse', async () => {
+    const options = {
+      name: 'Alice',
+      role: ['editor', 'admin'],
+      ttl: '15m',
+      claim: ['tenant_id=acme', 'aud=["x","y"]', 'level=3', 'note=a=b', 'iss=other'],
+    };
+    expect(await claimsOf(options, { JWT_ISSUER: 'i' })).toEqual({
+      ...PERSON,
+      name: 'Alice',
+      roles: ['editor', 'admin'],
+      iat: NOW_S,
+      exp: NOW_S + 900,
+      iss: 'other',
+      tenant_id: 'acme',
+      aud: ['x', 'y'],
+      level: 3,
+      note: 'a=b',
+    });
+  });
+
+  it('makes expired tokens when told to', async () => {
+    expect(await claimsOf({ claim: ['exp=1'] })).toMatchObject({ exp: 1 });
+  });
+
+  it.each([
+    ['no --sub', { sub: undefined }, '--sub is missing'],
+    ['an empty --email', { email: '' }, '--email is missing'],
+    ['a --ttl that is none', { ttl: 'soon' }, "--ttl takes a time from 1 second to 10 years, not 'soon'"],
+    ['a --ttl of nothing', { ttl: '0' }, "--ttl takes a time from 1 second to 10 years, not '0'"],
+    ['a --ttl of 11 years', { ttl: '4015d' }, "--ttl takes a time from 1 second to 10 years, not '4015d'"],
+    ['a --claim without a value', { claim: ['x'] }, "--claim takes name=value, not 'x'"],
+  ])('refuses %s as wrong usage', async (_what, options, message) => {
+    await expect(issue({ ...PERSON, ...options })).rejects.toMatchObject({
+      name: 'CliError',
+      exitCode: 2,
+      message,
+    });
+  });
+
+  it('refuses a token that would be too long', async () => {
+    await expect(issue({ ...PERSON, name: 'x'.repeat(8192) })).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(/^the token would have \d+ characters$/),
+    });
+  });
+
+  it('is refused under NODE_ENV=production, unless it is forced', async () => {
+    vi.stubEnv('NODE_ENV', 'production');
+    await expect(issue(PERSON)).rejects.toMatchObject({
+      exitCode: 78,
+      message: 'token issue is refused under NODE_ENV=production',
+    });
+    expect(await claimsOf({ force: true })).toMatchObject(PERSON);
+  });
+
+  it('signs with HS256 only', async () => {
+    await expect(issue(PERSON, { JWT_ALGORITHM: 'RS256' })).rejects.toMatchObject({
+      exitCode: 78,
+      message: 'token issue signs with HS256 only, and JWT_ALGORITHM is RS256',
+    });
+  });
+});

@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { command } from '../../../src/cli/commands/token-verify.ts';
+import { createOutput } from '../../../src/cli/output.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { CLAIMS, hs256, NOW, NOW_S, SETTINGS } from '../identity/make-token.ts';
+
+const configured = vi.hoisted(() => ({ settings: {} }));
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+
+beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
+afterEach(() => vi.useRealTimers());
+
+async function verify(
+  token: string,
+  { json = false, ...settings }: Partial<Settings> & { json?: boolean } = {},
+) {
+  configured.settings = { ...SETTINGS, ...settings };
+  const [printed, noted]: [string[], string[]] = [[], []];
+  const out = createOutput({
+    json,
+    stdout: { write: (text) => printed.push(text) },
+    stderr: { write: (text) => noted.push(text) },
+    env: {},
+  });
+  const code = await command.run({ args: [token], options: { json }, out });
+  return { code, text: printed.join(''), noted: noted.join('') };
+}
+
+const CHECKS = [
+  'format',
+  'algorithm',
+  'signature',
+  'required claims',
+  'expiry',
+  'not before',
+  'issuer',
+  'audience',
+];
+
+describe('agentd token verify --json', () => {
+  it('prints the whole outcome of a valid token, without the token', async () => {
+    const claims = { ...CLAIMS, roles: ['editor'], plan: 'gold' };
+    const token = hs256(claims);
+    const { code, text } = await verify(token, { json: true });
+    expect(code).toBe(0);
+    expect(JSON.parse(text)).toEqual({
+      valid: true,
+      reason: null,
+      steps: CHECKS.map((check) => ({ check, ok: true })),
+      claims,
+      user: { user_id: 'u-1', email: 'alice@example.com', roles: ['editor'] },
+      expires_at: '2026-01-15T13:00:00.000Z',
+    });
+    expect(text).not.toContain(token.slice(0, 12));
+  });
+
+  it('prints reason, claims and expiry of an expired one, and exits with 1', async () => {
+    const claims = { ...CLAIMS, exp: NOW_S - 60 };
+    const { code, text } = await verify(hs256(claims), { json: true });
+    expect(code).toBe(1);
+    expect(JSON.parse(text)).toEqual({
+      valid: false,
+      reason: 'Token Expired',
+      steps: CHECKS.map((check, index) => ({ check, ok: index < 4 ? true : index === 4 ? false : null })),
+      claims,
+      user: null,
+      expires_at: '2026-01-15T11:59:00.000Z',
+    });
+  });
+
+  it('prints what there is of a text that is no token', async () => {
+    const { code, text } = await verify('no-token', { json: true });
+    expect(code).toBe(1);
+    expect(JSON.parse(text)).toEqual({
+      valid: false,
+      reason: 'JWT Malformed',
+      steps: CHECKS.map((check, index) => ({ check, ok: index === 0 ? false : null })),
+      claims: null,
+      user: null,
+      expires_at: null,
+    });
+  });
+
+  it('says of a check that is switched off neither that it passed nor that it failed', async () => {
+    const { text } = await verify(hs256(CLAIMS, undefined, 'other'), {
+      json: true,
+      JWT_VERIFY_SIGNATURE: false,
+    });
+    const report = JSON.parse(text);
+    expect(report.valid).toBe(true);
+    expect(report.steps[2]).toEqual({ check: 'signature', ok: null });
+  });
+});
+
+describe('agentd token verify', () => {
+  it('prints steps, verdict, claims, time left and user context of a valid token', async () => {
+    const { code, text, noted } = await verify(
+      hs256({ ...CLAIMS, name: 'Alice\u{1b}[31m', roles: ['editor'] }),
+    );
+    expect(code).toBe(0);
+    expect(text).toMatch(/^CHECK +OUTCOME\nformat +ok\nalgorithm +ok\nsignature +ok\n/);
+    expect(text).toContain('\nThe token is valid.\n');
+    expect(text).toMatch(/\nname +Alice\u{fffd}\[31m\n/u);
+    expect(text).toContain('\nExpires 2026-01-15T13:00:00.000Z, 1 h left.\n');
+    expect(text).toMatch(
+      /\nuser_id +u-1\nemail +alice@example\.com\nroles +editor\ntoken +eyJhbGci… sha256:/,
+    );
+    expect(noted).toContain('warning: a token in the arguments');
+  });
+
+  it('prints the reason and the steps that were not reached of an invalid one', async () => {
+    const token = hs256({ ...CLAIMS, exp: NOW_S - 90_000 });
+    const { code, text } = await verify(token, { JWT_VERIFY_SIGNATURE: false });
+    expect(code).toBe(1);
+    expect(text).toMatch(/\nsignature +not checked: JWT_VERIFY_SIGNATURE=false\n/);
+    expect(text).toMatch(/\nexpiry +Token Expired\nnot before +not reached\n/);
+    expect(text).toContain('\nThe token is invalid: Token Expired\n');
+    expect(text).toContain('\nCLAIM (not to be trusted)');
+    expect(text).toContain('\nExpired 2026-01-14T11:00:00.000Z, 1 day 1 h ago.\n');
+    expect(text).not.toContain('USER CONTEXT');
+    expect(text).not.toContain(token.slice(0, 12));
+  });
+
+  it('says why a key set is out of reach', async () => {
+    const settings = { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://127.0.0.1:9/keys' } as const;
+    const { code, text } = await verify(hs256(CLAIMS, { alg: 'RS256' }), settings);
+    expect(code).toBe(1);
+    expect(text).toContain('Invalid Signature: The key set at JWT_JWKS_URL is out of reach. ');
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { findingsOf, traceInWords, traceView } from '../../../src/cli/trace-view.ts';
+import type { TraceLine, TraceRecord } from '../../../src/daemon/message/trace.ts';
+import { capturedOutput } from './captured-output.ts';
+
+const AT = Date.UTC(2026, 0, 15, 12);
+
+function trace(outcome: string, lines: Omit<TraceLine, 'at'>[]): TraceRecord {
+  return {
+    turn_id: 't1',
+    request_id: 'r1',
+    session_id: 's1',
+    message_id: 'm1',
+    platform: 'pigeon',
+    user_id: 'alice',
+    started_at: AT,
+    finished_at: AT + 42,
+    outcome,
+    lines: lines.map((line, index) => ({ at: AT + index, ...line })),
+  };
+}
+
+const words = (record: TraceRecord) => traceInWords(record, capturedOutput().out);
+
+describe('the time line of a message', () => {
+  it('shows who, how it ended, and each step with time, verdict, reason and detail', () => {
+    const text = words(
+      trace('answered', [
+        { step: 'identify', verdict: 'ok', reason: 'valid_token', detail: { sub: '42' }, took_ms: 0.4 },
+        { step: 'downstream', verdict: 'ok', detail: { credentials: 'user', status: 200 } },
+      ]),
+    );
+    expect(text).toBe(
+      [
+        '2026-01-15T12:00:00.000Z pigeon, user alice answered in 42 ms',
+        'request r1 session s1 message m1',
+        '',
+        'TIME (UTC)    TOOK    STEP        VERDICT  REASON       DETAIL',
+        '12:00:00.000  0.4 ms  identify    ok       valid_token  sub=42',
+        '12:00:00.001          downstream  ok                    credentials=user status=200',
+        '',
+        'Nothing stood in the way of this message.',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('tells for a refused token what happened and what to do, once', () => {
+    const record = trace('answered', [
+      { step: 'identify', verdict: 'fallback', reason: 'Token Expired' },
+      { step: 'bind-identity', verdict: 'fallback', reason: 'Token Expired' },
+    ]);
+    expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['Token Expired']);
+    expect(words(record)).toMatch(
+      /Token Expired\n {2}what happened: The token has expired\..*\n {2}what to do: {4}\S/,
+    );
+  });
+
+  it('tells the cause of a failure rather than its code', () => {
+    const record = trace('agent_failed', [
+      { step: 'run-agent', verdict: 'failed', reason: 'model_unreachable' },
+    ]);
+    expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['model_unreachable']);
+  });
+
+  it('tells the code where no line says more', () => {
+    expect(findingsOf(trace('rate_limited', [])).map(({ reason }) => reason)).toEqual(['rate_limited']);
+    const unknown = trace('agent_failed', [
+      { step: 'run-agent', verdict: 'failed', reason: 'word_of_a_plugin' },
+    ]);
+    expect(findingsOf(unknown).map(({ reason }) => reason)).toEqual(['agent_failed']);
+  });
+
+  it('knows every status of the downstream API', () => {
+    const record = trace('answered', [{ step: 'downstream', verdict: 'failed', reason: 'http_503' }]);
+    expect(findingsOf(record)).toMatchObject([{ reason: 'http_503', happened: 'The business API failed.' }]);
+  });
+
+  it('prints times as ISO 8601 for programs', () => {
+    expect(traceView(trace('answered', [{ step: 'guard', verdict: 'ok' }]))).toMatchObject({
+      started_at: '2026-01-15T12:00:00.000Z',
+      took_ms: 42,
+      lines: [{ at: '2026-01-15T12:00:00.000Z', step: 'guard' }],
+      findings: [],
+    });
+  });
+
+  it('hands nothing of a client to the terminal that could steer it', () => {
+    const record = { ...trace('answered', []), user_id: 'eve\x1b[2J' };
+    expect(words(record)).not.toContain('\x1b');
+  });
+});
