@@ -128,7 +128,10 @@ export async function agentd(
   const directory = options.cwd ?? tmpdir();
   const child = spawn(process.execPath, [BIN, ...args], {
     cwd: directory,
-    env: { ...(options.base === false ? { PATH: process.env.PATH ?? '' } : baseEnv(directory)), ...options.env },
+    env: {
+      ...(options.base === false ? { PATH: process.env.PATH ?? '' } : baseEnv(directory)),
+      ...options.env,
+    },
     stdio: 'pipe',
   });
   running.add(child);

@@ -13,7 +13,9 @@ if (missing.length > 0) {
   if (process.getuid?.() === 0 && found('apt-get')) install(packages);
   const still = PROGRAMS.filter(({ program }) => !found(program));
   for (const entry of still) {
-    console.error(`MISSING: ${entry.program}, needed for ${entry.for}; install it: apt-get install ${entry.package}`);
+    console.error(
+      `MISSING: ${entry.program}, needed for ${entry.for}; install it: apt-get install ${entry.package}`,
+    );
   }
   if (still.length > 0 && process.env.CI === 'true') process.exit(1);
 }

@@ -111,7 +111,7 @@ describe('the line of the log', () => {
     await until(() => web.log.length > 0);
     expect(web.log).toMatchObject([
       {
-        level: 30,
+        level: 20,
         msg: 'request',
         request_id: 'r1',
         method: 'GET',

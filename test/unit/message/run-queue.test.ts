@@ -10,7 +10,10 @@ function leases(): LeaseStore {
     acquire(key, signal) {
       const before = tails.get(key) ?? Promise.resolve();
       let release = () => {};
-      tails.set(key, Promise.all([before, new Promise<void>((resolve) => (release = resolve))]).then(() => {}));
+      tails.set(
+        key,
+        Promise.all([before, new Promise<void>((resolve) => (release = resolve))]).then(() => {}),
+      );
       return new Promise((resolve, reject) => {
         signal.addEventListener('abort', () => {
           release();
@@ -67,7 +70,10 @@ it('gives up a wait that takes too long, and hands the run to the next one that 
   const queue = new RunQueue(leases(), { concurrency: 1, max: 5, wait_ms: 30 });
   const giveBack = await queue.takeRun(line());
   const late = line();
-  await expect(queue.takeRun(late)).rejects.toMatchObject({ code: 'unavailable', message: 'No run was free in time.' });
+  await expect(queue.takeRun(late)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'No run was free in time.',
+  });
   expect(late.reason).toBe('queue_wait');
   const waits = queue.takeRun(line());
   giveBack();

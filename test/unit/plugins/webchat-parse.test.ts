@@ -7,7 +7,8 @@ function request(body: Record<string, unknown>, headers: Record<string, string> 
 }
 
 const scope = {
-  problem: (code: string, _detail: string, errors?: FieldError[]) => Object.assign(new Error(code), { errors }),
+  problem: (code: string, _detail: string, errors?: FieldError[]) =>
+    Object.assign(new Error(code), { errors }),
 } as unknown as ChannelScope;
 
 function errorsOf(body: Record<string, unknown>, headers?: Record<string, string>): FieldError[] {
@@ -38,7 +39,9 @@ describe('sources of the token', () => {
   it('reads the scheme in any case and tells null from absent', () => {
     expect(tokenOf(request({}, { authorization: 'bearer x' }))).toBe('x');
     expect(tokenOf(request({ jwt_token: null, metadata: { jwt_token: 'x' } }))).toBeNull();
-    expect(parseMessage(request({ user_id: 'u', message: 'm', jwt_token: null }), scope).metadata.jwt_token).toBeNull();
+    expect(
+      parseMessage(request({ user_id: 'u', message: 'm', jwt_token: null }), scope).metadata.jwt_token,
+    ).toBeNull();
     expect('jwt_token' in parseMessage(request({ user_id: 'u', message: 'm' }), scope).metadata).toBe(false);
   });
 });
@@ -47,7 +50,9 @@ describe('fields', () => {
   const fine = { user_id: 'u', message: 'm' };
 
   it('reports every wrong field at once, with what is wrong', () => {
-    expect(errorsOf({ user_id: 7, session_id: '', jwt_token: 1, metadata: [] }, { 'idempotency-key': 'a b' })).toEqual([
+    expect(
+      errorsOf({ user_id: 7, session_id: '', jwt_token: 1, metadata: [] }, { 'idempotency-key': 'a b' }),
+    ).toEqual([
       { field: 'user_id', message: 'must be a string' },
       { field: 'message', message: 'is required' },
       { field: 'session_id', message: 'must not be empty' },
@@ -76,7 +81,9 @@ describe('fields', () => {
     expect(errorsOf({ ...fine, user_id: '\ud800' })).toEqual([
       { field: 'user_id', message: 'must be well-formed Unicode' },
     ]);
-    expect(errorsOf({ ...fine, message: ' \n\t ' })).toEqual([{ field: 'message', message: 'must not be empty' }]);
+    expect(errorsOf({ ...fine, message: ' \n\t ' })).toEqual([
+      { field: 'message', message: 'must not be empty' },
+    ]);
   });
 
   it('trims the message, leaves a missing or null session to the daemon, ignores unknown fields', () => {

@@ -1,0 +1,124 @@
+import { basename } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
+import { filesBelow, type Import, importsOf, read, sourcesBelow } from './source-files.ts';
+
+/** The neutral names, and those of the platforms behind them. */
+const PLATFORM_WORDS = [...RESERVED_CHANNEL_NAMES, 'slack', 'whatsapp', 'telegram'];
+const PLATFORM = new RegExp(
+  `(?<![A-Za-z])(?:${PLATFORM_WORDS.flatMap((word) => [word, word.charAt(0).toUpperCase() + word.slice(1)]).join('|')})(?![a-z])`,
+);
+const DATABASE_CLIENTS = ['better-sqlite3', 'node:sqlite', 'ioredis', 'pg'];
+
+function violations(folder: string, isViolation: (file: string, found: Import) => boolean): string[] {
+  return sourcesBelow(folder).flatMap((file) =>
+    importsOf(file)
+      .filter((found) => isViolation(file, found))
+      .map(({ specifier }) => `${file} imports ${specifier}`),
+  );
+}
+
+describe('boundaries', () => {
+  it('no platform is named outside of plugins/', () => {
+    const named = sourcesBelow('src').flatMap((file) =>
+      read(file)
+        .split('\n')
+        .map((line, index) => ({ place: `${file}:${index + 1}`, line: line.trim() }))
+        .filter(({ line }) => PLATFORM.test(line))
+        .map(({ place, line }) => `${place} ${line}`),
+    );
+    expect(named).toEqual([]);
+  });
+
+  it('only the list of names and the plugin loader reach from src/ into plugins/', () => {
+    const reached = violations(
+      'src',
+      (_file, { file }) => file?.startsWith('plugins/') === true && file !== 'plugins/names.ts',
+    );
+    expect(reached).toEqual([]);
+  });
+
+  it('no database client is imported outside of store/<backend>/', () => {
+    const reached = [...violations('src', outsideOfBackend), ...violations('plugins', outsideOfBackend)];
+    expect(reached).toEqual([]);
+
+    function outsideOfBackend(file: string, { specifier }: Import): boolean {
+      return DATABASE_CLIENTS.includes(specifier) && !/^src\/daemon\/(store|memory)\/[a-z]+\//.test(file);
+    }
+  });
+
+  it('no store backend is imported outside of the store but by open.ts', () => {
+    const reached = violations('src', (file, found) => {
+      const backend = /^src\/daemon\/store\/[a-z]+\//.exec(found.file ?? '')?.[0];
+      return backend !== undefined && !file.startsWith(backend) && file !== 'src/daemon/store/open.ts';
+    });
+    expect(reached).toEqual([]);
+  });
+
+  it('a plugin imports the channel contract, its own folder and node: only', () => {
+    const reached = violations('plugins', (file, found) => {
+      const own = /^plugins\/[^/]+\//.exec(file)?.[0];
+      if (own === undefined) return true;
+      if (found.file === null) return !found.specifier.startsWith('node:');
+      return found.file !== 'src/channel/index.ts' && !found.file.startsWith(own);
+    });
+    expect(reached).toEqual([]);
+  });
+
+  it('the channel contract imports nothing of the daemon or the command line', () => {
+    const reached = violations(
+      'src/channel',
+      (_file, { file }) => file !== null && !file.startsWith('src/channel/'),
+    );
+    expect(reached).toEqual([]);
+  });
+
+  it('the daemon imports nothing of the command line', () => {
+    const reached = violations('src/daemon', (_file, { file }) => file?.startsWith('src/cli/') === true);
+    expect(reached).toEqual([]);
+  });
+
+  it('nothing imports in a circle', () => {
+    // Types are erased and may point both ways; a dynamic import runs when all modules are there.
+    const graph = new Map(
+      [...sourcesBelow('src'), ...sourcesBelow('plugins')].map((file) => [
+        file,
+        importsOf(file).flatMap((found) =>
+          found.file !== null && !found.typeOnly && !found.dynamic ? [found.file] : [],
+        ),
+      ]),
+    );
+    expect(circlesIn(graph)).toEqual([]);
+  });
+
+  it('no folder or file is named for nothing in particular', () => {
+    const vague = /(^|\/)(utils?|helpers?|common|misc|types)(\.[a-z]+)?(\/|$)/;
+    const files = ['src', 'plugins', 'test', 'man', 'bin'].flatMap(filesBelow);
+    expect(files.filter((file) => vague.test(file))).toEqual([]);
+  });
+
+  it('every imported source file is written with its ending', () => {
+    const bare = ['src', 'plugins'].flatMap((folder) =>
+      violations(folder, (_file, { file }) => file !== null && !/\.(ts|js|json)$/.test(basename(file))),
+    );
+    expect(bare).toEqual([]);
+  });
+});
+
+/** Each circle once, as the path that closes it. */
+function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const walk = (file: string, path: readonly string[]): void => {
+    const met = path.indexOf(file);
+    if (met !== -1) {
+      circles.push([...path.slice(met), file].join(' → '));
+      return;
+    }
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) walk(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) walk(file, []);
+  return circles;
+}

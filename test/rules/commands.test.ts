@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { pageOf, pages } from '../../man/generate.ts';
+import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import { capture } from '../unit/cli/captured-output.ts';
+import { sourcesBelow } from './source-files.ts';
+
+const generated = await pages();
+
+describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
+  it('loads, under the name and summary that the index says', async () => {
+    const command = await load();
+    expect([command.name, command.summary]).toEqual([name, summary]);
+  });
+
+  it('is summed up in one sentence', () => {
+    expect(summary).toMatch(/^[A-Z][^.]*\.$/);
+  });
+
+  it('has examples of itself', async () => {
+    const { examples } = await load();
+    expect(examples.length).toBeGreaterThan(0);
+    for (const { line, does } of examples) {
+      expect(line).toMatch(new RegExp(`^agentd ${name}( |$)`));
+      expect(does).toMatch(/^[A-Z].*\.$/);
+    }
+  });
+
+  it('shows all of it in its help', async () => {
+    const { args = [], options = [], examples, json } = await load();
+    const stdout = capture();
+    expect(await runProgram([...name.split(' '), '--help'], { stdout, stderr: capture() })).toBe(0);
+    const help = stdout.text.replace(/\s+/g, ' ');
+    expect(help).toContain(summary);
+    for (const option of options) expect(help).toContain(option.flags);
+    for (const argument of args) expect(help).toContain(`${argument.name} ${argument.sentence}`);
+    for (const { line } of examples) expect(help).toContain(line);
+    expect(help.includes(' --json print')).toBe(json === true);
+  });
+
+  it('stands in a manual page', () => {
+    expect(generated.get(pageOf(name))).toContain(`.Cm ${name}\n`);
+  });
+});
+
+describe('the index of commands', () => {
+  it('has an entry for every command file, and a file for every entry', () => {
+    const files = COMMANDS.map(({ name }) => `src/cli/commands/${name.replaceAll(' ', '-')}.ts`);
+    expect(files.sort()).toEqual(sourcesBelow('src/cli/commands'));
+  });
+
+  it('names every group', () => {
+    const groups = COMMANDS.map(({ name }) => name.split(' ')).flatMap(([first = '', second]) =>
+      second ? [first] : [],
+    );
+    expect([...new Set(groups)].sort()).toEqual(Object.keys(GROUPS).sort());
+  });
+});

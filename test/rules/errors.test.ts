@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { ADVICE } from '../../src/cli/advice.ts';
+import { ERRORS } from '../../src/daemon/errors.ts';
+import { TOKEN_REASONS } from '../../src/daemon/identity/identity.ts';
+import { read, sourcesBelow } from './source-files.ts';
+
+const codes = Object.keys(ERRORS);
+const sources = [...sourcesBelow('src'), ...sourcesBelow('plugins')].filter(
+  (file) => file !== 'src/daemon/errors.ts',
+);
+
+function wordsIn(files: readonly string[], pattern: RegExp): string[] {
+  return [
+    ...new Set(files.flatMap((file) => [...read(file).matchAll(pattern)].map(([, word = '']) => word))),
+  ];
+}
+
+describe('error codes', () => {
+  it('stand in agentd-errors(7), each with its status, and no others do', () => {
+    const documented = [...read('man/agentd-errors.7').matchAll(/^\.It Er (\S+) Pq (\d+)$/gm)];
+    expect(documented.map(([, code, status]) => [code, Number(status)])).toEqual(
+      Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
+    );
+  });
+
+  it('are all known that the code throws', () => {
+    const thrown = wordsIn(sources, /(?:new AgentdError|\bproblem)\(\s*'([a-z_]+)'/g);
+    expect(thrown.filter((code) => !codes.includes(code))).toEqual([]);
+  });
+
+  it('are all used', () => {
+    const unused = codes.filter(
+      (code) => !sources.some((file) => !file.startsWith('src/cli/') && read(file).includes(`'${code}'`)),
+    );
+    // The store's own error carries it, and stands with the table.
+    expect(unused.filter((code) => code !== 'unavailable')).toEqual([]);
+  });
+});
+
+describe('advice', () => {
+  it('is there for every reason why a token is no use', () => {
+    for (const reason of TOKEN_REASONS) expect(ADVICE[reason]?.todo, reason).toMatch(/\S/);
+  });
+
+  it('is there for every reason that a step, a call or a tool leaves in a trace', () => {
+    const traced = sources.filter((file) => /^src\/daemon\/(message|downstream|agent)\//.test(file));
+    const reasons = wordsIn(
+      traced,
+      /(?:\breason(?::| \?\?=| =)|\bbyDefault\(|\bfailed\(|new (?:AgentFailure|DownstreamFailure|DefaultTokenFailure)\()\s*'(\w+)'/g,
+    );
+    expect(reasons.length).toBeGreaterThan(20);
+    expect(reasons.filter((reason) => !Object.hasOwn(ADVICE, reason))).toEqual([]);
+  });
+
+  it('is written in sentences', () => {
+    for (const [reason, { happened, todo }] of Object.entries(ADVICE)) {
+      expect(happened, reason).toMatch(/^[A-Z].*\.$/);
+      if (todo !== undefined) expect(todo, reason).toMatch(/^[A-Z].*[.?]$/);
+    }
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import type { ChannelPlugin, SettingRecord } from '../../src/channel/index.ts';
+import { SETTINGS } from '../../src/daemon/settings/settings.ts';
+import { filesBelow, read, sourcesBelow } from './source-files.ts';
+
+/** Settings that stand in the environment only, and words in capitals that are none. */
+const NOT_SETTINGS = new Set(['NODE_ENV', 'NO_COLOR', 'STATE_DIRECTORY']);
+
+/** Telex is the channel that the documentation takes as its example. */
+const OF_AN_EXAMPLE = /^TELEX_/;
+
+const plugins = await Promise.all(
+  sourcesBelow('plugins')
+    .filter((file) => /^plugins\/[^/]+\/index\.ts$/.test(file) && !file.startsWith('plugins/template/'))
+    .map(async (file) => ((await import(`../../${file}`)) as { default: ChannelPlugin }).default),
+);
+const records: readonly SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ settings }) => settings)];
+const names = records.map(({ name }) => name);
+
+describe('settings', () => {
+  it('have a name of their own each', () => {
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  it('are told in a sentence each', () => {
+    for (const { name, sentence } of records) expect(sentence, name).toMatch(/\.$/);
+  });
+
+  it.each(['man/agentd-settings.5', 'config/agentd.example.yaml'])('stand in %s', (file) => {
+    const text = read(file);
+    expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+  });
+
+  it('are all there that the manual pages name', () => {
+    const manuals = filesBelow('man').filter((file) => /\.[1-8]$/.test(file));
+    expect(manuals.flatMap((file) => strangersIn(file, read(file)))).toEqual([]);
+  });
+
+  it('are all there that the advice of `agentd explain`, of errors and of commands names', () => {
+    const advising = [
+      'src/cli/advice.ts',
+      'src/cli/report-error.ts',
+      'src/daemon/errors.ts',
+      ...sourcesBelow('src/cli/commands'),
+    ];
+    expect(advising.flatMap((file) => strangersIn(file, textsOf(read(file))))).toEqual([]);
+  });
+});
+
+/** Words in the form of a setting's name that name none; shell variables of examples are no settings. */
+function strangersIn(file: string, text: string): string[] {
+  const words = [...text.matchAll(/(?<![\w$])[A-Z]+(?:_[A-Z]+)+\b/g)].map(([word]) => word);
+  const strangers = words.filter(
+    (word) => !names.includes(word) && !NOT_SETTINGS.has(word) && !OF_AN_EXAMPLE.test(word),
+  );
+  return [...new Set(strangers)].map((word) => `${file}: ${word}`);
+}
+
+/** The string literals of a source, without what is filled into them. */
+function textsOf(source: string): string {
+  const literals = source.match(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g) ?? [];
+  return literals.map((literal) => literal.replace(/\$\{[^}]*\}/g, '')).join('\n');
+}
