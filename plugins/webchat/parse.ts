@@ -31,7 +31,8 @@ export function parseMessage(request: ChannelRequest, scope: ChannelScope): Inco
   const thread_id = session_id === null ? null : identifier(session_id, 'session_id', 512, errors);
   const metadata = clientMetadata(body, errors);
   const key = idempotencyKey(request.headers['idempotency-key'], errors);
-  if (errors.length > 0) throw scope.problem('invalid_request', 'The request has fields that are not valid.', errors);
+  if (errors.length > 0)
+    throw scope.problem('invalid_request', 'The request has fields that are not valid.', errors);
   const token = tokenOf(request);
   return {
     platform: 'webchat',
@@ -104,7 +105,8 @@ function clientMetadata(body: Body, errors: FieldError[]): MessageMetadata {
   for (const name of ['page_url', 'user_name', 'user_agent'] as const) {
     const value = metadata[name];
     if (typeof value === 'string') claims[name] = value.toWellFormed().slice(0, 2048);
-    else if (value !== undefined && value !== null) errors.push({ field: `metadata.${name}`, message: 'must be a string' });
+    else if (value !== undefined && value !== null)
+      errors.push({ field: `metadata.${name}`, message: 'must be a string' });
   }
   return claims;
 }
