@@ -1,3 +1,5 @@
+import { ERRORS, type ErrorCode } from '../daemon/errors.ts';
+
 /** What a reason in a trace means to the person who asks, and what they can do about it. */
 export interface Advice {
   /** What happened, in one sentence. */
@@ -245,9 +247,15 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   truncated: { happened: 'There were more lines than a trace holds.' },
 };
 
-/** The advice for a reason or code; undefined for words that the table does not know, such as a plugin's own. */
+/**
+ * The advice for a reason or code: this table's, else what the table of error codes says. Undefined for words
+ * that neither knows, such as a plugin's own.
+ */
 export function adviceFor(reason: string): Advice | undefined {
   const status = /^http_([45])\d\d$/.exec(reason);
   const key = status ? `http_${status[1]}xx` : reason;
-  return Object.hasOwn(ADVICE, key) ? ADVICE[key] : undefined;
+  if (Object.hasOwn(ADVICE, key)) return ADVICE[key];
+  if (!Object.hasOwn(ERRORS, reason)) return undefined;
+  const { meaning, solve } = ERRORS[reason as ErrorCode];
+  return { happened: meaning, todo: solve };
 }

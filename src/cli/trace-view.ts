@@ -58,7 +58,7 @@ export function traceInWords(trace: TraceRecord, out: Output): string {
     printable(`${isoTime(trace.started_at)}  ${who}  ${trace.outcome} in ${took}`),
     printable(ids.filter(Boolean).join('  ')),
   ].join('\n');
-  return `${head}\n\n${timeLine(trace, out)}\n${findingsInWords(findingsOf(trace))}`;
+  return `${head}\n\n${timeLine(trace, out)}\n${findingsInWords(findingsOf(trace), trace.outcome)}`;
 }
 
 function timeLine(trace: TraceRecord, out: Output): string {
@@ -75,8 +75,13 @@ function timeLine(trace: TraceRecord, out: Output): string {
   return out.table(['TIME (UTC)', 'TOOK', 'STEP', 'VERDICT', 'REASON', 'DETAIL'], rows);
 }
 
-function findingsInWords(findings: readonly Finding[]): string {
-  if (findings.length === 0) return 'Nothing stood in the way of this message.\n';
+function findingsInWords(findings: readonly Finding[], outcome: string): string {
+  if (findings.length === 0) {
+    const well = outcome === 'answered' || outcome === 'replayed';
+    return well
+      ? 'Nothing stood in the way of this message.\n'
+      : `It ended with ${printable(outcome)}; see \`agentd logs --request\`.\n`;
+  }
   return findings
     .map(
       ({ reason, happened, todo }) => `${reason}\n  what happened: ${happened}\n  what to do:    ${todo}\n`,

@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import type { Dev } from './dev/prepare.ts';
 import { SAMPLE_PEOPLE } from './dev/sample-people.ts';
 import type { Daemon } from './serve.ts';
@@ -36,6 +37,14 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
     );
   }
   if (daemon.messagePath) lines.push('', 'Ask as nobody:', ask('', 'visitor', 'Who am I?'));
-  lines.push('', 'Ctrl-C stops it.', '');
+  const envFile = relative(process.cwd(), await dev.keepEnvFile(daemon.url));
+  lines.push(
+    '',
+    'In a second terminal, the same settings:',
+    `  agentd sessions list --env-file ${envFile}`,
+    '',
+    'Ctrl-C stops it.',
+    '',
+  );
   return lines.join('\n');
 }

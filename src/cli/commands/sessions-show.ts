@@ -76,7 +76,8 @@ function head(session: Session, state: string, out: Output): string {
 
 function turnInWords(turn: StoredTurn): string {
   const why = turn.credentials_reason;
-  const means = adviceFor(why)?.happened;
+  // The first sentence is the reason, the next what came of it.
+  const means = adviceFor(why)?.happened.split('. ')[0]?.replace(/\.$/, '');
   const credentials = `${turn.credentials} credentials: ${why}${means ? ` (${means})` : ''}`;
   const reply = turn.reply ?? `failed: ${turn.failure ?? 'unknown'}`;
   return [

@@ -3,69 +3,101 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TokenValidator } from '../identity/identity.ts';
 import { signToken } from '../identity/sign-token.ts';
+import { prefixOf } from '../plugin/setting-prefix.ts';
+import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
 import type { SamplePerson } from './sample-people.ts';
 
-/** The defaults and the company that `serve --dev` brings along. */
+/** What `serve --dev` brings along: settings, secrets, a company with an API. */
 export interface Dev {
   /** Settings that hold where nothing else sets them. */
   defaults: Record<string, string>;
-  sampleApiUrl: string;
+  /** Null where API_BASE_URL names a real one. */
+  sampleApiUrl: string | null;
   /** The sample API checks tokens as the daemon does, once that knows how. */
   useValidator(tokens: TokenValidator): void;
+  /** Null where tokens are not signed with a shared secret. */
   issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
+  /** Writes the file that commands in a second terminal are given with `--env-file`; resolves to its path. */
+  keepEnvFile(url: string): Promise<string>;
   close(): Promise<void>;
 }
 
 const API_ACCOUNT = { email: 'service@example.com', password: 'sample' };
 
 /** Makes `.agentd/` in the working directory with secrets that stay the same from run to run. */
-export async function prepareDev({ cwd }: { cwd: string }): Promise<Dev> {
-  const directory = join(cwd, '.agentd');
+export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
+  const directory = join(place.cwd, '.agentd');
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const secret = await keptSecret(join(directory, 'jwt-secret'), 'base64url');
-  const encryptionKey = await keptSecret(join(directory, 'encryption-key'), 'base64');
+  const explicit = await inspectConfiguration(place);
+  const defaults: Record<string, string> = {
+    STATE_DIR: directory,
+    LOG_FILE: join(directory, 'agentd.log'),
+    JWT_ALGORITHM: 'HS256',
+    JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret'), 'base64url'),
+    TOKEN_ENCRYPTION_KEY: await keptSecret(join(directory, 'encryption-key'), 'base64'),
+    MESSAGING_PLATFORMS: channelsOf(explicit).join(','),
+  };
   let tokens: TokenValidator | null = null;
-  const api: SampleApi = await startSampleApi({
-    ...API_ACCOUNT,
-    validate: async (token) => (tokens ? tokens.validate(token) : { valid: false, reason: 'JWT Malformed' }),
-  });
+  let api: SampleApi | null = null;
+  // The sample account's password is for the sample API alone.
+  if (!isSet(explicit, 'API_BASE_URL')) {
+    api = await startSampleApi({
+      ...API_ACCOUNT,
+      validate: async (token) =>
+        tokens ? tokens.validate(token) : { valid: false, reason: 'JWT Malformed' },
+    });
+    defaults.API_BASE_URL = api.url;
+    defaults.API_EMAIL = API_ACCOUNT.email;
+    defaults.API_PASSWORD = API_ACCOUNT.password;
+  }
   return {
-    defaults: {
-      STATE_DIR: directory,
-      LOG_FILE: join(directory, 'agentd.log'),
-      JWT_ALGORITHM: 'HS256',
-      JWT_SECRET_KEY: secret,
-      TOKEN_ENCRYPTION_KEY: encryptionKey,
-      WEBCHAT_ENABLED: 'true',
-      API_BASE_URL: api.url,
-      API_EMAIL: API_ACCOUNT.email,
-      API_PASSWORD: API_ACCOUNT.password,
-    },
-    sampleApiUrl: api.url,
+    defaults,
+    sampleApiUrl: api?.url ?? null,
     useValidator(validator) {
       tokens = validator;
     },
-    async issueToken(person, settings) {
-      if (settings.JWT_ALGORITHM !== 'HS256' || !settings.JWT_SECRET_KEY) return null;
-      const now = Math.floor(Date.now() / 1000);
-      return signToken(
-        {
-          sub: person.id,
-          email: person.email,
-          name: person.name,
-          roles: ['customer'],
-          iat: now,
-          exp: now + 24 * 60 * 60,
-          ...(settings.JWT_ISSUER ? { iss: settings.JWT_ISSUER } : {}),
-          ...(settings.JWT_AUDIENCE ? { aud: settings.JWT_AUDIENCE } : {}),
-        },
-        settings.JWT_SECRET_KEY,
+    issueToken,
+    async keepEnvFile(url) {
+      const path = join(directory, 'env');
+      const { hostname, port } = new URL(url);
+      const lines = Object.entries({ ...defaults, HOST: hostname, PORT: port }).map(
+        ([name, value]) => `${name}='${value}'\n`,
       );
+      await writeFile(path, lines.join(''), { mode: 0o600 });
+      return path;
     },
-    close: () => api.close(),
+    close: async () => api?.close(),
   };
+}
+
+/** Every channel that there is, but for those that are switched off by name. */
+function channelsOf({ available, effective }: Inspection): string[] {
+  return available.filter((name) => {
+    const enabled = effective.find(({ record }) => record.name === `${prefixOf(name)}ENABLED`);
+    return enabled?.value !== false || enabled.source === 'default';
+  });
+}
+
+function isSet({ effective }: Inspection, name: string): boolean {
+  return effective.find(({ record }) => record.name === name)?.value !== undefined;
+}
+
+async function issueToken(person: SamplePerson, settings: Settings): Promise<string | null> {
+  if (settings.JWT_ALGORITHM !== 'HS256' || !settings.JWT_SECRET_KEY) return null;
+  const now = Math.floor(Date.now() / 1000);
+  const claims = {
+    sub: person.id,
+    email: person.email,
+    name: person.name,
+    roles: ['customer'],
+    iat: now,
+    exp: now + 24 * 60 * 60,
+    ...(settings.JWT_ISSUER ? { iss: settings.JWT_ISSUER } : {}),
+    ...(settings.JWT_AUDIENCE ? { aud: settings.JWT_AUDIENCE } : {}),
+  };
+  return signToken(claims, settings.JWT_SECRET_KEY);
 }
 
 /** A secret in a file of its own, made at the first run. */

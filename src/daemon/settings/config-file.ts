@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
+import type { Loader } from 'cosmiconfig';
 import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry } from './sources.ts';
 
@@ -28,9 +29,12 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
     problems: [{ setting, value: null, source: null, problem, right }],
   });
 
-  const { cosmiconfig, getDefaultSearchPlaces } = await import('cosmiconfig');
+  const { cosmiconfig, defaultLoaders, getDefaultSearchPlaces } = await import('cosmiconfig');
+  // YAML takes a file of nothing but comments for a mistake; the example configuration is one.
+  const yaml: Loader = (path, text) => (isOnlyComments(text) ? {} : defaultLoaders['.yaml'](path, text));
   const explorer = cosmiconfig('agentd', {
     searchPlaces: [...OWN_PLACES, ...getDefaultSearchPlaces('agentd')],
+    loaders: { '.yaml': yaml, '.yml': yaml, noExt: yaml },
     cache: false,
   });
   let found: { config: unknown; filepath: string; isEmpty?: boolean } | null;
@@ -122,6 +126,10 @@ async function lineOfJsonError(filepath: string | undefined, reason: string): Pr
 /** `JSON.parse` quotes the text around a mistake: `Unexpected token 'x', ..."KEY": x"... is not valid JSON`. */
 function withoutQuotes(reason: string): string {
   return reason.replace(/, (?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON/s, '').replace(/ \(\d+:\d+\)$/, '');
+}
+
+function isOnlyComments(text: string): boolean {
+  return !/^[ \t]*[^#\s]/m.test(text);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

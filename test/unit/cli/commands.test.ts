@@ -159,7 +159,7 @@ describe('sessions show', () => {
     expect(stdout).toMatch(/^state +ValidJWT$/m);
     expect(stdout).toMatch(/^owner +42 \(issuer https:\/\/site\.example\)$/m);
     expect(stdout).toMatch(/^token +a@b\.c, until 20\S+Z \(eyJhbGci… sha256:[0-9a-f]{8}\)$/m);
-    expect(stdout).toMatch(/request r1 {2}default credentials: Token Expired \(The token has expired\./);
+    expect(stdout).toMatch(/request r1 {2}default credentials: Token Expired \(The token has expired\)$/m);
     expect(stdout).toContain('  alice: Who am I?\n  agent: I do not know.\n');
   });
 

@@ -71,6 +71,21 @@ describe('the time line of a message', () => {
     expect(findingsOf(unknown).map(({ reason }) => reason)).toEqual(['agent_failed']);
   });
 
+  it('tells of a refused request what the table of error codes says', () => {
+    const record = trace('malformed_json', [
+      { step: 'receive', verdict: 'refused', reason: 'malformed_json' },
+    ]);
+    expect(findingsOf(record)).toMatchObject([
+      { reason: 'malformed_json', happened: 'The body is not JSON, or its top level is no object.' },
+    ]);
+  });
+
+  it('never says that all went well of what did not', () => {
+    expect(words(trace('word_of_a_plugin', []))).toMatch(
+      /It ended with word_of_a_plugin; see `agentd logs --request`\.\n$/,
+    );
+  });
+
   it('knows every status of the downstream API', () => {
     const record = trace('answered', [{ step: 'downstream', verdict: 'failed', reason: 'http_503' }]);
     expect(findingsOf(record)).toMatchObject([{ reason: 'http_503', happened: 'The business API failed.' }]);
