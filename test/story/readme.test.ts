@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Agentd, BIN, startAgentd } from '../harness/daemon.ts';
+
+const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
+const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) => text ?? '');
+/** Commands, each with what the README says it prints. */
+const commands = blocks.flatMap((block) =>
+  block
+    .split(/^\$ /m)
+    .slice(1)
+    .map((entry) => ({
+      line: entry.slice(0, entry.indexOf('\n')),
+      prints: entry.slice(entry.indexOf('\n') + 1),
+    })),
+);
+
+let daemon: Agentd;
+let outputs: string[];
+
+beforeAll(async () => {
+  daemon = await startAgentd({
+    args: ['--dev'],
+    env: { PORT: '0', WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' },
+  });
+  const programs = join(daemon.directory, 'programs');
+  mkdirSync(programs);
+  writeFileSync(join(programs, 'agentd'), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, {
+    mode: 0o755,
+  });
+  // One shell for all, as one terminal; a line that no command prints stands between their outputs.
+  const script = commands
+    .map(({ line }) => `${line.replaceAll('http://127.0.0.1:8080', daemon.url)}\necho '=-='`)
+    .join('\n');
+  const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${script}`], {
+    cwd: daemon.directory,
+    env: { PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
+  });
+  outputs = stdout.replaceAll(daemon.url, 'http://127.0.0.1:8080').split('=-=\n');
+});
+
+afterAll(() => daemon?.stop());
+
+it('has commands to try', () => {
+  expect(commands.length).toBeGreaterThan(8);
+});
+
+it.each(commands.map((command, index) => ({ ...command, index })))(
+  'prints what it shows: $line',
+  ({ prints, index }) => {
+    expect(outputs[index]?.trim()).toMatch(pattern(prints.trim()));
+  },
+);
+
+/** `…` stands for anything; blanks for any blanks, since tables are as wide as their ids. */
+function pattern(text: string): RegExp {
+  const escaped = text
+    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('…', '[^]*?')
+    .replace(/ +/g, '[ ]+');
+  return new RegExp(`^${escaped}$`);
+}
