@@ -9,6 +9,7 @@ import { EXIT, EXIT_MEANINGS } from '../src/cli/exit-codes.ts';
 import { COMMON_OPTIONS } from '../src/cli/program-help.ts';
 import { ERRORS } from '../src/daemon/errors.ts';
 import { example, list, optionTerm, type Page, prose, render, text } from './mdoc.ts';
+import { settingsFiles } from './settings-page.ts';
 
 /** Pages of other sections that `agentd` refers to. */
 const OTHER_PAGES = [
@@ -235,4 +236,6 @@ function seeAlso(references: readonly (readonly [string, string])[]): string {
 
 if (import.meta.main) {
   for (const [file, content] of await pages()) writeFileSync(new URL(file, import.meta.url), content);
+  for (const [file, content] of await settingsFiles())
+    writeFileSync(new URL(`../${file}`, import.meta.url), content);
 }

@@ -1,8 +1,7 @@
 /**
  * The two files that are made from the records of the settings: agentd-settings(5) and the example
- * configuration. `node man/settings-page.ts` writes them; test/unit/settings/reference.test.ts holds them fresh.
+ * configuration. `npm run man` writes them; test/unit/settings/reference.test.ts holds them fresh.
  */
-import { writeFileSync } from 'node:fs';
 import type { SettingRecord } from '../src/channel/index.ts';
 import { loadPlugins } from '../src/daemon/plugin/load.ts';
 import { exampleFile } from '../src/daemon/settings/example-file.ts';
@@ -101,10 +100,4 @@ function item(record: SettingRecord): { term: string; body: string } {
     term: `Ev ${record.name}`,
     body: [prose(record.sentence), '.Pp', prose(form), ...example].join('\n'),
   };
-}
-
-if (import.meta.main) {
-  for (const [file, content] of await settingsFiles()) {
-    writeFileSync(new URL(`../${file}`, import.meta.url), content);
-  }
 }

@@ -1,7 +1,6 @@
+import type { Purpose } from '../daemon/settings/configure.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
-
-/** What a command needs the settings for: nothing else in them can make it fail. */
-export type Purpose = 'address' | 'store' | 'log' | 'tokens';
+import { placeOf } from './settings-place.ts';
 
 /**
  * The daemon's own settings, from the same places as the daemon reads them (cli.md), without its channels.
@@ -12,11 +11,5 @@ export async function coreSettings(
   purpose: Purpose,
 ): Promise<Settings> {
   const { configureCore } = await import('../daemon/settings/configure.ts');
-  return configureCore({
-    env: process.env,
-    cwd: process.cwd(),
-    envFile: options.envFile as string | undefined,
-    configFile: options.config as string | undefined,
-    purpose,
-  });
+  return configureCore({ ...placeOf(options), purpose });
 }

@@ -41,7 +41,7 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
     life.started('store', () => store.close());
     life.started('sweeper', startSweeper(store, log));
 
-    const keys = await importKeys(settings);
+    const keys = await importKeys(settings, log);
     const tokens = createValidator(settings, keys, clock, log);
     const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
     const agent = await loadAgent(settings, log);

@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { placeOf } from '../settings-place.ts';
 
 export const command: Command = {
   name: 'serve',
@@ -19,12 +20,6 @@ export const command: Command = {
     { line: 'agentd serve --config /etc/agentd/agentd.yaml', does: 'Runs it in production.' },
   ],
   async run({ options, out }) {
-    const place = {
-      env: process.env,
-      cwd: process.cwd(),
-      envFile: options.envFile as string | undefined,
-      configFile: options.config as string | undefined,
-    };
     if (options.dev && process.env.NODE_ENV === 'production') {
       throw new CliError(
         EXIT.config,
@@ -33,6 +28,6 @@ export const command: Command = {
       );
     }
     const { runDaemon } = await import('../../daemon/run.ts');
-    return runDaemon({ ...place, dev: options.dev === true, print: (text) => out.write(text) });
+    return runDaemon({ ...placeOf(options), dev: options.dev === true, print: (text) => out.write(text) });
   },
 };

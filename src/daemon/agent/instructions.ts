@@ -18,7 +18,7 @@ export async function loadInstructions(value: string | undefined): Promise<strin
     if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EINVAL'].includes(error.code ?? '')) return null;
     throw misconfigured(
       'AGENT_INSTRUCTIONS',
-      `${path} cannot be read: ${error.message}`,
+      `names ${path}, which cannot be read: ${error.message}`,
       'a text, or a readable text file',
     );
   });
@@ -29,7 +29,7 @@ export async function loadInstructions(value: string | undefined): Promise<strin
   if (looksLikePath(text)) {
     throw misconfigured(
       'AGENT_INSTRUCTIONS',
-      `there is no file ${path}`,
+      `names ${path}, and there is no such file`,
       'a text, or the path of a text file',
     );
   }
@@ -46,9 +46,5 @@ function bounded(text: string): string {
 }
 
 function tooLong(): Error {
-  return misconfigured(
-    'AGENT_INSTRUCTIONS',
-    'the instructions are too long',
-    `at most ${MAX_BYTES} bytes of text`,
-  );
+  return misconfigured('AGENT_INSTRUCTIONS', 'is too long', `at most ${MAX_BYTES} bytes of text`);
 }

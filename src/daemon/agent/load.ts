@@ -36,21 +36,29 @@ async function loadModule(path: string): Promise<AgentRuntime> {
     loaded = (await import(pathToFileURL(path).href)) as { default?: unknown };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw misconfigured('AGENT_RUNTIME', `${path} cannot be loaded: ${why}`, RIGHT, cause);
+    throw misconfigured('AGENT_RUNTIME', `names ${path}, which cannot be loaded: ${why}`, RIGHT, cause);
   }
   const runtime = loaded.default;
   if (typeof runtime !== 'object' || runtime === null) {
-    throw misconfigured('AGENT_RUNTIME', `${path} has no default export that is an object`, RIGHT);
+    throw misconfigured(
+      'AGENT_RUNTIME',
+      `names ${path}, which has no default export that is an object`,
+      RIGHT,
+    );
   }
   const { apiVersion, run, stop } = runtime as { apiVersion?: unknown; run?: unknown; stop?: unknown };
   if (apiVersion !== API_VERSION) {
     const came = apiVersion === undefined ? 'none' : JSON.stringify(apiVersion);
-    throw misconfigured('AGENT_RUNTIME', `${path} has apiVersion ${came}, expected ${API_VERSION}`, RIGHT);
+    throw misconfigured(
+      'AGENT_RUNTIME',
+      `names ${path}, which has apiVersion ${came}, expected ${API_VERSION}`,
+      RIGHT,
+    );
   }
   if (typeof run !== 'function')
-    throw misconfigured('AGENT_RUNTIME', `${path} has no function \`run\``, RIGHT);
+    throw misconfigured('AGENT_RUNTIME', `names ${path}, which has no function \`run\``, RIGHT);
   if (stop !== undefined && typeof stop !== 'function') {
-    throw misconfigured('AGENT_RUNTIME', `\`stop\` of ${path} is not a function`, RIGHT);
+    throw misconfigured('AGENT_RUNTIME', `names ${path}, whose \`stop\` is not a function`, RIGHT);
   }
   return runtime as AgentRuntime;
 }

@@ -18,13 +18,13 @@ export type ModelSettings = Pick<Settings, 'AGENT_MODEL' | 'AGENT_BASE_URL' | 'A
 export async function loadModel(settings: ModelSettings): Promise<Model> {
   const name = settings.AGENT_MODEL;
   if (name === undefined)
-    throw misconfigured('AGENT_MODEL', 'it is not set', 'the name of a model, or provider:model');
+    throw misconfigured('AGENT_MODEL', 'is not set', 'the name of a model, or provider:model');
   if (settings.AGENT_BASE_URL !== undefined) return compatible(name, settings.AGENT_BASE_URL, settings);
   const [, provider, model] = /^([a-z][a-z0-9-]*):(.+)$/.exec(name) ?? [];
   if (provider === undefined || model === undefined) {
     throw misconfigured(
       'AGENT_MODEL',
-      `\`${name}\` names no provider`,
+      `is \`${name}\`, which names no provider`,
       'provider:model, or AGENT_BASE_URL set as well',
     );
   }
@@ -59,7 +59,7 @@ async function fromPackage(
   if (typeof create !== 'function') {
     throw misconfigured(
       'AGENT_MODEL',
-      `the package ${name} offers no provider`,
+      `names the package ${name}, which offers no provider`,
       'a provider package of the AI SDK',
     );
   }
@@ -68,7 +68,7 @@ async function fromPackage(
   } catch (cause) {
     throw misconfigured(
       'AGENT_MODEL',
-      `${name} does not take \`${model}\``,
+      `names \`${model}\`, which ${name} does not take`,
       'a model that the provider has',
       cause,
     );
@@ -94,7 +94,7 @@ async function importInstalled(name: string, provider: string): Promise<Record<s
   }
   throw misconfigured(
     'AGENT_MODEL',
-    `the provider \`${provider}\` is not installed`,
-    `to run \`npm install ${name}\`, or to set AGENT_BASE_URL to an OpenAI-compatible server`,
+    `names the provider \`${provider}\`, which is not installed`,
+    `run \`npm install ${name}\`, or set AGENT_BASE_URL to an OpenAI-compatible server`,
   );
 }

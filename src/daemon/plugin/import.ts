@@ -1,3 +1,5 @@
+import { realpath } from 'node:fs/promises';
+import { sep } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { CHANNEL_API_VERSION } from '../../channel/index.ts';
@@ -13,6 +15,9 @@ export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: fal
  * or run. Never throws for what the module does.
  */
 export async function importPlugin(file: string): Promise<Imported> {
+  if (await isTypeScriptOfPackage(file)) {
+    return refuse('is TypeScript under node_modules, which Node does not run', 'a package that ships .js');
+  }
   let module: { default?: unknown };
   try {
     module = await withinTime(import(pathToFileURL(file).href));
@@ -44,6 +49,11 @@ export async function importPlugin(file: string): Promise<Imported> {
   return { ok: true, plugin: plugin as Record<string, unknown> };
 }
 
+/** Node strips types from the operator's own files only; it judges by where a file really is. */
+async function isTypeScriptOfPackage(file: string): Promise<boolean> {
+  return /\.[cm]?ts$/.test(file) && (await realpath(file)).split(sep).includes('node_modules');
+}
+
 async function withinTime<T>(work: Promise<T>): Promise<T> {
   const timer = new AbortController();
   const late = setTimeout(IMPORT_MS, undefined, { signal: timer.signal }).then(() => {
@@ -59,10 +69,7 @@ async function withinTime<T>(work: Promise<T>): Promise<T> {
 
 function whyNot(error: unknown): string {
   if (!(error instanceof Error)) return `it threw ${inWords(error)}`;
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING') {
-    return 'it is TypeScript under node_modules, which Node does not run; packages must ship .js';
-  }
+  const { message } = error;
   return message.split('\n', 1)[0] ?? message;
 }
 

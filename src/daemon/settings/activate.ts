@@ -41,7 +41,7 @@ export function activate(
   for (const { plugin } of channels) {
     for (const record of plugin.settings) {
       if (record.required && !given(record.name) && values.get(record.name) === undefined) {
-        problems.push(notSet(record, `is not set, and the channel ${plugin.name} needs it`));
+        problems.push(notSet(record, `is not set, so the platform ${plugin.name} is not configured`));
       }
     }
   }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 import type { SettingProblem } from './problem.ts';
 import { shown } from './shown.ts';
-import { type Given, given, type Place, type Sources } from './sources.ts';
+import { given, type Place, type Sources } from './sources.ts';
 import { readValue, rightForm } from './value.ts';
 
 /** What holds for one setting, and why. */
@@ -33,31 +33,18 @@ export function checkRecords(records: readonly SettingRecord[], sources: Sources
   const effective = records.map((record) => {
     const came = given(sources, record.name);
     if (came === undefined) return byDefault(record, place);
+    const { source } = came.layer;
     const reading = readValue(record, came.value);
     if (reading.ok) {
       const value = absolute(record.name, reading.value, place);
-      return { record, value, source: came.layer.source, shown: shown(record, value) };
+      return { record, value, source, shown: shown(record, value) };
     }
-    problems.push(problemWith(record, came, reading.problem));
-    return { record, value: undefined, source: came.layer.source, shown: shown(record, came.value) };
+    const asItCame = shown(record, came.value);
+    const { problem } = reading;
+    problems.push({ setting: record.name, value: asItCame, source, problem, right: rightForm(record) });
+    return { record, value: undefined, source, shown: asItCame };
   });
   return { effective, problems };
-}
-
-/** A problem with a value that came. */
-export function problemWith(
-  record: Pick<SettingRecord, 'name' | 'secret'> & SettingRecord,
-  came: Given,
-  problem: string,
-  right = rightForm(record),
-): SettingProblem {
-  return {
-    setting: record.name,
-    value: shown(record, came.value),
-    source: came.layer.source,
-    problem,
-    right,
-  };
 }
 
 /** A problem with a value that should have come. */

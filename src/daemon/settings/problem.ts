@@ -16,8 +16,8 @@ export interface SettingProblem {
 export class ConfigurationError extends Error {
   readonly problems: readonly SettingProblem[];
 
-  constructor(problems: readonly SettingProblem[]) {
-    super(describeProblems(problems));
+  constructor(problems: readonly SettingProblem[], options?: ErrorOptions) {
+    super(describeProblems(problems), options);
     this.name = 'ConfigurationError';
     this.problems = problems;
   }

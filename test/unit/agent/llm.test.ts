@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
+import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 import { agentTurn, fakeTool, piecesOf, replyOf } from '../../harness/agent-turn.ts';
 import { FakeModel } from '../../harness/fake-model.ts';
 import { collectLog } from '../../harness/log-lines.ts';
@@ -205,20 +206,22 @@ describe('failures', () => {
 describe('configuration', () => {
   const refused = async (changes: Partial<LlmSettings>) => {
     const error = await createLlm(settings(changes), logged.log).catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ name: 'ConfigurationError' });
-    return (error as Error).message;
+    expect(error).toBeInstanceOf(ConfigurationError);
+    return (error as ConfigurationError).problems.map(
+      ({ setting, problem, right }) => `${setting} ${problem}: ${right}`,
+    );
   };
 
   test('a provider whose package is not installed is named, with what to install', async () => {
-    expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'nobody-offers:m-1' })).toBe(
-      'AGENT_MODEL: the provider `nobody-offers` is not installed; right would be to run `npm install @ai-sdk/nobody-offers`, or to set AGENT_BASE_URL to an OpenAI-compatible server',
-    );
+    expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'nobody-offers:m-1' })).toEqual([
+      'AGENT_MODEL names the provider `nobody-offers`, which is not installed: run `npm install @ai-sdk/nobody-offers`, or set AGENT_BASE_URL to an OpenAI-compatible server',
+    ]);
   });
 
   test('a plain name needs AGENT_BASE_URL', async () => {
-    expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'llama3' })).toBe(
-      'AGENT_MODEL: `llama3` names no provider; right would be provider:model, or AGENT_BASE_URL set as well',
-    );
+    expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'llama3' })).toEqual([
+      'AGENT_MODEL is `llama3`, which names no provider: provider:model, or AGENT_BASE_URL set as well',
+    ]);
   });
 
   test('AGENT_INSTRUCTIONS may name a file, which must be there', async () => {
@@ -229,9 +232,9 @@ describe('configuration', () => {
     await replyOf(await run({}, { AGENT_INSTRUCTIONS: path }));
     expect(model.requests[0]?.messages[0]?.content).toMatch(/^Speak like a pirate\.\n\nYou speak for/);
     await rm(directory, { recursive: true });
-    expect(await refused({ AGENT_INSTRUCTIONS: path })).toBe(
-      `AGENT_INSTRUCTIONS: there is no file ${path}; right would be a text, or the path of a text file`,
-    );
+    expect(await refused({ AGENT_INSTRUCTIONS: path })).toEqual([
+      `AGENT_INSTRUCTIONS names ${path}, and there is no such file: a text, or the path of a text file`,
+    ]);
   });
 
   test('AGENT_INSTRUCTIONS may be the text itself', async () => {

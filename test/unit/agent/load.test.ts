@@ -16,8 +16,7 @@ const unset: LlmSettings & { AGENT_RUNTIME: string | undefined } = {
   AGENT_INSTRUCTIONS: undefined,
   AGENT_MAX_STEPS: 8,
 };
-const RIGHT =
-  '; right would be `builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
+const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
 let directory: string;
 
 beforeAll(async () => {
@@ -43,14 +42,20 @@ test('unset with AGENT_MODEL, it is the model runtime', async () => {
   );
   expect(error).toMatchObject({
     name: 'ConfigurationError',
-    message: expect.stringMatching(/^AGENT_MODEL: /),
+    problems: [expect.objectContaining({ setting: 'AGENT_MODEL' })],
   });
 });
 
 test('`llm` without a model is a configuration error', async () => {
   await expect(load('llm')).rejects.toMatchObject({
     name: 'ConfigurationError',
-    message: 'AGENT_MODEL: it is not set; right would be the name of a model, or provider:model',
+    problems: [
+      expect.objectContaining({
+        setting: 'AGENT_MODEL',
+        problem: 'is not set',
+        right: 'the name of a model, or provider:model',
+      }),
+    ],
   });
 });
 
@@ -72,7 +77,13 @@ test.each([
   const path = await moduleWith(`bad-${why.length}-${source.length}.mjs`, source);
   await expect(load(path)).rejects.toMatchObject({
     name: 'ConfigurationError',
-    message: `AGENT_RUNTIME: ${path} ${why}${RIGHT}`,
+    problems: [
+      expect.objectContaining({
+        setting: 'AGENT_RUNTIME',
+        problem: `names ${path}, which ${why}`,
+        right: RIGHT,
+      }),
+    ],
   });
 });
 
@@ -80,6 +91,11 @@ test('a path that leads nowhere is named', async () => {
   const path = join(directory, 'nothing.mjs');
   await expect(load(path)).rejects.toMatchObject({
     name: 'ConfigurationError',
-    message: expect.stringMatching(/^AGENT_RUNTIME: \/.*nothing\.mjs cannot be loaded: /),
+    problems: [
+      expect.objectContaining({
+        setting: 'AGENT_RUNTIME',
+        problem: expect.stringMatching(/^names \/.*nothing\.mjs, which cannot be loaded: /),
+      }),
+    ],
   });
 });

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
+import { checkChannel, checkRoutes } from '../../../src/daemon/plugin/load.ts';
+import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
+
+function plugin(name: string, reply: 'in-request' | 'later' = 'in-request'): ChannelPlugin {
+  return {
+    name,
+    apiVersion: 1,
+    summary: 'For tests.',
+    settings: [],
+    detect: () => true,
+    capabilities: { reply, streaming: false, textLimit: null, markdown: 'none', typing: false },
+    create: () => ({ routes: [] }),
+  };
+}
+
+const route = (path: string, method: Route['method'] = 'POST'): Route => ({
+  method,
+  path,
+  handle: () => ({}),
+});
+
+function refusals(check: () => void): string[] {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map(({ setting, problem, right }) => `${setting}: ${problem} → ${right}`);
+  }
+  return [];
+}
+
+describe('what a plugin creates', () => {
+  it('fits with routes alone, when it answers in the request', () => {
+    const channel = {
+      routes: [route('/telex/webhook'), route('/telex/:id', 'DELETE'), route('/'), route('/a/')],
+    };
+    expect(refusals(() => checkChannel(plugin('telex'), channel))).toEqual([]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no object', undefined, 'channel telex: what `create` gives is missing → a channel (an object)'],
+    ['no routes', {}, 'channel telex: `routes` is missing → a list of routes'],
+    [
+      'a `stop` that is no function',
+      { routes: [], stop: 1 },
+      'channel telex: `stop` is 1 → a function, or absent',
+    ],
+    ['a route that is none', { routes: ['/x'] }, 'channel telex: `routes[0]` is "/x" → a route'],
+    [
+      'an unknown method',
+      { routes: [{ ...route('/x'), method: 'PATCH' }] },
+      'channel telex: `routes[0].method` is "PATCH" → one of GET, POST, PUT, DELETE',
+    ],
+    [
+      'a path without a slash',
+      { routes: [route('telex')] },
+      'channel telex: `routes[0].path` is "telex" → a path that begins with `/`, such as /telex/webhook or /telex/:id',
+    ],
+    [
+      'a path that is a pattern',
+      { routes: [route('/telex/*')] },
+      'channel telex: `routes[0].path` is "/telex/*" → a path that begins with `/`, such as /telex/webhook or /telex/:id',
+    ],
+    [
+      'a route without a handler',
+      { routes: [{ method: 'GET', path: '/x' }] },
+      'channel telex: `routes[0].handle` is missing → a function',
+    ],
+  ])('is refused with %s', (_what, channel, problem) => {
+    expect(refusals(() => checkChannel(plugin('telex'), channel as Channel))).toEqual([problem]);
+  });
+
+  it('is refused without `send`, when it answers later', () => {
+    expect(refusals(() => checkChannel(plugin('telex', 'later'), { routes: [] }))).toEqual([
+      "channel telex: `send` is missing → a function, since `capabilities.reply` is 'later'",
+    ]);
+  });
+});
+
+describe('the routes of all channels', () => {
+  const active = (name: string, ...routes: Route[]) => ({ plugin: plugin(name), channel: { routes } });
+
+  it('may share a path under different methods', () => {
+    const channels = [
+      active('a', route('/x'), route('/x', 'GET')),
+      active('b', route('/x', 'DELETE'), route('/')),
+    ];
+    expect(refusals(() => checkRoutes(channels))).toEqual([]);
+  });
+
+  it('are refused when another channel has one already, also under another parameter name', () => {
+    const channels = [active('a', route('/x/:id')), active('b', route('/x/:key'))];
+    expect(refusals(() => checkRoutes(channels))).toEqual([
+      'channel b: the route POST /x/:key is taken by the channel a → another path',
+    ]);
+  });
+
+  it('are refused when the daemon has one itself', () => {
+    expect(refusals(() => checkRoutes([active('a', route('/', 'GET'))]))).toEqual([
+      'channel a: the route GET / is taken by the daemon itself → another path',
+    ]);
+  });
+});

@@ -1,0 +1,243 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadPlugins, type PluginSearch } from '../../../src/daemon/plugin/load.ts';
+import { placeWith } from '../settings/place.ts';
+import { pluginSource } from './plugin-source.ts';
+
+/** A folder with these files, and a search in it. */
+function searchIn(
+  files: Record<string, string>,
+  {
+    plugins = [],
+    platforms,
+  }: { plugins?: (string | { path: string; name: string })[]; platforms?: string[] },
+): PluginSearch {
+  const { cwd } = placeWith({}, files);
+  return {
+    entries: plugins.map((plugin, index) => ({
+      ...(typeof plugin === 'string' ? { path: plugin } : plugin),
+      folder: cwd,
+      setting: `plugins[${index}]`,
+      source: 'agentd.yaml',
+    })),
+    platforms: platforms ? { items: platforms, folder: cwd, source: 'environment' } : null,
+    folders: [cwd],
+  };
+}
+
+async function found(search: PluginSearch): Promise<string[]> {
+  const { plugins, problems } = await loadPlugins(search);
+  expect(problems).toEqual([]);
+  return plugins
+    .filter(({ from }) => from !== 'bundled')
+    .map(({ plugin, from }) => `${plugin.name} from ${from}`);
+}
+
+const manifest = (entry: object) => JSON.stringify({ name: 'p', type: 'module', ...entry });
+
+describe('a plugin is found', () => {
+  it('among the bundled ones', async () => {
+    const { plugins } = await loadPlugins(searchIn({}, {}));
+    expect(plugins).toMatchObject([{ plugin: { name: 'webchat' }, from: 'bundled' }]);
+  });
+
+  it.each(['./channels/telex.ts', 'channels/telex.ts', './channels'])(
+    'by an entry of the configuration file: %s',
+    async (path) => {
+      const files = { 'channels/telex.ts': pluginSource(), 'channels/index.ts': pluginSource() };
+      expect(await found(searchIn(files, { plugins: [path] }))).toEqual([`telex from ${path}`]);
+    },
+  );
+
+  it('by a path in MESSAGING_PLATFORMS', async () => {
+    const search = searchIn({ 'telex.mjs': pluginSource() }, { platforms: ['./telex.mjs'] });
+    expect(await found(search)).toEqual(['telex from ./telex.mjs']);
+    expect((await loadPlugins(search)).byItem.get('./telex.mjs')?.plugin.name).toBe('telex');
+  });
+
+  it.each([
+    ['exports', manifest({ exports: './lib/main.js' })],
+    ['exports for import', manifest({ exports: { '.': { types: './x.d.ts', import: './lib/main.js' } } })],
+    ['main', manifest({ main: 'lib/main.js' })],
+  ])('as the installed package of its name, by its %s', async (_what, content) => {
+    const at = 'node_modules/agentd-channel-telex';
+    const files = { [`${at}/package.json`]: content, [`${at}/lib/main.js`]: pluginSource() };
+    expect(await found(searchIn(files, { platforms: ['telex'] }))).toEqual([
+      'telex from package agentd-channel-telex',
+    ]);
+  });
+
+  it('as a package that the configuration file names', async () => {
+    const at = 'node_modules/@acme/telex';
+    const files = { [`${at}/package.json`]: manifest({}), [`${at}/index.js`]: pluginSource() };
+    expect(await found(searchIn(files, { plugins: ['@acme/telex'], platforms: ['telex'] }))).toEqual([
+      'telex from package @acme/telex',
+    ]);
+  });
+
+  it('once, when two places name the same file', async () => {
+    const search = searchIn(
+      { 'telex.mjs': pluginSource() },
+      { plugins: ['./telex.mjs'], platforms: ['./telex.mjs'] },
+    );
+    expect(await found(search)).toEqual(['telex from ./telex.mjs']);
+    expect((await loadPlugins(search)).byItem.get('./telex.mjs')?.plugin.name).toBe('telex');
+  });
+
+  it('nowhere by a name that nothing has: that is told with the active channels', async () => {
+    const { byItem, refused, problems } = await loadPlugins(searchIn({}, { platforms: ['telex'] }));
+    expect([byItem.size, refused.size, problems.length]).toEqual([0, 0, 0]);
+  });
+});
+
+describe('a plugin is refused', () => {
+  async function refusal(files: Record<string, string>, asked: Parameters<typeof searchIn>[1]) {
+    const { plugins, problems } = await loadPlugins(searchIn(files, asked));
+    return {
+      problems: problems.map(({ setting, problem, right }) => `${setting} ${problem} → ${right}`),
+      plugins,
+    };
+  }
+
+  async function refusalOf(source: string): Promise<string[]> {
+    const { problems, plugins } = await refusal({ 'p.mjs': source }, { plugins: ['./p.mjs'] });
+    expect(plugins.map(({ plugin }) => plugin.name)).toEqual(['webchat']);
+    return problems;
+  }
+
+  it('that is not there', async () => {
+    const search = searchIn({}, { plugins: ['./none.ts', 'none-such'] });
+    const { problems } = await loadPlugins(search);
+    expect(problems).toMatchObject([
+      {
+        setting: 'plugins[0]',
+        value: './none.ts',
+        source: 'agentd.yaml',
+        problem: `names a file that does not exist: ${join(search.folders[0] ?? '', 'none.ts')}`,
+      },
+      { setting: 'plugins[1]', problem: 'names the package none-such, which is not installed' },
+    ]);
+  });
+
+  it.each<[string, string, string]>([
+    [
+      'that throws when it is imported',
+      `throw new Error('no luck');`,
+      'plugins[0] cannot be loaded: no luck → a module that loads without errors and side effects',
+    ],
+    [
+      'with no default export',
+      'export const plugin = {};',
+      'plugins[0] has no default export (it exports only plugin) → a channel plugin as default export',
+    ],
+    [
+      'whose default export is a function',
+      'export default () => {};',
+      'plugins[0] has a function as default export → a channel plugin (an object) as default export',
+    ],
+    [
+      'for another version of the contract',
+      pluginSource({ apiVersion: '2', name: '7' }),
+      'plugins[0] has apiVersion 2, and this agentd speaks 1 → a version of the plugin for apiVersion 1, or another version of agentd',
+    ],
+    [
+      'for no version of the contract',
+      pluginSource({ apiVersion: 'undefined' }),
+      'plugins[0] has apiVersion missing, and this agentd speaks 1 → a version of the plugin for apiVersion 1, or another version of agentd',
+    ],
+    [
+      'with a bad name',
+      pluginSource({ name: `'Telex'` }),
+      'plugins[0] `name` is "Telex" → lower-case letters, digits and hyphens, at most 32',
+    ],
+    [
+      'without `create`',
+      pluginSource({ create: 'undefined' }),
+      'plugins[0] `create` is missing → a function',
+    ],
+    [
+      'with a `detect` that is no function',
+      pluginSource({ detect: 'true' }),
+      'plugins[0] `detect` is true → a function',
+    ],
+    [
+      'with a setting of no prefix',
+      pluginSource({ settings: `[{ name: 'TOKEN', kind: 'string', sentence: 'It is.' }]` }),
+      'plugins[0] the name of a setting is "TOKEN" → upper snake case that begins with TELEX_',
+    ],
+    [
+      'with a setting of an unknown kind',
+      pluginSource({ settings: `[{ name: 'TELEX_X', kind: 'float', sentence: 'It is.' }]` }),
+      'plugins[0] `kind` of TELEX_X is "float" → one of string, integer, boolean, choice, list, url',
+    ],
+    [
+      'with a default out of its range',
+      pluginSource({
+        settings: `[{ name: 'TELEX_X', kind: 'integer', min: 1, max: 2, default: 3, sentence: 'It is.' }]`,
+      }),
+      'plugins[0] `default` of TELEX_X is 3 → a value of the kind integer, within its bounds',
+    ],
+    [
+      'with a name that is reserved',
+      pluginSource({ name: `'sse'` }),
+      'plugins[0] has the reserved name sse → another name than webchat, sse, teamchat, phonechat, msgbot',
+    ],
+    [
+      'with a setting that the daemon has',
+      pluginSource({
+        name: `'agent'`,
+        settings: `[{ name: 'AGENT_MODEL', kind: 'string', sentence: 'It is.' }]`,
+      }),
+      'plugins[0] has the setting AGENT_MODEL, which is taken → another name for it',
+    ],
+  ])('%s', async (_what, source, problem) => {
+    expect(await refusalOf(source)).toEqual([problem]);
+  });
+
+  it('with all that does not fit at once', async () => {
+    const capabilities = `{ reply: 'soon', streaming: false, textLimit: 0, markdown: 'html', typing: false }`;
+    expect(await refusalOf(pluginSource({ capabilities, summary: '1' }))).toEqual([
+      'plugins[0] `summary` is 1 → one sentence',
+      `plugins[0] \`capabilities.reply\` is "soon" → 'in-request' or 'later'`,
+      'plugins[0] `capabilities.textLimit` is 0 → a number above 0, or null',
+      `plugins[0] \`capabilities.markdown\` is "html" → 'commonmark', 'platform' or 'none'`,
+    ]);
+  });
+
+  it('before anything but its version is read', async () => {
+    const source = `export default {
+      apiVersion: 2,
+      get name() { throw new Error('it was read'); },
+      get settings() { throw new Error('it was read'); },
+    };`;
+    expect(await refusalOf(source)).toEqual([expect.stringContaining('has apiVersion 2')]);
+  });
+
+  it('when another has its name already', async () => {
+    const files = { 'a.mjs': pluginSource(), 'b.mjs': pluginSource() };
+    const { problems } = await refusal(files, { plugins: ['./a.mjs', './b.mjs'] });
+    expect(problems).toEqual([
+      'plugins[1] has the name telex, which is taken (./a.mjs) → a plugin of another name',
+    ]);
+  });
+
+  it('when it is not the one that the entry names', async () => {
+    const { problems } = await refusal(
+      { 'a.mjs': pluginSource() },
+      { plugins: [{ path: './a.mjs', name: 'fax' }] },
+    );
+    expect(problems).toEqual(['plugins[0] is the channel telex, not fax → a plugin whose `name` is fax']);
+  });
+
+  it('when a package ships TypeScript', async () => {
+    const at = 'node_modules/agentd-channel-telex';
+    const files = {
+      [`${at}/package.json`]: manifest({ main: 'index.ts' }),
+      [`${at}/index.ts`]: pluginSource(),
+    };
+    const { problems } = await refusal(files, { platforms: ['telex'] });
+    expect(problems).toEqual([
+      'MESSAGING_PLATFORMS is TypeScript under node_modules, which Node does not run → a package that ships .js',
+    ]);
+  });
+});

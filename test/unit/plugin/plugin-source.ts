@@ -1,0 +1,15 @@
+/** The source of a plugin module that fits the contract, but for the members that are given as source. */
+export function pluginSource(members: Readonly<Record<string, string>> = {}): string {
+  const all = {
+    name: `'telex'`,
+    apiVersion: '1',
+    summary: `'By telex.'`,
+    settings: '[]',
+    detect: '() => true',
+    create: '() => ({ routes: [], send: async () => {} })',
+    capabilities: `{ reply: 'later', streaming: false, textLimit: 80, markdown: 'none', typing: false }`,
+    ...members,
+  };
+  const lines = Object.entries(all).map(([name, source]) => `  ${name}: ${source},`);
+  return `export default {\n${lines.join('\n')}\n};\n`;
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { capture } from '../cli/captured-output.ts';
+import { placeWith, SECRET, VALID } from './place.ts';
+
+/** Runs `agentd config …` with these settings and no others. */
+async function config(words: string, settings: Record<string, string>) {
+  const { cwd } = placeWith(
+    {},
+    {
+      '.env': Object.entries(settings)
+        .map(([name, value]) => `${name}='${value}'`)
+        .join('\n'),
+    },
+  );
+  vi.spyOn(process, 'cwd').mockReturnValue(cwd);
+  for (const name of [...Object.keys(VALID), 'NODE_ENV']) vi.stubEnv(name, undefined);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+  });
+  const stdout = capture();
+  const stderr = capture();
+  const code = await runProgram(['config', ...words.split(' ')], { stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+describe('config check', () => {
+  it('says that all is well, and names the channels', async () => {
+    expect(await config('check', VALID)).toEqual({
+      code: 0,
+      stdout: 'configuration is valid\nchannels: webchat\n',
+      stderr: '',
+    });
+  });
+
+  it('tells warnings on stderr', async () => {
+    const { code, stderr } = await config('check', { ...VALID, JWT_VERIFY_EXP: 'false' });
+    expect(code).toBe(0);
+    expect(stderr).toBe('warning: JWT_VERIFY_EXP=false: expired tokens are accepted; for development only\n');
+  });
+
+  it('ends with 78 and all problems on stderr', async () => {
+    const { code, stdout, stderr } = await config('check', { PORT: 'abc' });
+    expect(code).toBe(78);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('agentd: the configuration has 3 problems:\n\n  PORT=abc (.env)\n');
+    expect(stderr).toContain('  JWT_ALGORITHM\n    wrong: is not set\n');
+  });
+
+  it('prints one document with --json', async () => {
+    const { code, stdout } = await config('check --json', { ...VALID, PORT: 'abc' });
+    expect(code).toBe(78);
+    expect(JSON.parse(stdout)).toMatchObject({
+      valid: false,
+      channels: ['webchat'],
+      problems: [{ setting: 'PORT', value: 'abc', source: '.env', problem: 'is not a whole number' }],
+    });
+  });
+});
+
+describe('config show', () => {
+  it('shows what is set first, with its source, and no secret', async () => {
+    const { code, stdout } = await config('show', { ...VALID, PORT: '9000' });
+    const lines = stdout.split('\n').map((line) => line.split(/\s+/));
+    expect(code).toBe(0);
+    expect(lines.slice(0, 5)).toEqual([
+      ['SETTING', 'VALUE', 'SOURCE'],
+      ['PORT', '9000', '.env'],
+      ['JWT_SECRET_KEY', '[secret]', '.env'],
+      ['JWT_ALGORITHM', 'HS256', '.env'],
+      ['WEBCHAT_ENABLED', 'true', '.env'],
+    ]);
+    expect(lines).toContainEqual(['HOST', '127.0.0.1', 'default']);
+    expect(lines).toContainEqual(['JWT_ISSUER', '-', 'unset']);
+    expect(stdout).not.toContain(SECRET);
+  });
+
+  it('shows only what is set with --set', async () => {
+    const { stdout } = await config('show --set', VALID);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(4);
+  });
+
+  it('prints an array of values in their own types with --json', async () => {
+    const list = JSON.parse((await config('show --json', { ...VALID, PORT: '9000' })).stdout);
+    expect(list).toContainEqual({ name: 'PORT', value: 9000, source: '.env', secret: false });
+    expect(list).toContainEqual({ name: 'JWT_SECRET_KEY', value: '[secret]', source: '.env', secret: true });
+    expect(list).toContainEqual({ name: 'JWT_ISSUER', value: null, source: 'unset', secret: false });
+    expect(JSON.stringify(list)).not.toContain(SECRET);
+  });
+
+  it('shows a broken configuration too, and ends with 78', async () => {
+    const { code, stdout, stderr } = await config('show --set', { ...VALID, PORT: 'abc' });
+    expect(code).toBe(78);
+    expect(stdout).toMatch(/^PORT +abc +\.env$/m);
+    expect(stderr).toContain('is not a whole number');
+  });
+});
+
+describe('config reference', () => {
+  it('prints the settings of the daemon and of its channels', async () => {
+    const { code, stdout } = await config('reference', {});
+    expect(code).toBe(0);
+    expect(stdout).toContain('\nPORT\n    Port to listen on; 0 takes a free one.\n');
+    expect(stdout).toContain('The channel webchat\n\nWEBCHAT_ENABLED\n');
+  });
+
+  it('prints a JSON Schema with --json, an example with --example', async () => {
+    const schema = JSON.parse((await config('reference --json', {})).stdout);
+    expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema');
+    expect((await config('reference --example', {})).stdout).toContain('\n# PORT: 8080\n');
+  });
+});

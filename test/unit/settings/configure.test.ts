@@ -1,0 +1,444 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/daemon/secret.ts';
+import {
+  ConfigurationError,
+  type ConfigureOptions,
+  configure,
+  configureCore,
+  inspectConfiguration,
+} from '../../../src/daemon/settings/configure.ts';
+import { placeWith, SECRET, VALID } from './place.ts';
+
+const rsa = (bits: number) =>
+  generateKeyPairSync('rsa', {
+    modulusLength: bits,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+const RSA = rsa(2048);
+
+async function refused(place: ConfigureOptions): Promise<string[]> {
+  const error = await configure(place).then(
+    () => expect.unreachable('nothing was wrong'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  return (error as ConfigurationError).problems.map(({ setting, problem }) => `${setting} ${problem}`);
+}
+
+describe('the configuration', () => {
+  it('is complete with the settings of tokens and one channel', async () => {
+    const place = placeWith({ ...VALID, LOG_LEVEL: 'warning', STATE_DIR: '~/state', NODE_ENV: 'Production' });
+    const { settings, channels, available, warnings, environment } = await configure(place);
+    expect(settings).toMatchObject({
+      PORT: 8080,
+      LOG_LEVEL: 'WARN',
+      JWT_ALGORITHM: 'HS256',
+      JWT_VERIFY_EXP: true,
+    });
+    expect(settings.STATE_DIR).toBe(join(place.cwd, 'state'));
+    expect(settings.JWT_SECRET_KEY?.reveal()).toBe(SECRET);
+    expect(settings.JWT_ISSUER).toBeUndefined();
+    expect(settings).not.toHaveProperty('WEBCHAT_ENABLED');
+    expect(channels).toMatchObject([
+      {
+        plugin: { name: 'webchat' },
+        from: 'bundled',
+        settings: { WEBCHAT_ENABLED: true, WEBCHAT_WEBHOOK_PATH: '/webchat/message' },
+      },
+    ]);
+    expect(available).toEqual(['webchat']);
+    expect(warnings).toEqual([]);
+    expect(environment).toBe('production');
+  });
+
+  it('tells every problem at once: setting, value, source, what is wrong, what would be right', async () => {
+    const place = placeWith(
+      { PORT: 'abc', JWT_SECRET_KEY: SECRET, TOKEN_ENCRYPTION_KEY: 'not-to-be-shown' },
+      { '.env': 'API_BASE_URL=https://user:pass@example.com', 'agentd.yaml': 'AGENT_MAX_STEPS: 99' },
+    );
+    const error = await configure(place).catch((reason: unknown) => reason as ConfigurationError);
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect((error as ConfigurationError).message).toBe(
+      `the configuration has 5 problems:
+
+  PORT=abc (environment)
+    wrong: is not a whole number
+    right: a whole number from 0 to 65535
+
+  API_BASE_URL=https://[secret]@example.com (.env)
+    wrong: holds credentials
+    right: an http or https address without credentials, query and fragment
+
+  AGENT_MAX_STEPS=99 (agentd.yaml)
+    wrong: is more than 50
+    right: a whole number from 1 to 50
+
+  JWT_ALGORITHM
+    wrong: is not set
+    right: one of HS256, RS256. The only algorithm that a token may be signed with.
+
+  TOKEN_ENCRYPTION_KEY=[secret] (environment)
+    wrong: is not 32 bytes in base64
+    right: the output of \`openssl rand -base64 32\`; several, separated by commas, where the key is being changed`,
+    );
+  });
+
+  it('names both required settings of tokens where neither is set', async () => {
+    expect(await refused(placeWith({}))).toEqual([
+      'JWT_ALGORITHM is not set',
+      'JWT_SECRET_KEY is not set, and tokens cannot be checked without a key',
+    ]);
+  });
+
+  it('takes the directory of systemd for the state, unless another is set', async () => {
+    const env = { ...VALID, STATE_DIRECTORY: '/var/lib/agentd:/var/lib/other' };
+    expect((await configure(placeWith(env))).settings.STATE_DIR).toBe('/var/lib/agentd');
+    expect((await configure(placeWith({ ...env, STATE_DIR: '/srv' }))).settings.STATE_DIR).toBe('/srv');
+  });
+
+  it('shows of a secret that it is there, and where it comes from', async () => {
+    const { effective } = await configure(placeWith(VALID));
+    const secret = effective.find(({ record }) => record.name === 'JWT_SECRET_KEY');
+    expect(secret).toMatchObject({ shown: '[secret]', source: 'environment', value: expect.any(Secret) });
+    expect(JSON.stringify(effective)).not.toContain(SECRET);
+  });
+
+  it('warns, and no more, when no channel is active', async () => {
+    const { channels, warnings } = await configure(placeWith({ ...VALID, WEBCHAT_ENABLED: 'false' }));
+    expect(channels).toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining('no channel is active')]);
+  });
+});
+
+describe('the settings of tokens', () => {
+  it.each<[string, Record<string, string>, string[]]>([
+    [
+      'HS256 without a secret',
+      { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: '' },
+      ['JWT_SECRET_KEY is not set, and JWT_ALGORITHM is HS256'],
+    ],
+    [
+      'HS256 with a public key as secret',
+      { JWT_SECRET_KEY: RSA.publicKey },
+      ['JWT_SECRET_KEY is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens'],
+    ],
+    [
+      'HS256 with a certificate on one line as secret',
+      { JWT_SECRET_KEY: '-----BEGIN CERTIFICATE-----\\nMIIB\\n-----END CERTIFICATE-----' },
+      ['JWT_SECRET_KEY is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens'],
+    ],
+    [
+      'RS256 without a key',
+      { JWT_ALGORITHM: 'RS256', JWT_SECRET_KEY: '' },
+      [
+        'JWT_PUBLIC_KEY is not set, and JWT_ALGORITHM is RS256: it, JWT_JWKS_URL or JWT_SECRET_KEY must name the public key',
+      ],
+    ],
+    [
+      'RS256 with a secret that is no PEM',
+      { JWT_ALGORITHM: 'RS256' },
+      ['JWT_SECRET_KEY holds no PEM that can be read'],
+    ],
+    [
+      'RS256 with the private key',
+      { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: RSA.privateKey },
+      ['JWT_PUBLIC_KEY holds a private key, which belongs to the issuer alone'],
+    ],
+    [
+      'RS256 with a file that is not there',
+      { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: '/no/such.pem' },
+      ['JWT_PUBLIC_KEY is no PEM, and as a path it cannot be read (ENOENT)'],
+    ],
+    ['another algorithm', { JWT_ALGORITHM: 'ES256' }, ['JWT_ALGORITHM is not among what there is']],
+    [
+      'switched-off checks in production',
+      { NODE_ENV: 'production', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
+      [
+        'JWT_VERIFY_SIGNATURE is refused under NODE_ENV=production: anybody can make a token that is accepted',
+        'JWT_VERIFY_EXP is refused under NODE_ENV=production: expired tokens are accepted',
+      ],
+    ],
+    [
+      'switched-off checks in staging',
+      { NODE_ENV: 'staging', JWT_VERIFY_EXP: 'false' },
+      ['JWT_VERIFY_EXP is refused under NODE_ENV=staging: expired tokens are accepted'],
+    ],
+    [
+      'an empty second encryption key',
+      { TOKEN_ENCRYPTION_KEY: `${Buffer.alloc(32).toString('base64')},` },
+      ['TOKEN_ENCRYPTION_KEY has a key (number 2) that is not 32 bytes in base64'],
+    ],
+    [
+      'an encryption key of 31 bytes',
+      { TOKEN_ENCRYPTION_KEY: Buffer.alloc(31).toString('base64') },
+      ['TOKEN_ENCRYPTION_KEY is not 32 bytes in base64'],
+    ],
+  ])('are refused: %s', async (_what, env, problems) => {
+    expect(await refused(placeWith({ ...VALID, ...env }))).toEqual(problems);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    [
+      'RS256 with a public key',
+      { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: RSA.publicKey, JWT_SECRET_KEY: '' },
+    ],
+    ['RS256 with a PEM in JWT_SECRET_KEY', { JWT_ALGORITHM: 'rs256', JWT_SECRET_KEY: RSA.publicKey }],
+    [
+      'RS256 with a key set',
+      { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'https://example.com/keys', JWT_SECRET_KEY: '' },
+    ],
+    [
+      'two encryption keys',
+      { TOKEN_ENCRYPTION_KEY: [1, 2].map((n) => Buffer.alloc(32, n).toString('base64')).join(', ') },
+    ],
+  ])('are fine: %s', async (_what, env) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
+  });
+
+  it('are warned of when a secret is short or a check is off', async () => {
+    const { warnings } = await configure(
+      placeWith({ ...VALID, JWT_SECRET_KEY: 'short', JWT_VERIFY_EXP: 'false' }),
+    );
+    expect(warnings).toEqual([
+      'JWT_SECRET_KEY has 40 bits; HS256 should have a secret of 256 bits or more',
+      'JWT_VERIFY_EXP=false: expired tokens are accepted; for development only',
+    ]);
+  });
+});
+
+describe('settings that go together', () => {
+  it.each<[Record<string, string>, string]>([
+    [{ API_EMAIL: 'a@example.com', API_BASE_URL: 'http://x' }, 'API_PASSWORD is not set, and API_EMAIL is'],
+    [{ API_PASSWORD: 'p', API_BASE_URL: 'http://x' }, 'API_EMAIL is not set, and API_PASSWORD is'],
+    [{ AGENT_RUNTIME: 'llm' }, 'AGENT_MODEL is not set, and AGENT_RUNTIME is llm'],
+    [{ AGENT_MODEL: 'small' }, 'AGENT_MODEL does not say where the model runs'],
+    [{ AGENT_RUNTIME: 'openai' }, 'AGENT_RUNTIME is neither a runtime that there is, nor the path of a file'],
+    [
+      { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com/' },
+      'WEBCHAT_ALLOWED_ORIGINS holds `https://example.com/`, which no browser names as an origin',
+    ],
+    [
+      { WEBCHAT_ALLOWED_ORIGINS: 'https://EXAMPLE.com' },
+      'WEBCHAT_ALLOWED_ORIGINS holds `https://EXAMPLE.com`, which no browser names as an origin',
+    ],
+  ])('are refused: %o', async (env, problem) => {
+    expect(await refused(placeWith({ ...VALID, ...env }))).toEqual([problem]);
+  });
+
+  it.each<Record<string, string>>([
+    { AGENT_MODEL: 'small', AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
+    { AGENT_MODEL: 'openai:small' },
+    { AGENT_MODEL: 'small', AGENT_RUNTIME: 'builtin' },
+    { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com, http://localhost:3000' },
+    { WEBCHAT_ALLOWED_ORIGINS: '*' },
+  ])('are fine: %o', async (env) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
+  });
+
+  it('are warned of when they have no effect', async () => {
+    const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
+    expect((await configure(placeWith(env))).warnings).toEqual([
+      'API_EMAIL has no effect while API_BASE_URL is not set: no business API is asked',
+    ]);
+  });
+
+  it('the wildcard origin is refused while a channel streams to browsers', async () => {
+    const plugin = `export default { name: 'flow', apiVersion: 1, summary: 'Streams.', settings: [],
+      detect: () => true, create: () => ({ routes: [] }),
+      capabilities: { reply: 'in-request', streaming: true, textLimit: null, markdown: 'none', typing: false } };`;
+    const files = { 'flow.mjs': plugin, 'agentd.yaml': 'plugins: [./flow.mjs]' };
+    expect(await refused(placeWith({ ...VALID, WEBCHAT_ALLOWED_ORIGINS: '*' }, files))).toEqual([
+      'WEBCHAT_ALLOWED_ORIGINS holds * while the channel flow is active, which browsers call with credentials',
+    ]);
+  });
+});
+
+describe('unknown names', () => {
+  it('are problems in the file, each with the nearest known name', async () => {
+    const { problems } = await inspectConfiguration(
+      placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nSSE_REQUIRE: x\nQUITE_DIFFERENT: 1' }),
+    );
+    expect(problems.map(({ setting, problem, right }) => [setting, problem, right])).toEqual([
+      ['PROT', 'is no setting', 'PORT, perhaps'],
+      ['logLevel', 'is no setting', 'LOG_LEVEL, perhaps'],
+      ['QUITE_DIFFERENT', 'is no setting', 'a name that `agentd config reference` lists'],
+    ]);
+  });
+
+  it.each(['AGENT_MODL', 'WEBCHAT_ALLOWED_ORGIINS', 'SESSION_TLT_SECONDS', 'LOG_FILES'])(
+    'are a problem in the environment when they look misspelt: %s',
+    async (name) => {
+      expect(await refused(placeWith({ ...VALID, [name]: 'x' }))).toEqual([
+        expect.stringMatching(new RegExp(`^${name} is no setting, but looks like `)),
+      ]);
+    },
+  );
+
+  it.each([
+    ['of another program', 'APP_HOME'],
+    ['of another program, like a short name', 'HOSTS'],
+    ['like one that is set itself', 'JWT_SECRET_KEYS'],
+  ])('are no problem in the environment: %s', async (_what, name) => {
+    expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
+  });
+
+  it.each([
+    'REDIS_URL',
+    'DATABASE_URL',
+    'MEMORY_BACKEND',
+    'LOOP_GUARD_MAX_MESSAGES',
+    'TEAMCHAT_BOT_TOKEN',
+    'SSE_REQUIRE_TOKEN',
+  ])('that are documented, but not here, have no effect, and that is said: %s', async (name) => {
+    expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([
+      expect.stringMatching(new RegExp(`^${name} \\(environment\\) has no effect: `)),
+    ]);
+  });
+
+  it('that turn on a channel which is not here are a problem, with what there is', async () => {
+    const { problems } = await inspectConfiguration(placeWith({ ...VALID, SSE_ENABLED: 'true' }));
+    expect(problems).toEqual([
+      {
+        setting: 'SSE_ENABLED',
+        value: 'true',
+        source: 'environment',
+        problem: 'turns on a channel that this version does not have',
+        right: 'one of webchat',
+      },
+    ]);
+    expect((await configure(placeWith({ ...VALID, SSE_ENABLED: 'false' }))).warnings).toEqual([]);
+  });
+});
+
+describe('a backend that is not here', () => {
+  it('is refused, with what there is', async () => {
+    const { problems } = await inspectConfiguration(placeWith({ ...VALID, SESSION_BACKEND: 'redis' }));
+    expect(problems).toMatchObject([
+      { setting: 'SESSION_BACKEND', value: 'redis', problem: 'is not among what there is', right: 'sqlite' },
+    ]);
+  });
+});
+
+describe('the active channels', () => {
+  const telex = `export default { name: 'telex', apiVersion: 1, summary: 'By telex.',
+    settings: [
+      { name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' },
+      { name: 'TELEX_NUMBER', kind: 'integer', min: 1, max: 9, required: true, sentence: 'Number.' },
+    ],
+    detect: (settings) => settings.TELEX_TOKEN !== undefined,
+    create: () => ({ routes: [], send: async () => {} }),
+    capabilities: { reply: 'later', streaming: false, textLimit: 80, markdown: 'none', typing: false } };`;
+  const files = {
+    'channels/telex.mjs': telex,
+    'agentd.yaml': 'plugins: [{ path: ./channels/telex.mjs, name: telex }]',
+  };
+  const names = async (place: ConfigureOptions) =>
+    (await configure(place)).channels.map(({ plugin }) => plugin.name);
+
+  it('are those that are detected from their settings, when no list is set', async () => {
+    expect(await names(placeWith(VALID, files))).toEqual(['webchat']);
+    expect(await names(placeWith({ ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' }, files))).toEqual([
+      'webchat',
+      'telex',
+    ]);
+  });
+
+  it('are exactly those of the list, in its order, when one is set', async () => {
+    const env = { ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' };
+    expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex, webchat,telex' }, files))).toEqual([
+      'telex',
+      'webchat',
+    ]);
+    expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual(['telex']);
+  });
+
+  it('need no switch of their own when they are listed', async () => {
+    const { WEBCHAT_ENABLED: _, ...env } = VALID;
+    expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'webchat' }))).toEqual(['webchat']);
+  });
+
+  it('get their secrets as secrets', async () => {
+    const [channel] = (
+      await configure(
+        placeWith({ ...VALID, MESSAGING_PLATFORMS: 'telex', TELEX_TOKEN: 't', TELEX_NUMBER: '1' }, files),
+      )
+    ).channels;
+    expect(channel?.settings.TELEX_TOKEN).toBeInstanceOf(Secret);
+    expect(channel?.settings.TELEX_NUMBER).toBe(1);
+    expect(channel?.from).toBe('./channels/telex.mjs');
+  });
+
+  it('are refused when the list names one without its settings, each missing one by its name', async () => {
+    expect(await refused(placeWith({ ...VALID, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual([
+      'TELEX_TOKEN is not set, so the platform telex is not configured',
+      'TELEX_NUMBER is not set, so the platform telex is not configured',
+    ]);
+  });
+
+  it('are refused when one is detected without all its settings', async () => {
+    expect(await refused(placeWith({ ...VALID, TELEX_TOKEN: 't' }, files))).toEqual([
+      'TELEX_NUMBER is not set, so the platform telex is not configured',
+    ]);
+  });
+
+  it('are refused when the list names an unknown one, with those that there are', async () => {
+    const { problems } = await inspectConfiguration(
+      placeWith({ ...VALID, MESSAGING_PLATFORMS: 'sse,webchta' }, files),
+    );
+    expect(problems).toMatchObject([
+      {
+        setting: 'MESSAGING_PLATFORMS',
+        value: 'sse',
+        source: 'environment',
+        problem: 'there is no channel of this name',
+        right: expect.stringMatching(/^there are webchat, telex,/),
+      },
+      {
+        setting: 'MESSAGING_PLATFORMS',
+        value: 'webchta',
+        right: expect.stringMatching(/^webchat, perhaps;/),
+      },
+    ]);
+  });
+});
+
+describe('what a command needs', () => {
+  it('is all that can make it fail', async () => {
+    const env = { PORT: 'abc', STATE_DIR: '/srv', JWT_VERIFY_SIGNATURE: 'maybe' };
+    const settings = await configureCore({
+      ...placeWith(env, { 'agentd.yaml': 'NONSENSE: 1' }),
+      purpose: 'store',
+    });
+    expect(settings).toMatchObject({ STATE_DIR: '/srv', PORT: 8080, JWT_VERIFY_SIGNATURE: true });
+    expect(settings.JWT_ALGORITHM).toBeUndefined();
+  });
+
+  it.each([
+    ['address', ['PORT is not a whole number']],
+    [
+      'tokens',
+      [
+        'JWT_VERIFY_SIGNATURE is neither true nor false',
+        'JWT_ALGORITHM is not set',
+        'JWT_SECRET_KEY is not set, and tokens cannot be checked without a key',
+      ],
+    ],
+  ] as const)('is told where it is wrong: %s', async (purpose, expected) => {
+    const place = placeWith({ PORT: 'abc', JWT_VERIFY_SIGNATURE: 'maybe' });
+    const error = await configureCore({ ...place, purpose }).catch(
+      (reason: unknown) => reason as ConfigurationError,
+    );
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(
+      (error as ConfigurationError).problems.map(({ setting, problem }) => `${setting} ${problem}`),
+    ).toEqual(expected);
+  });
+
+  it('cannot be known from a file that cannot be read', async () => {
+    const place = placeWith({}, { 'agentd.yaml': '[' });
+    await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
+  });
+});

@@ -1,0 +1,26 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { ConfigureOptions } from '../../../src/daemon/settings/configure.ts';
+
+/** 256 bits and more. */
+export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
+
+/** Settings with which nothing is wrong. */
+export const VALID = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: SECRET, WEBCHAT_ENABLED: 'true' };
+
+/** A working directory with these files, removed with the test, and the environment to look at. */
+export function placeWith(
+  env: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string>> = {},
+): ConfigureOptions & { cwd: string } {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-settings-'));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(cwd, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
+  return { env: { HOME: cwd, ...env }, cwd };
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { settingsFiles } from '../../../man/settings-page.ts';
+import type { SettingRecord } from '../../../src/channel/index.ts';
+import { command as reference } from '../../../src/cli/commands/config-reference.ts';
+import { configure } from '../../../src/daemon/settings/configure.ts';
+import { exampleFile } from '../../../src/daemon/settings/example-file.ts';
+import { settingsSchema } from '../../../src/daemon/settings/json-schema.ts';
+import { settingGroups, settingsReference } from '../../../src/daemon/settings/reference.ts';
+import { SETTINGS } from '../../../src/daemon/settings/settings.ts';
+import { capturedOutput } from '../cli/captured-output.ts';
+import { placeWith, VALID } from './place.ts';
+
+const groups = settingGroups([]);
+
+describe.each([...(await settingsFiles())])('%s', (file, content) => {
+  it('is what `node man/settings-page.ts` writes', () => {
+    expect(readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')).toBe(content);
+  });
+});
+
+describe('the reference', () => {
+  it('tells of each setting what it does, what may be written, and its default', () => {
+    const text = settingsReference(groups);
+    expect(text).toContain(
+      'PORT\n    Port to listen on; 0 takes a free one.\n    A whole number from 0 to 65535; default 8080.\n',
+    );
+    expect(SETTINGS.filter(({ name }) => !text.includes(`\n${name}\n`))).toEqual([]);
+  });
+
+  it('is printed with a broken configuration too', async () => {
+    const { env, cwd } = placeWith({}, { 'agentd.yaml': '[' });
+    const { out, stdout } = capturedOutput({ json: true });
+    expect(await reference.run({ args: [], options: { config: `${cwd}/agentd.yaml` }, out })).toBe(0);
+    expect(env.JWT_ALGORITHM).toBeUndefined();
+    expect(JSON.parse(stdout.text).properties).toHaveProperty('WEBCHAT_ENABLED');
+  });
+});
+
+describe('the JSON Schema', () => {
+  const { properties } = settingsSchema(groups) as { properties: Record<string, object> };
+
+  it('gives each setting its form, bounds and default', () => {
+    expect(properties.PORT).toEqual({
+      title: 'PORT',
+      description: 'Port to listen on; 0 takes a free one.',
+      type: 'integer',
+      minimum: 0,
+      maximum: 65_535,
+      default: 8080,
+    });
+  });
+
+  it('says which ones are secret, and shows no value of theirs', () => {
+    expect(properties.JWT_SECRET_KEY).toMatchObject({ type: 'string', writeOnly: true });
+    expect(properties.JWT_SECRET_KEY).not.toHaveProperty('default');
+  });
+});
+
+describe('the example configuration', () => {
+  it('changes nothing as it is', async () => {
+    const { effective } = await configure(placeWith(VALID, { 'agentd.yaml': exampleFile(groups) }));
+    expect(effective.filter(({ source }) => source === 'agentd.yaml')).toEqual([]);
+  });
+
+  it('sets everything to its default with each setting uncommented', async () => {
+    const uncommented = exampleFile(groups).replace(/^# (?=[A-Za-z]+(_[A-Z]+)*:)/gm, '');
+    const { effective } = await configure(placeWith(VALID, { 'agentd.yaml': uncommented }));
+    const byDefault = SETTINGS.filter((record) => 'default' in record && record.name !== 'STATE_DIR');
+    for (const record of byDefault as SettingRecord[]) {
+      expect(effective.find((setting) => setting.record === record)).toMatchObject({
+        source: 'agentd.yaml',
+        value: record.default,
+      });
+    }
+  });
+});

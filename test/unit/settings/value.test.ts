@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import type { SettingRecord } from '../../../src/channel/index.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { readValue } from '../../../src/daemon/settings/value.ts';
+
+const base = { name: 'X', sentence: 'It is.' };
+const integer: SettingRecord = { ...base, kind: 'integer', min: 0, max: 65_535 };
+const boolean: SettingRecord = { ...base, kind: 'boolean' };
+const list: SettingRecord = { ...base, kind: 'list' };
+const url: SettingRecord = { ...base, kind: 'url' };
+const text: SettingRecord = { ...base, kind: 'string' };
+const choice: SettingRecord = { ...base, kind: 'choice', choices: ['INFO', 'WARN', 'FATAL'] };
+
+describe('a value', () => {
+  it.each<[SettingRecord, unknown, unknown]>([
+    [integer, '0', 0],
+    [integer, ' 65535 ', 65_535],
+    [integer, 8080, 8080],
+    [boolean, 'TRUE', true],
+    [boolean, 'off', false],
+    [boolean, '1', true],
+    [boolean, false, false],
+    [list, ' a , ,b,', ['a', 'b']],
+    [list, ['a', ' b '], ['a', 'b']],
+    [list, [], []],
+    [url, 'https://example.com/v1', 'https://example.com/v1'],
+    [{ ...url, name: 'JWT_JWKS_URL' }, 'https://example.com/keys?p=1', 'https://example.com/keys?p=1'],
+    [text, ' a text ', 'a text'],
+    [choice, 'info', 'INFO'],
+    [choice, 'Warning', 'WARN'],
+    [choice, 'CRITICAL', 'FATAL'],
+  ])('of %o may be %j', (record, raw, value) => {
+    expect(readValue(record, raw)).toEqual({ ok: true, value });
+  });
+
+  it.each<[SettingRecord, unknown, string]>([
+    [integer, '0x10', 'is not a whole number'],
+    [integer, '1e3', 'is not a whole number'],
+    [integer, '+1', 'is not a whole number'],
+    [integer, 1.5, 'is not a whole number'],
+    [integer, true, 'is not a whole number'],
+    [integer, '-1', 'is less than 0'],
+    [integer, '65536', 'is more than 65535'],
+    [integer, '9'.repeat(400), 'is not a whole number'],
+    [boolean, 'maybe', 'is neither true nor false'],
+    [list, [1], 'is no list of texts'],
+    [list, { a: 1 }, 'is no list of texts'],
+    [url, 'example.com', 'is no address'],
+    [url, 'ftp://example.com', 'is no http or https address'],
+    [url, 'https://u:p@example.com', 'holds credentials'],
+    [url, 'https://example.com?x', 'has a query (?)'],
+    [url, 'https://example.com#x', 'has a fragment (#)'],
+    [text, 12, 'is a number; put it in quotes'],
+    [text, { a: 1 }, 'is no text'],
+    [{ ...text, pattern: /^\/\w+$/g }, 'chat', 'does not have the right form'],
+    [choice, 'LOUD', 'is not among what there is'],
+  ])('of %o may not be %j', (record, raw, problem) => {
+    expect(readValue(record, raw)).toEqual({ ok: false, problem });
+  });
+
+  it('that is secret comes out as a Secret, with all its characters', () => {
+    const reading = readValue({ ...text, secret: true }, ' s3cret ');
+    expect(reading.ok && reading.value).toBeInstanceOf(Secret);
+    expect(reading.ok && (reading.value as Secret).reveal()).toBe(' s3cret ');
+  });
+});
