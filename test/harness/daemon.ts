@@ -31,6 +31,10 @@ export interface StartOptions {
   args?: string[];
   /** Kept from an earlier run; otherwise a new one, removed by `stop`. */
   directory?: string;
+  /** A command that runs the daemon with something changed, such as a limit. */
+  under?: readonly string[];
+  /** The program; of another build than this one. */
+  bin?: string;
 }
 
 /** Settings that every test daemon has; a test's own ones win. */
@@ -56,7 +60,9 @@ process.on('exit', () => {
 /** Starts `bin/agentd.js serve` as a user would, and resolves when it is ready. */
 export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
-  const child = spawn(process.execPath, [BIN, 'serve', ...(options.args ?? [])], {
+  const daemon = [process.execPath, options.bin ?? BIN, 'serve', ...(options.args ?? [])];
+  const [command = process.execPath, ...args] = [...(options.under ?? []), ...daemon];
+  const child = spawn(command, args, {
     cwd: directory,
     env: { ...baseEnv(directory), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],

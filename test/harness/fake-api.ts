@@ -35,6 +35,8 @@ export interface FakeApiOptions {
   prefix?: string;
   /** Life of the default token in seconds; null issues one without `exp`. */
   tokenLife?: number | null;
+  /** The user that a look-up with a valid bearer finds; by e-mail address among `users` unless told. */
+  find?: (request: SeenRequest) => Record<string, unknown> | undefined;
 }
 
 export const ALICE = {
@@ -66,6 +68,7 @@ export class FakeApi {
       password: 'service-password',
       prefix: '',
       tokenLife: 86_400,
+      find: ({ query }) => this.#options.users.find((candidate) => candidate.email === query.userEmail),
       ...options,
     };
   }
@@ -181,9 +184,9 @@ export class FakeApi {
     send(response, 200, { token });
   }
 
-  #users({ sub, query }: SeenRequest, response: ServerResponse): void {
-    const user = this.#options.users.find((candidate) => candidate.email === query.userEmail);
-    if (sub === null) send(response, 401, { error: 'no valid token' });
+  #users(seen: SeenRequest, response: ServerResponse): void {
+    const user = this.#options.find(seen);
+    if (seen.sub === null) send(response, 401, { error: 'no valid token' });
     else if (user) send(response, 200, user);
     else send(response, 404, { error: 'no such user' });
   }
