@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A server that answers when the test says so: what waits for it is known to be under way. */
+export class Gate {
+  readonly #waiting: ServerResponse[] = [];
+  readonly #arrivals: (() => void)[] = [];
+  readonly #server = createServer((_request, response) => {
+    this.#waiting.push(response);
+    for (const arrived of this.#arrivals.splice(0)) arrived();
+  });
+
+  static async open(): Promise<Gate> {
+    const gate = new Gate();
+    gate.#server.listen(0, '127.0.0.1');
+    await once(gate.#server, 'listening');
+    return gate;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  /** Resolves when so many wait. */
+  async waiting(count: number): Promise<void> {
+    while (this.#waiting.length < count) {
+      await new Promise<void>((resolve) => this.#arrivals.push(resolve));
+    }
+  }
+
+  /** Lets all through that wait now. */
+  release(): void {
+    for (const response of this.#waiting.splice(0)) response.end('go on');
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}

@@ -1,0 +1,29 @@
+import { type Agentd, agentd } from './daemon.ts';
+
+/** What `agentd sessions show --json` prints, as far as tests look at it. */
+export interface ShownSession {
+  session_id: string;
+  state: string;
+  turns: {
+    text: string;
+    reply: string | null;
+    outcome: 'answered' | 'failed';
+    failure: string | null;
+    user_id: string;
+    credentials: string;
+  }[];
+}
+
+/** The session as an operator sees it, beside the running daemon; throws where the command fails. */
+export async function showSession(
+  daemon: Pick<Agentd, 'directory'>,
+  id: string,
+  env: Record<string, string> = {},
+): Promise<ShownSession> {
+  const { code, stdout, stderr } = await agentd(['sessions', 'show', id, '--json'], {
+    cwd: daemon.directory,
+    env,
+  });
+  if (code !== 0) throw new Error(`sessions show ${id}: exit code ${code}\n${stderr}`);
+  return JSON.parse(stdout) as ShownSession;
+}

@@ -1,0 +1,169 @@
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Agentd, agentd, SECRET, startAgentd } from '../harness/daemon.ts';
+import { FakeApi } from '../harness/fake-api.ts';
+import { showSession } from '../harness/session-view.ts';
+import { type Answer, post } from '../harness/webchat.ts';
+
+const canLimit = spawnSync('prlimit', ['--version']).status === 0;
+
+/** A file that may not grow beyond the limit fails a write as a full disk does; pipes are not limited. */
+function limitFiles(daemon: Agentd, bytes: number | 'unlimited'): void {
+  const { status, stderr } = spawnSync('prlimit', [
+    '--pid',
+    String(daemon.pid),
+    `--fsize=${bytes}:unlimited`,
+  ]);
+  expect(status, String(stderr)).toBe(0);
+}
+
+/** From now on none of these files can grow. */
+function fillDisk(daemon: Agentd, files: readonly string[]): void {
+  limitFiles(daemon, Math.min(...files.map((name) => statSync(join(daemon.directory, name)).size)));
+}
+
+function expectUnavailable(answer: Answer): void {
+  expect(answer.status, JSON.stringify(answer.body)).toBe(503);
+  expect(answer.headers.get('Content-Type')).toBe('application/problem+json');
+  expect(answer.body).toMatchObject({
+    code: 'unavailable',
+    status: 503,
+    detail: 'The store is out of reach at the moment.',
+  });
+  expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
+}
+
+async function started(env: Record<string, string> = {}): Promise<Agentd> {
+  const daemon = await startAgentd({ env: { LOOP_GUARD_ENABLED: 'false', ...env } });
+  onTestFinished(async () => void (await daemon.stop()));
+  return daemon;
+}
+
+const long = 'word '.repeat(3000);
+
+it.skipIf(!canLimit)(
+  'answers 503 while the disk is full, loses nothing that it had answered, and recovers by itself',
+  async () => {
+    const daemon = await started();
+    const session_id = 'on-a-full-disk';
+    const answered: string[] = [];
+    const refused: Answer[] = [];
+    const say = async (number: number) => {
+      const message = `number ${number} ${long}`.trim();
+      const answer = await post(daemon.url, { user_id: 'ada', session_id, message });
+      if (answer.status === 200) answered.push(message);
+      else refused.push(answer);
+    };
+    const room = statSync(join(daemon.directory, 'state/agentd.db-wal')).size + 500_000;
+    limitFiles(daemon, room);
+    let number = 0;
+    while (refused.length < 5) await say(number++);
+    refused.forEach(expectUnavailable);
+    expect(answered.length).toBeGreaterThan(5);
+
+    // It serves what needs no disk, and what is there can be read.
+    expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+    expect((await showSession(daemon, session_id)).turns.map(({ text }) => text)).toEqual(answered);
+
+    limitFiles(daemon, 'unlimited');
+    const before = answered.length;
+    for (let more = 0; more < 5; more++) await say(number++);
+    expect(answered).toHaveLength(before + 5);
+    const { turns } = await showSession(daemon, session_id);
+    expect(turns.filter(({ outcome }) => outcome === 'answered').map(({ text }) => text)).toEqual(answered);
+    expect(daemon.log().filter(({ level }) => level === 'fatal')).toEqual([]);
+  },
+);
+
+it.skipIf(!canLimit)(
+  'acknowledges nothing when the disk fills up during the run, and runs the repeated request anew',
+  async () => {
+    const api = await FakeApi.start({ secret: SECRET });
+    onTestFinished(() => api.close());
+    const daemon = await started({
+      API_BASE_URL: api.url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+    });
+    const released = Promise.withResolvers<void>();
+    api.misbehave('/authentication_token', { wait: released.promise }, 1);
+    const body = {
+      user_id: 'ada',
+      session_id: 'filling-up',
+      message: `Who is bob@example.com? ${long}`.trim(),
+    };
+    const headers = { 'Idempotency-Key': randomUUID() };
+    const running = post(daemon.url, body, { headers });
+    await until(() => api.seen('/authentication_token').length === 1);
+    fillDisk(daemon, ['state/agentd.db', 'state/agentd.db-wal']);
+    released.resolve();
+    expectUnavailable(await running);
+
+    limitFiles(daemon, 'unlimited');
+    const repeated = await post(daemon.url, body, { headers });
+    expect(repeated.status, JSON.stringify(repeated.body)).toBe(200);
+    expect(repeated.headers.get('Idempotency-Replayed')).toBeNull();
+    const { turns } = await showSession(daemon, 'filling-up');
+    expect(turns.filter(({ outcome }) => outcome === 'answered')).toHaveLength(1);
+  },
+);
+
+/** The API tells no event; its next request is at most a moment away. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise(setImmediate);
+}
+
+it.skipIf(!canLimit)(
+  'goes on answering when the log file cannot grow, and writes it again when it can',
+  async () => {
+    const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
+    const log = join(daemon.directory, 'agentd.log');
+    const say = (message: string) =>
+      post(daemon.url, { user_id: 'ada', message }, { headers: { 'X-Request-Id': message } });
+    expect((await say('before')).status).toBe(200);
+    // The store has to grow as well, so it is refused; the daemon lives, and logs on stderr.
+    fillDisk(daemon, ['agentd.log']);
+    expectUnavailable(await say('full'));
+    expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+    await daemon.logged(({ request_id }) => request_id === 'full');
+
+    limitFiles(daemon, 'unlimited');
+    expect((await say('after')).status).toBe(200);
+    const kept = readFileSync(log, 'utf8');
+    expect(kept).toContain('"before"');
+    expect(kept).toContain('"after"');
+  },
+);
+
+it('answers 503 while another process keeps the database to itself, and recovers by itself', async () => {
+  const daemon = await started();
+  const say = () => post(daemon.url, { user_id: 'ada', session_id: 'kept-out', message: 'hello' });
+  expect((await say()).status).toBe(200);
+  const other = new Database(join(daemon.directory, 'state/agentd.db'));
+  onTestFinished(() => void other.close());
+  other.exec('BEGIN IMMEDIATE');
+  expectUnavailable(await say());
+  expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+  other.exec('ROLLBACK');
+
+  expect((await say()).status).toBe(200);
+  const { turns } = await showSession(daemon, 'kept-out');
+  expect(turns.filter(({ outcome }) => outcome === 'answered')).toHaveLength(2);
+});
+
+it('does not start where its state cannot be kept, and says so with exit code 69', async () => {
+  const daemon = await started();
+  const inTheWay = join(daemon.directory, 'a-file');
+  writeFileSync(inTheWay, '');
+  const { code, stdout, stderr } = await agentd(['serve'], {
+    cwd: daemon.directory,
+    env: { STATE_DIR: join(inTheWay, 'state') },
+  });
+  expect(code).toBe(69);
+  expect(stdout).toBe('');
+  expect(stderr).toContain('the store is out of reach: ENOTDIR');
+});
