@@ -6,6 +6,9 @@ import { maskTokens } from './secret.ts';
 
 export type Log = pino.Logger;
 
+/** What waits in memory for a log file that cannot be written, in bytes; lines beyond it are dropped. */
+const HELD_BACK_MAX = 1_048_576;
+
 export interface LogOptions {
   level: string;
   /** Also written here, one JSON object a line. */
@@ -42,13 +45,29 @@ export function createLog(options: LogOptions): Log & { reopen(): void } {
     },
     pino.multistream(sinks),
   );
+  if (file) outliveFailures(file, log);
   return Object.assign(log, { reopen: () => file?.reopen() });
 }
 
+/** A disk that is full must not end the daemon: the other sink is told once, until lines are written again. */
+function outliveFailures(file: LogFile, log: Log): void {
+  let failing = false;
+  file.on('error', (error) => {
+    if (failing) return;
+    failing = true;
+    log.error({ err: error }, 'LOG_FILE cannot be written; lines are held back, then dropped');
+  });
+  file.on('write', () => {
+    failing = false;
+  });
+}
+
+type LogFile = ReturnType<typeof pino.destination>;
+
 /** An operator rotates it (logrotate, then SIGHUP), so it is reopened by name. */
-function openLogFile(path: string): ReturnType<typeof pino.destination> {
+function openLogFile(path: string): LogFile {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  return pino.destination({ dest: path, sync: true, mode: 0o640 });
+  return pino.destination({ dest: path, sync: true, mode: 0o640, maxLength: HELD_BACK_MAX });
 }
 
 /** Errors of libraries carry whole requests; only these fields of an error and its causes are logged. */

@@ -118,7 +118,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 it.skipIf(!canLimit)(
-  'goes on answering when the log file cannot grow, and writes it again when it can',
+  'outlives a log file that cannot grow, and writes it again when it can',
   async () => {
     const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
     const log = join(daemon.directory, 'agentd.log');
