@@ -1,5 +1,5 @@
 import type { Channel, ChannelPlugin, ChannelScope } from '../../src/channel/index.ts';
-import { parseMessage, tokenOf } from './parse.ts';
+import { parseMessage, sessionOf, tokenOf } from './parse.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH says otherwise (service.md, "POST /webchat/message"). */
 const DEFAULT_PATH = '/webchat/message';
@@ -46,6 +46,7 @@ function createWebchat(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: tokenOf,
+        thread: sessionOf,
         async handle(request) {
           const message = parseMessage(request, scope);
           for await (const event of scope.converse(message, request)) {

@@ -21,6 +21,12 @@ export function tokenOf(request: ChannelRequest): string | null | undefined {
   return isObject(metadata) && isToken(metadata.jwt_token) ? metadata.jwt_token : undefined;
 }
 
+/** The session that the request names, whether or not the field is as it must be. */
+export function sessionOf(request: ChannelRequest): string | null {
+  const { session_id } = request.json();
+  return typeof session_id === 'string' ? session_id : null;
+}
+
 /** The webchat request body as an incoming message; throws `invalid_request` with every field that is wrong. */
 export function parseMessage(request: ChannelRequest, scope: ChannelScope): IncomingMessage {
   const body = request.json();

@@ -84,6 +84,8 @@ export interface Route {
   limited?: boolean;
   /** The user token that came with the request, first documented source first; it is validated once. */
   token?(request: ChannelRequest): string | null | undefined;
+  /** The thread that the request speaks in, where it names one: its messages keep the order of their arrival. */
+  thread?(request: ChannelRequest): string | null;
   handle(request: ChannelRequest): Promise<ChannelResponse> | ChannelResponse;
 }
 

@@ -1,5 +1,7 @@
+import type { ChannelResponse } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Arrivals } from './arrivals.ts';
 import { readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -14,6 +16,7 @@ export interface AnswerParts {
   clock: Clock;
   rateLimit: RateLimit;
   refusals: Refusals;
+  arrivals: Arrivals;
   /** Aborts when open streams must end. */
   stopping: AbortSignal;
 }
@@ -24,7 +27,7 @@ export function answer(parts: AnswerParts): Middleware {
     const route = routeOf(ctx.state.found, ctx.method);
     const started_at = parts.clock.now();
     try {
-      const response = await route.handle(await receive(ctx, route, parts));
+      const response = await handle(ctx, route, parts);
       await respond(ctx, response, parts.stopping);
     } catch (error) {
       if (route.limited && route.channel !== null) {
@@ -35,18 +38,21 @@ export function answer(parts: AnswerParts): Middleware {
   };
 }
 
-async function receive(ctx: Context, route: MountedRoute, parts: AnswerParts): Promise<ReceivedRequest> {
+async function handle(ctx: Context, route: MountedRoute, parts: AnswerParts): Promise<ChannelResponse> {
   const { BODY_LIMIT_BYTES, TRUST_PROXY } = parts.settings;
-  if (!route.limited)
-    return new ReceivedRequest(ctx, await readBody(ctx.req, route, BODY_LIMIT_BYTES), TRUST_PROXY);
-  // A request that is refused for its body counts as well, for the person of its header where it has one.
   let refusal: unknown = null;
   const body = await readBody(ctx.req, route, BODY_LIMIT_BYTES).catch((error: unknown) => {
     refusal = error;
     return new Uint8Array();
   });
   const request = new ReceivedRequest(ctx, body, TRUST_PROXY);
-  await parts.rateLimit(ctx, route, request);
-  if (refusal !== null) throw refusal;
-  return request;
+  const place = parts.arrivals.takePlace(route, request);
+  try {
+    // A request that is refused for its body counts as well, for the person of its header where it has one.
+    if (route.limited) await parts.rateLimit(ctx, route, request);
+    if (refusal !== null) throw refusal;
+    return await route.handle(request);
+  } finally {
+    place?.leave();
+  }
 }

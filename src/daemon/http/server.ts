@@ -8,6 +8,7 @@ import type { Log } from '../log.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import { answer } from './answer.ts';
+import { Arrivals } from './arrivals.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import { cors } from './cors.ts';
 import type { Exchange } from './exchange.ts';
@@ -83,6 +84,7 @@ export function createServer(parts: ServerParts): Server {
       settings,
       clock,
       rateLimit: createRateLimit(parts),
+      arrivals: new Arrivals(),
       refusals: new Refusals(store, clock, log),
       stopping: streams.signal,
     }),

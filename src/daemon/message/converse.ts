@@ -7,6 +7,7 @@ import type {
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError, type ErrorCode } from '../errors.ts';
 import type { House } from '../house.ts';
+import { placeOf } from '../http/arrivals.ts';
 import { validatedOf } from '../http/rate-limit.ts';
 import { maskTokens } from '../secret.ts';
 import { generateSessionId, shortId } from '../session/ids.ts';
@@ -49,6 +50,7 @@ function arrive(
 ): { arrived: Arrived; giveBack: GiveBack[] } {
   const giveBack: GiveBack[] = [];
   const now = house.clock.now();
+  const place = placeOf(request);
   const session_id = message.thread_id ?? generateSessionId(plugin.name, message.user_id);
   const arrived: Arrived = {
     turn_id: timeOrderedId(now),
@@ -64,6 +66,7 @@ function arrive(
     address: request.address,
     validated: validatedOf(request),
     emit,
+    ...(place ? { place } : {}),
     trace: new Trace(house.clock),
     started_at: now,
     onEnd: (back) => giveBack.push(back),

@@ -9,7 +9,11 @@ import type { Arrived, InTurn } from './turn.ts';
 export const takeTurn: Step<Arrived, InTurn> = {
   name: 'take-turn',
   async run(turn, house, line) {
-    const lease = await house.queue.takeTurn(turn.session_id, line);
+    // Those that arrived earlier may still be at their token's checks.
+    await turn.place?.reached;
+    const asked = house.queue.takeTurn(turn.session_id, line);
+    turn.place?.leave();
+    const lease = await asked;
     turn.onEnd(() => lease.release());
     return { lease };
   },

@@ -1,4 +1,5 @@
 import type { ChannelCapabilities, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
+import type { Place } from '../http/arrivals.ts';
 import type { Claims, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
 import type { Lease } from '../store/store.ts';
@@ -23,6 +24,8 @@ export interface Arrived {
   validated: { token: string; verdict: TokenVerdict } | null;
   /** Tells the reader; never throws, never waits. */
   emit(event: ConversationEvent): void;
+  /** Among the requests of its thread, until it stands in its session's line. */
+  place?: Place;
   trace: Trace;
   started_at: number;
   /** What a step has taken and must give back when the turn ends, last one first. */

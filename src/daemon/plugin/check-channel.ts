@@ -51,7 +51,7 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
 
 function routeRefusals(route: unknown, at: string): Refusal[] {
   if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
-  const { method, path, contentType, token, handle } = route;
+  const { method, path, contentType, token, thread, handle } = route;
   const refusals: Refusal[] = [];
   if (!METHODS.includes(method as string))
     refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
@@ -64,6 +64,9 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   }
   if (token !== undefined && typeof token !== 'function') {
     refusals.push(unfit(`${at}.token\``, 'a function, or absent', token));
+  }
+  if (thread !== undefined && typeof thread !== 'function') {
+    refusals.push(unfit(`${at}.thread\``, 'a function, or absent', thread));
   }
   if (typeof handle !== 'function') refusals.push(unfit(`${at}.handle\``, 'a function', handle));
   return refusals;
