@@ -3,11 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { type Agentd, agentd, SECRET, startAgentd } from '../harness/daemon.ts';
 import { FakeApi } from '../harness/fake-api.ts';
 import { showSession } from '../harness/session-view.ts';
 import { type Answer, post } from '../harness/webchat.ts';
+
+// Some of these take seconds on a machine of their own; others may be at work beside them.
+vi.setConfig({ testTimeout: 90_000 });
 
 const canLimit = spawnSync('prlimit', ['--version']).status === 0;
 

@@ -3,13 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { type Agentd, SECRET, startAgentd } from '../harness/daemon.ts';
 import { FakeApi, signToken } from '../harness/fake-api.ts';
 import { inParallel } from '../harness/pool.ts';
 import { seededRandom } from '../harness/random.ts';
 import { showSession } from '../harness/session-view.ts';
 import { type Answer, post } from '../harness/webchat.ts';
+
+// Some of these take seconds on a machine of their own; others may be at work beside them.
+vi.setConfig({ testTimeout: 90_000 });
 
 const ROUNDS = 8;
 
