@@ -56,7 +56,7 @@ async function senderOf(
 ): Promise<{ policy: 'person' | 'address'; key: string }> {
   const token = tokenOf(route, request);
   if (token) {
-    const verdict = await tokens.validate(token);
+    const verdict = await tokens.validate(token, request.id);
     validated.set(request, { token, verdict });
     if (verdict.valid) return { policy: 'person', key: `http:person:${personKey(verdict.claims)}` };
   }

@@ -46,7 +46,8 @@ export type TokenVerdict =
 
 /** Validates tokens; made once at start with its keys imported. Never throws for what a token holds. */
 export interface TokenValidator {
-  validate(token: string): Promise<TokenVerdict>;
+  /** @param request_id of the request that it came with, for the log. */
+  validate(token: string, request_id?: string): Promise<TokenVerdict>;
 }
 
 /**

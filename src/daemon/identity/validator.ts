@@ -40,16 +40,21 @@ export function createValidator(
   }
 
   return {
-    async validate(token) {
+    async validate(token, request_id) {
+      const request = request_id === undefined ? {} : { request_id };
       const decoded = decodeToken(token);
       const refusal = await firstFailure(decoded);
       if (settings.JWT_DEBUG) {
         const decision = refusal?.reason ?? 'valid';
-        log.info({ token: new Secret(token).hint(), claims: decoded.payload, decision }, 'token checked');
+        log.info(
+          { ...request, token: new Secret(token).hint(), claims: decoded.payload, decision },
+          'token checked',
+        );
       }
       if (!refusal && decoded.claims) return accept(token, decoded.claims);
       const { reason, cause } = refusal ?? { reason: 'Missing Required Claims' };
-      log.warn(cause === undefined ? { reason } : { reason, err: cause }, `token refused: ${reason}`);
+      const why = cause === undefined ? { reason } : { reason, err: cause };
+      log.warn({ ...request, ...why }, `token refused: ${reason}`);
       return { valid: false, reason };
     },
   };

@@ -36,5 +36,5 @@ export const identify: Step<Arrived, Identified> = {
 
 async function verdictOf(token: string, turn: Arrived, house: House): Promise<TokenVerdict> {
   if (turn.validated?.token === token) return turn.validated.verdict;
-  return house.tokens.validate(token);
+  return house.tokens.validate(token, turn.request_id);
 }
