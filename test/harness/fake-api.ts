@@ -59,6 +59,7 @@ export class FakeApi {
   });
   readonly #misbehaviours = new Map<string, { how: Misbehaviour; times: number }>();
   readonly #revoked = new Set<string>();
+  #awaited: { path: string; resolve(request: SeenRequest): void }[] = [];
   readonly #issued: string[] = [];
 
   constructor(options: FakeApiOptions) {
@@ -88,6 +89,11 @@ export class FakeApi {
   /** The requests of one path. */
   seen(path: string): SeenRequest[] {
     return this.requests.filter((request) => request.path === path);
+  }
+
+  /** Resolves when the next request of the path has come; ask before it is sent. */
+  next(path: string): Promise<SeenRequest> {
+    return new Promise((resolve) => this.#awaited.push({ path, resolve }));
   }
 
   /** Answers a path (`/users`) differently, so many times; for ever unless told. */
@@ -133,6 +139,8 @@ export class FakeApi {
       body: text === '' ? null : JSON.parse(text),
     };
     this.requests.push(seen);
+    for (const { resolve } of this.#awaited.filter((entry) => entry.path === path)) resolve(seen);
+    this.#awaited = this.#awaited.filter((entry) => entry.path !== path);
     if (await this.#misbehaved(path, response)) return;
     if (seen.method === 'POST' && path === '/authentication_token') return this.#issue(seen, response);
     if (seen.method === 'GET' && path === '/users') return this.#users(seen, response);

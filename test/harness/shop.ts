@@ -1,0 +1,69 @@
+import { type Agentd, agentd, SECRET, type StartOptions, startAgentd } from './daemon.ts';
+import { FakeApi, type FakeApiOptions } from './fake-api.ts';
+import { type Answer, type Post, post } from './webchat.ts';
+
+export const ADA = {
+  id: 'user-ada',
+  email: 'ada@example.com',
+  name: 'Ada Lovelace',
+  orders: [{ number: 'A-1001', status: 'shipped' }],
+};
+export const GRACE = {
+  id: 'user-grace',
+  email: 'grace@example.com',
+  name: 'Grace Hopper',
+  orders: [{ number: 'G-2002', status: 'open' }],
+};
+
+/** A daemon in front of a shop's API, as its users and its operator meet it. */
+export interface Shop {
+  api: FakeApi;
+  daemon: Agentd;
+  /** POST /webchat/message. */
+  say(body: unknown, options?: Post): Promise<Answer>;
+  /** A command beside the running daemon. */
+  run(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
+  /** `sessions show ID --json`; null where it says that there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
+  session(id: string): Promise<any>;
+  /** `sub` of the bearer of each look-up so far, in order: `service` is the default token. */
+  lookedUpAs(): (string | null)[];
+  stop(): Promise<void>;
+}
+
+export interface ShopOptions extends StartOptions {
+  api?: Partial<FakeApiOptions>;
+}
+
+export async function startShop({ api: apiOptions, ...options }: ShopOptions = {}): Promise<Shop> {
+  const api = await FakeApi.start({ secret: SECRET, users: [ADA, GRACE], ...apiOptions });
+  const env = {
+    API_BASE_URL: api.url,
+    API_EMAIL: 'service@example.com',
+    API_PASSWORD: 'service-password',
+    ...options.env,
+  };
+  const daemon = await startAgentd({ ...options, env });
+  const run = (...args: string[]) => agentd(args, { cwd: daemon.directory, env });
+  return {
+    api,
+    daemon,
+    say: (body, post_options) => post(daemon.url, body, post_options),
+    run,
+    async session(id) {
+      const { code, stdout } = await run('sessions', 'show', id, '--json');
+      return code === 0 ? JSON.parse(stdout) : null;
+    },
+    lookedUpAs: () => api.seen('/users').map((request) => request.sub),
+    async stop() {
+      await daemon.stop();
+      await api.close();
+    },
+  };
+}
+
+/** Holds whatever waits for `opened` until `open` is called. */
+export function gate(): { opened: Promise<void>; open(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { opened: promise, open: resolve };
+}
