@@ -8,8 +8,8 @@ export const TOKEN_PATH = '/authentication_token';
 /** A token without `exp` is taken to live this long (service.md, "Token lifetime and refresh"). */
 const ASSUMED_LIFE_MS = 24 * 3_600_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
-/** After a failure nobody asks again for so long, however many calls want a token. */
-export const BACK_OFF_MS = 2_000;
+/** After a failure nobody asks again for so long, however many calls want a token: short, since people wait. */
+export const BACK_OFF_MS = 250;
 
 /** The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (decisions §8). */
 export interface DefaultToken {
@@ -155,12 +155,11 @@ function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }
 
-/** Until 5 minutes before its end; to its end where that is nearer, since a new one may be no younger. */
+/** Until 5 minutes before its end (decisions §8); one that ends sooner serves those that wait for it now. */
 function useUntil(token: Secret, now: number): number {
   const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
-  const until = end - now > RENEW_BEFORE_MS ? end - RENEW_BEFORE_MS : end;
   // The API has just issued it: where it seems to have ended already, a clock is wrong, and asking faster mends nothing.
-  return Math.max(until, now + BACK_OFF_MS);
+  return end <= now ? now + BACK_OFF_MS : end - RENEW_BEFORE_MS;
 }
 
 /** `exp` in ms; null where the token is opaque or has none. It is the API's own, so it is not validated. */
