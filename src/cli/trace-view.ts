@@ -2,6 +2,16 @@ import type { TraceLine, TraceRecord } from '../daemon/message/trace.ts';
 import { adviceFor } from './advice.ts';
 import { type Output, printable } from './output.ts';
 import { isoTime } from './time-words.ts';
+import { wrapText } from './wrap-text.ts';
+
+/** As wide as one trace is printed, so that it can be read at a glance and pasted into a ticket. */
+const COLUMNS = 120;
+/** Between two columns of a table. */
+const GAP = 2;
+/** The detail has at least so much, however long the reasons are. */
+const DETAIL_MIN = 24;
+const HAPPENED = '  what happened: ';
+const TODO = '  what to do:    ';
 
 /** One thing that went otherwise than hoped, once however often it stands in the trace. */
 export interface Finding {
@@ -55,24 +65,38 @@ export function traceInWords(trace: TraceRecord, out: Output): string {
   ];
   const took = `${trace.finished_at - trace.started_at} ms`;
   const head = [
-    printable(`${isoTime(trace.started_at)}  ${who}  ${trace.outcome} in ${took}`),
-    printable(ids.filter(Boolean).join('  ')),
+    ...wrapText(printable(`${isoTime(trace.started_at)}  ${who}  ${trace.outcome} in ${took}`), COLUMNS),
+    ...wrapText(printable(ids.filter(Boolean).join('  ')), COLUMNS),
   ].join('\n');
   return `${head}\n\n${timeLine(trace, out)}\n${findingsInWords(findingsOf(trace), trace.outcome)}`;
 }
 
+const HEAD = ['TIME (UTC)', 'TOOK', 'STEP', 'VERDICT', 'REASON', 'DETAIL'];
+
+/** A detail that is too long goes on below itself. */
 function timeLine(trace: TraceRecord, out: Output): string {
-  const rows = trace.lines.map((line) => [
+  const cells = trace.lines.map((line) => [
     isoTime(line.at).slice(11, 23),
     line.took_ms === undefined ? '' : `${line.took_ms} ms`,
     line.step,
     line.verdict,
     line.reason ?? '',
-    Object.entries(line.detail ?? {})
-      .map(([name, value]) => `${name}=${value}`)
-      .join(' '),
   ]);
-  return out.table(['TIME (UTC)', 'TOOK', 'STEP', 'VERDICT', 'REASON', 'DETAIL'], rows);
+  const others = HEAD.slice(0, -1).map((name, column) =>
+    Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)),
+  );
+  const left = COLUMNS - others.reduce((sum, width) => sum + width + GAP, 0);
+  const rows = trace.lines.flatMap((line, index) => {
+    const [first = '', ...more] = wrapText(detailInWords(line), Math.max(left, DETAIL_MIN));
+    const below = more.map((part) => [...others.map(() => ''), part]);
+    return [[...(cells[index] ?? []), first], ...below];
+  });
+  return out.table(HEAD, rows);
+}
+
+function detailInWords({ detail = {} }: TraceLine): string {
+  const pairs = Object.entries(detail).map(([name, value]) => `${name}=${value}`);
+  return printable(pairs.join(' '));
 }
 
 function findingsInWords(findings: readonly Finding[], outcome: string): string {
@@ -84,7 +108,12 @@ function findingsInWords(findings: readonly Finding[], outcome: string): string 
   }
   return findings
     .map(
-      ({ reason, happened, todo }) => `${reason}\n  what happened: ${happened}\n  what to do:    ${todo}\n`,
+      ({ reason, happened, todo }) => `${reason}\n${paragraph(HAPPENED, happened)}${paragraph(TODO, todo)}`,
     )
     .join('');
+}
+
+function paragraph(label: string, text: string): string {
+  const below = `\n${' '.repeat(label.length)}`;
+  return `${label}${wrapText(text, COLUMNS - label.length).join(below)}\n`;
 }
