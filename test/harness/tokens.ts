@@ -1,3 +1,4 @@
+import { setTimeout as passed } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { SECRET } from './daemon.ts';
 
@@ -29,4 +30,11 @@ export async function token(options: TokenOptions = {}): Promise<string> {
   return new SignJWT(claims)
     .setProtectedHeader({ alg: options.alg ?? 'HS256', typ: 'JWT' })
     .sign(new TextEncoder().encode(options.secret ?? SECRET));
+}
+
+/** Resolves when the token's `exp` has passed. */
+export async function lapsed(token: string): Promise<void> {
+  const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+  const { exp } = JSON.parse(payload) as { exp: number };
+  await passed(Math.max(0, exp * 1000 - Date.now()) + 10);
 }

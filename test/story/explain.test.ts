@@ -1,10 +1,9 @@
-import { setTimeout as passed } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SECRET } from '../harness/daemon.ts';
 import { signToken } from '../harness/fake-api.ts';
 import { FakeModel } from '../harness/fake-model.ts';
 import { type Shop, startShop } from '../harness/shop.ts';
-import { token } from '../harness/tokens.ts';
+import { lapsed, token } from '../harness/tokens.ts';
 
 // cli.md `agentd explain`: why a conversation went as it did, on one screen, to somebody who knows only an id.
 
@@ -103,10 +102,9 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
   });
 
   test('a token that expired within the session', async () => {
-    const bearer = await right({}, 2);
-    const { exp } = JSON.parse(Buffer.from(bearer.split('.')[1] ?? '', 'base64url').toString());
+    const bearer = await right({}, 3);
     const { session_id } = await say(shop, {}, bearer);
-    await passed(exp * 1000 - Date.now() + 10);
+    await lapsed(bearer);
     const { request_id } = await say(shop, { session_id });
     expectFinding(await explain(shop, request_id), 'stored_token_expired', /sign in again/);
   });
@@ -117,7 +115,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     const { request_id } = await say(shop, {}, bearer);
     const screen = await explain(shop, request_id);
     expectFinding(screen, 'user_token_refused', /trust the same key, issuer and audience/);
-    expect(screen).toMatch(/credentials=user .*status=401/);
+    expect(screen).toMatch(/credentials=user .*status=401/s);
     expect(screen).toContain('credentials=default');
   });
 
@@ -184,7 +182,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     const { request_id } = await say(shop, {}, await right());
     const screen = await explain(shop, request_id);
     expect(screen).toContain('Nothing stood in the way of this message.');
-    expect(screen).toMatch(/credentials=user .*status=200/);
+    expect(screen).toMatch(/credentials=user .*status=200/s);
   });
 });
 
