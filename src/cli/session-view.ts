@@ -1,6 +1,8 @@
 import type { PersonKey } from '../daemon/identity/identity.ts';
 import { Secret } from '../daemon/secret.ts';
-import { type Session, type SessionState, type StoredTurn, sessionState } from '../daemon/session/session.ts';
+import type { ExpirySettings } from '../daemon/session/jwt-context.ts';
+import type { Session, StoredTurn } from '../daemon/session/session.ts';
+import { type SessionState, sessionState } from '../daemon/session/state.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { printable } from './output.ts';
@@ -25,12 +27,12 @@ export interface SessionView {
   expires_at: string;
 }
 
-export function sessionView(session: Session, now: number, verifyExpiry: boolean): SessionView {
+export function sessionView(session: Session, now: number, settings: ExpirySettings): SessionView {
   return {
     session_id: session.session_id,
     platform: session.platform,
     user_id: session.user_id,
-    state: sessionState(session, now, verifyExpiry),
+    state: sessionState(session, now, settings),
     turns: session.turns,
     created_at: isoTime(session.created_at),
     last_active_at: isoTime(session.last_active_at),

@@ -30,7 +30,7 @@ export const command: Command = {
         ...(typeof options.platform === 'string' ? { platform: options.platform } : {}),
         ...(typeof options.user === 'string' ? { user_id: options.user } : {}),
       });
-      return found.map((session) => sessionView(session, now, settings.JWT_VERIFY_EXP));
+      return found.map((session) => sessionView(session, now, settings));
     }).catch((error: unknown) => {
       // No daemon has stored anything yet: an empty list, not a failure.
       if (error instanceof StoreMissing) return [];

@@ -27,13 +27,13 @@ export const command: Command = {
   ],
   json: true,
   async run({ args: [id = ''], options, out }) {
-    const { session, turns, verifyExpiry } = await withStore(options, async (store, settings) => {
+    const { session, turns, settings } = await withStore(options, async (store, settings) => {
       const session = await store.sessions.find(id);
       if (!session) throw sessionNotFound(id);
-      return { session, turns: await store.sessions.turns(id), verifyExpiry: settings.JWT_VERIFY_EXP };
+      return { session, turns: await store.sessions.turns(id), settings };
     });
     const view = {
-      ...sessionView(session, systemClock.now(), verifyExpiry),
+      ...sessionView(session, systemClock.now(), settings),
       generated: session.generated,
       owner: personView(session.owner),
       bound: session.bound && { user_id: session.bound.user_id, person: personView(session.bound.person) },

@@ -53,14 +53,3 @@ export interface StoredTurn {
   started_at: number;
   finished_at: number;
 }
-
-/** States of service.md, "Session token-context lifecycle", as far as a stored session can be in one. */
-export type SessionState = 'SessionCreated' | 'NoJWT' | 'ValidJWT' | 'SessionExpired';
-
-/** @param verifyExpiry false where JWT_VERIFY_EXP is off: then a stored token does not lapse (decisions §2). */
-export function sessionState(session: Session, now: number, verifyExpiry = true): SessionState {
-  if (session.expires_at <= now) return 'SessionExpired';
-  const context = session.metadata.jwt_context;
-  if (context && (!verifyExpiry || Date.parse(context.token_exp) > now)) return 'ValidJWT';
-  return session.turns === 0 ? 'SessionCreated' : 'NoJWT';
-}

@@ -48,7 +48,7 @@ export type Purpose = 'address' | 'store' | 'log' | 'tokens';
 
 const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
   address: ['HOST', 'PORT'],
-  store: ['STATE_DIR', 'SESSION_BACKEND', 'TRACE_RETENTION_DAYS', 'JWT_VERIFY_EXP'],
+  store: ['STATE_DIR', 'SESSION_BACKEND', 'TRACE_RETENTION_DAYS', 'JWT_VERIFY_EXP', 'JWT_CLOCK_SKEW_SECONDS'],
   log: ['LOG_FILE'],
   tokens: SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_')),
 };

@@ -97,4 +97,9 @@ describe('fields', () => {
       metadata: {},
     });
   });
+
+  it('leaves out what the free-form metadata says in another form', () => {
+    const metadata = { page_url: 7, user_name: 'Ada', user_agent: null, theme: 'dark' };
+    expect(parseMessage(request({ ...fine, metadata }), scope).metadata).toEqual({ user_name: 'Ada' });
+  });
 });

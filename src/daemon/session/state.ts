@@ -1,0 +1,12 @@
+import { type ExpirySettings, hasLapsed } from './jwt-context.ts';
+import type { Session } from './session.ts';
+
+/** States of service.md, "Session token-context lifecycle", as far as a stored session can be in one. */
+export type SessionState = 'SessionCreated' | 'NoJWT' | 'ValidJWT' | 'SessionExpired';
+
+export function sessionState(session: Session, now: number, settings: ExpirySettings): SessionState {
+  if (session.expires_at <= now) return 'SessionExpired';
+  const { jwt_context } = session.metadata;
+  if (jwt_context && !hasLapsed(jwt_context, settings, now)) return 'ValidJWT';
+  return session.turns === 0 ? 'SessionCreated' : 'NoJWT';
+}
