@@ -20,6 +20,7 @@ const settings = {
   STATE_DIR: '',
   LOG_FILE: undefined as string | undefined,
   JWT_VERIFY_EXP: true,
+  JWT_CLOCK_SKEW_SECONDS: 0,
   TRACE_RETENTION_DAYS: 7,
 } satisfies Partial<Settings>;
 
