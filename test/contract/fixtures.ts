@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { personKey } from '../../src/daemon/identity/identity.ts';
-import type { Session, StoredTurn, TraceRecord } from '../../src/daemon/store/store.ts';
+import type { NewInboxMessage, Session, StoredTurn, TraceRecord } from '../../src/daemon/store/store.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -69,5 +69,32 @@ export function aTrace(session: Session | null, members: Partial<TraceRecord> = 
       },
     ],
     ...members,
+  };
+}
+
+/** A message of a session of its own, without a message id; `message` is changed by `text` alone. */
+export function anInboxMessage(members: Partial<NewInboxMessage> & { text?: string } = {}): NewInboxMessage {
+  const { text = 'question', ...rest } = members;
+  const session_id = rest.session_id ?? `chat:${randomUUID()}`;
+  return {
+    id: randomUUID(),
+    platform: 'chat',
+    queue: session_id,
+    session_id,
+    message_id: null,
+    message: {
+      platform: 'chat',
+      user_id: 'u1',
+      channel_id: 'c1',
+      thread_id: session_id,
+      text,
+      metadata: { user_name: 'U' },
+      shared: true,
+    },
+    reply_to: { place: 'c1' },
+    reply: null,
+    sent_at: 1,
+    request_id: randomUUID(),
+    ...rest,
   };
 }

@@ -19,6 +19,12 @@ describeStore('sqlite', async (wanted) => {
       instances.push(administrator);
       return administrator;
     },
+    async restart() {
+      await store.close();
+      const next = openSqliteStore(path, { role: 'daemon', clock, ...wanted });
+      instances[0] = next;
+      return next;
+    },
     now: () => time,
     advance(ms) {
       time += ms;

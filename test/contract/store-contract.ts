@@ -4,12 +4,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import type { Session, Store, StoredTurn, TraceRecord } from '../../src/daemon/store/store.ts';
 import { ada, aSession, aTrace, aTurn, bob } from './fixtures.ts';
+import { describeInbox } from './inbox-contract.ts';
+import { describeLinks } from './links-contract.ts';
 
 /** A store that stands for one backend, with a clock that the suite moves. */
 export interface StoreUnderTest {
   store: Store;
   /** Opens another instance on the same data, as an administrator's command does. */
   beside(): Promise<Store>;
+  /** Opens the data anew as a daemon, after the process of the first one has died. */
+  restart(): Promise<Store>;
   now(): number;
   /** Moves the clock of the store, ms. */
   advance(ms: number): void;
@@ -21,10 +25,12 @@ export interface StoreUnderTest {
 export interface StoreWanted {
   traceRetentionMs: number;
   tracesMax: number;
+  inboxMax: number;
+  failedMax: number;
 }
 
 const HOUR = 60 * 60 * 1000;
-const WANTED: StoreWanted = { traceRetentionMs: 7 * 24 * HOUR, tracesMax: 300 };
+const WANTED: StoreWanted = { traceRetentionMs: 7 * 24 * HOUR, tracesMax: 300, inboxMax: 50, failedMax: 5 };
 
 /**
  * The contract of the store's ports: every backend passes it unchanged.
@@ -441,6 +447,9 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(await sweepAll()).toBe(1);
       });
     });
+
+    describeInbox(() => test);
+    describeLinks(() => test);
 
     describe('as a whole', () => {
       it('says that it can be written', async () => {

@@ -3,8 +3,10 @@ import type { OpenOptions } from '../open.ts';
 import type { Store } from '../store.ts';
 import { createPrivateFile, emptyLog, expectFile, openDatabase } from './database.ts';
 import { SqliteIdempotency } from './idempotency.ts';
+import { FAILED_MAX, INBOX_MAX, SqliteInbox } from './inbox.ts';
 import { SqliteLeases } from './leases.ts';
 import { SqliteLimits } from './limits.ts';
+import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
 import { isCurrent, type Migrations, migrate, readMigrations } from './migrations.ts';
 import { SqliteSessions } from './sessions.ts';
@@ -19,6 +21,10 @@ export interface SqliteOptions extends OpenOptions {
   traceRetentionMs: number;
   /** Traces kept at most; `TRACES_MAX` where absent. */
   tracesMax?: number;
+  /** Messages in the inbox that have not ended, at most; `INBOX_MAX` where absent. */
+  inboxMax?: number;
+  /** Failed messages kept at most; `FAILED_MAX` where absent. */
+  failedMax?: number;
 }
 
 /**
@@ -74,14 +80,17 @@ function openWith(path: string, prepare: (db: Database.Database) => void): Datab
 
 function assemble(db: Database.Database, options: SqliteOptions, unlock: () => void): Store {
   const { clock, traceRetentionMs, tracesMax = TRACES_MAX } = options;
+  const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
   const commit = new GroupCommit(db);
   const traces = new SqliteTraces(db, commit, { clock, retentionMs: traceRetentionMs, max: tracesMax });
   const sessions = new SqliteSessions(db, commit, traces, clock);
   const leases = new SqliteLeases();
   const limits = new SqliteLimits(db, commit, clock);
   const idempotency = new SqliteIdempotency(db, commit, clock);
+  const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax });
+  const links = new SqliteLinks(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const sweepers = [sessions, limits, idempotency, traces];
+  const sweepers = [sessions, limits, idempotency, inbox, links, traces];
 
   return {
     description: `sqlite ${db.name}`,
@@ -90,6 +99,8 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     leases,
     limits,
     idempotency,
+    inbox,
+    links,
     check: () =>
       commit.write(() => {
         noteCheck.run(clock.now());

@@ -1,0 +1,411 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/store.ts';
+import { anInboxMessage } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** The contract of the port `inbox`. */
+export function describeInbox(current: () => StoreUnderTest): void {
+  describe('inbox', () => {
+    let test: StoreUnderTest;
+    let inbox: InboxStore;
+
+    beforeEach(() => {
+      test = current();
+      inbox = test.store.inbox;
+    });
+
+    describe('enqueue', () => {
+      it('keeps a message exactly as it was given', async () => {
+        const message = anInboxMessage({ text: 'it\'s \u0000 👩‍👩‍👧 "here"', message_id: 'm1' });
+        expect(await inbox.enqueue([message])).toEqual(['kept']);
+        expect(await inbox.find(message.id)).toEqual({
+          ...message,
+          state: 'waiting',
+          received_at: test.now(),
+          attempts: 0,
+          sends: 0,
+          next_attempt_at: test.now(),
+          apology: null,
+          failure: null,
+          ended_at: null,
+        });
+        expect(await inbox.find('nothing')).toBeNull();
+      });
+
+      it('keeps a message id of a platform once, within one call and over many', async () => {
+        const twice = [anInboxMessage({ message_id: 'm1' }), anInboxMessage({ message_id: 'm1' })];
+        expect(await inbox.enqueue(twice)).toEqual(['kept', 'repeated']);
+        expect(await inbox.enqueue([anInboxMessage({ message_id: 'm1' })])).toEqual(['repeated']);
+        const other = anInboxMessage({ message_id: 'm1', platform: 'mail' });
+        expect(await inbox.enqueue([other, anInboxMessage(), anInboxMessage()])).toEqual([
+          'kept',
+          'kept',
+          'kept',
+        ]);
+        const many = await Promise.all(
+          Array.from({ length: 20 }, () => inbox.enqueue([anInboxMessage({ message_id: 'm2' })])),
+        );
+        expect(many.flat().filter((outcome) => outcome === 'kept')).toHaveLength(1);
+      });
+
+      it('knows a message id for 7 days, also when the message was done or discarded', async () => {
+        const discarded = anInboxMessage({ message_id: 'discarded' });
+        await inbox.enqueue([anInboxMessage({ message_id: 'done' }), discarded]);
+        await inbox.discard(discarded.id);
+        await inbox.finish(await claimed());
+        test.advance(7 * DAY - 1);
+        await sweepAll();
+        const again = () => [
+          anInboxMessage({ message_id: 'done' }),
+          anInboxMessage({ message_id: 'discarded' }),
+        ];
+        expect(await inbox.enqueue(again())).toEqual(['repeated', 'repeated']);
+        test.advance(1);
+        expect(await inbox.enqueue(again())).toEqual(['kept', 'kept']);
+      });
+
+      it('takes none of a delivery that does not fit any more, but recognises what it knows', async () => {
+        await inbox.enqueue(Array.from({ length: 49 }, (_, n) => anInboxMessage({ message_id: `m${n}` })));
+        const [first, second] = [anInboxMessage({ message_id: 'a' }), anInboxMessage({ message_id: 'b' })];
+        expect(await inbox.enqueue([first, second])).toBeNull();
+        expect(await inbox.find(first.id)).toBeNull();
+        expect(await inbox.enqueue([first])).toEqual(['kept']);
+        expect(await inbox.enqueue([anInboxMessage({ message_id: 'm1' })])).toEqual(['repeated']);
+        expect(await inbox.enqueue([second])).toBeNull();
+        await inbox.finish(await claimed());
+        expect(await inbox.enqueue([second])).toEqual(['kept']);
+        await inbox.discard(second.id);
+        expect(await inbox.enqueue([anInboxMessage()])).toEqual(['kept']);
+        await inbox.fail(await claimed(), 'agent_failed');
+        expect(await inbox.enqueue([anInboxMessage()])).toEqual(['kept']);
+        expect(await inbox.enqueue([anInboxMessage()])).toBeNull();
+      });
+    });
+
+    describe('edit', () => {
+      it('replaces the text until an attempt has begun, and never later', async () => {
+        const message = anInboxMessage({ message_id: 'm1', text: 'before' });
+        await inbox.enqueue([message]);
+        expect(await inbox.edit('chat', 'm1', 'it\'s "after"')).toBe(true);
+        expect(await inbox.edit('mail', 'm1', 'no')).toBe(false);
+        expect(await inbox.edit('chat', 'unknown', 'no')).toBe(false);
+        const claim = await claimed();
+        expect(claim.message.message).toEqual({ ...message.message, text: 'it\'s "after"' });
+        expect(await inbox.edit('chat', 'm1', 'too late')).toBe(false);
+        await inbox.retryLater(claim, test.now(), 'agent_failed');
+        expect(await inbox.edit('chat', 'm1', 'too late')).toBe(false);
+      });
+    });
+
+    describe('claim', () => {
+      it('gives each queue to one caller, for its first message, and counts the attempt', async () => {
+        const [a1, a2, b1] = [
+          inQueue('a', { text: 'a1' }),
+          inQueue('a', { text: 'a2' }),
+          inQueue('b', { text: 'b1' }),
+        ];
+        await inbox.enqueue([a1, a2, b1]);
+        const claims = (
+          await Promise.all([inbox.claim('run', ['chat'], 10), inbox.claim('run', ['chat'], 10)])
+        ).flat();
+        expect(claims.map(({ message }) => message.id)).toEqual([a1.id, b1.id]);
+        expect(claims[0]?.message).toMatchObject({ state: 'running', attempts: 1, sends: 0 });
+        expect(new Set(claims.map(({ token }) => token)).size).toBe(2);
+        expect(await inbox.find(a1.id)).toEqual(claims[0]?.message);
+        expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+      });
+
+      it('gives the next message of a queue when the claim for the one before has ended', async () => {
+        await inbox.enqueue(['a1', 'a2', 'a3'].map((text) => inQueue('a', { text })));
+        const order: unknown[] = [];
+        for (let n = 0; n < 3; n++) {
+          const claim = await claimed();
+          order.push(claim.message.message?.text);
+          expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+          await inbox.finish(claim);
+        }
+        expect(order).toEqual(['a1', 'a2', 'a3']);
+        expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+        expect(await inbox.nextDueAt(['chat'])).toBeNull();
+      });
+
+      it('takes no more than the limit, the longest due first, of the wanted platforms and kind only', async () => {
+        const messages: NewInboxMessage[] = [];
+        for (const queue of ['a', 'b', 'c']) {
+          const message = inQueue(queue);
+          messages.push(message);
+          await inbox.enqueue([message]);
+          test.advance(1);
+        }
+        const [a, b, c] = messages;
+        const said = inQueue('said', { message: null, session_id: null, reply: 'hint' });
+        await inbox.enqueue([anInboxMessage({ platform: 'mail' }), said]);
+        expect((await inbox.claim('run', ['chat'], 2)).map(({ message }) => message.id)).toEqual([
+          a?.id,
+          b?.id,
+        ]);
+        expect((await inbox.claim('run', ['chat'], 2)).map(({ message }) => message.id)).toEqual([c?.id]);
+        const [send] = await inbox.claim('send', ['chat'], 10);
+        expect(send?.message).toMatchObject({ id: said.id, state: 'replied', attempts: 0, sends: 1 });
+        expect(await inbox.claim('run', [], 10)).toEqual([]);
+        expect(await inbox.claim('run', ['other', 'mail'], 10)).toHaveLength(1);
+      });
+
+      it('tells when the next is due, of those that nobody has claimed', async () => {
+        expect(await inbox.nextDueAt(['chat'])).toBeNull();
+        await inbox.enqueue([anInboxMessage()]);
+        expect(await inbox.nextDueAt(['chat'])).toBe(test.now());
+        expect(await inbox.nextDueAt(['mail'])).toBeNull();
+        const claim = await claimed();
+        expect(await inbox.nextDueAt(['chat'])).toBeNull();
+        await inbox.retryLater(claim, test.now() + 5000, 'agent_failed');
+        expect(await inbox.nextDueAt(['chat'])).toBe(test.now() + 5000);
+        await inbox.enqueue([anInboxMessage({ reply: 'said', message: null, session_id: null })]);
+        expect(await inbox.nextDueAt(['chat'])).toBe(test.now());
+      });
+    });
+
+    describe('retryLater', () => {
+      it('has a message wait, and those behind it in its queue, but no other queue', async () => {
+        const [a1, a2, b1] = [inQueue('a'), inQueue('a'), inQueue('b')];
+        await inbox.enqueue([a1, a2]);
+        const claim = await claimed();
+        expect(await inbox.retryLater(claim, test.now() + 1000, 'agent_failed: why')).toBe(true);
+        expect(await inbox.find(a1.id)).toMatchObject({
+          state: 'waiting',
+          attempts: 1,
+          failure: 'agent_failed: why',
+          next_attempt_at: test.now() + 1000,
+        });
+        await inbox.enqueue([b1]);
+        expect((await claimed()).message.id).toBe(b1.id);
+        expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+        test.advance(1000);
+        const again = await claimed();
+        expect(again.message).toMatchObject({ id: a1.id, attempts: 2, state: 'running' });
+        await inbox.finish(again);
+        expect((await claimed()).message.id).toBe(a2.id);
+      });
+
+      it('has a message with a kept reply sent again, not run again', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const claim = await claimed();
+        expect(await inbox.keepReply(claim, 'the reply')).toBe(true);
+        expect(await inbox.find(message.id)).toMatchObject({
+          state: 'replied',
+          reply: 'the reply',
+          sends: 1,
+        });
+        expect(await inbox.claim('send', ['chat'], 10)).toEqual([]);
+        await inbox.retryLater(claim, test.now(), 'delivery_failed');
+        expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+        const [send] = await inbox.claim('send', ['chat'], 10);
+        expect(send?.message).toMatchObject({ reply: 'the reply', attempts: 1, sends: 2, state: 'replied' });
+      });
+    });
+
+    describe('the end of a message', () => {
+      it('is done when it was sent, and really gone after 7 days', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const claim = await claimed();
+        await inbox.keepReply(claim, 'the reply');
+        expect(await inbox.finish(claim)).toBe(true);
+        expect(await inbox.find(message.id)).toMatchObject({
+          state: 'done',
+          failure: null,
+          ended_at: test.now(),
+        });
+        test.advance(7 * DAY - 1);
+        expect(await sweepAll()).toBe(0);
+        test.advance(1);
+        expect(await sweepAll()).toBe(1);
+        expect(await inbox.find(message.id)).toBeNull();
+      });
+
+      it('has failed after its apology was sent, which comes before the next message of the queue', async () => {
+        const [a1, a2] = [inQueue('a'), inQueue('a')];
+        await inbox.enqueue([a1, a2]);
+        expect(await inbox.apologise(await claimed(), 'sorry', 'agent_failed')).toBe(true);
+        expect(await inbox.find(a1.id)).toMatchObject({ state: 'replied', apology: 'sorry', sends: 0 });
+        expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+        const [send] = await inbox.claim('send', ['chat'], 10);
+        expect(send?.message).toMatchObject({ id: a1.id, apology: 'sorry', sends: 1 });
+        if (send) await inbox.finish(send);
+        expect(await inbox.find(a1.id)).toMatchObject({ state: 'failed', failure: 'agent_failed' });
+        expect((await claimed()).message.id).toBe(a2.id);
+      });
+
+      it('stays on the failed list longer than a done one, but not for ever, and not without number', async () => {
+        const failed = Array.from({ length: 7 }, () => anInboxMessage());
+        for (const message of failed) {
+          await inbox.enqueue([message]);
+          await inbox.fail(await claimed(), 'agent_failed: broke');
+          test.advance(1000);
+        }
+        await sweepAll();
+        const list = await inbox.list({ states: ['failed'], limit: 10 });
+        expect(list.map(({ id }) => id)).toEqual(
+          failed
+            .slice(-5)
+            .map(({ id }) => id)
+            .reverse(),
+        );
+        expect(list[0]).toMatchObject({ state: 'failed', failure: 'agent_failed: broke' });
+        test.advance(20 * DAY);
+        await sweepAll();
+        expect(await inbox.list({ states: ['failed'], limit: 10 })).toHaveLength(5);
+        test.advance(10 * DAY);
+        await sweepAll();
+        expect(await inbox.list({ states: ['failed'], limit: 10 })).toEqual([]);
+      });
+    });
+
+    describe('fencing', () => {
+      it('refuses every write under a claim that has ended', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const old = await claimed();
+        await inbox.retryLater(old, test.now(), 'agent_failed');
+        const now = await claimed();
+        const before = await inbox.find(message.id);
+        expect(await inbox.renew(old)).toBe(false);
+        expect(await inbox.keepReply(old, 'stale')).toBe(false);
+        expect(await inbox.retryLater(old, 0, 'stale')).toBe(false);
+        expect(await inbox.apologise(old, 'stale', 'stale')).toBe(false);
+        expect(await inbox.finish(old)).toBe(false);
+        expect(await inbox.fail(old, 'stale')).toBe(false);
+        expect(await inbox.find(message.id)).toEqual(before);
+        expect(await inbox.renew(now)).toBe(true);
+        expect(await inbox.finish(now)).toBe(true);
+      });
+
+      it('gives the messages of a dead process to the next one, attempts counted, and no claim of a live one', async () => {
+        const [run, replied, behind] = [inQueue('a'), inQueue('b'), inQueue('a')];
+        await inbox.enqueue([run, replied, behind]);
+        const claims = await inbox.claim('run', ['chat'], 10);
+        const ofReplied = claims.find(({ message }) => message.id === replied.id);
+        if (ofReplied) await inbox.keepReply(ofReplied, 'the reply');
+        expect(await inbox.reap()).toBe(0);
+        const next = await test.restart();
+        expect(await next.inbox.reap()).toBe(2);
+        expect(await next.inbox.find(run.id)).toMatchObject({ state: 'waiting', attempts: 1 });
+        const [again] = await next.inbox.claim('run', ['chat'], 10);
+        expect(again?.message).toMatchObject({ id: run.id, attempts: 2 });
+        const [send] = await next.inbox.claim('send', ['chat'], 10);
+        expect(send?.message).toMatchObject({ id: replied.id, reply: 'the reply', attempts: 1, sends: 2 });
+        expect(await next.inbox.reap()).toBe(0);
+      });
+    });
+
+    describe('beside a running daemon', () => {
+      it('lists the newest first, in the wanted states', async () => {
+        const [done, failed, open] = [anInboxMessage(), anInboxMessage(), anInboxMessage()];
+        await inbox.enqueue([done]);
+        await inbox.finish(await claimed());
+        await inbox.enqueue([failed]);
+        await inbox.fail(await claimed(), 'agent_failed');
+        await inbox.enqueue([open]);
+        const beside = (await test.beside()).inbox;
+        const ids = async (states: Parameters<InboxStore['list']>[0]['states'], limit = 10) =>
+          (await beside.list({ states, limit })).map(({ id }) => id);
+        expect(await ids(['waiting', 'running', 'replied', 'done', 'failed'])).toEqual([
+          open.id,
+          failed.id,
+          done.id,
+        ]);
+        expect(await ids(['failed'])).toEqual([failed.id]);
+        expect(await ids(['waiting', 'done'], 1)).toEqual([open.id]);
+      });
+
+      it('has a failed message begin anew, before those that came after it', async () => {
+        const [a1, a2] = [inQueue('a'), inQueue('a')];
+        await inbox.enqueue([a1, a2]);
+        await inbox.apologise(await claimed(), 'sorry', 'agent_failed');
+        const [send] = await inbox.claim('send', ['chat'], 1);
+        if (send) await inbox.finish(send);
+        const beside = (await test.beside()).inbox;
+        expect(await beside.retry(a1.id)).toBe(true);
+        expect(await inbox.find(a1.id)).toMatchObject({
+          state: 'waiting',
+          attempts: 0,
+          sends: 0,
+          apology: null,
+          failure: null,
+          ended_at: null,
+        });
+        expect((await claimed()).message.id).toBe(a1.id);
+        expect(await beside.retry(a1.id)).toBe(false);
+        expect(await beside.retry('unknown')).toBe(false);
+      });
+
+      it('has a failed message wait for its queue where that is claimed', async () => {
+        const [a1, a2] = [inQueue('a'), inQueue('a')];
+        await inbox.enqueue([a1, a2]);
+        await inbox.fail(await claimed(), 'agent_failed');
+        const claim = await claimed();
+        expect(claim.message.id).toBe(a2.id);
+        expect(await inbox.retry(a1.id)).toBe(true);
+        expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+        expect(await inbox.finish(claim)).toBe(true);
+        expect((await claimed()).message.id).toBe(a1.id);
+      });
+
+      it('sends the reply of a failed message again where it had one', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const claim = await claimed();
+        await inbox.keepReply(claim, 'the reply');
+        await inbox.fail(claim, 'delivery_refused');
+        expect(await inbox.retry(message.id)).toBe(true);
+        expect((await inbox.claim('send', ['chat'], 1))[0]?.message).toMatchObject({
+          reply: 'the reply',
+          sends: 1,
+        });
+      });
+
+      it('has a message that waits for its next attempt be due now', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        await inbox.retryLater(await claimed(), test.now() + DAY, 'agent_failed');
+        expect(await inbox.retry(message.id)).toBe(true);
+        expect((await claimed()).message).toMatchObject({ id: message.id, attempts: 2 });
+      });
+
+      it('discards a message in any state, and takes the claim from whoever works on it', async () => {
+        const [a1, a2, a3] = [inQueue('a'), inQueue('a'), inQueue('a')];
+        await inbox.enqueue([a1, a2, a3]);
+        const claim = await claimed();
+        const beside = (await test.beside()).inbox;
+        expect(await beside.discard(a2.id)).toBe(true);
+        expect(await inbox.renew(claim)).toBe(true);
+        expect(await beside.discard(a1.id)).toBe(true);
+        expect(await beside.discard(a1.id)).toBe(false);
+        expect(await inbox.keepReply(claim, 'nobody wants it')).toBe(false);
+        expect((await claimed()).message.id).toBe(a3.id);
+        await beside.discard(a3.id);
+        expect(await inbox.nextDueAt(['chat'])).toBeNull();
+        expect(await inbox.list({ states: ['waiting', 'running', 'replied'], limit: 10 })).toEqual([]);
+      });
+    });
+
+    function inQueue(queue: string, members: Parameters<typeof anInboxMessage>[0] = {}): NewInboxMessage {
+      return anInboxMessage({ queue: `chat:${queue}`, session_id: `chat:${queue}`, ...members });
+    }
+
+    async function claimed(): Promise<InboxClaim> {
+      const [claim] = await inbox.claim('run', ['chat'], 1);
+      if (!claim) throw new Error('no message was due');
+      return claim;
+    }
+
+    async function sweepAll(): Promise<number> {
+      let all = 0;
+      for (let bite = await test.store.sweep(); bite > 0; bite = await test.store.sweep()) all += bite;
+      return all;
+    }
+  });
+}
