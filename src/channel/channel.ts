@@ -145,9 +145,16 @@ export interface ChannelScope {
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
    * Takes messages that are answered later. Resolves when all of them are durably kept; a repeat of a
-   * `message_id` is taken once. Rejects with `unavailable` (503): the platform comes again.
+   * `message_id` is taken once. Rejects with `unavailable` (503): none is kept, the platform comes again.
+   * Each has a `thread_id` that begins with the channel's name and a colon.
+   * The request that brought them gives its id to their runs; a channel that has none leaves it out.
    */
-  accept(messages: readonly IncomingMessage[]): Promise<void>;
+  accept(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
+  /**
+   * The sender has edited a message: its text is replaced as long as its turn has not begun. False: it had,
+   * or the message is not known.
+   */
+  edit(message_id: string, text: string): Promise<boolean>;
   /** A durable message without an agent run: a confirmation, a hint. */
   say(reply_to: JsonObject, text: string): Promise<void>;
   /** Which person a user of this channel is, as far as a link says so. */

@@ -265,6 +265,7 @@ function make(
       yield { type: 'complete', session_id, response: 'Hello.', replayed: false };
     },
     accept: async (messages) => void record.messages.push(...messages),
+    edit: async () => false,
     say: async (reply_to, text) => void record.said.push({ reply_to, text }),
     links: { link: async () => ({ valid: false, reason: 'JWT Malformed' }), unlink: async () => false },
     tokens: { validate: async () => ({ valid: false, reason: 'JWT Malformed' }) },

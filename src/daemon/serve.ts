@@ -7,6 +7,7 @@ import { createServer } from './http/server.ts';
 import { importKeys } from './identity/keys.ts';
 import { createSeal } from './identity/seal.ts';
 import { createValidator } from './identity/validator.ts';
+import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { RunQueue } from './message/run-queue.ts';
@@ -67,9 +68,11 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
       stopping: stopping.signal,
     };
 
+    const inbox = new InboxWorker(house);
     const active = channels.map(({ plugin, settings: own }) => {
-      const channel = plugin.create(createScope(plugin, own, house));
+      const channel = plugin.create(createScope(plugin, own, house, inbox));
       checkChannel(plugin, channel);
+      if (plugin.capabilities.reply === 'later') inbox.add(plugin, channel);
       return { plugin, channel };
     });
     checkRoutes(active);
@@ -77,6 +80,8 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
       life.started(`channel ${plugin.name}`, () => channel.stop?.());
       await channel.start?.();
     }
+    life.started('inbox', () => inbox.stop());
+    await inbox.start();
 
     const server = createServer({ settings, store, tokens, log, clock, channels: active });
     const address = await server.listen(settings.HOST, settings.PORT);
@@ -92,6 +97,7 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
       async stop() {
         const grace_ms = settings.SHUTDOWN_GRACE_SECONDS * 1000;
         const ends_at = clock.now() + grace_ms;
+        inbox.pause();
         const answered = await server.drain(grace_ms);
         // A run whose client went away is still somebody's turn: it has what is left of the grace.
         await settledWithin(house.running, Math.max(0, ends_at - clock.now()));

@@ -63,7 +63,7 @@ export function personKey(claims: Pick<Claims, 'sub' | 'iss' | 'tenant_id'>): Pe
 /** What a message says about who sent it, after the one validation. */
 export type Presented =
   | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
-  | { kind: 'invalid'; reason: TokenReason }
+  | { kind: 'invalid'; reason: TokenReason /** Expired, and the person was told so. */; lapse_told?: boolean }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
   | { kind: 'none' };

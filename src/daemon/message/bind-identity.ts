@@ -11,7 +11,8 @@ type Turn = Arrived & Identified & Opened & Guarded;
  * Whom the tools act for in this message (decisions §3; states of service.md, "Session token-context
  * lifecycle"). A valid token replaces `jwt_context`, an invalid one or an explicit null clears it; without
  * a token the stored one stays in use only where the session's id is a secret of the daemon's making, and
- * only for the channel user that brought it.
+ * only for the channel user that brought it. Channels that answer later look up the sender's own link for
+ * each message: there it is set or cleared each time, so that in a shared thread nobody's token stays.
  *
  * Adds `acting`, and the session as it is stored now. Never ends the turn.
  */
@@ -51,7 +52,12 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
     case 'invalid':
       return {
         session: cleared(session),
-        acting: { person: null, reason: 'invalid_token', token_reason: presented.reason },
+        acting: {
+          person: null,
+          reason: 'invalid_token',
+          token_reason: presented.reason,
+          lapse_told: presented.lapse_told ?? false,
+        },
       };
     case 'signed-out':
       return { session: cleared(session), acting: { person: null, reason: 'signed_out' } };
@@ -64,6 +70,7 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
 function withoutToken(turn: Turn, house: House): { session: Session; acting: Acting } {
   const { session, message } = turn;
   const { jwt_context } = session.metadata;
+  if (turn.channel.capabilities.reply === 'later') return withoutLink(turn);
   if (!jwt_context || !session.bound) return { session, acting: { person: null, reason: 'no_token' } };
   if (turn.message.shared || session.bound.user_id !== message.user_id) {
     return { session: cleared(session), acting: { person: null, reason: 'other_sender' } };
@@ -81,6 +88,15 @@ function withoutToken(turn: Turn, house: House): { session: Session; acting: Act
     return { session: cleared(session), acting: { person: null, reason: 'stored_token_unreadable' } };
   }
   return { session, acting: { person: session.bound.person, claims: claimsOfStoredToken(token) } };
+}
+
+/** The link is looked up for each message: where there is none, what an earlier one has stored is over. */
+function withoutLink({ session, message }: Turn): { session: Session; acting: Acting } {
+  const ofAnother = session.bound !== null && session.bound.user_id !== message.user_id;
+  return {
+    session: cleared(session),
+    acting: { person: null, reason: ofAnother ? 'other_sender' : 'no_token' },
+  };
 }
 
 function cleared(session: Session): Session {

@@ -9,7 +9,9 @@ import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
  *
  * Checks that the session is of this channel's space and, where the client names it, that it belongs to
  * this `user_id` and to the person of the token, if there is a valid one.
- * Adds `session` and `session_is_new`. Writes nothing: a refused message touches nothing of the session.
+ * Where a private chat of a channel that answers later is linked to another person than before, the old
+ * session ends (decisions §4): what one person said there is not the other's history.
+ * Adds `session` and `session_is_new`. A refused message touches nothing of the session.
  * Throws `session_forbidden` for someone else's session.
  */
 export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
@@ -19,13 +21,16 @@ export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
     const found = await house.store.sessions.find(session_id);
     if (found) {
       refuseStranger(turn, found, line);
-      line.reason = 'found';
-      return { session: found, session_is_new: false };
+      if (!changedHands(turn, found)) {
+        line.reason = 'found';
+        return { session: found, session_is_new: false };
+      }
+      await house.store.sessions.end(session_id);
     }
     if (channel.capabilities.reply === 'in-request' && isChannelSessionId(session_id, house.channelNames)) {
       throw forbidden(line, 'channel_id');
     }
-    line.reason = 'created';
+    line.reason = found ? 'begun_anew' : 'created';
     const now = house.clock.now();
     const session: Session = {
       session_id,
@@ -53,6 +58,12 @@ function refuseStranger(turn: Arrived & Identified, session: Session, line: Step
   const person = turn.presented.kind === 'person' ? turn.presented.verdict.person : null;
   if (person !== null && session.owner !== null && session.owner !== person)
     throw forbidden(line, 'other_person');
+}
+
+/** A private chat that was one person's, and is now linked to another. */
+function changedHands({ presented, channel, message }: Arrived & Identified, session: Session): boolean {
+  if (channel.capabilities.reply !== 'later' || message.shared) return false;
+  return presented.kind === 'person' && session.owner !== null && session.owner !== presented.verdict.person;
 }
 
 /** One text for all cases: a stranger does not learn whose session it is, or why it is not theirs. */

@@ -24,7 +24,7 @@ const REPLY_MAX = 100_000;
 export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, house, line) {
-    const giveBack = await house.queue.takeRun(line);
+    const giveBack = await house.queue.takeRun(line, turn.inbox ? house.stopping : undefined);
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), house.settings.AGENT_TIMEOUT_SECONDS * 1000);
     const signal = AbortSignal.any([deadline.signal, house.stopping]);
@@ -96,6 +96,7 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
     person: acting.person === null ? null : knownOf(acting.claims),
     sign_in_expired:
       acting.person === null &&
+      !acting.lapse_told &&
       (acting.reason === 'stored_token_expired' || acting.token_reason === 'Token Expired'),
     claimed: {
       ...(user_name === undefined ? {} : { user_name }),

@@ -13,7 +13,9 @@ export interface RunQueueOptions {
 
 /**
  * Where messages wait: for the other messages of their session, then for one of the bounded number of
- * runs. The wait is bounded in number and time; beyond either the answer is `unavailable` (503).
+ * runs. The wait is bounded in number and time; beyond either the answer is `unavailable` (503). Messages of
+ * the inbox are bounded by those who take them from it, and nobody waits at a connection for them: given
+ * `patience`, they wait until it aborts and count in neither bound.
  */
 export class RunQueue {
   readonly #leases: LeaseStore;
@@ -35,13 +37,13 @@ export class RunQueue {
   }
 
   /** The session's turn; released when the message is done. */
-  async takeTurn(session_id: string, line: StepLine): Promise<Lease> {
+  async takeTurn(session_id: string, line: StepLine, patience?: AbortSignal): Promise<Lease> {
     const here = this.#sessions.get(session_id) ?? 0;
-    const contended = here > 0;
+    const contended = here > 0 && !patience;
     if (contended) this.#admitWaiter(line);
     this.#sessions.set(session_id, here + 1);
     try {
-      const lease = await this.#bounded(line, (signal) => this.#leases.acquire(session_id, signal));
+      const lease = await this.#wait(line, patience, (signal) => this.#leases.acquire(session_id, signal));
       return {
         lost: lease.lost,
         release: async () => {
@@ -58,13 +60,15 @@ export class RunQueue {
   }
 
   /** One of the runs; the result gives it back. */
-  async takeRun(line: StepLine): Promise<() => void> {
+  async takeRun(line: StepLine, patience?: AbortSignal): Promise<() => void> {
     if (this.#running < this.#options.concurrency) {
       this.#running++;
+    } else if (patience) {
+      await this.#wait(line, patience, (signal) => this.#nextSlot(signal));
     } else {
       this.#admitWaiter(line);
       try {
-        await this.#bounded(line, (signal) => this.#nextSlot(signal));
+        await this.#wait(line, undefined, (signal) => this.#nextSlot(signal));
       } finally {
         this.#waiting--;
       }
@@ -79,6 +83,7 @@ export class RunQueue {
 
   #nextSlot(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
       const take = () => {
         signal.removeEventListener('abort', giveUp);
         resolve();
@@ -100,7 +105,29 @@ export class RunQueue {
     this.#waiting++;
   }
 
-  async #bounded<T>(line: StepLine, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #wait<T>(
+    line: StepLine,
+    patience: AbortSignal | undefined,
+    wait: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    return patience ? this.#untilStopped(line, patience, wait) : this.#inTime(line, wait);
+  }
+
+  async #untilStopped<T>(
+    line: StepLine,
+    stopping: AbortSignal,
+    wait: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await wait(stopping);
+    } catch (error) {
+      if (!stopping.aborted) throw error;
+      line.reason = 'stopping';
+      throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
+    }
+  }
+
+  async #inTime<T>(line: StepLine, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), this.#options.wait_ms);
     try {

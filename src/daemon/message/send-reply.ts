@@ -2,14 +2,22 @@ import type { Step } from './sequence.ts';
 import type { Answered, Arrived, Stored } from './turn.ts';
 
 /**
- * To where the message came from: a channel that answers in the request is told the whole reply.
+ * To where the message came from: a channel that answers in the request is told the whole reply, through
+ * any other one the kept reply is sent.
  *
- * Needs the reply to be stored. Adds nothing; never ends the turn.
+ * Needs the reply to be stored. Adds nothing; never ends the turn: a text that the platform did not take is
+ * the inbox's to send again.
  */
 export const sendReply: Step<Arrived & Answered & Stored, object> = {
   name: 'send-reply',
-  async run(turn) {
-    turn.emit({ type: 'complete', session_id: turn.session_id, response: turn.reply, replayed: false });
+  async run(turn, _house, line) {
+    if (turn.inbox) {
+      const delivery = await turn.inbox.sendReply();
+      if (delivery !== 'sent') line.verdict = 'failed';
+      line.detail = { delivery };
+    } else {
+      turn.emit({ type: 'complete', session_id: turn.session_id, response: turn.reply, replayed: false });
+    }
     return {};
   },
 };

@@ -8,7 +8,7 @@ const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 /**
  * The reply and the turn are kept before anything leaves, so that what was answered survives a crash.
  *
- * Checks that the session's lease was not lost. Adds `stored`. Throws `unavailable` when the store cannot
+ * Checks that the session's lease was not lost. A message of the inbox keeps its reply with it. Adds `stored`. Throws `unavailable` when the store cannot
  * be written: then nothing was answered.
  */
 export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & Answered, Stored> = {
@@ -17,10 +17,12 @@ export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & A
     turn.lease.lost.throwIfAborted();
     const answer = { session_id: turn.session_id, response: turn.reply };
     // Asked for together, they are durable together.
-    const [kept] = await Promise.all([
+    const [keptByInbox, kept] = await Promise.all([
+      turn.inbox?.keepReply(turn.reply) ?? true,
       keepTurn(turn, house, { outcome: 'answered', reply: turn.reply }),
       turn.idempotency_key && house.store.idempotency.finish(turn.idempotency_key, answer, ANSWER_TTL_MS),
     ]);
+    if (!keptByInbox) line.detail = { inbox: 'taken away' };
     if (!kept) line.reason = 'session_ended_meanwhile';
     return { stored: true };
   },

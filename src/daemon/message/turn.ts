@@ -22,6 +22,8 @@ export interface Arrived {
   address: string | null;
   /** The token that the request presented and its one validation, done for the rate limit. */
   validated: { token: string; verdict: TokenVerdict } | null;
+  /** Where it is kept until it is answered later; null where the answer leaves in the request. */
+  inbox: KeptMessage | null;
   /** Tells the reader; never throws, never waits. */
   emit(event: ConversationEvent): void;
   /** Among the requests of its thread, until it stands in its session's line. */
@@ -31,6 +33,22 @@ export interface Arrived {
   /** What a step has taken and must give back when the turn ends, last one first. */
   onEnd(giveBack: (failed: boolean) => Promise<void>): void;
 }
+
+/** The inbox's side of a message that is answered later (src/daemon/inbox/attempt.ts). */
+export interface KeptMessage {
+  /**
+   * Keeps the reply, from where on it is sent again after a crash, and the agent not run again. False where
+   * the message was discarded, or another process has taken it over: nothing is kept then.
+   */
+  keepReply(reply: string): Promise<boolean>;
+  /** One attempt to send the kept reply. What comes of it is the inbox's to carry on: never rejects. */
+  sendReply(): Promise<Delivery>;
+  /** Whether there will be another attempt after this failure. */
+  willRunAgain(error: unknown): boolean;
+}
+
+/** `sent`, `refused` for good by the platform, `failed` and perhaps tried again, `lost`: not ours any more. */
+export type Delivery = 'sent' | 'refused' | 'failed' | 'lost';
 
 /** identify: who sent it, as far as a token says so. */
 export interface Identified {
@@ -76,7 +94,13 @@ export interface Stored {
 /** Whom a message acts for: a person whose stored context its tools may use, or nobody and why. */
 export type Acting =
   | { person: PersonKey; claims: Claims }
-  | { person: null; reason: NobodyReason; token_reason?: string };
+  | {
+      person: null;
+      reason: NobodyReason;
+      token_reason?: string;
+      /** The sign-in has expired, and the person has been told of it. */
+      lapse_told?: boolean;
+    };
 
 export type NobodyReason =
   | 'no_token'

@@ -1,39 +1,73 @@
 import type { ChannelPlugin, ChannelScope, ChannelSettings, TokenAnswer } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
+import type { TokenVerdict } from '../identity/identity.ts';
+import { link, unlink } from '../identity/links.ts';
+import { accept, edit, say } from '../inbox/accept.ts';
+import type { InboxWorker } from '../inbox/work.ts';
 import { converse } from '../message/converse.ts';
+import { DeliveryFailed } from '../message/delivery-failed.ts';
 
 /** Time-out of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
 
 /** What one plugin is handed: its own settings and doors, and nothing of another's. */
-export function createScope(plugin: ChannelPlugin, settings: ChannelSettings, house: House): ChannelScope {
+export function createScope(
+  plugin: ChannelPlugin,
+  settings: ChannelSettings,
+  house: House,
+  inbox: InboxWorker,
+): ChannelScope {
   return {
     settings,
     log: house.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => house.clock.now(),
     converse: (message, request) => converse(plugin, house, message, request),
-    tokens: { validate: (token) => answerOf(token, house) },
-    ...notAnsweringLater,
+    ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, house, inbox) : noLaterDoors(plugin)),
+    links: linksOf(plugin, house),
+    tokens: { validate: async (token) => answerOf(await house.tokens.validate(token)) },
     problem: (code, detail, errors) => new AgentdError(code, detail, errors ? { errors } : {}),
+    deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
 }
 
-/** The doors of channels that answer later: this daemon has no inbox, and says so. */
-const notAnsweringLater: Pick<ChannelScope, 'accept' | 'say' | 'links' | 'deliveryFailed'> = {
-  accept: () => Promise.reject(new Error('this daemon has no inbox')),
-  say: () => Promise.reject(new Error('this daemon has no inbox')),
-  links: {
-    link: () => Promise.reject(new Error('this daemon keeps no links')),
-    unlink: () => Promise.reject(new Error('this daemon keeps no links')),
-  },
-  deliveryFailed: (reason) => new Error(reason),
-};
+type LaterDoors = Pick<ChannelScope, 'accept' | 'edit' | 'say'>;
+
+function laterDoors(plugin: ChannelPlugin, house: House, inbox: InboxWorker): LaterDoors {
+  return {
+    accept: (messages, request) => accept(plugin, house, inbox, messages, request),
+    edit: (message_id, text) => edit(plugin, house, message_id, text),
+    say: (reply_to, text) => say(plugin, house, inbox, reply_to, text),
+  };
+}
+
+/** A channel that answers in the request has no `send`, so nothing may be left to be sent. */
+function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
+  const refuse = (door: string) => () =>
+    Promise.reject(
+      new Error(
+        `the channel ${name} answers in the request (capabilities.reply): ${door} is for channels that answer later`,
+      ),
+    );
+  return { accept: refuse('accept'), edit: refuse('edit'), say: refuse('say') };
+}
+
+function linksOf({ name }: ChannelPlugin, house: House): ChannelScope['links'] {
+  return {
+    async link(user_id, token) {
+      const outcome = await link(house, name, user_id, token);
+      if (!outcome.linked) return { valid: false, reason: outcome.reason };
+      return { ...answerOf(outcome.verdict), expires_at: outcome.expires_at };
+    },
+    unlink: (user_id) => unlink(house, name, user_id),
+  };
+}
 
 /** A channel learns whose token it is, never gets more of it than it had. */
-async function answerOf(token: string, house: House): Promise<TokenAnswer> {
-  const verdict = await house.tokens.validate(token);
+function answerOf(verdict: Extract<TokenVerdict, { valid: true }>): Extract<TokenAnswer, { valid: true }>;
+function answerOf(verdict: TokenVerdict): TokenAnswer;
+function answerOf(verdict: TokenVerdict): TokenAnswer {
   if (!verdict.valid) return verdict;
   const { user_id, email } = verdict.user;
   return { valid: true, user_id, email, expires_at: verdict.expires_at };

@@ -198,6 +198,14 @@ export const SETTINGS = [
     unit: 'days',
     sentence: 'How long the traces of turns are kept for `agentd explain`.',
   },
+  {
+    name: 'INBOX_MAX_ATTEMPTS',
+    kind: 'integer',
+    min: 1,
+    max: 100,
+    default: 5,
+    sentence: 'How often a message that is answered later is run, and how often its reply is sent, at most.',
+  },
 
   // Limits
   {

@@ -91,3 +91,19 @@ it('does not count a message as waiting when its session is free', async () => {
   await lease.release();
   await (await queue.takeTurn('s', line())).release();
 });
+
+it('lets a message of the inbox wait beyond both bounds, until the daemon stops', async () => {
+  const queue = new RunQueue(leases(), { concurrency: 1, max: 0, wait_ms: 1 });
+  const stopping = new AbortController();
+  const giveBack = await queue.takeRun(line());
+  const patient = queue.takeRun(line(), stopping.signal);
+  const stopped = queue.takeRun(line(), stopping.signal);
+  await expect(queue.takeRun(line())).rejects.toMatchObject({ code: 'unavailable' });
+  expect(queue.waiting).toBe(0);
+  giveBack();
+  const giveBackSecond = await patient;
+  stopping.abort();
+  await expect(stopped).rejects.toMatchObject({ code: 'unavailable', message: 'The daemon is stopping.' });
+  giveBackSecond();
+  await queue.takeRun(line());
+});

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import type { ChannelPlugin, ChannelRequest, IncomingMessage, JsonObject } from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
+import { AgentdError } from '../errors.ts';
+import type { House } from '../house.ts';
+import { maskMetadata } from '../message/mask-message.ts';
+import { maskTokens } from '../secret.ts';
+import type { NewInboxMessage } from '../store/store.ts';
+import { checkMessage, checkPlace, checkText } from './check-message.ts';
+import type { InboxWorker } from './work.ts';
+
+/** Messages of one delivery at most; more is a defect of the channel. */
+const DELIVERY_MAX = 1000;
+
+/**
+ * The door of channels that answer later: resolves once all messages are durably kept, or known already
+ * (decisions §6). What is kept holds no token: `metadata.jwt_token` is left out, what is shaped like one is
+ * masked; whose the message is, is looked up when its turn comes.
+ *
+ * Rejects with `invalid_request` where a message is not as the contract says, with `unavailable` where the
+ * store is out of reach or too many wait: then none of them is kept, and the platform comes again.
+ *
+ * @param request that brought them; its id is told on every line of their runs.
+ */
+export async function accept(
+  plugin: ChannelPlugin,
+  house: House,
+  worker: InboxWorker,
+  messages: readonly IncomingMessage[],
+  request?: ChannelRequest,
+): Promise<void> {
+  if (messages.length === 0) return;
+  if (messages.length > DELIVERY_MAX)
+    throw new Error(`accept takes at most ${DELIVERY_MAX} messages at once`);
+  const errors = messages.flatMap((message, index) =>
+    checkMessage(message, plugin.name, `messages[${index}]`),
+  );
+  if (errors.length > 0)
+    throw new AgentdError('invalid_request', 'A message cannot be accepted.', { errors });
+
+  const request_id = request?.id ?? timeOrderedId(house.clock.now());
+  const entries = messages.map((message) => entryOf(message, request_id, house));
+  const outcomes = await enqueue(house, entries);
+  entries.forEach((entry, index) => {
+    if (outcomes[index] === 'repeated') logRepeat(entry, house);
+    else worker.showTyping(entry.platform, entry.reply_to);
+  });
+  const repeated = outcomes.filter((outcome) => outcome === 'repeated').length;
+  house.log.info(
+    { request_id, channel: plugin.name, kept: outcomes.length - repeated, repeated },
+    'messages accepted',
+  );
+  worker.wake();
+}
+
+/**
+ * A text that is sent without an agent run: durable like a message, with the same attempts. Texts to one
+ * place keep their order; they do not wait for the runs of any session, so that a confirmation comes at once.
+ */
+export async function say(
+  plugin: ChannelPlugin,
+  house: House,
+  worker: InboxWorker,
+  reply_to: JsonObject,
+  text: string,
+): Promise<void> {
+  const refuse = (field: string) => (problem: string) => {
+    throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
+  };
+  checkPlace(reply_to, refuse('reply_to'));
+  checkText(text, refuse('text'));
+  const now = house.clock.now();
+  const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
+  await enqueue(house, [
+    {
+      id: timeOrderedId(now),
+      platform: plugin.name,
+      // No session id begins like this: after the channel's name those have a colon.
+      queue: `${plugin.name}/${place}`,
+      session_id: null,
+      message_id: null,
+      message: null,
+      reply_to,
+      reply: maskTokens(text.trim()),
+      sent_at: now,
+      request_id: timeOrderedId(now),
+    },
+  ]);
+  worker.wake();
+}
+
+/**
+ * The sender has edited a message: its text is replaced as long as its turn has not begun (decisions §6);
+ * later the edit is ignored, and logged. True where it was replaced.
+ */
+export async function edit(
+  plugin: ChannelPlugin,
+  house: House,
+  message_id: string,
+  text: string,
+): Promise<boolean> {
+  checkText(text, (problem) => {
+    throw new AgentdError('invalid_request', `An edit cannot be taken: text ${problem}.`);
+  });
+  const replaced = await house.store.inbox.edit(plugin.name, message_id, maskTokens(text.trim()));
+  house.log.info(
+    { channel: plugin.name, message_id },
+    replaced ? 'message edited before its turn' : 'edit ignored: the turn of the message has begun',
+  );
+  return replaced;
+}
+
+function entryOf(message: IncomingMessage, request_id: string, house: House): NewInboxMessage {
+  const now = house.clock.now();
+  const { jwt_token: _never, ...metadata } = maskMetadata(message.metadata);
+  const session_id = message.thread_id as string;
+  return {
+    id: timeOrderedId(now),
+    platform: message.platform,
+    queue: session_id,
+    session_id,
+    message_id: message.message_id ?? null,
+    message: { ...message, text: maskTokens(message.text.trim()), metadata },
+    reply_to: message.reply_to ?? {},
+    reply: null,
+    sent_at: Math.min(message.sent_at ?? now, now),
+    request_id,
+  };
+}
+
+async function enqueue(
+  house: House,
+  entries: readonly NewInboxMessage[],
+): Promise<readonly ('kept' | 'repeated')[]> {
+  const outcomes = await house.store.inbox.enqueue(entries);
+  if (outcomes === null)
+    throw new AgentdError('unavailable', 'Too many messages are waiting.', { retryAfter: 30 });
+  return outcomes;
+}
+
+function logRepeat({ platform, message, message_id, request_id }: NewInboxMessage, house: House): void {
+  house.log.info(
+    { request_id },
+    `[LoopGuard] DUPLICATE platform=${platform} user=${message?.user_id} message_id=${message_id}`,
+  );
+}

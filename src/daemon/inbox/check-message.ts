@@ -1,0 +1,71 @@
+import type { FieldError, IncomingMessage } from '../../channel/index.ts';
+import { SESSION_ID_MAX } from '../session/ids.ts';
+
+/** Longest ids of the platform, in characters. */
+const ID_MAX = 256;
+const MESSAGE_ID_MAX = 512;
+/** Longest text, in characters, once trimmed (decisions §1). */
+const TEXT_MAX = 16_000;
+/** What a channel may have kept beside the text, as JSON, in UTF-16 units. */
+const METADATA_MAX = 32_768;
+const REPLY_TO_MAX = 8_192;
+
+/**
+ * What is wrong with a message that a channel hands over; empty where nothing is. Its ids become keys, so
+ * they must be exact: nothing is cut or mended here.
+ * @param channel its session id must begin with this name and a colon, so that no other channel's can meet it.
+ * @param at where it stands, for the fields' names: `messages[0]`.
+ */
+export function checkMessage(message: IncomingMessage, channel: string, at: string): FieldError[] {
+  const { platform, user_id, channel_id, thread_id, message_id, sent_at } = message;
+  const errors: FieldError[] = [];
+  const wrong = (field: string, problem: string) =>
+    errors.push({ field: `${at}.${field}`, message: problem });
+
+  if (platform !== channel) wrong('platform', `must be ${channel}`);
+  checkId(user_id, ID_MAX, (problem) => wrong('user_id', problem));
+  checkId(channel_id, ID_MAX, (problem) => wrong('channel_id', problem));
+  checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
+  if (typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
+    wrong('thread_id', `must begin with ${channel}:`);
+  checkText(message.text, (problem) => wrong('text', problem));
+  if (message_id !== undefined)
+    checkId(message_id, MESSAGE_ID_MAX, (problem) => wrong('message_id', problem));
+  if (sent_at !== undefined && !Number.isFinite(sent_at))
+    wrong('sent_at', 'must be a number, ms since the epoch');
+  checkJson(message.metadata, METADATA_MAX, (problem) => wrong('metadata', problem));
+  checkPlace(message.reply_to ?? {}, (problem) => wrong('reply_to', problem));
+  return errors;
+}
+
+/** What is wrong with a place to answer to. */
+export function checkPlace(reply_to: unknown, wrong: (problem: string) => void): void {
+  checkJson(reply_to, REPLY_TO_MAX, wrong);
+}
+
+/** What is wrong with a text, once trimmed. */
+export function checkText(text: unknown, wrong: (problem: string) => void): void {
+  if (typeof text !== 'string') wrong('must be a string');
+  else if (!text.isWellFormed()) wrong('must be well-formed Unicode');
+  else if (text.trim() === '') wrong('must not be empty');
+  else if (lengthOf(text.trim()) > TEXT_MAX) wrong(`must have at most ${TEXT_MAX} characters`);
+}
+
+function checkId(id: unknown, max: number, wrong: (problem: string) => void): void {
+  if (typeof id !== 'string') wrong('must be a string');
+  else if (id === '') wrong('must not be empty');
+  else if (lengthOf(id) > max) wrong(`must have at most ${max} characters`);
+  else if (/\p{Cc}/u.test(id)) wrong('must not contain control characters');
+  // A lone surrogate would be stored as another character, and two ids would become one.
+  else if (!id.isWellFormed()) wrong('must be well-formed Unicode');
+}
+
+function checkJson(value: unknown, max: number, wrong: (problem: string) => void): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) wrong('must be an object');
+  else if (JSON.stringify(value).length > max) wrong(`must have at most ${max} characters as JSON`);
+}
+
+/** Characters are counted as people count them: an emoji beyond the BMP is one. */
+function lengthOf(text: string): number {
+  return [...text].length;
+}

@@ -1,0 +1,37 @@
+import type { House } from '../house.ts';
+import type { InboxMessage } from '../store/store.ts';
+
+/**
+ * Keeps what came of an attempt to send, beside the trace of the run: the run's own was complete when the
+ * reply was stored. A first attempt that succeeds needs none; texts that are said without a run have none.
+ */
+export async function traceDelivery(
+  { store, clock }: Pick<House, 'store' | 'clock'>,
+  message: InboxMessage,
+  { outcome, began, sends }: { outcome: string; began: number; sends: number },
+): Promise<void> {
+  if (message.session_id === null) return;
+  const finished_at = clock.now();
+  const [word = outcome, words] = outcome.split(': ', 2);
+  await store.traces.keep({
+    turn_id: message.id,
+    request_id: message.request_id,
+    session_id: message.session_id,
+    message_id: message.message_id,
+    platform: message.platform,
+    user_id: message.message?.user_id ?? null,
+    started_at: began,
+    finished_at,
+    outcome: word,
+    lines: [
+      {
+        at: finished_at,
+        step: 'send-reply',
+        verdict: word === 'sent' ? 'ok' : 'failed',
+        reason: word,
+        detail: { sends, apology: message.apology !== null, ...(words === undefined ? {} : { words }) },
+        took_ms: finished_at - began,
+      },
+    ],
+  });
+}

@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JsonObject } from '../../channel/index.ts';
+import type { Log } from '../log.ts';
+import type { LaterChannel } from './attempt.ts';
+
+/** Calls at once; beyond it nothing is shown. */
+const CALLS_MAX = 32;
+/** A call that takes longer is not counted any more, ms. */
+const CALL_MS = 10_000;
+/** Platforms take the sign down after some seconds; so often it is shown again while a message is worked on. */
+const AGAIN_MS = 5000;
+
+/**
+ * Shows on the platform that an answer is being written, from accept to reply. It is a courtesy: it is not
+ * waited for, it fails unheard, and where too many calls are under way it is left out.
+ */
+export class Typing {
+  readonly #log: Log;
+  #calls = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  show({ plugin, channel }: LaterChannel, reply_to: JsonObject): void {
+    if (!plugin.capabilities.typing || !channel.typing || this.#calls >= CALLS_MAX) return;
+    this.#calls++;
+    const call = async () => channel.typing?.(reply_to);
+    Promise.race([call(), delay(CALL_MS, undefined, { ref: false })])
+      .catch((error: unknown) =>
+        this.#log.debug({ channel: plugin.name, err: error }, 'typing could not be shown'),
+      )
+      .finally(() => this.#calls--);
+  }
+
+  /** Shows it now and again; the result ends it. */
+  keepShowing(later: LaterChannel, reply_to: JsonObject): () => void {
+    this.show(later, reply_to);
+    const timer = setInterval(() => this.show(later, reply_to), AGAIN_MS);
+    return () => clearInterval(timer);
+  }
+}

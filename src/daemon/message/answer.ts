@@ -1,0 +1,91 @@
+import type { ChannelPlugin } from '../../channel/index.ts';
+import { AgentdError, type ErrorCode } from '../errors.ts';
+import type { House } from '../house.ts';
+import { shortId } from '../session/ids.ts';
+import { keepTurn, traceRecord } from './keep-turn.ts';
+import { steps } from './steps.ts';
+import { Trace } from './tracing.ts';
+import type { Arrived, Bound, Opened } from './turn.ts';
+
+/** What a door knows of a message that has arrived; the rest of the turn is made here. */
+export type Arrival = Omit<Arrived, 'channel' | 'trace' | 'started_at' | 'onEnd'>;
+
+/**
+ * Takes a message all the way, and gives back what its steps have taken, however it ends. Throws the problem
+ * that ended the turn, once it is logged and kept.
+ */
+export async function answer(plugin: ChannelPlugin, house: House, arrival: Arrival): Promise<void> {
+  const giveBack: ((failed: boolean) => Promise<void>)[] = [];
+  const turn: Arrived = {
+    ...arrival,
+    channel: {
+      name: plugin.name,
+      space: plugin.capabilities.space ?? plugin.name,
+      capabilities: plugin.capabilities,
+    },
+    trace: new Trace(house.clock),
+    started_at: house.clock.now(),
+    onEnd: (back) => giveBack.push(back),
+  };
+  let failed = false;
+  try {
+    await steps.run(turn, house);
+    await reportAnswer(turn, house);
+  } catch (error) {
+    failed = true;
+    await keepFailure(turn, error, house);
+    throw error;
+  } finally {
+    // Last taken, first given back; one that fails must not keep the others.
+    for (const back of giveBack.reverse()) {
+      await back(failed).catch((error: unknown) =>
+        house.log.error({ ...describe(turn), err: error }, 'could not give back'),
+      );
+    }
+  }
+}
+
+async function reportAnswer(turn: Arrived & Partial<Bound>, house: House): Promise<void> {
+  if (turn.acting) {
+    const credentials = turn.acting.person === null ? 'default' : 'user';
+    house.log.info({ ...describe(turn), credentials }, 'message answered');
+    return;
+  }
+  // Ended early with an earlier answer: there is no turn to keep the trace with.
+  house.log.info(describe(turn), 'message answered again');
+  await house.store.traces.keep(traceRecord(turn, 'replayed', house.clock.now()));
+}
+
+/**
+ * A failed turn is kept where it got as far as its session and is not begun again; else its trace is, to be
+ * found by its request.
+ */
+async function keepFailure(
+  turn: Arrived & Partial<Opened & Bound>,
+  error: unknown,
+  house: House,
+): Promise<void> {
+  const code: ErrorCode = error instanceof AgentdError ? error.code : 'internal_error';
+  const line = { ...describe(turn), code, err: error };
+  if (code === 'internal_error' || code === 'agent_failed' || code === 'agent_timeout')
+    house.log.error(line, 'message failed');
+  else house.log.info({ ...describe(turn), code }, 'message refused');
+  try {
+    if (turn.acting && turn.session && !turn.inbox?.willRunAgain(error)) {
+      await keepTurn(turn as Arrived & Opened & Bound, house, { outcome: 'failed', failure: code });
+    } else {
+      await house.store.traces.keep(traceRecord(turn, code, house.clock.now()));
+    }
+  } catch (storeError) {
+    house.log.warn({ ...describe(turn), err: storeError }, 'the trace of a failed message could not be kept');
+  }
+}
+
+function describe(turn: Arrived): Record<string, unknown> {
+  return {
+    request_id: turn.request_id,
+    channel: turn.channel.name,
+    session: shortId(turn.session_id),
+    took_ms: Date.now() - turn.started_at,
+  };
+}

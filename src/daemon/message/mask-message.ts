@@ -1,0 +1,17 @@
+import type { MessageMetadata } from '../../channel/index.ts';
+import { maskTokens } from '../secret.ts';
+
+/** Metadata with everything masked that is shaped like a token; only the documented field may hold one. */
+export function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {
+  const masked = maskValue(claims) as MessageMetadata;
+  return jwt_token === undefined ? masked : { ...masked, jwt_token };
+}
+
+function maskValue(value: unknown): unknown {
+  if (typeof value === 'string') return maskTokens(value);
+  if (Array.isArray(value)) return value.map(maskValue);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [maskTokens(name), maskValue(member)]),
+  );
+}

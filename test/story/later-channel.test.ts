@@ -1,0 +1,436 @@
+import { mkdtempSync, readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Agentd, agentd, readAll, type StartOptions, startAgentd } from '../harness/daemon.ts';
+import { FakeApi } from '../harness/fake-api.ts';
+import { FakeExchange } from '../harness/fake-exchange.ts';
+import { token } from '../harness/tokens.ts';
+import { type Answer, post } from '../harness/webchat.ts';
+
+const APOLOGY = 'Sorry, I could not answer your message. Please try again later.';
+
+let directory: string;
+let exchange: FakeExchange;
+let daemon: Agentd | null;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
+  exchange = await FakeExchange.start();
+});
+
+afterEach(async () => {
+  await daemon?.stop('SIGKILL');
+  daemon = null;
+  await exchange.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<Agentd> {
+  daemon = await startAgentd({ ...options, directory, env: { ...exchange.env(directory), ...env } });
+  return daemon;
+}
+
+interface Said {
+  id?: string;
+  user?: string;
+  thread?: string;
+  text: string;
+  shared?: boolean;
+  metadata?: object;
+}
+
+function deliver({ url }: Agentd, body: object, headers: Record<string, string> = {}): Promise<Answer> {
+  return post(url, body, { path: '/telex', headers });
+}
+
+function tell(to: Agentd, ...messages: Said[]): Promise<Answer> {
+  return deliver(to, { messages: messages.map((said) => ({ user: 'u1', thread: 't1', ...said })) });
+}
+
+describe('a message of a channel that answers later', () => {
+  it('is answered through the platform, after its 200, with the sign of typing before', async () => {
+    const { url } = await start();
+    const answer = await post(
+      url,
+      { messages: [{ id: 'm1', user: 'u1', thread: 't1', text: ' hello ' }] },
+      { path: '/telex', headers: { 'X-Request-Id': 'request-7' } },
+    );
+    expect(answer.status).toBe(200);
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.taken[0]).toMatchObject({ to: 't1', text: 're: hello', session_id: 'telex:t1' });
+    expect(exchange.typed).toContain('t1');
+    await daemon?.logged((line) => line.msg === 'message answered' && line.request_id === 'request-7');
+    const explained = await agentd(['explain', 'telex:m1', '--json'], {
+      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
+    });
+    expect(JSON.parse(explained.stdout)).toMatchObject({
+      traces: [{ message_id: 'm1', request_id: 'request-7', outcome: 'answered' }],
+    });
+  });
+
+  it('is answered once, however often the platform delivers it, and each repeat is told in the log', async () => {
+    const to = await start();
+    for (let n = 0; n < 3; n++)
+      expect((await tell(to, { id: 'm1', text: 'hello' }, { id: 'm1', text: 'hello' })).status).toBe(200);
+    await tell(to, { id: 'm2', text: 'last' });
+    await exchange.until(() => exchange.textsTo('t1').includes('re: last'));
+    expect(exchange.textsTo('t1')).toEqual(['re: hello', 're: last']);
+    expect(exchange.runs).toHaveLength(2);
+    const repeats = to.log().filter(({ msg }) => String(msg).startsWith('[LoopGuard] DUPLICATE'));
+    expect(repeats).toHaveLength(5);
+    expect(repeats[0]?.msg).toBe('[LoopGuard] DUPLICATE platform=telex user=u1 message_id=m1');
+  });
+
+  it('keeps its order within a session, while other sessions go on', async () => {
+    const to = await start();
+    await tell(to, { text: 'wait 300 a1' }, { text: 'a2' }, { text: 'wait 50 a3' }, { text: 'a4' });
+    await tell(to, { thread: 't2', text: 'b1' });
+    await exchange.until(() => exchange.taken.length === 5);
+    expect(exchange.textsTo('t1')).toEqual(['re: wait 300 a1', 're: a2', 're: wait 50 a3', 're: a4']);
+    expect(exchange.taken[0]?.text).toBe('re: b1');
+  });
+
+  it('is refused whole where one of a delivery is not as it must be', async () => {
+    const to = await start();
+    const answer = await tell(to, { text: 'good' }, { text: '  ' }, { user: 'a\u0007b', text: 'x' });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({
+      code: 'invalid_request',
+      errors: [
+        { field: 'messages[1].text', message: 'must not be empty' },
+        { field: 'messages[2].user_id', message: 'must not contain control characters' },
+      ],
+    });
+    const halfPair = await deliver(
+      to,
+      JSON.parse('{"messages":[{"user":"u","thread":"\\ud800","text":"x"}]}'),
+    );
+    expect(halfPair.body.errors[0]).toEqual({
+      field: 'messages[0].channel_id',
+      message: 'must be well-formed Unicode',
+    });
+    await tell(to, { text: 'after' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.textsTo('t1')).toEqual(['re: after']);
+  });
+
+  it('is edited by its sender until its turn begins', async () => {
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'wait 300 first' }, { id: 'm2', text: 'secnd' });
+    await exchange.until(() => exchange.runs.length === 1);
+    expect((await deliver(to, { edited: { id: 'm1', text: 'too late' } })).body).toEqual({ edited: false });
+    expect((await deliver(to, { edited: { id: 'm2', text: 'second' } })).body).toEqual({ edited: true });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(exchange.textsTo('t1')).toEqual(['re: wait 300 first', 're: second']);
+  });
+
+  it('leaves no token in inbox, history or log, wherever it stood', async () => {
+    const to = await start();
+    const secret = await token({ sub: 'eve' });
+    await tell(to, {
+      text: `look:\n${secret}`,
+      metadata: { jwt_token: secret, deep: { list: [`\n${secret}`] } },
+    });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.textsTo('t1')).toEqual(['re: look:\n[token]']);
+    await daemon?.stop();
+    daemon = null;
+    const state = join(directory, 'state');
+    const left = readAll(readdirSync(state).map((name) => join(state, name)));
+    expect(left).toContain('[token]');
+    expect(left + to.stderr()).not.toContain(secret.split('.')[1]);
+  });
+});
+
+describe('what the channel says by itself', () => {
+  it('comes at once, in order, also while all runs are busy, without a run', async () => {
+    const to = await start({ AGENT_CONCURRENCY: '1' });
+    await tell(to, { text: 'wait 500 slow' });
+    await exchange.until(() => exchange.runs.length === 1);
+    for (const text of ['one', 'two', 'three'])
+      expect((await deliver(to, { say: { to: 't1', text } })).status).toBe(200);
+    await exchange.until(() => exchange.taken.length === 4);
+    expect(exchange.textsTo('t1')).toEqual(['one', 'two', 'three', 're: wait 500 slow']);
+    expect(exchange.taken[0]?.session_id).toBeNull();
+    expect(exchange.runs).toHaveLength(1);
+  });
+});
+
+describe('when the agent fails', () => {
+  it('is tried again, and answered once when it works', async () => {
+    const to = await start();
+    await tell(to, { text: 'fail 1 then good' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(exchange.textsTo('t1')).toEqual(['re: fail 1 then good', 're: next']);
+    expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 1 then good', 'fail 1 then good', 'next']);
+  });
+
+  it('apologises once after the last attempt, in the place of the reply, and counts one turn', async () => {
+    const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
+    await tell(to, { id: 'm1', text: 'fail 9 always' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(exchange.textsTo('t1')).toEqual([APOLOGY, 're: next']);
+    expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 9 always', 'fail 9 always', 'next']);
+    const shown = await agentd(['sessions', 'show', 'telex:t1', '--json'], {
+      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
+    });
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      turns: [{ outcome: 'failed', failure: 'agent_failed' }, { outcome: 'answered' }],
+    });
+  });
+
+  it('apologises no second time where the apology fails too', async () => {
+    exchange.answer = ({ text }) => ({ status: text === APOLOGY ? 400 : 200 });
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
+    await tell(to, { text: 'fail 9 always' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.calls.map(({ text }) => text)).toEqual([APOLOGY, 're: next']);
+  });
+});
+
+describe('when the platform fails', () => {
+  it('is sent again, not run again, in order, though a third of the replies is not taken at first', async () => {
+    const seen = new Set<string>();
+    exchange.answer = ({ id }) => {
+      const isFirst = !seen.has(id);
+      seen.add(id);
+      return { status: isFirst && seen.size % 3 === 0 ? 500 : 200 };
+    };
+    const to = await start();
+    const threads = ['a', 'b', 'c', 'd', 'e', 'f'];
+    await tell(to, ...threads.flatMap((thread) => [1, 2, 3].map((n) => ({ thread, text: `${thread}${n}` }))));
+    await exchange.until(() => exchange.taken.length === 18);
+    for (const thread of threads)
+      expect(exchange.textsTo(thread)).toEqual([1, 2, 3].map((n) => `re: ${thread}${n}`));
+    expect(exchange.runs).toHaveLength(18);
+    expect(exchange.calls).toHaveLength(24);
+    expect(new Set(exchange.calls.map(({ id }) => id)).size).toBe(18);
+  });
+
+  it('waits for as long as the platform asks', async () => {
+    exchange.answer = () => (exchange.calls.length === 1 ? { status: 429, retryAfter: 2 } : { status: 200 });
+    await tell(await start(), { text: 'hello' });
+    await exchange.until(() => exchange.taken.length === 1);
+    const [first, second] = exchange.calls;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2000);
+    expect(exchange.calls).toHaveLength(2);
+  });
+
+  it('takes a final refusal as the end: sent once, no apology, and the next one comes', async () => {
+    exchange.answer = ({ text }) => ({ status: text === 're: no' ? 403 : 200 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'no' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.calls.map(({ text }) => text)).toEqual(['re: no', 're: next']);
+    expect(to.log().find(({ failure }) => failure !== undefined)).toMatchObject({
+      level: 'error',
+      failure: 'delivery_refused: status 403',
+    });
+  });
+
+  it('gives up after the last attempt to send, and then apologises', async () => {
+    exchange.answer = ({ text }) => ({ status: text.startsWith('re:') ? 500 : 200 });
+    const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
+    await tell(to, { text: 'hello' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.calls.map(({ text }) => text)).toEqual(['re: hello', 're: hello', APOLOGY]);
+    expect(new Set(exchange.calls.map(({ id }) => id)).size).toBe(2);
+    expect(exchange.runs).toHaveLength(1);
+  });
+});
+
+describe('links', () => {
+  let api: FakeApi;
+  beforeEach(async () => {
+    api = await FakeApi.start({ secret: 'a-secret-for-tests-of-at-least-256-bits' });
+  });
+  afterEach(() => api.close());
+
+  /** With the builtin agent, which looks up whom a message acts for. */
+  async function startWithApi(env: Record<string, string> = {}): Promise<Agentd> {
+    return start({
+      AGENT_RUNTIME: 'builtin',
+      API_BASE_URL: api.url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+      ...env,
+    });
+  }
+
+  const alice = () => token({ sub: 'user-1', email: 'alice@example.com' });
+
+  it("use each member's own token in a shared thread, and nobody's for one who has none", async () => {
+    const to = await startWithApi();
+    const linked = await deliver(to, { link: { user: 'A', token: await alice() } });
+    expect(linked.body).toMatchObject({ valid: true, user_id: 'user-1', email: 'alice@example.com' });
+    await deliver(to, {
+      link: { user: 'B', token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
+    });
+    const ask = (user: string) => ({ user, thread: 'group', text: 'Who am I?', shared: true });
+    await tell(to, ask('A'), ask('B'), ask('C'), ask('A'), ask('C'));
+    await exchange.until(() => exchange.taken.length === 5);
+    expect(api.seen('/users').map(({ sub, query }) => [sub, query.userEmail])).toEqual([
+      ['user-1', 'alice@example.com'],
+      ['user-2', 'bob@example.com'],
+      ['user-1', 'alice@example.com'],
+    ]);
+    const texts = exchange.textsTo('group');
+    expect(texts[0]).toContain('Alice');
+    expect(texts[1]).toContain('Bob');
+    expect(texts[2]).not.toMatch(/Alice|Bob/);
+    expect(texts[4]).not.toMatch(/Alice|Bob/);
+  });
+
+  it('hold a private chat to the person, until they are removed', async () => {
+    const to = await startWithApi();
+    await deliver(to, { link: { user: 'A', token: await alice() } });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect((await deliver(to, { unlink: { user: 'A' } })).body).toEqual({ removed: true });
+    expect((await deliver(to, { unlink: { user: 'A' } })).body).toEqual({ removed: false });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 2);
+    const [signedIn, signedOut] = exchange.textsTo('t1');
+    expect(signedIn).toContain('Alice');
+    expect(signedOut).not.toContain('Alice');
+    expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1']);
+  });
+
+  it('begin a private chat anew when it changes to another person', async () => {
+    const to = await startWithApi();
+    await deliver(to, { link: { user: 'A', token: await alice() } });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    await deliver(to, {
+      link: { user: 'A', token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
+    });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(exchange.textsTo('t1')[1]).toContain('Bob');
+    const shown = await agentd(['sessions', 'show', 'telex:t1', '--json'], {
+      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
+    });
+    expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
+  });
+
+  it('store nothing for a token that is no use, and say why', async () => {
+    const to = await startWithApi();
+    const answer = await deliver(to, { link: { user: 'A', token: await token({ ttl: -1 }) } });
+    expect(answer.body).toEqual({ valid: false, reason: 'Token Expired' });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(api.seen('/users')).toEqual([]);
+  });
+
+  it('tell the agent once that the token in them has expired', async () => {
+    const to = await start();
+    await deliver(to, { link: { user: 'A', token: await token({ ttl: 2 }) } });
+    await tell(to, { user: 'A', text: 'before' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.runs[0]).toMatchObject({ sign_in_expired: false, person: { email: 'ada@example.com' } });
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    await tell(to, { user: 'A', text: 'after' }, { user: 'A', text: 'later' });
+    await exchange.until(() => exchange.taken.length === 3);
+    expect(exchange.runs.slice(1)).toEqual([
+      { text: 'after', sign_in_expired: true, person: null },
+      { text: 'later', sign_in_expired: false, person: null },
+    ]);
+    await to.logged(({ msg }) => msg === 'linked token is no use: Token Expired; default credentials');
+  });
+
+  it('are sealed on disk where a key is set', async () => {
+    const to = await startWithApi({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') });
+    const secret = await alice();
+    await deliver(to, { link: { user: 'A', token: secret } });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.textsTo('t1')[0]).toContain('Alice');
+    await daemon?.stop();
+    daemon = null;
+    const state = join(directory, 'state');
+    const left = readAll(readdirSync(state).map((name) => join(state, name)));
+    expect(left).toContain('telex:jwt:A');
+    expect(left).not.toContain(secret.split('.')[1]);
+  });
+});
+
+describe('when the daemon stops', () => {
+  it('finishes what runs, parks the rest, exits 0, and answers the rest at the next start', async () => {
+    const to = await start({ AGENT_CONCURRENCY: '1' });
+    await tell(to, { text: 'wait 300 first' }, { text: 'second' });
+    await tell(to, { thread: 't2', text: 'third' });
+    await exchange.until(() => exchange.runs.length === 1);
+    expect(await to.stop()).toBe(0);
+    expect(exchange.taken.map(({ text }) => text)).toEqual(['re: wait 300 first']);
+    await start({ AGENT_CONCURRENCY: '1' });
+    await exchange.until(() => exchange.taken.length === 3);
+    expect(exchange.runs).toHaveLength(3);
+  });
+
+  it('parks a run that outlasts the grace, and exits 0', async () => {
+    const to = await start({ SHUTDOWN_GRACE_SECONDS: '0' });
+    await tell(to, { text: 'wait 30000 long' });
+    await exchange.until(() => exchange.runs.length === 1);
+    expect(await to.stop()).toBe(0);
+    expect(exchange.taken).toEqual([]);
+    await start();
+    await exchange.until(() => exchange.runs.length === 2);
+  });
+
+  it('sends what was to be sent when it was killed, and does not run it again', async () => {
+    exchange.answer = () => 'hang';
+    const to = await start();
+    await tell(to, { text: 'hello' });
+    await exchange.until(() => exchange.calls.length === 1);
+    await to.stop('SIGKILL');
+    exchange.answer = () => ({ status: 200 });
+    await start();
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.runs).toHaveLength(1);
+    expect(exchange.calls[0]?.id).toBe(exchange.calls[1]?.id);
+  });
+
+  it('answers each message that it has acknowledged, killed at any point, in order and as good as once', async () => {
+    const kills = 6;
+    const acknowledged = new Map<string, string[]>();
+    let number = 0;
+    let ending = false;
+    let to = await start();
+    const load = Array.from({ length: 8 }, async (_, thread) => {
+      while (!ending) {
+        const text = `wait 5 ${++number}`;
+        const place = `s${thread}`;
+        try {
+          const { status } = await tell(to, { id: text, thread: place, text });
+          if (status === 200) acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
+        } catch {
+          // Killed before it was acknowledged: the platform would come again; here it does not.
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      }
+    });
+    for (let kill = 0; kill < kills; kill++) {
+      await new Promise((resolve) => setTimeout(resolve, 100 + Math.random() * 200));
+      await to.stop('SIGKILL');
+      to = await start();
+    }
+    ending = true;
+    await Promise.all(load);
+    const wanted = [...acknowledged].flatMap(([place, texts]) =>
+      texts.map((text) => ({ place, answer: `re: ${text}` })),
+    );
+    await exchange.until(() => wanted.every(({ place, answer }) => exchange.textsTo(place).includes(answer)));
+
+    for (const [place, texts] of acknowledged) {
+      const firsts = [...new Set(exchange.textsTo(place))].filter((text) => texts.includes(text.slice(4)));
+      expect(firsts).toEqual(texts.map((text) => `re: ${text}`));
+    }
+    // What was in flight at a kill may be seen twice: one message of each session.
+    const twice = (texts: string[]) => texts.length - new Set(texts).size;
+    expect(wanted.length).toBeGreaterThan(50);
+    expect(twice(exchange.taken.map(({ text }) => text))).toBeLessThanOrEqual(kills * 8);
+    expect(twice(exchange.runs.map(({ text }) => text))).toBeLessThanOrEqual(kills * 8);
+  });
+});

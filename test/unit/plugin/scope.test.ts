@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import type { ChannelPlugin } from '../../../src/channel/index.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
+import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
+import { createScope } from '../../../src/daemon/plugin/scope.ts';
+import { laterHouse, TELEX } from '../../harness/later-house.ts';
+import { openAt, stateDirectory } from '../store/state-directory.ts';
+
+async function scopeOf(plugin: ChannelPlugin) {
+  const { house } = await laterHouse(openAt(`${stateDirectory()}/agentd.db`), systemClock);
+  return createScope(plugin, {}, house, new InboxWorker(house));
+}
+
+it('refuses the doors of the inbox to a channel that answers in the request', async () => {
+  const scope = await scopeOf({ ...TELEX, capabilities: { ...TELEX.capabilities, reply: 'in-request' } });
+  const problem = (door: string) =>
+    `the channel telex answers in the request (capabilities.reply): ${door} is for channels that answer later`;
+  await expect(scope.accept([])).rejects.toThrow(problem('accept'));
+  await expect(scope.say({}, 'text')).rejects.toThrow(problem('say'));
+  await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
+});
+
+it('makes the failure of a delivery that the daemon understands', async () => {
+  const scope = await scopeOf(TELEX);
+  const failure = scope.deliveryFailed('channel_not_found', { final: true });
+  expect(failure).toBeInstanceOf(DeliveryFailed);
+  expect(failure).toMatchObject({ message: 'channel_not_found', final: true, retryAfterSeconds: 0 });
+  const later = scope.deliveryFailed('busy', { final: false, retryAfterSeconds: 3 });
+  expect(later).toMatchObject({ final: false, retryAfterSeconds: 3 });
+});
