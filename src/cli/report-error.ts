@@ -28,6 +28,11 @@ const KNOWN: Readonly<Record<string, Entry>> = {
       'Mend these settings; `agentd config reference` describes each, `agentd config show` tells where its value comes from.',
     exitCode: EXIT.config,
   },
+  ChannelStartFailed: {
+    advice:
+      'Look at the settings of that channel, and at whether this machine reaches what it talks to; or leave it out of MESSAGING_PLATFORMS.',
+    exitCode: EXIT.unavailable,
+  },
   StoreMissing: {
     advice: "Nothing is stored yet. Is STATE_DIR the same as the daemon's? `agentd config show` tells.",
     exitCode: EXIT.no,
@@ -105,7 +110,7 @@ export function explainError(error: unknown): ErrorReport {
 /** Says on stderr what went wrong and what to do. @returns the exit code. */
 export function reportError(error: unknown, stderr: Sink): number {
   const { message, advice, exitCode, stack } = explainError(error);
-  const lines = [`agentd: ${message}`];
+  const lines = [`agentd: ${message}${message.includes('\n') ? '\n' : ''}`];
   if (stack !== undefined) lines.push(stack);
   if (advice !== undefined) lines.push(advice);
   stderr.write(`${lines.join('\n')}\n`);

@@ -11,8 +11,9 @@ import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { RunQueue } from './message/run-queue.ts';
-import { checkChannel, checkRoutes } from './plugin/load.ts';
+import { createChannels } from './plugin/create-channels.ts';
 import { createScope } from './plugin/scope.ts';
+import { startChannel } from './plugin/start-channel.ts';
 import type { Configuration } from './settings/configure.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
@@ -69,16 +70,13 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
     };
 
     const inbox = new InboxWorker(house);
-    const active = channels.map(({ plugin, settings: own }) => {
-      const channel = plugin.create(createScope(plugin, own, house, inbox));
-      checkChannel(plugin, channel);
-      if (plugin.capabilities.reply === 'later') inbox.add(plugin, channel);
-      return { plugin, channel };
-    });
-    checkRoutes(active);
-    for (const { plugin, channel } of active) {
-      life.started(`channel ${plugin.name}`, () => channel.stop?.());
-      await channel.start?.();
+    const active = createChannels(channels, ({ plugin, settings: own }) =>
+      createScope(plugin, own, house, inbox),
+    );
+    for (const one of active) {
+      if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
+      life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
+      await startChannel(one);
     }
     life.started('inbox', () => inbox.stop());
     await inbox.start();

@@ -1,5 +1,5 @@
 import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
-import { ConfigurationError } from '../settings/problem.ts';
+import type { SettingProblem } from '../settings/problem.ts';
 import { type Refusal, unfit } from './refusal.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
@@ -9,31 +9,34 @@ const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
 /** What the daemon answers itself (service.md, "GET /"). */
 const OWN_ROUTE = 'GET /';
 
-/**
- * Has what `create` gave the shape of a channel (src/channel/channel.ts)? Throws ConfigurationError with all
- * that does not fit. Runs nothing of it.
- */
-export function checkChannel(plugin: ChannelPlugin, channel: Channel): void {
-  refuse(plugin, channelRefusals(plugin, channel));
+/** Has what `create` gave the shape of a channel (src/channel/channel.ts)? Runs nothing of it. */
+export function channelProblems(plugin: ChannelPlugin, channel: unknown): SettingProblem[] {
+  return channelRefusals(plugin, channel).map((refusal) => problemOf(plugin, refusal));
 }
 
-/**
- * Has each route a method and path of its own among all active channels? Throws ConfigurationError with every
- * pair that clashes.
- */
-export function checkRoutes(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): void {
+/** Has each route a method and path of its own among all active channels? Every one that clashes is told. */
+export function routeProblems(
+  active: readonly { plugin: ChannelPlugin; channel: Channel }[],
+): SettingProblem[] {
+  const problems: SettingProblem[] = [];
   const takenBy = new Map([[OWN_ROUTE, 'the daemon itself']]);
   for (const { plugin, channel } of active) {
-    const clashes: Refusal[] = [];
     for (const { method, path } of channel.routes) {
       const key = `${method} ${path.replace(/:\w+/g, ':')}`;
       const owner = takenBy.get(key);
       if (owner === undefined) takenBy.set(key, `the channel ${plugin.name}`);
-      else
-        clashes.push({ problem: `the route ${method} ${path} is taken by ${owner}`, right: 'another path' });
+      else {
+        const problem = `the route ${method} ${path} is taken by ${owner}`;
+        problems.push(problemOf(plugin, { problem, right: 'another path' }));
+      }
     }
-    refuse(plugin, clashes);
   }
+  return problems;
+}
+
+/** A refusal of what a plugin made, told as a problem of its channel. */
+export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
+  return { setting: `channel ${name}`, value: null, source: null, ...refusal };
 }
 
 function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
@@ -70,19 +73,6 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   }
   if (typeof handle !== 'function') refusals.push(unfit(`${at}.handle\``, 'a function', handle));
   return refusals;
-}
-
-function refuse(plugin: ChannelPlugin, refusals: readonly Refusal[]): void {
-  if (refusals.length === 0) return;
-  throw new ConfigurationError(
-    refusals.map(({ problem, right }) => ({
-      setting: `channel ${plugin.name}`,
-      value: null,
-      source: null,
-      problem,
-      right,
-    })),
-  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

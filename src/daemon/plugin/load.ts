@@ -8,8 +8,6 @@ import { importPlugin } from './import.ts';
 import { bundledPlugins, isPath, type Located, locatePackage, locatePath } from './locate.ts';
 import type { Refusal } from './refusal.ts';
 
-export { checkChannel, checkRoutes } from './check-channel.ts';
-
 /** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
 const PACKAGE_PREFIX = 'agentd-channel-';
 

@@ -1,0 +1,39 @@
+import type { ChannelPlugin, ChannelScope, ChannelSettings } from '../../channel/index.ts';
+import type { ActiveChannel } from '../http/routes.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { channelProblems, problemOf, routeProblems } from './check-channel.ts';
+
+interface Configured {
+  plugin: ChannelPlugin;
+  settings: ChannelSettings;
+}
+
+/**
+ * Makes the active channels, each with a scope of its own (src/channel/channel.ts, "given its settings and
+ * scope"). Another's code runs here: what it throws is told with all else that does not fit, of every channel
+ * at once.
+ * @throws ConfigurationError
+ */
+export function createChannels(
+  configured: readonly Configured[],
+  scopeOf: (configured: Configured) => ChannelScope,
+): ActiveChannel[] {
+  const active: ActiveChannel[] = [];
+  const problems: SettingProblem[] = [];
+  for (const one of configured) {
+    const { plugin } = one;
+    try {
+      const channel = plugin.create(scopeOf(one));
+      const misshapen = channelProblems(plugin, channel);
+      problems.push(...misshapen);
+      if (misshapen.length === 0) active.push({ plugin, channel });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      const right = 'a function that only makes the channel; what can fail belongs in `start`';
+      problems.push(problemOf(plugin, { problem: `\`create\` threw: ${why}`, right }));
+    }
+  }
+  problems.push(...routeProblems(active));
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return active;
+}
