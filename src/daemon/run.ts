@@ -48,10 +48,16 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
 
 /** Never on another address: the inspector runs any code it is sent. */
 function openInspector(log: Log): void {
+  const address = `127.0.0.1:${DEBUG_PORT}`;
   inspector.open(DEBUG_PORT, '127.0.0.1');
+  // It does not throw where it cannot listen; debugging is no reason to keep the daemon from its work.
+  if (inspector.url() === undefined) {
+    log.warn({}, `ENABLE_DEBUGPY: there is no inspector, since ${address} is in use`);
+    return;
+  }
   log.warn(
     {},
-    `ENABLE_DEBUGPY: the Node inspector listens on 127.0.0.1:${DEBUG_PORT}; whoever reaches it owns this process`,
+    `ENABLE_DEBUGPY: the Node inspector listens on ${address}; whoever reaches it owns this process`,
   );
 }
 
@@ -64,8 +70,7 @@ function dieLoudly(log: ReturnType<typeof createLog>): void {
   // A full file-size limit shall be an error of the write that met it (503), not the end of the process.
   process.on('SIGXFSZ', () => log.error({}, 'a file has reached the size limit of this process'));
   process.on('SIGHUP', () => {
-    log.reopen();
-    log.info({}, 'log file opened anew');
+    if (log.reopen()) log.info({}, 'log file opened anew');
   });
 }
 

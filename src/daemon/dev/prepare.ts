@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TokenValidator } from '../identity/identity.ts';
 import { signToken } from '../identity/sign-token.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
+import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
@@ -29,7 +30,7 @@ const API_ACCOUNT = { email: 'service@example.com', password: 'sample' };
 /** Makes `.agentd/` in the working directory with secrets that stay the same from run to run. */
 export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   const directory = join(place.cwd, '.agentd');
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(directory);
   const explicit = await inspectConfiguration(place);
   const defaults: Record<string, string> = {
     STATE_DIR: directory,

@@ -5,6 +5,7 @@ import Koa from 'koa';
 import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
+import { ConfigurationError } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import { answer } from './answer.ts';
@@ -142,13 +143,22 @@ function listener(app: Koa<Exchange>, log: Log, requestTimeout: number): HttpSer
 
 function listen(server: HttpServer, host: string, port: number, log: Log): Promise<ListeningAddress> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    const refuse = (error: NodeJS.ErrnoException) => reject(noSuchHost(error, host) ?? error);
+    server.once('error', refuse);
     server.listen(port, host, () => {
-      server.off('error', reject);
+      server.off('error', refuse);
       server.on('error', (error) => log.error({ err: error }, 'a connection could not be taken'));
       resolve(addressOf(server.address() as AddressInfo));
     });
   });
+}
+
+/** A name that leads nowhere is a wrong setting; looked up from elsewhere, the same code means another's daemon. */
+function noSuchHost({ code }: NodeJS.ErrnoException, host: string): ConfigurationError | null {
+  if (code !== 'ENOTFOUND' && code !== 'EAI_AGAIN') return null;
+  const problem = 'is neither an address of this machine, nor a name that leads to one';
+  const right = '127.0.0.1, 0.0.0.0, or another address of this machine';
+  return new ConfigurationError([{ setting: 'HOST', value: host, source: null, problem, right }]);
 }
 
 function addressOf({ address, port, family }: AddressInfo): ListeningAddress {

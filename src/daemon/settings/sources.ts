@@ -60,7 +60,7 @@ export async function readSources({ env, cwd, envFile, configFile, defaults = {}
     readConfigFile(cwd, configFile),
   ]);
   const layers: (Layer | null)[] = [
-    { source: 'environment', kind: 'environment', values: new Map(Object.entries(env)) },
+    { source: 'environment', kind: 'environment', values: environment(env, envFile ? dotenv.layer : null) },
     dotenv.layer,
     file.layer,
     { source: 'serve --dev', kind: 'defaults', values: new Map(Object.entries(defaults)) },
@@ -71,6 +71,16 @@ export async function readSources({ env, cwd, envFile, configFile, defaults = {}
     folder: file.folder,
     problems: [...dotenv.problems, ...file.problems],
   };
+}
+
+/**
+ * Node reads an `--env-file` anywhere on the command line, and puts it into the environment before the program
+ * begins: what stands in both alike is the file's.
+ */
+function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<string, unknown> {
+  return new Map(
+    Object.entries(env).filter(([name, value]) => named === null || named.values.get(name) !== value),
+  );
 }
 
 /** The value that holds for a name. An empty one counts as not given: it is how a shell or a form says nothing. */

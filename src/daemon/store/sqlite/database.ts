@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
+import { makePrivateDirectory } from '../../private-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 
@@ -14,7 +15,11 @@ const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Makes the directory (0700) and an empty file (0600) where they are missing; what exists stays as it is. */
 export function createPrivateFile(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makePrivateDirectory(dirname(path));
+  } catch (error) {
+    throw new StoreUnavailable(error);
+  }
+  try {
     // `wx`, since opening and closing an existing file would drop the locks that this process holds on it.
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {

@@ -1,0 +1,71 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { makePrivateDirectory } from './private-directory.ts';
+import { ConfigurationError } from './settings/problem.ts';
+
+/**
+ * The file of the log (LOG_FILE). Each line is written at once, so that nothing is lost at `kill -9`. A file
+ * that cannot be written (the disk is full) never keeps the daemon from its work: its lines are dropped, which
+ * is told once, and how many they were when it goes on.
+ */
+export class LogFile {
+  readonly #path: string;
+  readonly #tell: (line: string) => void;
+  #fd: number;
+  #lost = 0;
+
+  /**
+   * @param tell says on standard error what is wrong with the file.
+   * @throws ConfigurationError where the file cannot be opened.
+   */
+  constructor(path: string, tell: (line: string) => void) {
+    this.#path = path;
+    this.#tell = tell;
+    try {
+      makePrivateDirectory(dirname(path));
+      this.#fd = open(path);
+    } catch (error) {
+      const problem = `cannot be opened: ${whyNot(error)}`;
+      const right = 'the path of a file that this user may write; or unset, for standard error alone';
+      throw new ConfigurationError([{ setting: 'LOG_FILE', value: path, source: null, problem, right }]);
+    }
+  }
+
+  write(line: string): void {
+    try {
+      const bytes = Buffer.from(line);
+      for (let from = 0; from < bytes.length; ) from += writeSync(this.#fd, bytes, from);
+    } catch (error) {
+      this.#lost++;
+      if (this.#lost === 1) this.#say('error', `the log file cannot be written: ${whyNot(error)}`);
+      return;
+    }
+    if (this.#lost > 0) this.#say('warn', `the log file is written again; ${this.#lost} lines were lost`);
+    this.#lost = 0;
+  }
+
+  /** An operator has rotated it (logrotate, then SIGHUP). False where that fails: then it goes on in the old one. */
+  reopen(): boolean {
+    try {
+      const fd = open(this.#path);
+      closeSync(this.#fd);
+      this.#fd = fd;
+      return true;
+    } catch (error) {
+      this.#say('error', `the log file cannot be opened anew: ${whyNot(error)}`);
+      return false;
+    }
+  }
+
+  #say(level: 'warn' | 'error', msg: string): void {
+    this.#tell(`${JSON.stringify({ level, time: new Date().toISOString(), file: this.#path, msg })}\n`);
+  }
+}
+
+function open(path: string): number {
+  return openSync(path, 'a', 0o640);
+}
+
+function whyNot(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
