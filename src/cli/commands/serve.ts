@@ -20,7 +20,9 @@ export const command: Command = {
     { line: 'agentd serve --config /etc/agentd/agentd.yaml', does: 'Runs it in production.' },
   ],
   async run({ options, out }) {
-    if (options.dev && process.env.NODE_ENV === 'production') {
+    const place = placeOf(options);
+    const { environmentAt } = await import('../../daemon/settings/configure.ts');
+    if (options.dev && (await environmentAt(place)) === 'production') {
       throw new CliError(
         EXIT.config,
         'serve --dev is refused under NODE_ENV=production',
@@ -28,6 +30,6 @@ export const command: Command = {
       );
     }
     const { runDaemon } = await import('../../daemon/run.ts');
-    return runDaemon({ ...placeOf(options), dev: options.dev === true, print: (text) => out.write(text) });
+    return runDaemon({ ...place, dev: options.dev === true, print: (text) => out.write(text) });
   },
 };

@@ -8,6 +8,7 @@ import { coreSettings } from '../core-settings.ts';
 import { parseDuration } from '../duration.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { placeOf } from '../settings-place.ts';
 
 const YEAR = 31_536_000;
 
@@ -42,7 +43,8 @@ export const command: Command = {
     },
   ],
   async run({ options, out }) {
-    if (process.env.NODE_ENV === 'production' && options.force !== true) {
+    const { environmentAt } = await import('../../daemon/settings/configure.ts');
+    if (options.force !== true && (await environmentAt(placeOf(options))) === 'production') {
       throw new CliError(
         EXIT.config,
         'token issue is refused under NODE_ENV=production',

@@ -64,13 +64,19 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
       const path = join(directory, 'env');
       const { hostname, port } = new URL(url);
       const lines = Object.entries({ ...defaults, HOST: hostname, PORT: port }).map(
-        ([name, value]) => `${name}='${value}'\n`,
+        ([name, value]) => `${name}=${quoted(value)}\n`,
       );
       await writeFile(path, lines.join(''), { mode: 0o600 });
       return path;
     },
     close: async () => api?.close(),
   };
+}
+
+/** A file of environment variables knows no escapes: the value stands in quotes that are not in it. */
+function quoted(value: string): string {
+  const quote = ["'", '"', '`'].find((candidate) => !value.includes(candidate)) ?? '';
+  return `${quote}${value}${quote}`;
 }
 
 /** Every channel that there is, but for those that are switched off by name. */

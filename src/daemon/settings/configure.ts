@@ -53,6 +53,11 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
   tokens: SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_')),
 };
 
+/** `NODE_ENV` in lower case, wherever it stands; empty where it is not set. Looks at nothing else. */
+export async function environmentAt(place: Place): Promise<string> {
+  return environmentOf(await readSources(place));
+}
+
 /**
  * The configuration of the daemon: sources, plugins, every check, activation (decisions §9).
  * @throws ConfigurationError with all problems at once.

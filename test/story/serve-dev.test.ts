@@ -1,0 +1,157 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
+import { post } from '../harness/webchat.ts';
+
+const run = promisify(execFile);
+
+/** The harness sets up a daemon; here nothing is set up but a free port. */
+const NOTHING = {
+  STATE_DIR: '',
+  JWT_SECRET_KEY: '',
+  JWT_ALGORITHM: '',
+  WEBCHAT_ENABLED: '',
+};
+
+// A folder whose name a shell would take apart.
+const folder = join(mkdtempSync(join(tmpdir(), 'agentd-dev-')), "an empty folder of Ada's");
+mkdirSync(folder);
+afterAll(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
+
+const serveDev = () => startAgentd({ directory: folder, args: ['--dev'], env: NOTHING });
+
+/** The line after this one, as it was printed. */
+function lineAfter(printed: string, heading: string): string {
+  const lines = printed.split('\n');
+  const at = lines.indexOf(heading);
+  expect(at, `${heading} in\n${printed}`).not.toBe(-1);
+  return lines[at + 1] ?? '';
+}
+
+/** Runs a printed line as a person would paste it. */
+async function paste(line: string): Promise<{ response: string; session_id: string; metadata: unknown }> {
+  const { stdout } = await run('sh', ['-c', line], { cwd: tmpdir() });
+  return JSON.parse(stdout);
+}
+
+describe('serve --dev in an empty folder', () => {
+  let daemon: Agentd;
+  let printed: string;
+  beforeAll(async () => {
+    daemon = await serveDev();
+    printed = daemon.stdout();
+  });
+  afterAll(() => daemon.stop());
+
+  test('prints a curl line that is answered with the data of the person whose token it holds', async () => {
+    const { response, session_id, metadata } = await paste(lineAfter(printed, 'Ask as Ada Lovelace:'));
+    expect(response).toContain('You are **Ada Lovelace** (ada@example.com).');
+    expect(response).toContain('Analytical engine, brass');
+    expect(session_id).toMatch(/^webchat_ada_[\w-]{22,}$/);
+    expect(metadata).toEqual({ platform: 'webchat', user_id: 'ada' });
+  });
+
+  test('prints a curl line without a token that is answered generically', async () => {
+    const { response } = await paste(lineAfter(printed, 'Ask as nobody:'));
+    expect(response).toContain('you are not signed in');
+    expect(response).not.toMatch(/Ada|Lovelace/);
+  });
+
+  test('prints a token that is good for 24 hours', async () => {
+    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const [, payload = ''] = token.split('.');
+    const { exp, iat } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, number>;
+    expect((exp ?? 0) - (iat ?? 0)).toBe(86_400);
+    const { body } = await post(daemon.url, { user_id: 'x', message: 'Who am I?', jwt_token: token });
+    expect(body.response).toContain('Ada Lovelace');
+  });
+
+  test('shows nobody another person: Ada asks for Grace and learns nothing', async () => {
+    const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const { body } = await post(daemon.url, { user_id: 'x', message: 'grace@example.com', jwt_token });
+    expect(body.response).not.toMatch(/Hopper|Compiler/);
+  });
+
+  test('prints how commands in a second terminal get the same settings', async () => {
+    const line = lineAfter(printed, 'In a second terminal, the same settings:');
+    const bin = join(import.meta.dirname, '../../bin/agentd.js');
+    const pasted = line.replace('agentd ', `'${process.execPath}' '${bin}' `);
+    const env = { PATH: process.env.PATH ?? '' };
+    const list = await run('sh', ['-c', `${pasted} --json`], { cwd: folder, env });
+    const sessions = JSON.parse(list.stdout) as { user_id: string }[];
+    expect(sessions.map(({ user_id }) => user_id)).toContain('ada');
+    const status = await run('sh', ['-c', pasted.replace('sessions list', 'status')], { cwd: folder, env });
+    expect(status.stdout).toContain(`agentd at ${daemon.url} is ok`);
+  });
+
+  test('keeps its state in .agentd of the folder, for its owner alone', () => {
+    expect(statSync(join(folder, '.agentd')).mode & 0o777).toBe(0o700);
+    for (const file of ['jwt-secret', 'encryption-key', 'agentd.db'])
+      expect(statSync(join(folder, '.agentd', file)).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(folder, '.agentd', 'agentd.log'), 'utf8')).toContain('agentd is ready');
+  });
+
+  test('keeps tokens sealed, and out of the log', () => {
+    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    for (const file of ['agentd.db', 'agentd.db-wal', 'agentd.log'])
+      expect(readFileSync(join(folder, '.agentd', file), 'latin1')).not.toContain(token.split('.')[2]);
+    expect(daemon.stderr()).not.toContain(token.split('.')[1]);
+  });
+});
+
+test('a second start keeps the secret and the sessions', async () => {
+  const first = await serveDev();
+  const jwt_token = lineAfter(first.stdout(), 'A token of Ada Lovelace, good for 24 hours:').trim();
+  const begun = await post(first.url, { user_id: 'ada', message: 'Who am I?', jwt_token });
+  expect(await first.stop()).toBe(0);
+
+  const second = await serveDev();
+  const { session_id } = begun.body;
+  // No token this time: the one of the first run is still in the session, and still opens.
+  const again = await post(second.url, { user_id: 'ada', message: 'Who am I?', session_id });
+  expect(again.body.response).toContain('Ada Lovelace');
+  const renewed = await post(second.url, { user_id: 'ada', message: 'Who am I?', session_id, jwt_token });
+  expect(renewed.body.response).toContain('Ada Lovelace');
+  await second.stop();
+});
+
+test('what is set explicitly wins', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
+  writeFileSync(
+    join(cwd, '.env'),
+    'APP_NAME=Concierge\nWEBCHAT_WEBHOOK_PATH=/talk\nJWT_ISSUER=https://site\n',
+  );
+  const daemon = await startAgentd({
+    directory: cwd,
+    args: ['--dev'],
+    env: { ...NOTHING, STATE_DIR: join(cwd, 'elsewhere') },
+  });
+  const hello = await post(daemon.url, { user_id: 'u', message: 'hello' }, { path: '/talk' });
+  expect(hello.body.response).toContain('I am Concierge');
+  const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
+  expect(response).toContain('You are **Ada Lovelace**');
+  expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
+  await daemon.stop();
+  rmSync(cwd, { recursive: true });
+});
+
+test.each([
+  ['the environment', { NODE_ENV: 'production' }, ''],
+  ['the environment, in capitals', { NODE_ENV: 'Production' }, ''],
+  ['.env', {}, 'NODE_ENV=production\n'],
+])('is refused with 78 under NODE_ENV=production of %s, and makes nothing', async (_where, env, dotenv) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-production-'));
+  if (dotenv !== '') writeFileSync(join(cwd, '.env'), dotenv);
+  const { code, stdout, stderr } = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...env } });
+  expect([code, stdout]).toEqual([78, '']);
+  expect(stderr).toContain('serve --dev is refused under NODE_ENV=production');
+  expect(() => statSync(join(cwd, '.agentd'))).toThrow('ENOENT');
+  const issue = await agentd(['token', 'issue', '--sub', 'a', '--email', 'a@example.com'], { cwd, env });
+  expect([issue.code, issue.stdout]).toEqual([78, '']);
+  expect(issue.stderr).toContain('token issue is refused under NODE_ENV=production');
+  rmSync(cwd, { recursive: true });
+});
