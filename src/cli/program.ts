@@ -24,13 +24,18 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
     result.code = code;
   });
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(helpAsOption(argv), { from: 'user' });
     return result.code;
   } catch (error) {
     if (error instanceof CommanderError)
       return error.exitCode === 0 && isAnswer(error) ? EXIT.ok : EXIT.usage;
     return reportError(error, streams.stderr);
   }
+}
+
+/** `help token verify` is typed as often as `token verify --help`. */
+function helpAsOption(argv: readonly string[]): string[] {
+  return argv[0] === 'help' ? [...argv.slice(1), HELP_OPTION.flags.split(', ')[0] ?? ''] : [...argv];
 }
 
 /** Help and version that were asked for; help that is shown for want of a command was not. */
@@ -75,7 +80,10 @@ function addCommand(program: Commander, entry: IndexEntry, streams: Streams, fin
 function group(program: Commander, name: string): Commander {
   return (
     program.commands.find((command) => command.name() === name) ??
-    program.command(name).description(GROUPS[name] ?? '')
+    program
+      .command(name)
+      .description(GROUPS[name] ?? '')
+      .helpCommand(false)
   );
 }
 

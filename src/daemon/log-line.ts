@@ -9,8 +9,11 @@ const COLOURS = {
   fatal: 'red',
 } as const;
 
-/** One JSON log line as people read it; what is no JSON object passes as it is. */
-export function formatLogLine(line: string, options: { colour: boolean }): string {
+/**
+ * One JSON log line as people read it; what is no JSON object passes as it is.
+ * @param options.date tells the day too, for lines that may be old.
+ */
+export function formatLogLine(line: string, options: { colour: boolean; date?: boolean }): string {
   let entry: Record<string, unknown>;
   try {
     entry = JSON.parse(line) as Record<string, unknown>;
@@ -25,7 +28,8 @@ export function formatLogLine(line: string, options: { colour: boolean }): strin
   const rest = Object.entries(fields)
     .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(' ');
-  const head = `${paint('gray', String(time ?? '').slice(11, 23))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${String(msg ?? '')}`;
+  const moment = String(time ?? '').replace('T', ' ');
+  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 23))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${String(msg ?? '')}`;
   return `${head}${rest ? ` ${paint('gray', rest)}` : ''}\n${describeError(err)}`;
 }
 

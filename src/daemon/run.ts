@@ -20,6 +20,7 @@ const DEBUG_PORT = 5678;
  * when the grace passed with a request unanswered. Throws what keeps it from starting.
  */
 export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions): Promise<number> {
+  outliveReaders();
   const dev = wantsDev ? await prepareDev(place) : null;
   try {
     const configuration = await configure({ ...place, ...(dev ? { defaults: dev.defaults } : {}) });
@@ -43,6 +44,17 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     return await untilStopped(daemon, log);
   } finally {
     await (dev as Dev | null)?.close();
+  }
+}
+
+/**
+ * A command ends with the reader of its output (main.ts); a daemon does not, nor when standard error is a file
+ * on a disk that is full: its work goes on without that log.
+ */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error');
+    stream.on('error', () => undefined);
   }
 }
 

@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { agentd, SECRET, startAgentd } from '../harness/daemon.ts';
+import { agentd, BIN, baseEnv, SECRET, startAgentd } from '../harness/daemon.ts';
 import { token } from '../harness/tokens.ts';
 import { post } from '../harness/webchat.ts';
 
@@ -297,6 +299,25 @@ describe('the log', () => {
     expect(readFileSync(`${LOG_FILE}.1`, 'utf8')).toContain('agentd is ready');
     expect(readFileSync(LOG_FILE, 'utf8')).toContain('log file opened anew');
     await daemon.stop();
+  });
+
+  test('a reader of standard error that goes away, or a full disk below it, is no reason to end', async () => {
+    const cwd = folderWith();
+    for (const target of ['/dev/full', '>(head -c 1 >/dev/null)']) {
+      const LOG_FILE = join(cwd, `${target.length}.log`);
+      const shell = spawn('bash', ['-c', `exec '${process.execPath}' '${BIN}' serve 2> ${target}`], {
+        cwd,
+        env: { ...baseEnv(cwd), LOG_FILE },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      const [printed] = (await once(shell.stdout, 'data')) as [Buffer];
+      const url = /ready on (\S+)/.exec(String(printed))?.[1] ?? '';
+      for (let count = 0; count < 3; count++)
+        expect((await post(url, { user_id: 'u', message: 'hello' })).status).toBe(200);
+      shell.kill('SIGTERM');
+      expect(await once(shell, 'exit')).toEqual([0, null]);
+      expect(readFileSync(LOG_FILE, 'utf8').match(/message answered/g)).toHaveLength(3);
+    }
   });
 
   test('LOG_FILE on a full disk is told once, and the daemon serves on', async () => {

@@ -37,7 +37,7 @@ export const command: Command = {
     const filter = filterOf(options, systemClock.now());
     const path = await logFile(options);
     const print = (line: string) =>
-      out.write(maskTokens(out.json ? `${line}\n` : formatLogLine(line, { colour: out.colour })));
+      out.write(maskTokens(out.json ? `${line}\n` : formatLogLine(line, { colour: out.colour, date: true })));
     const { lines, end } = await tail(path, {
       count,
       unfinished: options.follow !== true,

@@ -82,7 +82,13 @@ function turnInWords(turn: StoredTurn): string {
   const reply = turn.reply ?? `failed: ${turn.failure ?? 'unknown'}`;
   return [
     `${isoTime(turn.started_at)}  request ${turn.request_id}  ${credentials}`,
-    `  ${printable(turn.user_id)}: ${printable(turn.text)}`,
-    `  agent: ${printable(reply)}\n`,
+    `  ${printable(turn.user_id)}: ${paragraph(turn.text)}`,
+    `  agent: ${paragraph(reply)}\n`,
   ].join('\n');
+}
+
+/** With its line breaks, since a reply is Markdown; indented below who said it. */
+function paragraph(text: string): string {
+  const [first = '', ...others] = text.split('\n').map(printable);
+  return [first, ...others.map((line) => (line === '' ? '' : `    ${line}`))].join('\n');
 }

@@ -323,7 +323,7 @@ describe('logs', () => {
     logged(line('info', 'one'), line('warn', 'two', { request_id: 'r1' }), line('info', 'three'));
     const { code, stdout } = await agentd('logs', '-n', '2');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^\S+ WARN {2}two request_id=r1\n\S+ INFO {2}three ?\n$/);
+    expect(stdout).toMatch(/^\S+ \S+ WARN {2}two request_id=r1\n\S+ \S+ INFO {2}three ?\n$/);
   });
 
   it('prints them as they stand in the file with --json', async () => {
