@@ -36,12 +36,14 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
 
     const daemon = await startDaemon(configuration, log);
     dev?.useValidator(daemon.house.tokens);
+    // Before anybody learns that it is ready: a signal sent then is a stop as well.
+    const stopped = untilStopped(daemon, log);
     log.info(
       { address: daemon.url, channels: daemon.channels, store: daemon.store, agent: daemon.agent },
       'agentd is ready',
     );
     print(dev ? await describeDev(daemon, dev) : describeDaemon(daemon));
-    return await untilStopped(daemon, log);
+    return await stopped;
   } finally {
     await (dev as Dev | null)?.close();
   }

@@ -243,8 +243,8 @@ describe('a plugin that does not fit stops the start with 78', () => {
       'has the reserved name msgbot',
       'has no default export (it exports only channel)',
       'MESSAGING_PLATFORMS=nosuch (environment)\n    wrong: there is no channel of this name',
-      'TELEX_ANSWERBACK\n    wrong: is not set, and the channel telex needs it',
-      'TELEX_LINE\n    wrong: is not set, and the channel telex needs it',
+      'TELEX_ANSWERBACK\n    wrong: is not set, so the platform telex is not configured',
+      'TELEX_LINE\n    wrong: is not set, so the platform telex is not configured',
       'LOG_LEVEL=LOUD (environment)',
     ])
       expect(said).toContain(words);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
-import { checkChannel, checkRoutes } from '../../../src/daemon/plugin/load.ts';
-import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
+import type { ChannelPlugin, Route } from '../../../src/channel/index.ts';
+import { channelProblems, routeProblems } from '../../../src/daemon/plugin/check-channel.ts';
+import type { SettingProblem } from '../../../src/daemon/settings/problem.ts';
 
 function plugin(name: string, reply: 'in-request' | 'later' = 'in-request'): ChannelPlugin {
   return {
@@ -21,22 +21,15 @@ const route = (path: string, method: Route['method'] = 'POST'): Route => ({
   handle: () => ({}),
 });
 
-function refusals(check: () => void): string[] {
-  try {
-    check();
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    return error.problems.map(({ setting, problem, right }) => `${setting}: ${problem} → ${right}`);
-  }
-  return [];
-}
+const refusals = (problems: readonly SettingProblem[]): string[] =>
+  problems.map(({ setting, problem, right }) => `${setting}: ${problem} → ${right}`);
 
 describe('what a plugin creates', () => {
   it('fits with routes alone, when it answers in the request', () => {
     const channel = {
       routes: [route('/telex/webhook'), route('/telex/:id', 'DELETE'), route('/'), route('/a/')],
     };
-    expect(refusals(() => checkChannel(plugin('telex'), channel))).toEqual([]);
+    expect(refusals(channelProblems(plugin('telex'), channel))).toEqual([]);
   });
 
   it.each<[string, unknown, string]>([
@@ -69,11 +62,11 @@ describe('what a plugin creates', () => {
       'channel telex: `routes[0].handle` is missing → a function',
     ],
   ])('is refused with %s', (_what, channel, problem) => {
-    expect(refusals(() => checkChannel(plugin('telex'), channel as Channel))).toEqual([problem]);
+    expect(refusals(channelProblems(plugin('telex'), channel))).toEqual([problem]);
   });
 
   it('is refused without `send`, when it answers later', () => {
-    expect(refusals(() => checkChannel(plugin('telex', 'later'), { routes: [] }))).toEqual([
+    expect(refusals(channelProblems(plugin('telex', 'later'), { routes: [] }))).toEqual([
       "channel telex: `send` is missing → a function, since `capabilities.reply` is 'later'",
     ]);
   });
@@ -87,18 +80,18 @@ describe('the routes of all channels', () => {
       active('a', route('/x'), route('/x', 'GET')),
       active('b', route('/x', 'DELETE'), route('/')),
     ];
-    expect(refusals(() => checkRoutes(channels))).toEqual([]);
+    expect(refusals(routeProblems(channels))).toEqual([]);
   });
 
   it('are refused when another channel has one already, also under another parameter name', () => {
     const channels = [active('a', route('/x/:id')), active('b', route('/x/:key'))];
-    expect(refusals(() => checkRoutes(channels))).toEqual([
+    expect(refusals(routeProblems(channels))).toEqual([
       'channel b: the route POST /x/:key is taken by the channel a → another path',
     ]);
   });
 
   it('are refused when the daemon has one itself', () => {
-    expect(refusals(() => checkRoutes([active('a', route('/', 'GET'))]))).toEqual([
+    expect(refusals(routeProblems([active('a', route('/', 'GET'))]))).toEqual([
       'channel a: the route GET / is taken by the daemon itself → another path',
     ]);
   });
