@@ -396,6 +396,9 @@ describe('when the daemon stops', () => {
     const kills = 6;
     const acknowledged = new Map<string, string[]>();
     let number = 0;
+    let count = 0;
+    let killAt = Number.POSITIVE_INFINITY;
+    let killNow = () => {};
     let ending = false;
     let to = await start();
     const load = Array.from({ length: 8 }, async (_, thread) => {
@@ -404,7 +407,9 @@ describe('when the daemon stops', () => {
         const place = `s${thread}`;
         try {
           const { status } = await tell(to, { id: text, thread: place, text });
-          if (status === 200) acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
+          if (status !== 200) continue;
+          acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
+          if (++count >= killAt) killNow();
         } catch {
           // Killed before it was acknowledged: the platform would come again; here it does not.
           await new Promise((resolve) => setTimeout(resolve, 20));
@@ -412,7 +417,11 @@ describe('when the daemon stops', () => {
       }
     });
     for (let kill = 0; kill < kills; kill++) {
-      await new Promise((resolve) => setTimeout(resolve, 100 + Math.random() * 200));
+      // After so many acknowledgements, not after so much time: a busy machine must not make it easier.
+      await new Promise<void>((resolve) => {
+        killAt = count + 10 + Math.floor(Math.random() * 20);
+        killNow = resolve;
+      });
       await to.stop('SIGKILL');
       to = await start();
     }
