@@ -122,6 +122,15 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     todo: 'Have the client make a new key for each new message.',
   },
   no_layers: { happened: 'No layer of the loop guard is set up.' },
+  in_response: { happened: 'The reply left in the response to the request.' },
+  delivery_failed: {
+    happened: 'The platform did not take the reply, for now.',
+    todo: 'It is sent again by itself; look at the platform and at the credentials of the channel.',
+  },
+  delivery_refused: {
+    happened: 'The platform refused the reply for good.',
+    todo: 'Look at what it said in the detail: the credentials, the rights of the app, the place.',
+  },
   reply_cut: {
     happened: 'The reply was longer than a reply may be; the rest was cut off.',
     todo: 'Ask in AGENT_INSTRUCTIONS for shorter answers.',

@@ -41,3 +41,29 @@ const JWT_SHAPE = /\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?/g
 export function maskTokens(text: string): string {
   return text.includes('eyJ') ? text.replace(JWT_SHAPE, '[token]') : text;
 }
+
+/** Longest text that is held back because it may be the beginning of a token, in characters. */
+const HELD_BACK_MAX = 16_384;
+
+/** What the end of a text may still become: the beginning of a token, cut off anywhere. */
+const BEGINNING = /\be(?:y(?:J[A-Za-z0-9_.-]*)?)?$/;
+
+/** Masks the tokens of a text that comes in pieces, wherever it is cut: what may become one is held back. */
+export class StreamMask {
+  #held = '';
+
+  /** @returns what can be shown by now. */
+  push(piece: string): string {
+    const text = this.#held + piece;
+    const begin = text.length > HELD_BACK_MAX ? -1 : text.search(BEGINNING);
+    this.#held = begin === -1 ? '' : text.slice(begin);
+    return maskTokens(begin === -1 ? text : text.slice(0, begin));
+  }
+
+  /** @returns the rest, at the end of the text. */
+  end(): string {
+    const rest = maskTokens(this.#held);
+    this.#held = '';
+    return rest;
+  }
+}

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import type { House } from '../house.ts';
-import type { TraceRecord } from './trace.ts';
+import type { TraceLine, TraceRecord } from './trace.ts';
 import type { Arrived, Bound, Opened } from './turn.ts';
 
 export type Outcome = { outcome: 'answered'; reply: string } | { outcome: 'failed'; failure: ErrorCode };
@@ -27,9 +27,20 @@ export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outc
       started_at: turn.started_at,
       finished_at,
     },
-    traceRecord(turn, failure ?? 'answered', finished_at),
+    failure === null ? answeredTrace(turn, finished_at) : traceRecord(turn, failure, finished_at),
     house.settings.SESSION_TTL_SECONDS * 1000,
   );
+}
+
+/**
+ * The trace of an answered turn is stored by the step that stores the reply, so it says of that step, and of
+ * the one that hands the reply over, what holds once it is stored.
+ */
+function answeredTrace(turn: Arrived, finished_at: number): TraceRecord {
+  const record = traceRecord(turn, 'answered', finished_at);
+  const lines: TraceLine[] = [...record.lines, { at: finished_at, step: 'store-reply', verdict: 'ok' }];
+  if (!turn.inbox) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason: 'in_response' });
+  return { ...record, lines };
 }
 
 /** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */

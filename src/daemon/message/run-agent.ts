@@ -3,7 +3,7 @@ import { bindTools } from '../agent/bind-tools.ts';
 import { type RequestContext, withRequestContext } from '../agent/context.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
-import { maskTokens } from '../secret.ts';
+import { StreamMask } from '../secret.ts';
 import type { Step, StepLine } from './sequence.ts';
 import type { Answered, Arrived, Bound, Guarded, Opened } from './turn.ts';
 
@@ -52,25 +52,26 @@ export const runAgent: Step<Turn, Answered> = {
 
 async function converse(turn: Turn, house: House, signal: AbortSignal, line: StepLine): Promise<string> {
   const words = house.agent.run(await agentTurn(turn, house, signal))[Symbol.asyncIterator]();
-  const pieces: string[] = [];
-  let length = 0;
-  while (length < REPLY_MAX) {
-    const next = await orAborted(words.next(), signal);
-    if (next.done) break;
-    const text = maskTokens(next.value).slice(0, REPLY_MAX - length);
-    if (text === '') continue;
-    pieces.push(text);
-    length += text.length;
+  const mask = new StreamMask();
+  let reply = '';
+  const say = (masked: string) => {
+    const text = masked.slice(0, REPLY_MAX - reply.length).toWellFormed();
+    if (text === '') return;
+    reply += text;
     turn.emit({ type: 'text_chunk', text });
+  };
+  while (reply.length < REPLY_MAX) {
+    const next = await orAborted(words.next(), signal);
+    say(next.done ? mask.end() : mask.push(next.value));
+    if (next.done) break;
   }
-  if (length >= REPLY_MAX) {
+  if (reply.length >= REPLY_MAX) {
     line.reason = 'reply_cut';
     // Not awaited: a runtime that does not end must not hold the reply that is there.
     words
       .return?.()
       .catch((error: unknown) => house.log.debug({ err: error }, 'agent runtime failed while it was ended'));
   }
-  const reply = pieces.join('');
   if (reply.trim() === '') throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
   line.detail = { characters: reply.length };
   return reply;

@@ -8,8 +8,8 @@ const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 /**
  * The reply and the turn are kept before anything leaves, so that what was answered survives a crash.
  *
- * Checks that the session's lease was not lost. A message of the inbox keeps its reply with it. Adds `stored`. Throws `unavailable` when the store cannot
- * be written: then nothing was answered.
+ * Checks that the session's lease was not lost. A message of the inbox keeps its reply with it. Adds
+ * `stored`. Throws `unavailable` when the store cannot be written: then nothing was answered.
  */
 export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & Answered, Stored> = {
   name: 'store-reply',
