@@ -2,7 +2,7 @@ import type { webcrypto } from 'node:crypto';
 import { createRemoteJWKSet, customFetch, errors, type RemoteJWKSet } from 'jose';
 import type { Log } from '../log.ts';
 import { boundedFetch } from './key-set-fetch.ts';
-import { isSignedWith, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
+import { isSignedWithKey, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
 
 const TIMEOUT_MS = 5000;
 /** A key that is not in the set makes it be fetched again, at most this often. */
@@ -49,7 +49,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
     async verify(token) {
       renewWhenOld();
       const keys = await matching(set, token.kid);
-      for (const key of keys.filter(isLongEnough)) if (await isSignedWith(key, 'RS256', token)) return true;
+      for (const key of keys.filter(isLongEnough)) if (await isSignedWithKey(key, token)) return true;
       return false;
     },
   };

@@ -1,10 +1,10 @@
-import { createPublicKey, type KeyObject, webcrypto } from 'node:crypto';
+import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../log.ts';
 import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createKeySet } from './key-set.ts';
-import { isSignedWith, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
+import { isSignedWithKey, isSignedWithSecret, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
 
 export type KeySettings = Pick<
   Settings,
@@ -44,16 +44,15 @@ export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>)
   throw new UnusableKey('JWT_PUBLIC_KEY', 'is not set', 'RS256 needs it, or JWT_JWKS_URL');
 }
 
-async function sharedSecret(secret: Secret | undefined): Promise<VerificationKeys> {
+function sharedSecret(secret: Secret | undefined): VerificationKeys {
   const text = secret?.reveal() ?? '';
   if (text === '') throw new UnusableKey('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
   if (/-----BEGIN ((RSA )?PUBLIC KEY|CERTIFICATE)-----/.test(text)) {
     // Everybody has a public key, so everybody could sign tokens with it.
     throw new UnusableKey('JWT_SECRET_KEY', 'holds a public key', 'for HS256 it must be a secret');
   }
-  const hmac = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await webcrypto.subtle.importKey('raw', Buffer.from(text), hmac, false, ['verify']);
-  return { verify: (token) => isSignedWith(key, 'HS256', token) };
+  const key = createSecretKey(text, 'utf8');
+  return { verify: (token) => isSignedWithSecret(key, token) };
 }
 
 const PEM = 'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE)';
@@ -68,7 +67,7 @@ function rsaKey(setting: string, pem: string): VerificationKeys {
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
   if (bits < RSA_MIN_BITS) throw new UnusableKey(setting, `holds an RSA key of ${bits} bits`, PEM);
-  return { verify: (token) => isSignedWith(key, 'RS256', token) };
+  return { verify: (token) => isSignedWithKey(key, token) };
 }
 
 function parsePem(setting: string, pem: string): KeyObject {
