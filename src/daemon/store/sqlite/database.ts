@@ -9,6 +9,13 @@ import { asStoreFailure } from './unavailable.ts';
 /** How long one connection waits for another's write, ms. It blocks the event loop, so it is short. */
 const BUSY_TIMEOUT_MS = 2000;
 
+/**
+ * Pages in the log before they are moved into the database. Under load the same pages are written again and
+ * again, so that moving them less often writes each of them less often; what is moved at once (16 MiB at
+ * most) holds the event loop.
+ */
+const CHECKPOINT_PAGES = 4000;
+
 /** The log file is cut back to this size after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
@@ -51,6 +58,10 @@ export function openDatabase(path: string): Database.Database {
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('secure_delete = ON');
+    // A write that fails alone is undone from a copy of the pages: not in a temporary file, which costs more
+    // than the write, and would hold tokens in another place than the private one.
+    db.pragma('temp_store = MEMORY');
+    db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
     return db;
   } catch (error) {

