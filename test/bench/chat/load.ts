@@ -1,0 +1,47 @@
+import { drive, type LoadOrder } from '../load.ts';
+import { sessionId, tokenOf, userId } from './people.ts';
+
+export interface ChatOrder extends LoadOrder {
+  people: number;
+  /** Expiry of the tokens, seconds since the epoch. */
+  exp: number;
+}
+
+/** Sent in reply to an order from the parent process: people write in turn, each in their session. */
+process.once('message', async (order: ChatOrder) => {
+  process.send?.(await drive(order, requests(order)));
+  process.disconnect();
+});
+
+/** No two messages are alike, and nobody writes so often that a limit is met: nothing is refused. */
+function requests({ people, exp }: ChatOrder): () => string {
+  const parts = Array.from({ length: people }, (_, person) => partsOf(person, exp));
+  let count = 0;
+  return () => {
+    const [before, after] = parts[count % people] ?? ['', ''];
+    return `${before}${String(count++).padStart(8, '0')}${after}`;
+  };
+}
+
+/** A request of about 330 bytes of body, but for the eight figures in the midst of it. */
+function partsOf(person: number, exp: number): [before: string, after: string] {
+  const body = JSON.stringify({
+    user_id: userId(person),
+    message: 'Where is my order ########? It should have come last week, and nobody has told me anything.',
+    session_id: sessionId(person),
+    metadata: {
+      page_url: 'https://shop.example.com/orders',
+      user_name: 'Ada',
+      user_agent: 'Mozilla/5.0 (X11)',
+    },
+  });
+  const [before = '', after = ''] = body.split('########');
+  const head = [
+    'POST /webchat/message HTTP/1.1',
+    'Host: 127.0.0.1',
+    'Content-Type: application/json',
+    `Authorization: Bearer ${tokenOf(person, exp)}`,
+    `Content-Length: ${body.length}`,
+  ];
+  return [`${head.join('\r\n')}\r\n\r\n${before}`, after];
+}

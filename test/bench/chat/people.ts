@@ -1,0 +1,36 @@
+import { createHmac } from 'node:crypto';
+
+/** Signs the tokens of the benchmarks; 256 bits and more. */
+export const SECRET = 'a-secret-for-benchmarks-of-at-least-256-bits';
+
+/** What everybody is told. */
+export const REPLY = 'Your order left our warehouse this morning and arrives on Thursday.';
+
+const HEADER = encode({ alg: 'HS256', typ: 'JWT' });
+
+export const userId = (person: number) => `visitor-${person}`;
+export const sessionId = (person: number) => `benchmark-session-${person}`;
+
+/** Claims as the site backend makes them (service.md), about 440 bytes of token. */
+export function claimsOf(person: number, exp: number) {
+  return {
+    sub: `user-${person}`,
+    email: `user-${person}@customers.example.com`,
+    name: `Benchmark Visitor ${person}`,
+    roles: ['customer', 'newsletter'],
+    iss: 'https://shop.example.com',
+    aud: 'agentd',
+    iat: exp - 86_400,
+    exp,
+  };
+}
+
+/** @param exp seconds since the epoch; the same one gives the same token. */
+export function tokenOf(person: number, exp: number): string {
+  const signed = `${HEADER}.${encode(claimsOf(person, exp))}`;
+  return `${signed}.${createHmac('sha256', SECRET).update(signed).digest('base64url')}`;
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}

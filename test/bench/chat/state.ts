@@ -1,0 +1,81 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
+import { administer } from '../store.ts';
+import { claimsOf, sessionId, tokenOf, userId } from './people.ts';
+
+/** A session for each person, with the person's context bound, as after their first message. */
+export async function seedOurs(directory: string, people: number, exp: number): Promise<void> {
+  const store = administer(directory, 'daemon');
+  const seal = createSeal(undefined);
+  const now = Date.now();
+  await Promise.all(
+    Array.from({ length: people }, (_, person) => {
+      const [user_id, session_id, claims] = [userId(person), sessionId(person), claimsOf(person, exp)];
+      const token = new Secret(tokenOf(person, exp));
+      const user = { user_id: claims.sub, email: claims.email, roles: claims.roles, token };
+      const owner = personKey(claims);
+      const session = {
+        session_id,
+        user_id,
+        platform: 'webchat',
+        space: 'web',
+        generated: false,
+        owner,
+        bound: { user_id, person: owner },
+        metadata: { jwt_context: jwtContext(user, exp * 1000, seal, sealRecord(session_id, user_id)) },
+        turns: 0,
+        created_at: now,
+        last_active_at: now,
+        expires_at: now + 86_400_000,
+      };
+      return store.sessions.save(session, 'new');
+    }),
+  );
+  await store.close();
+}
+
+/** What the store holds of the people's messages after a round. */
+export async function countOurs(
+  directory: string,
+  people: number,
+): Promise<{ turns: number; traces: number }> {
+  const store = administer(directory, 'administrator');
+  const kept = { turns: 0, traces: 0 };
+  for (let person = 0; person < people; person++) {
+    kept.turns += (await store.sessions.turns(sessionId(person))).length;
+    kept.traces += (await store.traces.find(sessionId(person))).length;
+  }
+  await store.close();
+  return kept;
+}
+
+/** The same sessions for the bare limit, in the one table that it needs. */
+export function seedBare(directory: string, people: number, exp: number): void {
+  const db = new Database(bareFile(directory));
+  db.pragma('journal_mode = WAL');
+  db.exec(
+    'CREATE TABLE sessions (session_id TEXT PRIMARY KEY, conversation TEXT, last_active_at INTEGER, metadata TEXT)',
+  );
+  const insert = db.prepare("INSERT INTO sessions VALUES (?, '[]', ?, ?)");
+  db.transaction(() => {
+    for (let person = 0; person < people; person++) {
+      const jwt_context = { has_jwt: true, user_id: `user-${person}`, token: tokenOf(person, exp) };
+      insert.run(sessionId(person), Date.now(), JSON.stringify({ jwt_context }));
+    }
+  })();
+  db.close();
+}
+
+export function countBare(directory: string): { turns: number } {
+  const db = new Database(bareFile(directory), { readonly: true });
+  const turns =
+    db.prepare<[], number>('SELECT sum(json_array_length(conversation)) FROM sessions').pluck().get() ?? 0;
+  db.close();
+  return { turns };
+}
+
+export const bareFile = (directory: string) => join(directory, 'bare.db');

@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url';
+import type { Benchmark, Contender } from '../benchmark.ts';
+import { timeRun } from '../process.ts';
+import { percentile } from '../rounds.ts';
+
+const program = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
+
+/** What scripts, supervisors and people ask most often, against the start of the runtime alone. */
+export const cli: Benchmark = {
+  name: 'cli',
+  work: 'a command from its start to its end, p50',
+  limit: 'node -e 0',
+  unit: 'ms',
+  bare: { name: 'bare', round: spawns(['-e', '0']) },
+  ours: ['--version', '--help'].map((option) => ({
+    name: `agentd ${option}`,
+    target: { ratio: 1.9, ambition: 1.7 },
+    round: spawns([program, option]),
+  })),
+};
+
+function spawns(argv: readonly string[]): Contender['round'] {
+  return async (effort) => {
+    await timeRun(argv); // its files are in the page cache from here on
+    const took: number[] = [];
+    while (took.length < effort.spawns) took.push(await timeRun(argv));
+    took.sort((a, b) => a - b);
+    return { value: percentile(took, 0.5), figures: { 'p99 ms': percentile(took, 0.99) } };
+  };
+}

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { CAN_PIN } from './machine.ts';
+
+/** Servers run on one core, the load on another. */
+const CORES = { server: '0', load: '1' } as const;
+
+export interface StartOptions {
+  /** Pinned to the core of its part; absent: wherever the system puts it. */
+  part?: keyof typeof CORES;
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  /** File descriptor for its standard error; absent: this process's. */
+  stderr?: number;
+}
+
+export interface Server {
+  port: number;
+  /** From the start of the process to its line `… ready on http://…`. */
+  ready_ms: number;
+  /** Processor time that it has used so far, ms; 0 where the system does not tell. */
+  cpu_ms(): number;
+  /** Asks it to end, and resolves when it has. Throws where it did not end well. */
+  stop(): Promise<void>;
+}
+
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts a Node.js program that prints `ready on http://<host>:<port>` when it listens. */
+export async function startServer(program: readonly string[], options: StartOptions): Promise<Server> {
+  const began = performance.now();
+  const child = start(program, options, ['ignore', 'pipe', options.stderr ?? 'inherit']);
+  const ended = once(child, 'close') as Promise<[code: number | null]>;
+  if (!child.stdout) throw new Error('the standard output of a server is a pipe');
+  for await (const line of createInterface({ input: child.stdout })) {
+    const port = /ready on http:\/\/[^/]*:(\d+)/.exec(line)?.[1];
+    if (port === undefined) continue;
+    const ready_ms = performance.now() - began;
+    child.stdout.resume();
+    return {
+      port: Number(port),
+      ready_ms,
+      cpu_ms: () => cpuOf(child.pid),
+      async stop() {
+        child.kill('SIGTERM');
+        const [code] = await ended;
+        if (code !== 0) throw new Error(`${program.join(' ')} ended with ${code}`);
+      },
+    };
+  }
+  throw new Error(`${program.join(' ')} has ended before it was ready`);
+}
+
+/** Hands `order` to a Node.js program that answers it with one message, and ends. */
+export async function ask<Answer>(
+  program: string,
+  order: object,
+  options: StartOptions = {},
+): Promise<Answer> {
+  const child = start([program], options, ['ignore', 'inherit', 'inherit', 'ipc']);
+  const ended = once(child, 'close') as Promise<[code: number | null]>;
+  let answer: Answer | undefined;
+  child.on('message', (message) => {
+    answer = message as Answer;
+  });
+  child.send(order);
+  const [code] = await ended;
+  if (answer === undefined) throw new Error(`${program} ended with ${code} and no answer`);
+  return answer;
+}
+
+/** Runs a Node.js program to its end. @returns ms that it took. */
+export async function timeRun(program: readonly string[]): Promise<number> {
+  const began = performance.now();
+  const child = start(program, {}, ['ignore', 'ignore', 'inherit']);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  const took = performance.now() - began;
+  if (code !== 0) throw new Error(`${program.join(' ')} ended with ${code}`);
+  return took;
+}
+
+function start(
+  program: readonly string[],
+  { part, cwd, env }: StartOptions,
+  stdio: ('ignore' | 'inherit' | 'pipe' | 'ipc' | number)[],
+): ChildProcess {
+  const pin = part !== undefined && CAN_PIN ? ['taskset', '-c', CORES[part]] : [];
+  const [command = '', ...args] = [...pin, process.execPath, ...program];
+  const child = spawn(command, args, {
+    stdio,
+    ...(cwd === undefined ? {} : { cwd }),
+    env: { PATH: process.env.PATH ?? '', ...env },
+  });
+  running.add(child);
+  child.once('close', () => running.delete(child));
+  return child;
+}
+
+/** From proc(5): user and system time, in hundredths of a second. */
+function cpuOf(pid = 0): number {
+  const path = `/proc/${pid}/stat`;
+  if (!existsSync(path)) return 0;
+  // The second field is the program's name in brackets, which may hold anything.
+  const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { devNull, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Benchmark, Sample } from '../benchmark.ts';
+import { SECRET } from '../chat/people.ts';
+import { type Server, type StartOptions, startServer } from '../process.ts';
+import { median } from '../rounds.ts';
+import { administer } from '../store.ts';
+
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** Starts per round: a new process each. */
+const STARTS = 3;
+
+let directory = '';
+
+/** From the start of the process to the moment when it listens, with the state of a busy site on disk. */
+export const start: Benchmark = {
+  name: 'start',
+  work: 'the daemon from its start to listening, full store',
+  limit: 'node:http that opens the same database',
+  unit: 'ms',
+  async prepare({ sessions }) {
+    directory = await mkdtemp(join(tmpdir(), 'agentd-bench-start-'));
+    await fill(sessions);
+    return () => rm(directory, { recursive: true });
+  },
+  bare: {
+    name: 'bare',
+    round: () => starts([file('bare.ts'), join(directory, 'agentd.db')], {}),
+  },
+  ours: [
+    {
+      name: 'agentd serve',
+      target: { value: 800, ambition: 500 },
+      async round() {
+        const stderr = openSync(devNull, 'w');
+        try {
+          const env = {
+            STATE_DIR: directory,
+            PORT: '0',
+            WEBCHAT_ENABLED: 'true',
+            JWT_ALGORITHM: 'HS256',
+            JWT_SECRET_KEY: SECRET,
+          };
+          return await starts([file('../../../bin/agentd.js'), 'serve'], { cwd: directory, env, stderr });
+        } finally {
+          closeSync(stderr);
+        }
+      },
+    },
+  ],
+};
+
+async function starts(program: readonly string[], options: StartOptions): Promise<Sample> {
+  const took: number[] = [];
+  while (took.length < STARTS) {
+    const server: Server = await startServer(program, options);
+    took.push(server.ready_ms);
+    await server.stop();
+  }
+  return { value: median(took) };
+}
+
+/** Sessions with one turn and its trace each. */
+async function fill(sessions: number): Promise<void> {
+  const store = administer(directory, 'daemon');
+  const now = Date.now();
+  const common = { platform: 'webchat', user_id: 'visitor' };
+  await Promise.all(
+    Array.from({ length: sessions }, async (_, number) => {
+      const ids = { turn_id: randomUUID(), request_id: randomUUID(), message_id: null };
+      const session_id = `webchat_visitor_${number}`;
+      const whole = { ...ids, ...common, started_at: now, finished_at: now };
+      const session = {
+        ...common,
+        session_id,
+        space: 'web',
+        generated: true,
+        owner: null,
+        bound: null,
+        metadata: {},
+        turns: 0,
+        created_at: now,
+        last_active_at: now,
+        expires_at: now + 86_400_000,
+      };
+      const turn = {
+        ...whole,
+        person: null,
+        text: 'Where is my order?',
+        reply: 'On its way.',
+        outcome: 'answered' as const,
+        failure: null,
+        credentials: 'default' as const,
+        credentials_reason: 'no_token',
+      };
+      await store.sessions.save(session, 'new');
+      await store.sessions.keepTurn(
+        session_id,
+        turn,
+        { ...whole, session_id, outcome: 'answered', lines: [] },
+        86_400_000,
+      );
+    }),
+  );
+  await store.close();
+}
