@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Channel, ChannelPlugin } from '../channel/index.ts';
 import { loadAgent } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
@@ -50,6 +51,8 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
     life.started('agent', () => agent.stop?.());
 
     const stopping = new AbortController();
+    // One listener for each run.
+    setMaxListeners(0, stopping.signal);
     const house: House = {
       settings,
       clock,

@@ -4,6 +4,7 @@ import { type RequestContext, withRequestContext } from '../agent/context.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import { StreamMask } from '../secret.ts';
+import { limitRun } from './run-limit.ts';
 import type { Step, StepLine } from './sequence.ts';
 import type { Answered, Arrived, Bound, Guarded, Opened } from './turn.ts';
 
@@ -25,15 +26,14 @@ export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, house, line) {
     const giveBack = await house.queue.takeRun(line, turn.inbox ? house.stopping : undefined);
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), house.settings.AGENT_TIMEOUT_SECONDS * 1000);
-    const signal = AbortSignal.any([deadline.signal, house.stopping]);
+    const limit = limitRun(house.settings.AGENT_TIMEOUT_SECONDS * 1000, house.stopping);
+    const { signal } = limit;
     try {
       const context = requestContextOf(turn, house, signal);
       const reply = await withRequestContext(context, () => converse(turn, house, signal, line));
       return { reply };
     } catch (error) {
-      if (deadline.signal.aborted) {
+      if (limit.passed) {
         throw new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
       }
       if (house.stopping.aborted) {
@@ -44,7 +44,7 @@ export const runAgent: Step<Turn, Answered> = {
       line.reason = error instanceof AgentFailure ? error.reason : 'runtime_threw';
       throw new AgentdError('agent_failed', 'The agent could not answer.', { cause: error });
     } finally {
-      clearTimeout(timer);
+      limit.lift();
       giveBack();
     }
   },
