@@ -7,6 +7,9 @@ export interface ChatOrder extends LoadOrder {
   exp: number;
 }
 
+/** From one person to the next: neighbours in time are no neighbours on disk. A prime, so that all have their turn. */
+const STRIDE = 7919;
+
 /** Sent in reply to an order from the parent process: people write in turn, each in their session. */
 process.once('message', async (order: ChatOrder) => {
   process.send?.(await drive(order, requests(order)));
@@ -18,7 +21,7 @@ function requests({ people, exp }: ChatOrder): () => string {
   const parts = Array.from({ length: people }, (_, person) => partsOf(person, exp));
   let count = 0;
   return () => {
-    const [before, after] = parts[count % people] ?? ['', ''];
+    const [before, after] = parts[(count * STRIDE) % people] ?? ['', ''];
     return `${before}${String(count++).padStart(8, '0')}${after}`;
   };
 }
