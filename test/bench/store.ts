@@ -5,8 +5,8 @@ import type { Store } from '../../src/daemon/store/store.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** The daemon's own store in a directory, to fill it before a round, and to count in it afterwards. */
-export function administer(directory: string, role: 'daemon' | 'administrator'): Store {
-  const options = { role, clock: systemClock, traceRetentionMs: WEEK_MS };
+/** The daemon's own store in a directory, to fill it before a daemon starts on it. */
+export function openStoreAt(directory: string): Store {
+  const options = { role: 'daemon', clock: systemClock, traceRetentionMs: WEEK_MS } as const;
   return openSqliteStore(join(directory, 'agentd.db'), options);
 }

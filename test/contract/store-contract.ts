@@ -457,6 +457,18 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(store.description).not.toBe('');
       });
 
+      it('deletes a session at the end of the time that it slid to, not before', async () => {
+        const session = await saved();
+        test.advance(HOUR / 2);
+        await keep(session);
+        test.advance(HOUR / 2);
+        while ((await store.sweep()) > 0);
+        expect(await store.sessions.turns(session.session_id)).toHaveLength(1);
+        test.advance(HOUR / 2);
+        expect(await store.sweep()).toBe(2);
+        expect(await store.sweep()).toBe(0);
+      });
+
       it('deletes expired sessions with their turns, in bites of at most 500 rows', async () => {
         const gone = await Promise.all(Array.from({ length: 30 }, () => saved()));
         for (const session of gone) {

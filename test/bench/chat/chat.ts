@@ -62,7 +62,7 @@ export const chat: Benchmark = {
           const talk = await chatWith(server, effort);
           closeSync(stderr);
           return sampleOf(talk, {
-            ...(await countOurs(directory, effort.people)),
+            ...countOurs(directory),
             'log lines': readFileSync(log, 'utf8').split('"message answered"').length - 1,
           });
         }),

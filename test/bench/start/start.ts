@@ -8,7 +8,7 @@ import type { Benchmark, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
 import { type Server, type StartOptions, startServer } from '../process.ts';
 import { median } from '../rounds.ts';
-import { administer } from '../store.ts';
+import { openStoreAt } from '../store.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -67,7 +67,7 @@ async function starts(program: readonly string[], options: StartOptions): Promis
 
 /** Sessions with one turn and its trace each. */
 async function fill(sessions: number): Promise<void> {
-  const store = administer(directory, 'daemon');
+  const store = openStoreAt(directory);
   const now = Date.now();
   const common = { platform: 'webchat', user_id: 'visitor' };
   await Promise.all(
