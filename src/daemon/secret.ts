@@ -34,19 +34,57 @@ export class Secret {
   }
 }
 
-/** Anything shaped like a JWT: two base64url JSON objects and a signature, also a truncated or empty one. */
-const JWT_SHAPE = /\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?/g;
+/** A whole run of what tokens are written in: so that a long text is looked at once only. */
+const RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+/g;
+const LAST_RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+$/;
+/** How a JSON object begins in base64url: `{"`. */
+const HEADER = /eyJ[A-Za-z0-9_-]{5,}/;
+/** `{` and white space, as some libraries write it. Words may begin so, too: here the rest must be long. */
+const SPACED_HEADER = /(?:eyA|ewo|ew0|ewk)[A-Za-z0-9_-]{10,}/;
+const SPACED_PAYLOAD_MIN = 10;
 
-/** Masks every token in a text; for log lines, for what people type, for what tools answer. */
+/**
+ * Masks everything shaped like a JWT in a text, also a truncated or unsigned one, and whatever stands before
+ * it (`Bearer%20eyJ…`); for log lines, for what people type, for what tools answer.
+ */
 export function maskTokens(text: string): string {
-  return text.includes('eyJ') ? text.replace(JWT_SHAPE, '[token]') : text;
+  return /e[yw][JAo0k]/.test(text) ? text.replace(RUN, maskRun) : text;
+}
+
+function maskRun(run: string): string {
+  const parts = run.split('.');
+  const shown: string[] = [];
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] ?? '';
+    const begins = tokenStart(part, parts[index + 1], parts[index + 2]);
+    if (begins < 0) shown.push(part);
+    else {
+      shown.push(`${part.slice(0, begins)}[token]`);
+      index += 2;
+    }
+  }
+  return shown.join('.');
+}
+
+/** Where in `header` a token begins; -1: nowhere. */
+function tokenStart(header: string, payload: string | undefined, signature: string | undefined): number {
+  if (!payload) return -1;
+  const begins = header.search(HEADER);
+  if (begins >= 0) return begins;
+  return payload.length >= SPACED_PAYLOAD_MIN && signature !== undefined ? header.search(SPACED_HEADER) : -1;
 }
 
 /** Longest text that is held back because it may be the beginning of a token, in characters. */
 const HELD_BACK_MAX = 16_384;
 
-/** What the end of a text may still become: the beginning of a token, cut off anywhere. */
-const BEGINNING = /\be(?:y(?:J[A-Za-z0-9_.-]*)?)?$/;
+/** Where a token may begin in the last run of a text, cut off anywhere. */
+const BEGINNING = /e(?:$|[yw](?:$|[JAo0k]))/;
+
+function possibleToken(text: string): number {
+  const run = text.search(LAST_RUN);
+  const begin = run === -1 ? -1 : text.slice(run).search(BEGINNING);
+  return begin === -1 ? -1 : run + begin;
+}
 
 /** Masks the tokens of a text that comes in pieces, wherever it is cut: what may become one is held back. */
 export class StreamMask {
@@ -55,7 +93,7 @@ export class StreamMask {
   /** @returns what can be shown by now. */
   push(piece: string): string {
     const text = this.#held + piece;
-    const begin = text.length > HELD_BACK_MAX ? -1 : text.search(BEGINNING);
+    const begin = text.length > HELD_BACK_MAX ? -1 : possibleToken(text);
     this.#held = begin === -1 ? '' : text.slice(begin);
     return maskTokens(begin === -1 ? text : text.slice(0, begin));
   }

@@ -5,6 +5,10 @@ import { maskTokens, Secret, StreamMask } from '../../src/daemon/secret.ts';
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
 
+const part = (json: string) => Buffer.from(json).toString('base64url');
+const PAYLOAD = '{"sub":"ada","email":"ada@example.com"}';
+const SPACED = `${part('{ "alg":"HS256" }')}.${part(PAYLOAD)}.c2lnbmF0dXJl`;
+
 describe('a secret', () => {
   it('prints as [secret] wherever it ends up', () => {
     const secret = new Secret(TOKEN);
@@ -23,8 +27,35 @@ describe('the mask', () => {
     expect(maskTokens('eyes, an e-mail, eyJ')).toBe('eyes, an e-mail, eyJ');
   });
 
+  it.each([
+    ['after an ellipsis', '...TOKEN', '...[token]'],
+    ['after an encoded blank', '/page?auth=Bearer%20TOKEN', '/page?auth=Bearer%20[token]'],
+    ['after an encoded equals sign', '/login?to=%2Fcb%3Ftoken%3DTOKEN', '/login?to=%2Fcb%3Ftoken%3D[token]'],
+    ['after an underscore', 'token_TOKEN', 'token_[token]'],
+    ['twice', 'TOKEN TOKEN', '[token] [token]'],
+    ['twice without a break', 'TOKEN.TOKEN', '[token].[token]'],
+  ])('hides a token whole: %s', (_, text, masked) => {
+    expect(maskTokens(text.replaceAll('TOKEN', TOKEN))).toBe(masked);
+  });
+
+  it.each([
+    '{ "alg": "HS256" }',
+    '{\n  "alg": "HS256"\n}',
+    '{\r\n  "alg": "HS256"\r\n}',
+    '{\t"alg": "HS256"}',
+  ])('hides a token whose JSON begins with white space: %j', (header) => {
+    for (const payload of [PAYLOAD, PAYLOAD.replace('{', '{ ')]) {
+      expect(maskTokens(`it is ${part(header)}.${part(payload)}.c2lnbmF0dXJl!`)).toBe('it is [token]!');
+    }
+  });
+
+  it('leaves words alone', () => {
+    const text = 'eyJ is how a token begins. See ewok.example.com/a.b and eyA.txt, they.are.fine.';
+    expect(maskTokens(text)).toBe(text);
+  });
+
   it('hides a token that comes in pieces, wherever it is cut', () => {
-    const text = `Hello. Every e-mail is read. ${TOKEN} is yours, ey.`;
+    const text = `Hello. Every e-mail is read. ${TOKEN} is yours, ey. ?a=%20${TOKEN}.${SPACED}…${SPACED}, few`;
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 12 }), (places) => {
         const cuts = [0, ...places.sort((a, b) => a - b), text.length];
