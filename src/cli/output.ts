@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { printable } from '../daemon/printable.ts';
 import { maskTokens } from '../daemon/secret.ts';
 
 /** The only writer: data to stdout (a table for people, one JSON document with `--json`), the rest to stderr. */
@@ -47,7 +48,7 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
     terminal,
     colour,
     data(value, text) {
-      const printed = json ? JSON.stringify(value, null, 2) : text();
+      const printed = json ? escapeControls(JSON.stringify(value, null, 2)) : text();
       stdout.write(maskTokens(endWithNewline(printed)));
     },
     write(text) {
@@ -71,14 +72,6 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
         .join('');
     },
   };
-}
-
-/**
- * Text that came from outside, safe for a terminal: what could move its cursor or colour it is replaced,
- * line breaks become spaces.
- */
-export function printable(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
 function widest(rows: readonly (readonly string[])[]): number[] {
@@ -110,6 +103,14 @@ function pad(cell: string, width: number): string {
 
 function length(text: string): number {
   return [...text].length;
+}
+
+/** JSON escapes only some of the characters that a terminal obeys; the rest is written in the same way. */
+function escapeControls(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\p{Bidi_Control}]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function endWithNewline(text: string): string {

@@ -1,11 +1,11 @@
 import type { PersonKey } from '../daemon/identity/identity.ts';
+import { printable } from '../daemon/printable.ts';
 import { Secret } from '../daemon/secret.ts';
 import type { ExpirySettings } from '../daemon/session/jwt-context.ts';
 import type { Session, StoredTurn } from '../daemon/session/session.ts';
 import { type SessionState, sessionState } from '../daemon/session/state.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
-import { printable } from './output.ts';
 import { isoTime } from './time-words.ts';
 
 /** A person as people read it; the claims that make one (decisions §3). */

@@ -1,6 +1,7 @@
 import type { TraceLine, TraceRecord } from '../daemon/message/trace.ts';
+import { printable } from '../daemon/printable.ts';
 import { adviceFor } from './advice.ts';
-import { type Output, printable } from './output.ts';
+import type { Output } from './output.ts';
 import { isoTime } from './time-words.ts';
 import { wrapText } from './wrap-text.ts';
 

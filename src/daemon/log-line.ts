@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { printable, withoutControls } from './printable.ts';
 
 const COLOURS = {
   trace: 'gray',
@@ -10,7 +11,8 @@ const COLOURS = {
 } as const;
 
 /**
- * One JSON log line as people read it; what is no JSON object passes as it is.
+ * One JSON log line as people read it, what came from outside made safe for a terminal; what is no JSON
+ * object passes as it is otherwise.
  * @param options.date tells the day too, for lines that may be old.
  */
 export function formatLogLine(line: string, options: { colour: boolean; date?: boolean }): string {
@@ -18,24 +20,25 @@ export function formatLogLine(line: string, options: { colour: boolean; date?: b
   try {
     entry = JSON.parse(line) as Record<string, unknown>;
   } catch {
-    return line.endsWith('\n') ? line : `${line}\n`;
+    return `${withoutControls(line.trimEnd())}\n`;
   }
-  if (entry === null || typeof entry !== 'object') return `${line.trimEnd()}\n`;
+  if (entry === null || typeof entry !== 'object') return `${withoutControls(line.trimEnd())}\n`;
   const { time, level, msg, err, ...fields } = entry;
   const paint = (colour: 'gray' | 'green' | 'yellow' | 'red', text: string) =>
     options.colour ? styleText(colour, text, { validateStream: false }) : text;
-  const label = String(level ?? 'info');
+  const label = printable(String(level ?? 'info'));
   const rest = Object.entries(fields)
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => printable(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))
     .join(' ');
-  const moment = String(time ?? '').replace('T', ' ');
-  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 23))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${String(msg ?? '')}`;
+  const moment = printable(String(time ?? '')).replace('T', ' ');
+  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 23))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
   return `${head}${rest ? ` ${paint('gray', rest)}` : ''}\n${describeError(err)}`;
 }
 
 function describeError(err: unknown): string {
   if (err === null || typeof err !== 'object') return '';
   const { stack, message, cause } = err as { stack?: string; message?: string; cause?: unknown };
-  const own = `  ${(stack ?? message ?? '').replaceAll('\n', '\n  ')}\n`;
+  const lines = String(stack ?? message ?? '').split('\n');
+  const own = lines.map((line) => `  ${withoutControls(line)}\n`).join('');
   return cause ? `${own}  caused by:\n${describeError(cause)}` : own;
 }

@@ -1,8 +1,8 @@
+import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../number-option.ts';
-import { printable } from '../output.ts';
 import { traceInWords, traceView } from '../trace-view.ts';
 import { withStore } from '../with-store.ts';
 

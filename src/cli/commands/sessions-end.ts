@@ -1,6 +1,6 @@
+import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { printable } from '../output.ts';
 import { sessionNotFound } from '../session-view.ts';
 import { withStore } from '../with-store.ts';
 

@@ -1,9 +1,10 @@
 import { systemClock } from '../../daemon/clock.ts';
+import { printable } from '../../daemon/printable.ts';
 import type { Session, StoredTurn } from '../../daemon/session/session.ts';
 import { adviceFor } from '../advice.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type Output, printable } from '../output.ts';
+import type { Output } from '../output.ts';
 import {
   contextView,
   personInWords,

@@ -1,12 +1,13 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import type { Step } from '../../daemon/identity/token-checks.ts';
+import { printable } from '../../daemon/printable.ts';
 import { Secret } from '../../daemon/secret.ts';
 import type { Command } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
 import { durationInWords } from '../duration.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type Output, printable } from '../output.ts';
+import type { Output } from '../output.ts';
 import { readToken } from '../read-token.ts';
 import { examineToken, type TokenReport } from '../token-report.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createOutput, printable } from '../../../src/cli/output.ts';
+import { createOutput } from '../../../src/cli/output.ts';
+import { printable } from '../../../src/daemon/printable.ts';
 import { capture, capturedOutput } from './captured-output.ts';
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
@@ -34,6 +35,14 @@ describe('output', () => {
       expect(stdout.text).toContain('[token]');
       expect(stdout.text + stderr.text).not.toContain(TOKEN);
     }
+  });
+
+  it('escapes in JSON what a terminal would obey, without changing what is said', () => {
+    const { out, stdout } = capturedOutput({ json: true });
+    const said = 'a\u001b[2Jb\u009b31m\u007f\u202ec';
+    out.data({ said }, () => '');
+    expect(stdout.text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+    expect(JSON.parse(stdout.text)).toEqual({ said });
   });
 
   it('writes notes to stderr only', () => {
