@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import type { request as httpRequest, IncomingMessage } from 'node:http';
+import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
 import { CliError } from '../errors.ts';
@@ -12,6 +15,8 @@ interface Health {
 
 /** The daemon is near, and its answer cheap: what takes longer is no answer. */
 const TIMEOUT_MS = 5000;
+/** Longest answer that is read, bytes. */
+const ANSWER_MAX = 1_048_576;
 
 export const command: Command = {
   name: 'status',
@@ -34,11 +39,11 @@ export const command: Command = {
       const rows = Object.entries(health.adapters).map(([name, { status, detail }]) => [
         name,
         status,
-        detail ?? '',
+        String(detail ?? ''),
       ]);
       const table =
         rows.length > 0 ? out.table(['CHANNEL', 'STATE', 'DETAIL'], rows) : 'No channel is active.\n';
-      return `agentd at ${url.origin} is ${health.status}\n\n${table}`;
+      return `agentd at ${url.origin} is ${printable(health.status)}\n\n${table}`;
     });
     return EXIT.ok;
   },
@@ -69,15 +74,18 @@ function reachable(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** Throws what `fetch` throws when there is no daemon; a CliError (69) for an answer that is not a daemon's. */
+/** Throws a CliError (69) where there is no daemon, and for an answer that is not a daemon's. */
 async function ask(url: URL): Promise<Health> {
-  const response = await fetch(url, {
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-    redirect: 'manual',
-    headers: { accept: 'application/json' },
+  const response = await get(url).catch((cause: NodeJS.ErrnoException) => {
+    throw new CliError(
+      EXIT.unavailable,
+      `the daemon is out of reach (${url.host}): ${cause.message || cause.code}`,
+      'Is it running? Start it with `agentd serve`, or name its address with --url.',
+      { cause },
+    );
   });
-  const body = await response.json().catch(() => null);
-  if (response.ok && isHealth(body)) return body;
+  const body = parsed(response.text);
+  if (response.status === 200 && isHealth(body)) return body;
   if (response.status === 503) {
     throw new CliError(
       EXIT.unavailable,
@@ -92,6 +100,34 @@ async function ask(url: URL): Promise<Health> {
   );
 }
 
+/** Not by `fetch`, which refuses ports that a daemon may well have (6000, 10080). Follows no redirect. */
+async function get(url: URL): Promise<{ status: number; text: string }> {
+  const { request } = await import(url.protocol === 'https:' ? 'node:https' : 'node:http');
+  const asked = (request as typeof httpRequest)(url, {
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  asked.end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > ANSWER_MAX) throw new Error('the answer is too long');
+    chunks.push(chunk as Buffer);
+  }
+  return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Whatever else answers there.
+    return null;
+  }
+}
+
 function isHealth(body: unknown): body is Health {
   if (body === null || typeof body !== 'object') return false;
   const { status, platforms, adapters } = body as Partial<Health>;
@@ -99,6 +135,7 @@ function isHealth(body: unknown): body is Health {
     typeof status === 'string' &&
     Array.isArray(platforms) &&
     typeof adapters === 'object' &&
-    adapters !== null
+    adapters !== null &&
+    Object.values(adapters).every((adapter) => typeof adapter?.status === 'string')
   );
 }

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -285,6 +285,36 @@ describe('status', () => {
     const { code, stderr } = await agentd('status', '--url', url);
     expect(code).toBe(69);
     expect(stderr).toMatch(/^agentd: the daemon is out of reach .*\nIs it running\?/);
+  });
+
+  it.each(['http://127.0.0.1:1', 'http://[::1]:6000', 'http://no.such.host.invalid'])(
+    'ends with 69 wherever no daemon can be reached: %s',
+    async (url) => {
+      const { code, stderr } = await agentd('status', '--json', '--url', url);
+      expect(stderr).toMatch(/^agentd: the daemon is out of reach \(.*\): .+\nIs it running\?/);
+      expect(code).toBe(69);
+    },
+  );
+
+  it('ends with 69 where the answer does not end, or is no HTTP', async () => {
+    const raw = createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n'));
+    await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
+    try {
+      const url = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`;
+      expect((await agentd('status', '--url', url)).code).toBe(69);
+    } finally {
+      raw.close();
+    }
+    await answering(200, `{"status":"${'x'.repeat(2_000_000)}"}`);
+    expect((await agentd('status')).code).toBe(69);
+  });
+
+  it('takes nothing of a stranger for an answer, and shows none of its control characters', async () => {
+    await answering(200, '{"status":"ok","platforms":[],"adapters":{"owl":null}}');
+    expect((await agentd('status')).code).toBe(69);
+    await new Promise((resolve) => server?.close(resolve));
+    await answering(200, '{"status":"\\u001b[2J","platforms":[],"adapters":{}}');
+    expect((await agentd('status')).stdout).not.toContain('\u001b');
   });
 
   it('ends with 69 where something else answers, or the daemon is stopping', async () => {
