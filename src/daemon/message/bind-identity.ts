@@ -19,7 +19,8 @@ type Turn = Arrived & Identified & Opened & Guarded;
 export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
   name: 'bind-identity',
   async run(turn, house, line) {
-    const { session, acting } = decide(turn, house);
+    const { session: decided, acting } = decide(turn, house);
+    const session = held(decided, house);
     await save(turn, session, house);
     if (acting.person === null) {
       line.verdict = acting.reason === 'no_token' || acting.reason === 'signed_out' ? 'ok' : 'fallback';
@@ -101,6 +102,16 @@ function withoutLink({ session, message }: Turn): { session: Session; acting: Ac
 
 function cleared(session: Session): Session {
   return session.metadata.jwt_context || session.bound ? { ...session, metadata: {}, bound: null } : session;
+}
+
+/**
+ * A session does not expire while its message is being answered: until then it has the time that a run may
+ * take. The end of the turn sets SESSION_TTL_SECONDS from then (decisions §3).
+ */
+function held(session: Session, { settings, clock }: House): Session {
+  const seconds = settings.AGENT_QUEUE_WAIT_SECONDS + settings.AGENT_TIMEOUT_SECONDS;
+  const until = clock.now() + seconds * 1000;
+  return session.expires_at < until ? { ...session, expires_at: until } : session;
 }
 
 async function save(turn: Turn, session: Session, house: House): Promise<void> {

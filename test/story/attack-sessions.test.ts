@@ -1,0 +1,31 @@
+import { setTimeout as passed } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { gate, type Shop, startShop } from '../harness/shop.ts';
+import { token } from '../harness/tokens.ts';
+
+// decisions §3: "SESSION_TTL_SECONDS slides with each message that was not blocked".
+
+let brief: Shop;
+beforeAll(async () => {
+  brief = await startShop({ env: { SESSION_TTL_SECONDS: '1' } });
+});
+afterAll(() => brief.stop());
+
+describe('A session whose time passes while its message is being answered', () => {
+  test('keeps the turn, and lives SESSION_TTL_SECONDS from its end', async () => {
+    const slow = gate();
+    brief.api.misbehave('/users', { wait: slow.opened }, 1);
+    const asked = brief.api.next('/users');
+    const answering = brief.say({ user_id: 'ada', message: 'Who am I?' }, { bearer: await token() });
+    await asked;
+    await passed(1200);
+    slow.open();
+    const { status, body } = await answering;
+    expect(status).toBe(200);
+    const session = await brief.session(body.session_id);
+    expect(session.turns).toHaveLength(1);
+    expect(Date.parse(session.expires_at) - Date.parse(session.last_active_at)).toBe(1000);
+    await passed(1100);
+    expect(await brief.session(body.session_id)).toBeNull();
+  });
+});
