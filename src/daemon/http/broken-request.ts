@@ -17,6 +17,7 @@ const MALFORMED = { status: 400, detail: 'This is not an HTTP request.' };
 
 /** Answers broken and slow requests with a problem document, and closes their connection. */
 export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Log): void {
+  answerConnect(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const code = error.code ?? '';
     if (code === 'ECONNRESET' || !socket.writable || inFlight.isAnswering(socket)) {
@@ -32,17 +33,33 @@ export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Lo
   });
 }
 
-/** RFC 9112 §3.2. Node would answer it by itself, without a request id. */
+/**
+ * RFC 9112 §3.2: exactly one. Node would answer a missing one by itself, without a request id, and takes the
+ * first of several, where a proxy before it may take the last.
+ */
 export function requireHost(): Middleware {
   return (ctx, next) => {
-    if (ctx.req.headers.host === undefined && ctx.req.httpVersion === '1.1') {
+    const hosts = ctx.req.headersDistinct.host?.length ?? 0;
+    if (hosts === 0 && ctx.req.httpVersion === '1.1') {
       throw new AgentdError('invalid_request', 'The header Host is missing.');
     }
+    if (hosts > 1) throw new AgentdError('invalid_request', 'There is more than one header Host.');
     return next();
   };
 }
 
-function render(error: AgentdError, request_id: string, as: number): string {
+/** Without an answer of ours Node would just close the connection. */
+function answerConnect(server: Server): void {
+  server.on('connect', (request, socket) => {
+    const refusal = new AgentdError('method_not_allowed', 'This is no proxy.', {
+      headers: { Allow: 'GET, HEAD, POST, DELETE, OPTIONS' },
+    });
+    socket.on('error', () => socket.destroy());
+    socket.end(render(refusal, requestIdOf(request.headers)), () => socket.destroy());
+  });
+}
+
+function render(error: AgentdError, request_id: string, as?: number): string {
   const { status, headers, body } = problemOf(error, request_id, as);
   const head = {
     'X-Request-Id': request_id,

@@ -190,6 +190,23 @@ describe('requests that are none', () => {
     refused(await sendRaw(web.port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'Bad Request');
   });
 
+  test('with two Host headers: 400, since a proxy may have read the other one', async () => {
+    const web = await serve();
+    const head = 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n';
+    refused(await sendRaw(web.port, head), 400, 'Bad Request');
+  });
+
+  test('CONNECT: 405 with a problem document, not a closed connection', async () => {
+    const web = await serve();
+    const answer = await sendRaw(
+      web.port,
+      'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\nX-Request-Id: mine\r\n\r\n',
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 405 Method Not Allowed\r\nX-Request-Id: mine\r\n/);
+    expect(answer).toMatch(/\r\nAllow: GET, HEAD, POST, DELETE, OPTIONS\r\n/);
+    expect(answer).toContain('"code":"method_not_allowed"');
+  });
+
   test('an unknown expectation is left unmet, and targets of every form are answered', async () => {
     const request = (line: string) =>
       `${line} HTTP/1.1\r\nHost: a\r\nExpect: magic\r\nConnection: close\r\n\r\n`;
