@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { printable } from '../daemon/printable.ts';
+import { escapeControls, printable } from '../daemon/printable.ts';
 import { maskTokens } from '../daemon/secret.ts';
 
 /** The only writer: data to stdout (a table for people, one JSON document with `--json`), the rest to stderr. */
@@ -103,14 +103,6 @@ function pad(cell: string, width: number): string {
 
 function length(text: string): number {
   return [...text].length;
-}
-
-/** JSON escapes only some of the characters that a terminal obeys; the rest is written in the same way. */
-function escapeControls(json: string): string {
-  return json.replace(
-    /[\u007f-\u009f\p{Bidi_Control}]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
 
 function endWithNewline(text: string): string {

@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { LogFile } from './log-file.ts';
 import { formatLogLine } from './log-line.ts';
+import { escapeControls } from './printable.ts';
 import { maskTokens } from './secret.ts';
 
 export type Log = pino.Logger;
@@ -31,7 +32,7 @@ export function createLog(options: LogOptions): Log & { reopen(): boolean } {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: serializeError },
-      hooks: { streamWrite: maskTokens },
+      hooks: { streamWrite: (line) => escapeControls(maskTokens(line)) },
     },
     pino.multistream(sinks),
   );

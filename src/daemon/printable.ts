@@ -7,3 +7,19 @@ export function withoutControls(text: string): string {
 export function printable(text: string): string {
   return withoutControls(text.replace(/\s+/g, ' '));
 }
+
+/**
+ * JSON as it may be printed and split into lines: JSON itself escapes only some of the characters that a
+ * terminal obeys, or that a reader takes for the end of a line. What it says stays the same.
+ */
+export function escapeControls(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** A value in a line of `name=value` words, quoted where it could pass for more than one of them. */
+export function wordOf(value: string): string {
+  return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+}

@@ -82,7 +82,9 @@ export function parseJson(body: Uint8Array): Record<string, unknown> {
     throw new AgentdError('malformed_json', 'The body must be a JSON object.');
   }
   if (isDeeper(value, DEPTH_MAX)) {
-    throw new AgentdError('invalid_request', `The body is nested more than ${DEPTH_MAX} levels deep.`);
+    throw new AgentdError('invalid_request', 'The body is nested too deeply.', {
+      errors: [{ field: 'body', message: `must be nested at most ${DEPTH_MAX} levels deep` }],
+    });
   }
   return value as Record<string, unknown>;
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AgentdError } from '../errors.ts';
+import { wordOf } from '../printable.ts';
 import { ENDED, type Step } from './sequence.ts';
 import type { Arrived, Identified, Repeatable } from './turn.ts';
 
@@ -32,7 +33,7 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
     }
     house.log.info(
       { request_id: turn.request_id },
-      `[LoopGuard] DUPLICATE platform=${message.platform} user=${message.user_id} message_id=${message.message_id}`,
+      `[LoopGuard] DUPLICATE platform=${message.platform} user=${wordOf(message.user_id)} message_id=${message.message_id}`,
     );
     if (claim.outcome === 'running') {
       throw new AgentdError(
