@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FakeModel } from '../harness/fake-model.ts';
 import { type Shop, startShop } from '../harness/shop.ts';
 import { token } from '../harness/tokens.ts';
 
@@ -60,5 +61,29 @@ describe('The log', () => {
     const { stdout } = await shop.run('sessions', 'show', body.session_id, '--json');
     expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
     expect(JSON.parse(stdout).turns[0].text).toBe('a\u001b[2Jb\u009b31mc');
+  });
+});
+
+describe('Every log line of a request', () => {
+  test('has its id, those of the agent run that it starts as well', async () => {
+    const model = await FakeModel.start();
+    model.script(() => ({ status: 400 }));
+    const failing = await startShop({
+      env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted', LOG_LEVEL: 'DEBUG' },
+    });
+    try {
+      await failing.daemon.logged(({ msg }) => msg === 'agentd is ready');
+      const before = failing.daemon.log().length;
+      const headers = { 'X-Request-Id': 'mine' };
+      const answer = await failing.say({ user_id: 'ada', message: 'Hello', jwt_token: 'bad' }, { headers });
+      expect(answer.status).toBe(502);
+      await failing.daemon.logged(({ msg }) => msg === 'request');
+      const lines = failing.daemon.log().slice(before);
+      expect(lines.map(({ msg }) => msg)).toContain('model call failed');
+      for (const line of lines) expect(line).toMatchObject({ request_id: 'mine' });
+    } finally {
+      await failing.stop();
+      await model.close();
+    }
   });
 });

@@ -105,10 +105,7 @@ async function answerOf(
   } catch (err) {
     signal.throwIfAborted();
     if (timeout.signal.aborted) return failed('tool_timeout', 'The tool did not answer in time.');
-    log.warn(
-      { request_id: inContext(requestContext)?.request_id, tool: tool.name, err },
-      'tool failed unexpectedly',
-    );
+    log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return failed('tool_broken', 'The tool failed for an inner reason.');
   } finally {
     clearTimeout(timer);

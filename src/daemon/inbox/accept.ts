@@ -4,6 +4,7 @@ import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import { maskMetadata } from '../message/mask-message.ts';
+import { wordOf } from '../printable.ts';
 import { maskTokens } from '../secret.ts';
 import type { NewInboxMessage } from '../store/store.ts';
 import { checkMessage, checkPlace, checkText } from './check-message.ts';
@@ -141,6 +142,6 @@ async function enqueue(
 function logRepeat({ platform, message, message_id, request_id }: NewInboxMessage, house: House): void {
   house.log.info(
     { request_id },
-    `[LoopGuard] DUPLICATE platform=${platform} user=${message?.user_id} message_id=${message_id}`,
+    `[LoopGuard] DUPLICATE platform=${platform} user=${wordOf(message?.user_id ?? '')} message_id=${message_id}`,
   );
 }

@@ -70,7 +70,12 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
     // Not awaited: a runtime that does not end must not hold the reply that is there.
     words
       .return?.()
-      .catch((error: unknown) => house.log.debug({ err: error }, 'agent runtime failed while it was ended'));
+      .catch((error: unknown) =>
+        house.log.debug(
+          { request_id: turn.request_id, err: error },
+          'agent runtime failed while it was ended',
+        ),
+      );
   }
   if (reply.trim() === '') throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
   line.detail = { characters: reply.length };
@@ -91,6 +96,8 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
   const { message, session, acting } = turn;
   const history = await house.store.sessions.history(session.session_id, acting.person, HISTORY_TURNS);
   const { user_name, page_url, user_agent } = message.metadata;
+  // Whatever the run logs is found by the request that started it (decisions §1).
+  const log = house.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
     history: history.map((past) => ({ user: past.text, speaker: past.user_id, reply: past.reply ?? '' })),
@@ -108,9 +115,9 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
     shared: message.shared ?? false,
     channel: { name: message.platform, markdown: turn.channel.capabilities.markdown },
     app_name: house.settings.APP_NAME,
-    tools: bindTools(house.tools, { emit: turn.emit, trace: turn.trace, signal, log: house.log }),
+    tools: bindTools(house.tools, { emit: turn.emit, trace: turn.trace, signal, log }),
     signal,
-    log: house.log,
+    log,
   };
 }
 
