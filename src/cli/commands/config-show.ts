@@ -1,5 +1,6 @@
 import { Secret } from '../../daemon/secret.ts';
 import type { EffectiveSetting } from '../../daemon/settings/configure.ts';
+import { withoutSecrets } from '../../daemon/settings/shown.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { placeOf } from '../settings-place.ts';
@@ -46,7 +47,7 @@ function asData({ record, value, source, shown }: EffectiveSetting) {
   const isShown = value instanceof Secret || (value === undefined && source !== 'unset');
   return {
     name: record.name,
-    value: isShown ? shown : (value ?? null),
+    value: isShown ? shown : typeof value === 'string' ? withoutSecrets(value) : (value ?? null),
     source,
     secret: record.secret === true,
   };

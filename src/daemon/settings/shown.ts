@@ -19,12 +19,17 @@ export function shown(
       : Array.isArray(value) && value.every((item) => typeof item === 'string')
         ? value.join(',')
         : JSON.stringify(value);
-  return bounded(withoutCredentials(text));
+  return bounded(withoutSecrets(text));
 }
 
-/** Also where an address is refused for them, its credentials are not shown. */
-function withoutCredentials(text: string): string {
-  return text.replace(/(\w:\/\/)[^/?#@\s]*@/g, '$1[secret]@');
+/**
+ * A text of a setting that is no secret, without what it should not have held: the credentials of an address,
+ * a private key. Also where it is refused for them, they are not shown.
+ */
+export function withoutSecrets(text: string): string {
+  return text
+    .replace(/(\w:\/\/)[^/?#@\s]*@/g, '$1[secret]@')
+    .replace(/-----BEGIN [A-Z ]*PRIVATE KEY-----.*/s, SECRET_SHOWN);
 }
 
 function bounded(text: string): string {

@@ -89,6 +89,16 @@ describe('config show', () => {
     expect(JSON.stringify(list)).not.toContain(SECRET);
   });
 
+  it('shows no private key that stands where the public one belongs', async () => {
+    const pem = '-----BEGIN RSA PRIVATE KEY-----\\nMIIEowIBAAKCAQEA\\n-----END RSA PRIVATE KEY-----';
+    for (const JWT_ALGORITHM of ['HS256', 'RS256']) {
+      for (const command of ['show', 'show --json', 'check --json']) {
+        const { stdout, stderr } = await config(command, { ...VALID, JWT_ALGORITHM, JWT_PUBLIC_KEY: pem });
+        expect(stdout + stderr).not.toContain('MIIEowIBAAKCAQEA');
+      }
+    }
+  });
+
   it('shows a broken configuration too, and ends with 78', async () => {
     const { code, stdout, stderr } = await config('show --set', { ...VALID, PORT: 'abc' });
     expect(code).toBe(78);
