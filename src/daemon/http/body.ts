@@ -77,29 +77,59 @@ export function discard(request: IncomingMessage): void {
  * @throws `malformed_json`; `invalid_request` where it is nested too deeply
  */
 export function parseJson(body: Uint8Array): Record<string, unknown> {
-  const value = parse(body);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new AgentdError('malformed_json', 'The body must be a JSON object.');
-  }
-  if (isDeeper(value, DEPTH_MAX)) {
-    throw new AgentdError('invalid_request', 'The body is nested too deeply.', {
-      errors: [{ field: 'body', message: `must be nested at most ${DEPTH_MAX} levels deep` }],
-    });
-  }
+  const text = decode(body);
+  // Before it is parsed: a parser that has to nest 100,000 levels holds everybody up.
+  if (isDeeper(text, DEPTH_MAX)) throw tooDeep(text);
+  const value = parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw noObject();
   return value as Record<string, unknown>;
 }
 
-function parse(body: Uint8Array): unknown {
+function decode(body: Uint8Array): string {
   try {
-    return JSON.parse(utf8.decode(body));
+    return utf8.decode(body);
   } catch (error) {
-    // The parser's message quotes the body, so it stays in the log.
-    throw new AgentdError('malformed_json', 'The body is not valid JSON in UTF-8.', { cause: error });
+    throw noJson(error);
   }
 }
 
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw noJson(error);
+  }
+}
+
+/** The parser's message quotes the body, so it stays in the log. */
+function noJson(cause: unknown): AgentdError {
+  return new AgentdError('malformed_json', 'The body is not valid JSON in UTF-8.', { cause });
+}
+
+function noObject(): AgentdError {
+  return new AgentdError('malformed_json', 'The body must be a JSON object.');
+}
+
+function tooDeep(text: string): AgentdError {
+  if (!text.trimStart().startsWith('{')) return noObject();
+  return new AgentdError('invalid_request', 'The body is nested too deeply.', {
+    errors: [{ field: 'body', message: `must be nested at most ${DEPTH_MAX} levels deep` }],
+  });
+}
+
+/** Do the braces and brackets outside of its strings nest deeper? One look at each character. */
+function isDeeper(json: string, levels: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at];
+    if (inString) {
+      if (character === '\\') at++;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
+    else if (character === '{' || character === '[') {
+      if (++depth > levels) return true;
+    } else if (character === '}' || character === ']') depth--;
+  }
+  return false;
 }

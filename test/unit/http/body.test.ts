@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseJson } from '../../../src/daemon/http/body.ts';
 import { closeAll, echo, post, problem, type Served, sendRaw, serve } from './serve.ts';
 
 describe('bodies', () => {
@@ -70,7 +71,21 @@ describe('bodies', () => {
     expect((await post(`${web.url}/echo`, nested(64))).status).toBe(200);
     const response = await post(`${web.url}/echo`, nested(65));
     expect([response.status, (await problem(response)).code]).toEqual([400, 'invalid_request']);
-    expect((await post(`${web.url}/echo`, '['.repeat(2048))).status).toBe(400);
+    const list = await post(`${web.url}/echo`, '['.repeat(2048));
+    expect([list.status, (await problem(list)).code]).toEqual([400, 'malformed_json']);
+  });
+
+  test('what only looks nested is text', () => {
+    const text = `${'['.repeat(100)}"${'{'.repeat(100)}\\`;
+    const body = JSON.stringify({ text, [text]: [[], [], {}], after: '}' });
+    expect(parseJson(Buffer.from(body))).toEqual(JSON.parse(body));
+  });
+
+  test('a deeply nested body holds nobody up', () => {
+    const body = Buffer.from(`{"a":${'['.repeat(8e6)}${']'.repeat(8e6)}}`);
+    const began = performance.now();
+    expect(() => parseJson(body)).toThrow('The body is nested too deeply.');
+    expect(performance.now() - began).toBeLessThan(1000);
   });
 
   test.each([
