@@ -11,6 +11,31 @@ beforeAll(async () => {
 });
 afterAll(() => brief.stop());
 
+describe("A stranger's attempt on a session", () => {
+  test.each([409, 422])('is not told as its story, whatever refuses it (%i)', async (status) => {
+    const session_id = `mine-${status}`;
+    await brief.say({ user_id: 'ada', message: 'Hello', session_id });
+    const headers = { 'Idempotency-Key': `key-${status}` };
+    const slow = gate();
+    brief.api.misbehave('/users', { wait: slow.opened }, 1);
+    const asked = brief.api.next('/users');
+    const own = { user_id: 'eve', message: 'Who am I?', session_id: `eve-${status}` };
+    const first = brief.say(own, { headers, bearer: await token({ sub: 'eve' }) });
+    await asked;
+    // The same key, now for the session of somebody else: another body, or one that is repeated too early.
+    const body = status === 422 ? { ...own, session_id } : own;
+    const refused = await brief.say(body, { headers, bearer: await token({ sub: 'eve' }) });
+    slow.open();
+    await first;
+    expect(refused.status).toBe(status);
+    const { stdout } = await brief.run('explain', body.session_id, '--json');
+    const traces: { outcome: string }[] = JSON.parse(stdout).traces;
+    expect(traces.map(({ outcome }) => outcome)).toEqual(['answered']);
+    const found = await brief.run('explain', refused.headers.get('x-request-id') ?? '', '--json');
+    expect(found.code).toBe(0);
+  });
+});
+
 describe('A session whose time passes while its message is being answered', () => {
   test('keeps the turn, and lives SESSION_TTL_SECONDS from its end', async () => {
     const slow = gate();

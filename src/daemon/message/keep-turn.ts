@@ -44,12 +44,15 @@ function answeredTrace(turn: Arrived, finished_at: number): TraceRecord {
 }
 
 /** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */
-export function traceRecord(turn: Arrived, outcome: string, finished_at: number): TraceRecord {
+export function traceRecord(
+  turn: Arrived & Partial<Opened>,
+  outcome: string,
+  finished_at: number,
+): TraceRecord {
   return {
     turn_id: turn.turn_id,
     request_id: turn.request_id,
-    // Found by its session only if it became part of it: a stranger's attempt is not the owner's story.
-    session_id: outcome === 'session_forbidden' ? null : turn.session_id,
+    session_id: isPartOfSession(turn, outcome) ? turn.session_id : null,
     message_id: turn.message.message_id ?? null,
     platform: turn.message.platform,
     user_id: turn.message.user_id,
@@ -58,4 +61,15 @@ export function traceRecord(turn: Arrived, outcome: string, finished_at: number)
     outcome,
     lines: turn.trace.finished(),
   };
+}
+
+/**
+ * Is a trace found by its session? Only where it became part of it: a client may name any session, and before
+ * that is looked at, its attempt is not the owner's story. Platforms name their own.
+ */
+function isPartOfSession(turn: Arrived & Partial<Opened>, outcome: string): boolean {
+  if (outcome === 'session_forbidden') return false;
+  return (
+    turn.session !== undefined || turn.inbox !== null || turn.session_is_generated || outcome === 'replayed'
+  );
 }
