@@ -1,3 +1,4 @@
+import { EXIT } from './exit-codes.ts';
 import { programHelp } from './program-help.ts';
 import { version } from './version.ts';
 
@@ -7,11 +8,13 @@ import { version } from './version.ts';
  */
 const argv = process.argv.slice(2);
 
-// A reader that has seen enough (`agentd logs | head`) is no failure.
+// A reader that has seen enough (`agentd logs | head`) is no failure; a full disk below `> file` is one.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
-    throw error;
+    if (stream === process.stdout)
+      process.stderr.write(`agentd: the output cannot be written: ${error.message}\n`);
+    process.exit(EXIT.no);
   });
 }
 

@@ -1,6 +1,16 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -355,3 +365,17 @@ function listenersOn(port: number): string[] {
       .map(([, local = '']) => local.split(':')[0] ?? ''),
   );
 }
+
+test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no success', () => {
+  const full = openSync('/dev/full', 'w');
+  for (const words of [['config', 'reference'], ['--help']]) {
+    const { status, stderr } = spawnSync(process.execPath, [BIN, ...words], {
+      cwd: folderWith(),
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(/^agentd: the output cannot be written: ENOSPC.*\n$/);
+    expect(status).toBe(1);
+  }
+  closeSync(full);
+});
