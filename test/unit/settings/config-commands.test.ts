@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { capture } from '../cli/captured-output.ts';
@@ -46,6 +47,26 @@ describe('config check', () => {
     expect(stdout).toBe('');
     expect(stderr).toContain('agentd: the configuration has 3 problems:\n\n  PORT=abc (.env)\n');
     expect(stderr).toContain('  JWT_ALGORITHM\n    wrong: is not set\n');
+  });
+
+  it('looks at the agent as the daemon does at its start', async () => {
+    const model = { AGENT_MODEL: 'm', AGENT_BASE_URL: 'http://127.0.0.1:9/v1' };
+    expect(await config('check', { ...VALID, ...model })).toMatchObject({ code: 0, stderr: '' });
+    expect(await config('check', { ...VALID, ...model, AGENT_INSTRUCTIONS: './none.md' })).toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(
+        / AGENT_INSTRUCTIONS=\.\/none\.md \(\.env\)\n {4}wrong: names .*none\.md, /,
+      ),
+    });
+    expect(await config('check', { ...VALID, AGENT_MODEL: 'nobody:m' })).toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining('names the provider `nobody`, which is not installed'),
+    });
+    const itself = fileURLToPath(import.meta.resolve('./place.ts'));
+    expect(await config('check', { ...VALID, AGENT_RUNTIME: itself })).toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(/ AGENT_RUNTIME=.*\n {4}wrong: names .*place\.ts, which has no default/),
+    });
   });
 
   it('prints one document with --json', async () => {
