@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import type { Command } from '../src/cli/command.ts';
 import { COMMANDS, GROUPS } from '../src/cli/command-index.ts';
 import { EXIT, EXIT_MEANINGS } from '../src/cli/exit-codes.ts';
-import { COMMON_OPTIONS } from '../src/cli/program-help.ts';
+import { COMMON_OPTIONS, JSON_SENTENCE } from '../src/cli/program-help.ts';
 import { ERRORS } from '../src/daemon/errors.ts';
 import { example, list, optionTerm, type Page, prose, render, text } from './mdoc.ts';
 import { settingsFiles } from './settings-page.ts';
@@ -148,13 +148,17 @@ function commandPage(name: string, commands: readonly Command[]): Page {
   };
 }
 
-function optionsOf({ options = [], json }: Command): { flags: string; sentence: string }[] {
+function optionsOf({
+  options = [],
+  json,
+  jsonSentence = JSON_SENTENCE,
+}: Command): { flags: string; sentence: string }[] {
   const own = options.map((option) => ({
     flags: option.flags,
     sentence:
       option.default === undefined ? option.sentence : `${option.sentence} (default: ${option.default})`,
   }));
-  return json ? [...own, { flags: '--json', sentence: 'print one JSON document' }] : own;
+  return json ? [...own, { flags: '--json', sentence: jsonSentence }] : own;
 }
 
 function synopsis(command: Command): string {

@@ -15,6 +15,8 @@ export interface Command {
   examples: readonly { line: string; does: string }[];
   /** Prints data: gets `--json`. */
   json?: boolean;
+  /** What `--json` prints, where it is not one document. */
+  jsonSentence?: string;
   /** Resolves to the exit code. Throws CliError for what is refused. */
   run(call: CommandCall): Promise<number>;
 }

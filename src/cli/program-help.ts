@@ -7,6 +7,8 @@ export const COMMON_OPTIONS = [
 ] as const;
 
 export const VERSION_OPTION = { flags: '-V, --version', sentence: 'print the version' } as const;
+/** Of the option `--json`. */
+export const JSON_SENTENCE = 'print one JSON document';
 export const HELP_OPTION = { flags: '-h, --help', sentence: 'show help, also of one command' } as const;
 
 /**

@@ -3,7 +3,7 @@ import type { Command } from './command.ts';
 import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
 import { EXIT } from './exit-codes.ts';
 import { createOutput, type Sink } from './output.ts';
-import { COMMON_OPTIONS, HELP_OPTION, programHelp, VERSION_OPTION } from './program-help.ts';
+import { COMMON_OPTIONS, HELP_OPTION, JSON_SENTENCE, programHelp, VERSION_OPTION } from './program-help.ts';
 import { reportError } from './report-error.ts';
 import { version } from './version.ts';
 
@@ -101,7 +101,7 @@ function describe(leaf: Commander, command: Command, streams: Streams, finish: (
       made.argParser((value, earlier: string[] | undefined) => [...(earlier ?? []), value]);
     leaf.addOption(made);
   }
-  if (command.json) leaf.option('--json', 'print one JSON document');
+  if (command.json) leaf.option('--json', command.jsonSentence ?? JSON_SENTENCE);
   const examples = command.examples.map(({ line, does }) => `  $ ${line}\n      ${does}`);
   leaf.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
   leaf.action(async () => {

@@ -14,7 +14,7 @@ export const command: Command = {
   name: 'logs',
   summary: 'Read the log file, filtered, and follow it.',
   description:
-    'Reads LOG_FILE: the last lines that pass all filters, oldest first; with -f also those that come, across rotation, until it is interrupted. With --json the lines are printed as they stand in the file, one JSON object each. Exit code 1 when no line passes.',
+    'Reads LOG_FILE: the last lines that pass all filters, oldest first; with -f also those that come, across rotation, until it is interrupted. Exit code 1 when no line passes.',
   options: [
     { flags: '-f, --follow', sentence: 'go on with the lines that come' },
     { flags: '-n, --lines <n>', sentence: 'how many lines at most, 0 to 100000', default: 50 },
@@ -32,6 +32,7 @@ export const command: Command = {
     },
   ],
   json: true,
+  jsonSentence: 'print the lines as they stand in the file, one JSON object each',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines, { min: 0, max: 100_000 });
     const filter = filterOf(options, systemClock.now());
