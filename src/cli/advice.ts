@@ -8,7 +8,7 @@ export interface Advice {
   todo?: string;
 }
 
-const DEFAULT_CREDENTIALS = 'The answer was generic, under the default credentials';
+const DEFAULT_CREDENTIALS = 'The default credentials were in use';
 const RENEW =
   'Have the person sign in again and send a new token with the next message; clients renew a token 5 minutes before its end.';
 const MODEL = 'Look at AGENT_BASE_URL, AGENT_MODEL and AGENT_API_KEY, and at the log of the model server.';

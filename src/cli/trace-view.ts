@@ -66,10 +66,15 @@ export function traceInWords(trace: TraceRecord, out: Output): string {
   ];
   const took = `${trace.finished_at - trace.started_at} ms`;
   const head = [
-    ...wrapText(printable(`${isoTime(trace.started_at)}  ${who}  ${trace.outcome} in ${took}`), COLUMNS),
-    ...wrapText(printable(ids.filter(Boolean).join('  ')), COLUMNS),
+    ...apart([isoTime(trace.started_at), who, `${trace.outcome} in ${took}`]),
+    ...apart(ids.filter((id) => typeof id === 'string')),
   ].join('\n');
   return `${head}\n\n${timeLine(trace, out)}\n${findingsInWords(findingsOf(trace), trace.outcome)}`;
+}
+
+/** Parts that two blanks hold apart, as a table does its columns. */
+function apart(parts: readonly string[]): string[] {
+  return wrapText(parts.filter(Boolean).map(printable).join('  '), COLUMNS);
 }
 
 const HEAD = ['TIME (UTC)', 'TOOK', 'STEP', 'VERDICT', 'REASON', 'DETAIL'];

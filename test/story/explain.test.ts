@@ -222,7 +222,7 @@ describe('`agentd explain` finds', () => {
     await sayIt('once-more');
     const { stdout } = await shop.run('explain', body.session_id);
     expect(stdout).toContain('request once-more');
-    expect(stdout).toContain('visitor replayed in');
+    expect(stdout).toContain('visitor  replayed in');
   });
 
   test('a request that was refused for its body', async () => {

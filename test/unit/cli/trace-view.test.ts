@@ -32,8 +32,8 @@ describe('the time line of a message', () => {
     );
     expect(text).toBe(
       [
-        '2026-01-15T12:00:00.000Z pigeon, user alice answered in 42 ms',
-        'request r1 session s1 message m1',
+        '2026-01-15T12:00:00.000Z  pigeon, user alice  answered in 42 ms',
+        'request r1  session s1  message m1',
         '',
         'TIME (UTC)    TOOK    STEP        VERDICT  REASON       DETAIL',
         '12:00:00.000  0.4 ms  identify    ok       valid_token  sub=42',
