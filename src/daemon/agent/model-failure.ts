@@ -16,13 +16,25 @@ export function modelFailure(error: unknown): AgentFailure {
   return broken(last instanceof Error ? last.name : 'error in the stream');
 }
 
-/** The name and status of an SDK error: all that may be logged of it. */
-export function describeModelError(error: unknown): { name: string; status?: number } {
+/** The name of an SDK error with its status, or the code of the connection's failure: all that may be logged of it. */
+export function describeModelError(error: unknown): { name: string; status?: number; code?: string } {
   const last = RetryError.isInstance(error) ? error.lastError : error;
   const name = last instanceof Error ? last.name : 'StreamError';
-  return APICallError.isInstance(last) && last.statusCode !== undefined
-    ? { name, status: last.statusCode }
-    : { name };
+  if (APICallError.isInstance(last) && last.statusCode !== undefined)
+    return { name, status: last.statusCode };
+  const code = connectionCode(last);
+  return code === undefined ? { name } : { name, code };
+}
+
+/** `ECONNREFUSED`, `ENOTFOUND`, …, of the error or of what caused it. */
+function connectionCode(error: unknown): string | undefined {
+  let current = error;
+  for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
+    const { code } = current as { code?: unknown };
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(code)) return code;
+    current = current instanceof AggregateError ? current.errors[0] : current.cause;
+  }
+  return undefined;
 }
 
 function ofCall(status: number | undefined, isRetryable: boolean): AgentFailure {

@@ -174,6 +174,9 @@ describe('failures', () => {
     }
     vi.useRealTimers();
     await ended;
+    expect(logged.lines).toContainEqual(
+      expect.objectContaining({ msg: 'model call failed', code: 'ECONNREFUSED' }),
+    );
   });
 
   test('an aborted run ends at once with the reason, and the call of the model with it', async () => {
