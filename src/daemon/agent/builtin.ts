@@ -1,6 +1,6 @@
 import type { AgentRuntime, AgentTurn } from './agent.ts';
 import type { UserLookUp } from './get-user.ts';
-import { plainText, recordAsMarkdown } from './record-markdown.ts';
+import { plainText, recordAsMarkdown, unmarked } from './record-markdown.ts';
 
 /** Lengths are bounded, so that no text makes the search slow. */
 const EMAIL = /[^\s@<>()[\],;:"'`|]{1,64}@[^\s@<>()[\],;:"'`|]{1,189}/;
@@ -26,8 +26,9 @@ export function createBuiltin(): AgentRuntime {
     async *run(turn) {
       const reply = [expiredNote(turn), await answer(turn)].filter((part) => part !== '').join('\n\n');
       turn.signal.throwIfAborted();
+      const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
       // Word by word, as a model would say it: what streams can be seen to stream.
-      yield* reply.split(/(?<=\s)(?=\S)/);
+      yield* said.split(/(?<=\s)(?=\S)/);
     },
   };
 }

@@ -17,6 +17,11 @@ export function plainText(value: unknown): string {
   return shown.replace(/[[\]<>`*\\]/g, '\\$&');
 }
 
+/** Markdown of this file's making for a channel that shows it as it is: no stars, no escapes; lists read as lists. */
+export function unmarked(text: string): string {
+  return text.replace(/\\([[\]<>`*\\])|\*\*/g, (_mark, escaped: string | undefined) => escaped ?? '');
+}
+
 function fieldLines(record: Record<string, unknown>, depth: number): string[] {
   return shownFields(record).flatMap(([name, value]) => valueLines(`**${label(name)}**`, value, depth));
 }

@@ -153,3 +153,21 @@ test('a text of the greatest length is read at once, whatever it holds', async (
     expect(performance.now() - started).toBeLessThan(1_000);
   }
 });
+
+test('a channel that shows no Markdown gets none, and what looks like it stays', async () => {
+  const channel = { name: 'telex', markdown: 'none' } as const;
+  expect(await say({ text: 'help', channel })).not.toContain('**');
+  const user = { ...ALICE, name: 'Alice *the* [first]', orders: [] };
+  expect(
+    await say({ text: 'Who am I?', person: { email: ALICE.email }, channel, tools: [found(user)] }),
+  ).toBe(
+    [
+      'You are Alice *the* [first] (alice@example.com). This is what I found about you:',
+      '',
+      '- Id: user-1',
+      '- Email: alice@example.com',
+      '- Name: Alice *the* [first]',
+      '- Phone: +15550100',
+    ].join('\n'),
+  );
+});
