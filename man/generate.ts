@@ -14,6 +14,7 @@ import { settingsFiles } from './settings-page.ts';
 /** Pages of other sections that `agentd` refers to. */
 const OTHER_PAGES = [
   ['agentd-settings', '5'],
+  ['agentd-api', '7'],
   ['agentd-channel', '7'],
   ['agentd-design', '7'],
   ['agentd-errors', '7'],
