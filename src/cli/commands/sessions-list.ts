@@ -24,6 +24,7 @@ export const command: Command = {
   async run({ options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const now = systemClock.now();
+    let nowhere = '';
     const sessions = await withStore(options, async (store, settings) => {
       const found = await store.sessions.list({
         limit,
@@ -33,8 +34,9 @@ export const command: Command = {
       return found.map((session) => sessionView(session, now, settings));
     }).catch((error: unknown) => {
       // No daemon has stored anything yet: an empty list, not a failure.
-      if (error instanceof StoreMissing) return [];
-      throw error;
+      if (!(error instanceof StoreMissing)) throw error;
+      nowhere = ` ${error.message}`;
+      return [];
     });
     out.data(sessions, () => {
       if (sessions.length === 0) return '';
@@ -49,7 +51,7 @@ export const command: Command = {
       return out.table(['ID', 'CHANNEL', 'USER', 'STATE', 'TURNS', 'LAST ACTIVITY'], rows);
     });
     if (sessions.length > 0) return EXIT.ok;
-    out.note('No session found.');
+    out.note(`No session found.${nowhere}`);
     return EXIT.no;
   },
 };
