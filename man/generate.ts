@@ -83,6 +83,10 @@ function programPage(): Page {
           list(
             COMMON_OPTIONS.map(({ flags, sentence }) => ({ term: optionTerm(flags), body: prose(sentence) })),
           ),
+          '.Pp',
+          prose(
+            'Node.js reads `--env-file` too: where it names no file, that ends the program with 9 before it begins.',
+          ),
         ].join('\n'),
       },
       {
@@ -108,7 +112,7 @@ function programPage(): Page {
           {
             term: 'Pa agentd.yaml',
             body: prose(
-              'The configuration file; also as `.json`, `.js` or `.ts`. It is the only place for what is structured.',
+              'The configuration file; agentd-settings(5) has the other names that it is found by. It is the only place for what is structured.',
             ),
           },
           {
