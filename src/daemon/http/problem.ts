@@ -69,7 +69,9 @@ function writeProblem(ctx: Context, problem: Problem): void {
 function logFailure(error: unknown, ctx: Context, log: Log): void {
   const { request_id } = ctx.state;
   if (error instanceof AgentdError) {
-    if (error.status < 500 || error.cause === undefined) return;
+    // A run that failed has been logged where its message ended.
+    const told = error.code === 'agent_failed' || error.code === 'agent_timeout';
+    if (error.status < 500 || error.cause === undefined || told) return;
     log.warn({ request_id, code: error.code, err: error }, 'request failed');
   } else if (ctx.res.closed && error instanceof Error && error.name === 'AbortError') {
     log.debug({ request_id }, 'the handler gave up, since its client went away');
