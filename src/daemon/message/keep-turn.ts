@@ -3,7 +3,9 @@ import type { House } from '../house.ts';
 import type { TraceLine, TraceRecord } from './trace.ts';
 import type { Arrived, Bound, Opened } from './turn.ts';
 
-export type Outcome = { outcome: 'answered'; reply: string } | { outcome: 'failed'; failure: ErrorCode };
+export type Outcome =
+  | { outcome: 'answered'; reply: string; stopped: boolean }
+  | { outcome: 'failed'; failure: ErrorCode };
 
 /** Writes a turn with its trace into its session. False where the session ended meanwhile. */
 export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outcome): Promise<boolean> {
@@ -21,6 +23,7 @@ export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outc
       text: message.text,
       reply: end.outcome === 'answered' ? end.reply : null,
       outcome: end.outcome,
+      ...(end.outcome === 'answered' && end.stopped ? { stopped: true } : {}),
       failure,
       credentials: acting.person === null ? 'default' : 'user',
       credentials_reason: acting.person === null ? (acting.token_reason ?? acting.reason) : 'valid_token',

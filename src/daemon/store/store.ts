@@ -240,6 +240,7 @@ export interface Link {
   /** When the link ends, whatever its token says. */
   expires_at: number;
   lapse_told: boolean;
+}
 
 /**
  * Messages that are answered on an event stream, and the events of their answers (decisions §5). A stream is
