@@ -42,7 +42,8 @@ export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outc
 function answeredTrace(turn: Arrived, finished_at: number): TraceRecord {
   const record = traceRecord(turn, 'answered', finished_at);
   const lines: TraceLine[] = [...record.lines, { at: finished_at, step: 'store-reply', verdict: 'ok' }];
-  if (!turn.inbox) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason: 'in_response' });
+  const reason = turn.stream ? 'on_stream' : 'in_response';
+  if (!turn.inbox) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason });
   return { ...record, lines };
 }
 
