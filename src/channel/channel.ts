@@ -150,7 +150,7 @@ export interface ChannelScope {
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
-   * The message in a web client's JSON body (service.md, "Webchat request body"): `user_id`, `message`,
+   * The message in a web client's JSON body (service.md, Resources): `user_id`, `message`,
    * `session_id`, the header `Idempotency-Key`, and the token of the first source that has one. `metadata` is
    * read where it is among the sources. Throws `malformed_json`, or `invalid_request` with every wrong field.
    */
