@@ -86,7 +86,11 @@ describe('a stream', () => {
   });
 
   it('runs when it is opened, not before, not for HEAD, and once, however many open it at once', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'once' });
+    const stream_id = await start(
+      daemon.url,
+      { user_id: 'ada', message: 'once' },
+      { 'Idempotency-Key': 'opened-by-many' },
+    );
     const head = await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'HEAD' });
     expect([head.status, head.headers.get('content-type')]).toEqual([
       200,

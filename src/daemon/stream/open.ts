@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ChannelRequest, OpenStream, StreamTokens } from '../../channel/index.ts';
 import type { House } from '../house.ts';
 import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
-import type { StoredAnswer } from '../store/store.ts';
+import type { Claim, StoredAnswer } from '../store/store.ts';
 import { type Admitted, admitReader } from './admit-reader.ts';
 import { completed, numbered } from './events.ts';
 import { Recorder } from './recorder.ts';
@@ -27,7 +27,10 @@ export async function openStream(
   return { follow: (signal) => house.feeds.follow(stream_id, after, signal) };
 }
 
-/** Of many that open a stream at once, one gets to run it; the others read. */
+/**
+ * Of many that open a stream at once, one gets to run it; the others read. Where the message was answered
+ * meanwhile on a channel that shares its key, that answer is told.
+ */
 async function begin(
   plugin: ChannelPlugin,
   house: House,
@@ -35,33 +38,34 @@ async function begin(
   request: ChannelRequest,
 ): Promise<void> {
   const { stream, validated } = admitted;
-  const answer = await answeredOtherwise(house, stream);
-  const session_id = answer?.session_id ?? stream.start.session_id;
-  const first = numbered(
-    { event: 'stream_start', data: { stream_id: stream.stream_id, session_id } },
-    stream.last_event + 1,
-  );
+  const { streams } = house.store;
+  const { stream_id } = stream;
+  const known = await answeredElsewhere(house, stream);
+  if (known.outcome === 'running' || known.outcome === 'other_body') {
+    // It may be this very stream that runs: another reader was faster.
+    if ((await streams.find(stream_id))?.state !== 'waiting') return;
+    throw known.outcome === 'running' ? stillRunning() : otherBody();
+  }
+  const session_id = known.outcome === 'done' ? known.answer.session_id : stream.start.session_id;
+  const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);
   const owner = validated?.verdict.valid ? validated.verdict.person : null;
-  if (!(await house.store.streams.claim(stream.stream_id, first, owner))) return;
-  const recorder = new Recorder(house.store.streams, stream.stream_id, first.id, house.log);
-  const work = answer
-    ? tellAgain(house, stream.stream_id, answer, recorder)
-    : runStream(plugin, house, admitted, request, recorder);
+  if (!(await streams.claim(stream_id, first, owner))) return;
+  const recorder = new Recorder(streams, stream_id, first.id, house.log);
+  const work =
+    known.outcome === 'done'
+      ? tellAgain(house, stream_id, known.answer, recorder)
+      : runStream(plugin, house, admitted, request, recorder);
   house.running.add(work);
   work.finally(() => house.running.delete(work));
 }
 
-/**
- * The message may have been answered meanwhile on a channel that shares its key: then that answer is told.
- */
-async function answeredOtherwise(house: House, stream: Admitted['stream']): Promise<StoredAnswer | null> {
-  if (stream.idempotency_key === null) return null;
-  const known = await house.store.idempotency.look(stream.idempotency_key, stream.fingerprint);
-  if (known.outcome === 'running') throw stillRunning();
-  if (known.outcome === 'other_body') throw otherBody();
-  return known.outcome === 'done' ? known.answer : null;
+async function answeredElsewhere(house: House, stream: Admitted['stream']): Promise<Claim> {
+  const { idempotency_key, fingerprint } = stream;
+  if (idempotency_key === null) return { outcome: 'new' };
+  return house.store.idempotency.look(idempotency_key, fingerprint);
 }
 
+/** Never rejects. */
 async function tellAgain(
   house: House,
   stream_id: string,

@@ -31,7 +31,10 @@ export async function runStream(
   };
   const streamed: StreamedMessage = {
     idempotency_key: stream.idempotency_key,
-    trace: start.trace,
+    trace: [
+      ...start.trace,
+      { at: house.clock.now(), step: 'open-stream', verdict: 'ok', detail: { opened_by: request.id } },
+    ],
     opened_by: request.id,
     stopped: stop.signal,
     begin: () => {
