@@ -91,7 +91,10 @@ describe('a stream', () => {
       { user_id: 'ada', message: 'once' },
       { 'Idempotency-Key': 'opened-by-many' },
     );
-    const head = await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'HEAD' });
+    const head = await fetch(`${daemon.url}/sse/stream/${stream_id}`, {
+      method: 'HEAD',
+      headers: { 'X-Request-Id': 'only-a-look' },
+    });
     expect([head.status, head.headers.get('content-type')]).toEqual([
       200,
       'text/event-stream; charset=utf-8',
@@ -102,6 +105,7 @@ describe('a stream', () => {
     dictation.end('once');
     for (const reader of readers) expect(said(eventsIn((await reader.ended).text))).toBe('Yes.');
     expect(dictation.runs.filter((run) => run === 'once')).toHaveLength(1);
+    expect(daemon.log().some(({ opened_by }) => opened_by === 'only-a-look')).toBe(false);
   });
 
   it('goes on when its reader goes away', async () => {
@@ -320,11 +324,14 @@ describe('an Idempotency-Key', () => {
 
   it('gets the same stream again, before and after it has run, and 422 with another body', async () => {
     const body = { user_id: 'ada', message: 'count 2' };
+    const other = { user_id: 'ada', message: 'count 3' };
     const stream_id = await start(daemon.url, body, key('same'));
     expect(await start(daemon.url, body, key('same'))).toBe(stream_id);
+    expect((await post(daemon.url, other, { headers: key('same') })).body.code).toBe(
+      'idempotency_key_reused',
+    );
     await readAll(daemon.url, stream_id);
     expect(await start(daemon.url, body, key('same'))).toBe(stream_id);
-    const other = { user_id: 'ada', message: 'count 3' };
     expect(await code(await startRaw(daemon.url, other, key('same')))).toEqual([
       422,
       'idempotency_key_reused',
