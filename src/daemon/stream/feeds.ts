@@ -37,10 +37,27 @@ export class Feeds {
       feed = new Feed(this.#streams, stream_id, this.#log);
       this.#feeds.set(stream_id, feed);
     }
+    const reader: Reader = { wake: () => {} };
+    const leave = () => reader.wake();
+    signal.addEventListener('abort', leave, { once: true });
+    feed.readers.add(reader);
     try {
-      yield* feed.follow(after, signal);
+      let place = after;
+      while (!signal.aborted) {
+        const events = feed.after(place);
+        if (events.length > 0) {
+          place += events.length;
+          yield events;
+        } else if (feed.over) return;
+        else
+          await new Promise<void>((resolve) => {
+            reader.wake = resolve;
+          });
+      }
     } finally {
-      if (feed.idle) {
+      signal.removeEventListener('abort', leave);
+      feed.readers.delete(reader);
+      if (feed.readers.size === 0) {
         feed.close();
         if (this.#feeds.get(stream_id) === feed) this.#feeds.delete(stream_id);
       }
@@ -55,6 +72,13 @@ export class Feeds {
   }
 }
 
+/** Who follows a stream; woken where it waits. */
+interface Reader {
+  wake(): void;
+}
+
+const NOTHING: readonly StreamEvent[] = [];
+
 /** One stream, while it is followed. */
 class Feed {
   readonly #streams: Pick<StreamStore, 'read' | 'watch'>;
@@ -63,8 +87,9 @@ class Feed {
   readonly #unwatch: () => void;
   /** From the first one on, so that a place in it is the id of the event before. */
   readonly #events: StreamEvent[] = [];
-  /** One for each reader that follows; wakes it where it waits. */
-  readonly #readers = new Set<{ wake(): void }>();
+  /** Those who follow. */
+  readonly readers = new Set<Reader>();
+  #newest: readonly StreamEvent[] = NOTHING;
   #over = false;
   #reading = false;
   #readAgain = false;
@@ -77,33 +102,15 @@ class Feed {
     this.#catchUp();
   }
 
-  /** Nobody follows. */
-  get idle(): boolean {
-    return this.#readers.size === 0;
+  /** Nothing comes any more. */
+  get over(): boolean {
+    return this.#over;
   }
 
-  async *follow(after: number, signal: AbortSignal): AsyncGenerator<readonly StreamEvent[]> {
-    const reader = { wake: () => {} };
-    const leave = () => reader.wake();
-    signal.addEventListener('abort', leave, { once: true });
-    this.#readers.add(reader);
-    try {
-      let place = after;
-      while (!signal.aborted) {
-        if (place < this.#events.length) {
-          const events = this.#events.slice(place);
-          place = this.#events.length;
-          yield events;
-        } else if (this.#over) return;
-        else
-          await new Promise<void>((resolve) => {
-            reader.wake = resolve;
-          });
-      }
-    } finally {
-      this.#readers.delete(reader);
-      signal.removeEventListener('abort', leave);
-    }
+  /** The events that are here after that place; the same list for all readers of the newest ones. */
+  after(place: number): readonly StreamEvent[] {
+    if (place >= this.#events.length) return NOTHING;
+    return place === this.#events.length - this.#newest.length ? this.#newest : this.#events.slice(place);
   }
 
   close(): void {
@@ -134,6 +141,7 @@ class Feed {
       this.#readAgain = false;
       const events = await this.#streams.read(this.#stream_id, this.#events.length);
       this.#events.push(...events);
+      if (events.length > 0) this.#newest = events;
       const last = events.at(-1);
       if (last && isLast(last)) this.#over = true;
       if (events.length > 0) this.#wakeAll();
@@ -141,6 +149,6 @@ class Feed {
   }
 
   #wakeAll(): void {
-    for (const reader of this.#readers) reader.wake();
+    for (const reader of this.readers) reader.wake();
   }
 }
