@@ -35,7 +35,7 @@ export async function admitReader(
     throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
   }
   const token = presented ?? ownToken(house, stream, request) ?? (signedOut ? null : undefined);
-  const validated = token ? { token, verdict: await house.tokens.validate(token) } : null;
+  const validated = token ? { token, verdict: await house.tokens.validate(token, request.id) } : null;
   if (validated?.verdict.valid) await refuseStranger(house, stream, validated.verdict.person);
   return { stream, token, validated };
 }
