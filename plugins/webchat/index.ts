@@ -1,8 +1,16 @@
-import type { Channel, ChannelPlugin, ChannelScope } from '../../src/channel/index.ts';
-import { parseMessage, sessionOf, tokenOf } from './parse.ts';
+import type {
+  Channel,
+  ChannelPlugin,
+  ChannelRequest,
+  ChannelScope,
+  TokenSource,
+} from '../../src/channel/index.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH says otherwise (service.md, "POST /webchat/message"). */
 const DEFAULT_PATH = '/webchat/message';
+
+/** In the documented priority (service.md, "Accepting a user token"). */
+const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body', 'metadata'];
 
 /** The website widget: a message by POST, the reply in the same response. */
 const webchat: ChannelPlugin = {
@@ -45,10 +53,10 @@ function createWebchat(scope: ChannelScope): Channel {
         contentType: 'application/json',
         cors: true,
         limited: true,
-        token: tokenOf,
+        token: (request) => scope.readToken(request, TOKEN_SOURCES),
         thread: sessionOf,
         async handle(request) {
-          const message = parseMessage(request, scope);
+          const message = scope.readMessage(request, TOKEN_SOURCES);
           for await (const event of scope.converse(message, request)) {
             if (event.type !== 'complete') continue;
             return {
@@ -65,6 +73,12 @@ function createWebchat(scope: ChannelScope): Channel {
       },
     ],
   };
+}
+
+/** The session that the request names, whether or not the field is as it must be. */
+function sessionOf(request: ChannelRequest): string | null {
+  const { session_id } = request.json();
+  return typeof session_id === 'string' ? session_id : null;
 }
 
 export default webchat satisfies ChannelPlugin;

@@ -6,9 +6,9 @@
  * 2. **given its settings and scope**: its records are validated with all others; `create(scope)` is called
  *    once. It must not open sockets or timers: that is what `start` is for.
  * 3. **started**: `start()`, before the daemon listens. A rejection stops the start of the daemon.
- * 4. **receives**: requests on its `routes`. Either it answers in the request (`scope.converse`), or it
- *    hands over what it parsed (`scope.accept`), which resolves once the messages are on disk, and only
- *    then answers 200.
+ * 4. **receives**: requests on its `routes`. Either it answers in the request (`scope.converse`), or on an
+ *    event stream that is opened by a second request (`scope.streams`), or it hands over what it parsed
+ *    (`scope.accept`), which resolves once the messages are on disk, and only then answers 200.
  * 5. **sends**: `send(reply)`, as often as it takes until it resolves or says that the failure is final.
  *    The daemon keeps the reply, the order and the retries; the channel only speaks the wire format.
  * 6. **stopped**: `stop()`, once, also after a half-failed start.
@@ -17,7 +17,13 @@
  * construction; a channel cannot opt out. A plugin imports only types from here, so that a single `.ts`
  * file works with no build and no node_modules; everything it calls is in its scope.
  */
-import type { ConversationEvent, IncomingMessage, JsonObject, OutgoingReply } from './message.ts';
+import type {
+  ConversationEvent,
+  IncomingMessage,
+  JsonObject,
+  OutgoingReply,
+  StreamEvent,
+} from './message.ts';
 import type { ChannelSettings, SettingRecord } from './setting.ts';
 
 /** The contract version that this daemon speaks. */
@@ -144,6 +150,19 @@ export interface ChannelScope {
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
+   * The message in a web client's JSON body (service.md, Resources): `user_id`, `message`,
+   * `session_id`, the header `Idempotency-Key`, and the token of the first source that has one. `metadata` is
+   * read where it is among the sources. Throws `malformed_json`, or `invalid_request` with every wrong field.
+   */
+  readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
+  /**
+   * The user's token alone, of the first source that has one: null is the client's "signed out", undefined is
+   * nothing. For `Route.token`. Throws `malformed_json`.
+   */
+  readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
+  /** Answers on event streams that outlive their connections. */
+  streams: ChannelStreams;
+  /**
    * Takes messages that are answered later. Resolves when all of them are durably kept; a repeat of a
    * `message_id` is taken once. Rejects with `unavailable` (503): none is kept, the platform comes again.
    * Each has a `thread_id` that begins with the channel's name and a colon.
@@ -164,6 +183,56 @@ export interface ChannelScope {
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
   /** Makes what `send` throws when the platform refused: `final` failures are not tried again. */
   deliveryFailed(reason: string, options: { final: boolean; retryAfterSeconds?: number }): Error;
+}
+
+/** Where a web client may put the user's token: `Authorization: Bearer`, `jwt_token`, `metadata.jwt_token`. */
+export type TokenSource = 'header' | 'body' | 'metadata';
+
+/**
+ * Event streams (decisions §5). A message is kept first; its run begins when the stream is opened for the
+ * first time, and goes on whether anybody reads or not. Events are numbered and stored before anybody sees
+ * them, so that a reader that comes back gets exactly what it has missed. All three throw problems that a
+ * route lets pass.
+ */
+export interface ChannelStreams {
+  /**
+   * Keeps a message for `ttl_ms`, and its answer for as long after its end. A repeat of a `message_id` gets the
+   * same stream. Throws as `converse` does before it runs: `session_forbidden`, `duplicate_in_progress`, …
+   */
+  start(
+    message: IncomingMessage,
+    request: ChannelRequest,
+    options: { ttl_ms: number },
+  ): Promise<{ stream_id: string; session_id: string }>;
+  /**
+   * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first
+   * token that there is: `ambient`, `explicit`, then the message's own; a HEAD request begins nothing. Null:
+   * all of it was read before. Throws `stream_not_found`, `token_missing`, `session_forbidden`.
+   */
+  open(
+    stream_id: string,
+    request: ChannelRequest,
+    options: { tokens: StreamTokens; after: number },
+  ): Promise<OpenStream | null>;
+  /** Stops the run: what was said so far is the reply. Resolves when the stream has ended. Throws as `open`. */
+  stop(stream_id: string, request: ChannelRequest, options: { tokens: StreamTokens }): Promise<void>;
+}
+
+export interface StreamTokens {
+  /** What the browser sends of its own accord (a cookie); not looked at after a "signed out" message. */
+  ambient: string | undefined;
+  /** What the request names itself. */
+  explicit: string | undefined;
+  /** Refuse with `token_missing` where neither these nor the message brought one. */
+  required: boolean;
+}
+
+export interface OpenStream {
+  /**
+   * The events as they come, all that there are at once; ends after the last one, when `signal` aborts, and
+   * where the daemon cannot go on (the reader comes back then).
+   */
+  follow(signal: AbortSignal): AsyncIterable<readonly StreamEvent[]>;
 }
 
 export type ChannelProblemCode =

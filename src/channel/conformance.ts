@@ -20,6 +20,7 @@ import type {
   JsonObject,
   OutgoingReply,
 } from './index.ts';
+import { readMessage, readToken } from './read-message.ts';
 
 /** A request as a client or a platform would send it. */
 export interface SampleRequest {
@@ -252,6 +253,8 @@ function make(
 ): { channel: Channel; record: Recorded } {
   const record: Recorded = { messages: [], said: [] };
   const silent = () => undefined;
+  const problem: ChannelScope['problem'] = (code, detail, errors) =>
+    new RecordedProblem(code, detail, errors);
   const scope: ChannelScope = {
     settings,
     log: { debug: silent, info: silent, warn: silent, error: silent },
@@ -264,12 +267,23 @@ function make(
       yield { type: 'text_chunk', text: 'Hello.' };
       yield { type: 'complete', session_id, response: 'Hello.', replayed: false };
     },
+    readMessage: (request, sources) => readMessage(plugin.name, request, sources, problem),
+    readToken,
+    streams: {
+      async start(message) {
+        record.messages.push(message);
+        const session_id = message.thread_id ?? `${plugin.name}_conformance`;
+        return { stream_id: `${plugin.name}_stream`, session_id };
+      },
+      open: async () => null,
+      stop: async () => undefined,
+    },
     accept: async (messages) => void record.messages.push(...messages),
     edit: async () => false,
     say: async (reply_to, text) => void record.said.push({ reply_to, text }),
     links: { link: async () => ({ valid: false, reason: 'JWT Malformed' }), unlink: async () => false },
     tokens: { validate: async () => ({ valid: false, reason: 'JWT Malformed' }) },
-    problem: (code, detail, errors) => new RecordedProblem(code, detail, errors),
+    problem,
     deliveryFailed: (reason, options) => new RecordedDeliveryFailure(reason, options),
     ...members,
   };

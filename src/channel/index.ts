@@ -10,10 +10,14 @@ export type {
   ChannelRequest,
   ChannelResponse,
   ChannelScope,
+  ChannelStreams,
   FieldError,
+  OpenStream,
   ResponseStream,
   Route,
+  StreamTokens,
   TokenAnswer,
+  TokenSource,
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export type {
@@ -23,6 +27,7 @@ export type {
   JsonValue,
   MessageMetadata,
   OutgoingReply,
+  StreamEvent,
   ToolStatus,
 } from './message.ts';
 export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';

@@ -48,6 +48,18 @@ export type ConversationEvent =
   /** The whole reply. `replayed`: it is the stored answer to an earlier request with the same message id. */
   | { type: 'complete'; session_id: string; response: string; replayed: boolean };
 
+/**
+ * One event of an answer on an event stream (service.md, "Server-sent events"). The same object for all who
+ * read the stream in this process.
+ */
+export interface StreamEvent {
+  /** 1, 2, 3, … within its stream. */
+  readonly id: number;
+  readonly event: 'stream_start' | 'text_chunk' | 'tool_call' | 'complete' | 'stream_complete' | 'error';
+  /** The payload, as JSON. */
+  readonly data: string;
+}
+
 export type ToolStatus = 'started' | 'completed' | 'failed';
 
 /** A reply on its way to a platform. */

@@ -121,7 +121,9 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     happened: 'The Idempotency-Key was used before, with another body.',
     todo: 'Have the client make a new key for each new message.',
   },
+  passed_before: { happened: 'The loop guard let it through when the message was kept.' },
   no_layers: { happened: 'No layer of the loop guard is set up.' },
+  on_stream: { happened: 'The reply is on its event stream, whether anybody reads it or not.' },
   in_response: { happened: 'The reply left in the response to the request.' },
   delivery_failed: {
     happened: 'The platform did not take the reply, for now.',
@@ -130,6 +132,15 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   delivery_refused: {
     happened: 'The platform refused the reply for good.',
     todo: 'Look at what it said in the detail: the credentials, the rights of the app, the place.',
+  },
+  stopped: { happened: 'The person stopped the answer: the reply is what was said until then.' },
+  stream_not_found: {
+    happened: 'The stream that was asked for was never there, or had expired.',
+    todo: 'Have the client open its stream before SSE_STREAM_TTL_SECONDS have passed, or send the message again.',
+  },
+  token_missing: {
+    happened: 'A stream was opened without any token, and SSE_REQUIRE_TOKEN asks for one.',
+    todo: 'Have the client send the token with the message, or open the stream with credentials so that its cookie comes along.',
   },
   reply_cut: {
     happened: 'The reply was longer than a reply may be; the rest was cut off.',

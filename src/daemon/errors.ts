@@ -21,6 +21,12 @@ export const ERRORS = {
     solve:
       'Compare the signing secret in the settings with the one that the platform shows; check the clock.',
   },
+  token_missing: {
+    status: 401,
+    meaning: 'A stream was opened without any token, and SSE_REQUIRE_TOKEN asks for one.',
+    solve:
+      'Send the token with the message or when the stream is opened; browsers send its cookie with credentials.',
+  },
   session_forbidden: {
     status: 403,
     meaning: 'The session belongs to someone else.',
@@ -30,6 +36,11 @@ export const ERRORS = {
     status: 404,
     meaning: 'There is no such path.',
     solve: 'Check the path and the active channels (`agentd status`).',
+  },
+  stream_not_found: {
+    status: 404,
+    meaning: 'There is no such stream, or it has expired.',
+    solve: 'Send the message again; open its stream before SSE_STREAM_TTL_SECONDS have passed.',
   },
   method_not_allowed: {
     status: 405,

@@ -7,6 +7,7 @@ import type { Log } from './log.ts';
 import type { RunQueue } from './message/run-queue.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Store } from './store/store.ts';
+import type { Feeds } from './stream/feeds.ts';
 
 /** The services that the steps of a message use; made once, in serve.ts. */
 export interface House {
@@ -19,6 +20,8 @@ export interface House {
   agent: AgentRuntime;
   tools: readonly Tool[];
   queue: RunQueue;
+  /** Event streams that are being read. */
+  feeds: Feeds;
   /** Names of the active channels. */
   channelNames: readonly string[];
   /** Messages that are being answered; a stopping daemon waits for them. */

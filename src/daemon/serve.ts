@@ -18,6 +18,8 @@ import { startChannel } from './plugin/start-channel.ts';
 import type { Configuration } from './settings/configure.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
+import { Feeds } from './stream/feeds.ts';
+import { startReaper } from './stream/reaper.ts';
 
 export interface Daemon {
   /** `http://127.0.0.1:8080` */
@@ -43,6 +45,7 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
     const store = await openStore(settings, { role: 'daemon', clock });
     life.started('store', () => store.close());
     life.started('sweeper', startSweeper(store, log));
+    life.started('reaper of streams', await startReaper(store.streams, log));
 
     const keys = await importKeys(settings, log);
     const tokens = createValidator(settings, keys, clock, log);
@@ -67,6 +70,7 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
         max: settings.AGENT_QUEUE_MAX,
         wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
       }),
+      feeds: new Feeds(store.streams, log),
       channelNames: channels.map(({ plugin }) => plugin.name),
       running: new Set(),
       stopping: stopping.signal,
@@ -115,7 +119,9 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
 }
 
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
-  const direct = active.find(({ plugin }) => plugin.capabilities.reply === 'in-request');
+  const direct = active.find(
+    ({ plugin: { capabilities } }) => capabilities.reply === 'in-request' && !capabilities.streaming,
+  );
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
 }
 

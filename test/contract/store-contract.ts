@@ -6,6 +6,7 @@ import type { Session, Store, StoredTurn, TraceRecord } from '../../src/daemon/s
 import { ada, aSession, aTrace, aTurn, bob } from './fixtures.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLinks } from './links-contract.ts';
+import { describeStreams } from './streams-contract.ts';
 
 /** A store that stands for one backend, with a clock that the suite moves. */
 export interface StoreUnderTest {
@@ -411,6 +412,18 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(await store.idempotency.claim('k', 'body')).toEqual({ outcome: 'done', answer });
       });
 
+      it('shows what a claim would find, and claims nothing', async () => {
+        const look = () => store.idempotency.look('k', 'body');
+        expect(await look()).toEqual({ outcome: 'new' });
+        expect(await look()).toEqual({ outcome: 'new' });
+        await store.idempotency.claim('k', 'body');
+        expect(await look()).toEqual({ outcome: 'running' });
+        expect(await store.idempotency.look('k', 'another')).toEqual({ outcome: 'other_body' });
+        await store.idempotency.finish('k', answer, HOUR);
+        expect(await look()).toEqual({ outcome: 'done', answer });
+        expect(await store.idempotency.look('k', 'another')).toEqual({ outcome: 'other_body' });
+      });
+
       it('claims a key once, however many ask at once', async () => {
         const claims = await Promise.all(
           Array.from({ length: 20 }, () => store.idempotency.claim('k', 'body')),
@@ -450,6 +463,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeInbox(() => test);
     describeLinks(() => test);
+    describeStreams(() => test);
 
     describe('as a whole', () => {
       it('says that it can be written', async () => {

@@ -53,12 +53,21 @@ export class InFlight {
   }
 }
 
-/** Lets requests through while the daemon is not stopping; later they get 503, on new connections too. */
+/**
+ * Lets requests through while the daemon is not stopping; later they get 503, on new connections too, and
+ * readers of streams lose their connection.
+ */
 export function admit(inFlight: InFlight): Middleware {
   return async (ctx, next) => {
     if (!inFlight.draining) {
       inFlight.add(ctx.res);
       await next();
+      return;
+    }
+    // A refusal would keep the reader of a stream (EventSource) from coming again; a lost connection does not.
+    if (ctx.req.headers.accept?.includes('text/event-stream')) {
+      ctx.respond = false;
+      ctx.res.destroy();
       return;
     }
     // Its connection closes with the answer, so all of it is taken in before.

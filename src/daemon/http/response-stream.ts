@@ -16,15 +16,19 @@ export async function stream(
   const { res } = ctx;
   ctx.respond = false;
   res.flushHeaders();
-  if (ctx.method !== 'HEAD') {
-    const signal = endSignal(res, stopping);
-    try {
-      await write(responseStream(res, signal));
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
+  if (ctx.method === 'HEAD') {
+    res.end();
+    return;
   }
-  res.end();
+  const signal = endSignal(res, stopping);
+  try {
+    await write(responseStream(res, signal));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  // A client that does not read would hold up a daemon that stops.
+  if (signal.aborted && res.writableNeedDrain) res.destroy();
+  else res.end();
 }
 
 function responseStream(res: ServerResponse, signal: AbortSignal): ResponseStream {

@@ -57,8 +57,8 @@ export interface Server {
   /** Rejects with the system's error where it cannot listen. @param port 0 takes a free one */
   listen(host: string, port: number): Promise<ListeningAddress>;
   /**
-   * Refuses new requests (503) and waits for the running ones; it goes on listening. False where `graceMs`
-   * passed with one unanswered: then open streams are ended, and nobody is listened to any more.
+   * Ends open streams, refuses new requests (503) and waits for the running ones; it goes on listening. False
+   * where `graceMs` passed with one unanswered: then nobody is listened to any more.
    */
   drain(graceMs: number): Promise<boolean>;
   /** Stops listening and ends every connection. */
@@ -99,11 +99,10 @@ export function createServer(parts: ServerParts): Server {
     listen: (host, port) => listen(server, host, port, log),
     async drain(graceMs) {
       inFlight.drain();
-      if (await inFlight.ended(graceMs)) return true;
-      // In this order, so that a stream's reader that comes back at once does not meet a refusal, which would
-      // keep it (EventSource) from coming again.
-      stopListening(server);
+      // Their readers come back, and find all they have missed (decisions §5).
       streams.abort();
+      if (await inFlight.ended(graceMs)) return true;
+      stopListening(server);
       return false;
     },
     async close() {

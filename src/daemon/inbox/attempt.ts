@@ -122,6 +122,7 @@ export class Attempt implements KeptMessage {
       address: null,
       validated: null,
       inbox: this,
+      stream: null,
       // Progress is shown by typing; the words go out whole.
       emit: () => {},
     };

@@ -3,6 +3,7 @@ import { AgentdError, type ErrorCode } from '../errors.ts';
 import type { House } from '../house.ts';
 import { shortId } from '../session/ids.ts';
 import { keepTurn, traceRecord } from './keep-turn.ts';
+import type { Sequence } from './sequence.ts';
 import { steps } from './steps.ts';
 import { Trace } from './tracing.ts';
 import type { Arrived, Bound, Opened } from './turn.ts';
@@ -10,27 +11,38 @@ import type { Arrived, Bound, Opened } from './turn.ts';
 /** What a door knows of a message that has arrived; the rest of the turn is made here. */
 export type Arrival = Omit<Arrived, 'channel' | 'trace' | 'started_at' | 'onEnd'>;
 
+/** Takes a message all the way. Throws the problem that ended the turn, once it is logged and kept. */
+export function answer(plugin: ChannelPlugin, house: House, arrival: Arrival): Promise<void> {
+  return takeSteps(plugin, house, arrival, steps, (turn) => reportAnswer(turn, house));
+}
+
 /**
- * Takes a message all the way, and gives back what its steps have taken, however it ends. Throws the problem
- * that ended the turn, once it is logged and kept.
+ * Takes a message through these steps, then reports, and gives back what the steps have taken, however it
+ * ends. Throws the problem that ended it, once that is logged and kept.
  */
-export async function answer(plugin: ChannelPlugin, house: House, arrival: Arrival): Promise<void> {
+export async function takeSteps<Arriving extends Arrival>(
+  plugin: ChannelPlugin,
+  house: House,
+  arrival: Arriving,
+  sequence: Pick<Sequence<Arrived>, 'run'>,
+  report: (turn: Arriving & Arrived) => Promise<void>,
+): Promise<void> {
   const giveBack: ((failed: boolean) => Promise<void>)[] = [];
-  const turn: Arrived = {
+  const turn: Arriving & Arrived = {
     ...arrival,
     channel: {
       name: plugin.name,
       space: plugin.capabilities.space ?? plugin.name,
       capabilities: plugin.capabilities,
     },
-    trace: new Trace(house.clock),
+    trace: new Trace(house.clock, arrival.stream?.trace),
     started_at: house.clock.now(),
     onEnd: (back) => giveBack.push(back),
   };
   let failed = false;
   try {
-    await steps.run(turn, house);
-    await reportAnswer(turn, house);
+    await sequence.run(turn, house);
+    await report(turn);
   } catch (error) {
     failed = true;
     await keepFailure(turn, error, house);
@@ -87,5 +99,6 @@ function describe(turn: Arrived): Record<string, unknown> {
     channel: turn.channel.name,
     session: shortId(turn.session_id),
     took_ms: Date.now() - turn.started_at,
+    ...(turn.stream ? { opened_by: turn.stream.opened_by } : {}),
   };
 }

@@ -8,11 +8,10 @@ import { timeOrderedId } from '../clock.ts';
 import type { House } from '../house.ts';
 import { placeOf } from '../http/arrivals.ts';
 import { validatedOf } from '../http/rate-limit.ts';
-import { maskTokens } from '../secret.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { answer } from './answer.ts';
 import { EventQueue } from './event-queue.ts';
-import { maskMetadata } from './mask-message.ts';
+import { maskMessage } from './mask-message.ts';
 
 /**
  * The door of channels that answer in the request: takes the message all the way and tells what happens.
@@ -32,13 +31,14 @@ export function converse(
   const run = answer(plugin, house, {
     turn_id: timeOrderedId(house.clock.now()),
     request_id: request.id,
-    message: { ...message, text: maskTokens(message.text), metadata: maskMetadata(message.metadata) },
+    message: maskMessage(message),
     session_id,
     session_is_generated: message.thread_id === null,
     address: request.address,
     validated: validatedOf(request),
     ...(place ? { place } : {}),
     inbox: null,
+    stream: null,
     emit: (event) => events.push(event),
   });
   house.running.add(run);

@@ -8,8 +8,9 @@ import type { Arrived, Guarded, Opened } from './turn.ts';
  */
 export const guard: Step<Arrived & Opened, Guarded> = {
   name: 'guard',
-  async run(_turn, _house, line) {
-    line.reason = 'no_layers';
+  async run(turn, _house, line) {
+    // On event streams it stands before the message is kept, not again before it is answered (decisions §5).
+    line.reason = turn.stream ? 'passed_before' : 'no_layers';
     return { guarded: true };
   },
 };

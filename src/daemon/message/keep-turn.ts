@@ -3,7 +3,9 @@ import type { House } from '../house.ts';
 import type { TraceLine, TraceRecord } from './trace.ts';
 import type { Arrived, Bound, Opened } from './turn.ts';
 
-export type Outcome = { outcome: 'answered'; reply: string } | { outcome: 'failed'; failure: ErrorCode };
+export type Outcome =
+  | { outcome: 'answered'; reply: string; stopped: boolean }
+  | { outcome: 'failed'; failure: ErrorCode };
 
 /** Writes a turn with its trace into its session. False where the session ended meanwhile. */
 export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outcome): Promise<boolean> {
@@ -21,6 +23,7 @@ export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outc
       text: message.text,
       reply: end.outcome === 'answered' ? end.reply : null,
       outcome: end.outcome,
+      ...(end.outcome === 'answered' && end.stopped ? { stopped: true } : {}),
       failure,
       credentials: acting.person === null ? 'default' : 'user',
       credentials_reason: acting.person === null ? (acting.token_reason ?? acting.reason) : 'valid_token',
@@ -39,7 +42,8 @@ export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outc
 function answeredTrace(turn: Arrived, finished_at: number): TraceRecord {
   const record = traceRecord(turn, 'answered', finished_at);
   const lines: TraceLine[] = [...record.lines, { at: finished_at, step: 'store-reply', verdict: 'ok' }];
-  if (!turn.inbox) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason: 'in_response' });
+  const reason = turn.stream ? 'on_stream' : 'in_response';
+  if (!turn.inbox) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason });
   return { ...record, lines };
 }
 

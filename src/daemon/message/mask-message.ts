@@ -1,5 +1,10 @@
-import type { MessageMetadata } from '../../channel/index.ts';
+import type { IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { maskTokens } from '../secret.ts';
+
+/** A message with everything masked that is shaped like a token (decisions §4). */
+export function maskMessage(message: IncomingMessage): IncomingMessage {
+  return { ...message, text: maskTokens(message.text), metadata: maskMetadata(message.metadata) };
+}
 
 /** Metadata with everything masked that is shaped like a token; only the documented field may hold one. */
 export function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {

@@ -1,4 +1,5 @@
 import { AgentdError } from '../errors.ts';
+import type { House } from '../house.ts';
 import { isChannelSessionId } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
 import type { Step, StepLine } from './sequence.ts';
@@ -16,39 +17,50 @@ import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
  */
 export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
   name: 'open-session',
-  async run(turn, house, line) {
-    const { message, channel, session_id } = turn;
-    const found = await house.store.sessions.find(session_id);
-    if (found) {
-      refuseStranger(turn, found, line);
-      if (!changedHands(turn, found)) {
-        line.reason = 'found';
-        return { session: found, session_is_new: false };
-      }
-      await house.store.sessions.end(session_id);
-    }
-    if (channel.capabilities.reply === 'in-request' && isChannelSessionId(session_id, house.channelNames)) {
-      throw forbidden(line, 'channel_id');
-    }
-    line.reason = found ? 'begun_anew' : 'created';
-    const now = house.clock.now();
-    const session: Session = {
-      session_id,
-      user_id: message.user_id,
-      platform: message.platform,
-      space: channel.space,
-      generated: turn.session_is_generated,
-      owner: null,
-      metadata: {},
-      bound: null,
-      turns: 0,
-      created_at: now,
-      last_active_at: now,
-      expires_at: now + house.settings.SESSION_TTL_SECONDS * 1000,
-    };
-    return { session, session_is_new: true };
-  },
+  run: findSession,
 };
+
+/**
+ * The same look, for a message that is only kept for now: nobody else's session is waited for, and when it is
+ * answered the step above has the last word.
+ */
+export const previewSession: Step<Arrived & Identified, Opened> = {
+  name: 'open-session',
+  run: findSession,
+};
+
+async function findSession(turn: Arrived & Identified, house: House, line: StepLine): Promise<Opened> {
+  const { message, channel, session_id } = turn;
+  const found = await house.store.sessions.find(session_id);
+  if (found) {
+    refuseStranger(turn, found, line);
+    if (!changedHands(turn, found)) {
+      line.reason = 'found';
+      return { session: found, session_is_new: false };
+    }
+    await house.store.sessions.end(session_id);
+  }
+  if (channel.capabilities.reply === 'in-request' && isChannelSessionId(session_id, house.channelNames)) {
+    throw forbidden(line, 'channel_id');
+  }
+  line.reason = found ? 'begun_anew' : 'created';
+  const now = house.clock.now();
+  const session: Session = {
+    session_id,
+    user_id: message.user_id,
+    platform: message.platform,
+    space: channel.space,
+    generated: turn.session_is_generated,
+    owner: null,
+    metadata: {},
+    bound: null,
+    turns: 0,
+    created_at: now,
+    last_active_at: now,
+    expires_at: now + house.settings.SESSION_TTL_SECONDS * 1000,
+  };
+  return { session, session_is_new: true };
+}
 
 /** Channels that name their own threads let many users speak in one; there the platform says who is in it. */
 function refuseStranger(turn: Arrived & Identified, session: Session, line: StepLine): void {

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
+import type { House } from '../house.ts';
 import { wordOf } from '../printable.ts';
 import { ENDED, type Step } from './sequence.ts';
 import type { Arrived, Identified, Repeatable } from './turn.ts';
@@ -7,7 +9,8 @@ import type { Arrived, Identified, Repeatable } from './turn.ts';
 /**
  * Was this very message answered before? (decisions §6, `Idempotency-Key`)
  *
- * Checks the message id of a channel that answers in the request: the first one claims it.
+ * Checks the message id of a channel that answers in the request: the first one claims it. A message on an
+ * event stream has the key that it was kept under.
  * Adds `idempotency_key`, null where the client sent none.
  * Ends the turn with the first answer when that is finished; throws `duplicate_in_progress` while it is
  * still running, `idempotency_key_reused` when the body is another one.
@@ -15,35 +18,24 @@ import type { Arrived, Identified, Repeatable } from './turn.ts';
 export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
   name: 'recognise-repeat',
   async run(turn, house, line) {
-    const { message } = turn;
-    if (message.message_id === undefined || turn.channel.capabilities.reply !== 'in-request') {
+    const key = turn.stream ? turn.stream.idempotency_key : keyOf(turn);
+    if (key === null) {
       line.reason = 'no_key';
       return { idempotency_key: null };
     }
-    const key = JSON.stringify([turn.channel.space, sender(turn), message.message_id]);
-    const claim = await house.store.idempotency.claim(key, fingerprint(turn));
+    const body = fingerprint(turn.message);
+    const onStream = turn.stream ? null : await house.store.streams.findByKey(key);
+    if (onStream && onStream.fingerprint !== body) throw otherBody();
+    const claim = await house.store.idempotency.claim(key, body);
     if (claim.outcome === 'new') {
       turn.onEnd(async (failed) => {
         if (failed) await house.store.idempotency.release(key);
       });
       return { idempotency_key: key };
     }
-    if (claim.outcome === 'other_body') {
-      throw new AgentdError('idempotency_key_reused', 'This Idempotency-Key was used with another body.');
-    }
-    house.log.info(
-      { request_id: turn.request_id },
-      `[LoopGuard] DUPLICATE platform=${message.platform} user=${wordOf(message.user_id)} message_id=${message.message_id}`,
-    );
-    if (claim.outcome === 'running') {
-      throw new AgentdError(
-        'duplicate_in_progress',
-        'The first request with this Idempotency-Key is still running.',
-        {
-          retryAfter: 1,
-        },
-      );
-    }
+    if (claim.outcome === 'other_body') throw otherBody();
+    reportRepeat(turn, house);
+    if (claim.outcome === 'running') throw stillRunning();
     line.reason = 'replayed';
     const { session_id, response } = claim.answer;
     // The trace stands with the conversation that the answer is part of, not under an id that was never used.
@@ -53,15 +45,39 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
   },
 };
 
-/** Keys are the user's own: the person of a valid token, else client address and user id together (§7). */
-function sender(turn: Arrived & Identified): string[] {
-  return turn.presented.kind === 'person'
-    ? ['person', turn.presented.verdict.person]
-    : ['client', turn.address ?? '', turn.message.user_id];
+/**
+ * The key of a message that its client has numbered; null where it did not. Keys are the user's own: the
+ * person of a valid token, else client address and user id together (decisions §7).
+ */
+export function keyOf({ message, channel, presented, address }: Arrived & Identified): string | null {
+  if (message.message_id === undefined || channel.capabilities.reply !== 'in-request') return null;
+  const sender =
+    presented.kind === 'person'
+      ? ['person', presented.verdict.person]
+      : ['client', address ?? '', message.user_id];
+  return JSON.stringify([channel.space, sender, message.message_id]);
 }
 
 /** Of what was said, to whom and where; tokens are left out, so that a renewed one makes no other body. */
-function fingerprint({ message }: Arrived): string {
+export function fingerprint(message: IncomingMessage): string {
   const body = JSON.stringify([message.user_id, message.thread_id, message.text]);
   return createHash('sha256').update(body).digest('base64url');
+}
+
+/** The line of each recognised repeat (service.md, "Loop guard"). */
+export function reportRepeat({ request_id, message }: Arrived, house: House): void {
+  const { platform, user_id, message_id } = message;
+  house.log.info(
+    { request_id },
+    `[LoopGuard] DUPLICATE platform=${platform} user=${wordOf(user_id)} message_id=${message_id}`,
+  );
+}
+
+export function otherBody(): AgentdError {
+  return new AgentdError('idempotency_key_reused', 'This Idempotency-Key was used with another body.');
+}
+
+export function stillRunning(): AgentdError {
+  const detail = 'The first request with this Idempotency-Key is still running.';
+  return new AgentdError('duplicate_in_progress', detail, { retryAfter: 1 });
 }

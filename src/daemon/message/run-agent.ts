@@ -15,23 +15,30 @@ const HISTORY_TURNS = 50;
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
+const NEVER = new AbortController().signal;
+const STOPPED = { done: true, value: undefined } as const;
+
 /**
  * From message and session to the reply: waits for one of the runs, gives the tools their context, holds
  * the deadline, tells the reader the words and the tool progress as they come.
  *
- * Adds `reply`, never empty. Throws `agent_timeout` past the deadline, `agent_failed` when the runtime
+ * Adds `reply`, never empty but where the person stopped it at once. Throws `agent_timeout` past the deadline, `agent_failed` when the runtime
  * fails, `unavailable` when no run is free in time or the daemon stops.
  */
 export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, house, line) {
     const giveBack = await house.queue.takeRun(line, turn.inbox ? house.stopping : undefined);
-    const limit = limitRun(house.settings.AGENT_TIMEOUT_SECONDS * 1000, house.stopping);
+    const stopped = turn.stream?.stopped ?? NEVER;
+    const limit = limitRun(house.settings.AGENT_TIMEOUT_SECONDS * 1000, [
+      house.stopping,
+      ...(turn.stream ? [turn.stream.stopped] : []),
+    ]);
     const { signal } = limit;
     try {
+      turn.stream?.begin();
       const context = requestContextOf(turn, house, signal);
-      const reply = await withRequestContext(context, () => converse(turn, house, signal, line));
-      return { reply };
+      return await withRequestContext(context, () => converse(turn, house, { signal, stopped }, line));
     } catch (error) {
       if (limit.passed) {
         throw new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
@@ -50,7 +57,16 @@ export const runAgent: Step<Turn, Answered> = {
   },
 };
 
-async function converse(turn: Turn, house: House, signal: AbortSignal, line: StepLine): Promise<string> {
+async function converse(
+  turn: Turn,
+  house: House,
+  { signal, stopped }: { signal: AbortSignal; stopped: AbortSignal },
+  line: StepLine,
+): Promise<Answered> {
+  if (stopped.aborted) {
+    line.reason = 'stopped';
+    return { reply: '', stopped: true };
+  }
   const words = house.agent.run(await agentTurn(turn, house, signal))[Symbol.asyncIterator]();
   const mask = new StreamMask();
   let reply = '';
@@ -61,12 +77,16 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
     turn.emit({ type: 'text_chunk', text });
   };
   while (reply.length < REPLY_MAX) {
-    const next = await orAborted(words.next(), signal);
+    const next = await orAborted(words.next(), signal).catch((error: unknown) => {
+      if (stopped.aborted) return STOPPED;
+      throw error;
+    });
     say(next.done ? mask.end() : mask.push(next.value));
+    if (next === STOPPED) line.reason = 'stopped';
     if (next.done) break;
   }
-  if (reply.length >= REPLY_MAX) {
-    line.reason = 'reply_cut';
+  if (reply.length >= REPLY_MAX) line.reason = 'reply_cut';
+  if (line.reason !== undefined) {
     // Not awaited: a runtime that does not end must not hold the reply that is there.
     words
       .return?.()
@@ -77,9 +97,10 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
         ),
       );
   }
-  if (reply.trim() === '') throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
   line.detail = { characters: reply.length };
-  return reply;
+  if (line.reason === 'stopped') return { reply, stopped: true };
+  if (reply.trim() === '') throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+  return { reply, stopped: false };
 }
 
 /** A runtime that ignores its signal must not hold the message beyond its deadline. */

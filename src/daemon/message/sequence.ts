@@ -26,8 +26,8 @@ export class Sequence<Now extends Arrived> {
     this.#steps = steps;
   }
 
-  static start(): Sequence<Arrived> {
-    return new Sequence<Arrived>([]);
+  static start<First extends Arrived = Arrived>(): Sequence<First> {
+    return new Sequence<First>([]);
   }
 
   step<Adds extends object>(step: Step<Now, Adds>): Sequence<Now & Adds> {

@@ -4,12 +4,14 @@ import type { TraceLine } from './trace.ts';
 /** Collects the lines of one trace, bounded, so that a run that loops cannot fill the store. */
 export class Trace {
   static readonly MAX_LINES = 200;
-  readonly lines: TraceLine[] = [];
+  readonly lines: TraceLine[];
   readonly #clock: Clock;
   #dropped = 0;
 
-  constructor(clock: Clock) {
+  /** @param begun what was noted of the message before. */
+  constructor(clock: Clock, begun: readonly TraceLine[] = []) {
     this.#clock = clock;
+    this.lines = [...begun];
   }
 
   note(line: Omit<TraceLine, 'at'>): void {

@@ -3,6 +3,7 @@ import type { Place } from '../http/arrivals.ts';
 import type { Claims, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
 import type { Lease } from '../store/store.ts';
+import type { TraceLine } from './trace.ts';
 import type { Trace } from './tracing.ts';
 
 /**
@@ -24,6 +25,8 @@ export interface Arrived {
   validated: { token: string; verdict: TokenVerdict } | null;
   /** Where it is kept until it is answered later; null where the answer leaves in the request. */
   inbox: KeptMessage | null;
+  /** The event stream that it is answered on; null where it is answered otherwise. */
+  stream: StreamedMessage | null;
   /** Tells the reader; never throws, never waits. */
   emit(event: ConversationEvent): void;
   /** Among the requests of its thread, until it stands in its session's line. */
@@ -49,6 +52,24 @@ export interface KeptMessage {
 
 /** `sent`, `refused` for good by the platform, `failed` and perhaps tried again, `lost`: not ours any more. */
 export type Delivery = 'sent' | 'refused' | 'failed' | 'lost';
+
+/** The stream's side of a message that was kept until its stream was opened (src/daemon/stream/run.ts). */
+export interface StreamedMessage {
+  /** Under which its answer will be found again; null where the client sent none. */
+  idempotency_key: string | null;
+  /** What was noted when the message was kept. */
+  trace: readonly TraceLine[];
+  /** Id of the request that opened the stream. */
+  opened_by: string;
+  /** Aborts when the person stops the answer: what was said so far is the reply. */
+  stopped: AbortSignal;
+  /** The agent begins to speak. */
+  begin(): void;
+  /** Resolves when all that was said is stored. */
+  settled(): Promise<void>;
+  /** Ends the stream with the reply, in the same commit as what is asked for beside it. */
+  complete(reply: string, stopped: boolean): Promise<void>;
+}
 
 /** identify: who sent it, as far as a token says so. */
 export interface Identified {
@@ -84,6 +105,8 @@ export interface Bound {
 /** run-agent: what the agent said. */
 export interface Answered {
   reply: string;
+  /** The person stopped it: the reply is what was said until then, perhaps nothing. */
+  stopped: boolean;
 }
 
 /** store-reply: durable now. */

@@ -1,4 +1,5 @@
 import type { ChannelPlugin, ChannelScope, ChannelSettings, TokenAnswer } from '../../channel/index.ts';
+import { readMessage, readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
@@ -7,6 +8,9 @@ import { accept, edit, say } from '../inbox/accept.ts';
 import type { InboxWorker } from '../inbox/work.ts';
 import { converse } from '../message/converse.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
+import { openStream } from '../stream/open.ts';
+import { startStream } from '../stream/start.ts';
+import { stopStream } from '../stream/stop.ts';
 
 /** Time-out of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
@@ -18,16 +22,25 @@ export function createScope(
   house: House,
   inbox: InboxWorker,
 ): ChannelScope {
+  const problem: ChannelScope['problem'] = (code, detail, errors) =>
+    new AgentdError(code, detail, errors ? { errors } : {});
   return {
     settings,
     log: house.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => house.clock.now(),
     converse: (message, request) => converse(plugin, house, message, request),
+    readMessage: (request, sources) => readMessage(plugin.name, request, sources, problem),
+    readToken,
+    streams: {
+      start: (message, request, { ttl_ms }) => startStream(plugin, house, message, request, ttl_ms),
+      open: (stream_id, request, options) => openStream(plugin, house, stream_id, request, options),
+      stop: (stream_id, request, { tokens }) => stopStream(house, stream_id, request, tokens),
+    },
     ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, house, inbox) : noLaterDoors(plugin)),
     links: linksOf(plugin, house),
     tokens: { validate: async (token) => answerOf(await house.tokens.validate(token)) },
-    problem: (code, detail, errors) => new AgentdError(code, detail, errors ? { errors } : {}),
+    problem,
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
 }

@@ -46,6 +46,8 @@ export interface StoredTurn {
   /** Null where the turn failed. */
   reply: string | null;
   outcome: 'answered' | 'failed';
+  /** The person stopped the answer: the reply is what was said until then, perhaps nothing. */
+  stopped?: true;
   /** Error code where it failed. */
   failure: string | null;
   credentials: 'user' | 'default';

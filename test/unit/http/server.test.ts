@@ -305,7 +305,7 @@ describe('stopping', () => {
     expect(await running).toBe('cut');
   });
 
-  test('lets streams run through the grace, then just ends them', async () => {
+  test('just ends streams at once: their readers come back, and are not refused', async () => {
     const route: Route = {
       method: 'GET',
       path: '/stream',
@@ -318,8 +318,12 @@ describe('stopping', () => {
     };
     const web = await serve({ routes: [route] });
     const response = await fetch(`${web.url}/stream`);
-    expect(await web.server.drain(20)).toBe(false);
+    expect(await web.server.drain(20_000)).toBe(true);
     expect(await response.text()).toBe('piece');
+    await expect(fetch(`${web.url}/stream`, { headers: { Accept: 'text/event-stream' } })).rejects.toThrow(
+      'fetch failed',
+    );
+    expect((await fetch(`${web.url}/stream`)).status).toBe(503);
     await web.server.close();
   });
 

@@ -49,7 +49,7 @@ describe('the configuration', () => {
         settings: { WEBCHAT_ENABLED: true, WEBCHAT_WEBHOOK_PATH: '/webchat/message' },
       },
     ]);
-    expect(available).toEqual(['webchat']);
+    expect(available).toEqual(expect.arrayContaining(['sse', 'webchat']));
     expect(warnings).toEqual([]);
     expect(environment).toBe('production');
   });
@@ -259,7 +259,7 @@ describe('settings that go together', () => {
 describe('unknown names', () => {
   it('are problems in the file, each with the nearest known name', async () => {
     const { problems } = await inspectConfiguration(
-      placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nSSE_REQUIRE: x\nQUITE_DIFFERENT: 1' }),
+      placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nTEAMCHAT_TOKEN: x\nQUITE_DIFFERENT: 1' }),
     );
     expect(problems.map(({ setting, problem, right }) => [setting, problem, right])).toEqual([
       ['PROT', 'is no setting', 'PORT, perhaps'],
@@ -291,7 +291,7 @@ describe('unknown names', () => {
     'MEMORY_BACKEND',
     'LOOP_GUARD_MAX_MESSAGES',
     'TEAMCHAT_BOT_TOKEN',
-    'SSE_REQUIRE_TOKEN',
+    'PHONECHAT_ACCESS_TOKEN',
   ])('that are documented, but not here, have no effect, and that is said: %s', async (name) => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([
       expect.stringMatching(new RegExp(`^${name} \\(environment\\) has no effect: `)),
@@ -299,17 +299,17 @@ describe('unknown names', () => {
   });
 
   it('that turn on a channel which is not here are a problem, with what there is', async () => {
-    const { problems } = await inspectConfiguration(placeWith({ ...VALID, SSE_ENABLED: 'true' }));
+    const { problems } = await inspectConfiguration(placeWith({ ...VALID, MSGBOT_ENABLED: 'true' }));
     expect(problems).toEqual([
       {
-        setting: 'SSE_ENABLED',
+        setting: 'MSGBOT_ENABLED',
         value: 'true',
         source: 'environment',
         problem: 'turns on a channel that this version does not have',
-        right: 'one of webchat',
+        right: expect.stringMatching(/^one of sse, webchat/),
       },
     ]);
-    expect((await configure(placeWith({ ...VALID, SSE_ENABLED: 'false' }))).warnings).toEqual([]);
+    expect((await configure(placeWith({ ...VALID, MSGBOT_ENABLED: 'false' }))).warnings).toEqual([]);
   });
 });
 
@@ -386,15 +386,15 @@ describe('the active channels', () => {
 
   it('are refused when the list names an unknown one, with those that there are', async () => {
     const { problems } = await inspectConfiguration(
-      placeWith({ ...VALID, MESSAGING_PLATFORMS: 'sse,webchta' }, files),
+      placeWith({ ...VALID, MESSAGING_PLATFORMS: 'teamchat,webchta' }, files),
     );
     expect(problems).toMatchObject([
       {
         setting: 'MESSAGING_PLATFORMS',
-        value: 'sse',
+        value: 'teamchat',
         source: 'environment',
         problem: 'there is no channel of this name',
-        right: expect.stringMatching(/^there are webchat, telex,/),
+        right: expect.stringMatching(/^there are sse, webchat, telex,/),
       },
       {
         setting: 'MESSAGING_PLATFORMS',

@@ -33,16 +33,23 @@ export class SqliteIdempotency implements IdempotencyStore {
   claim(key: string, fingerprint: string): Promise<Claim> {
     // Look-up and claim are one: nothing else runs between them.
     return read(() => {
-      const running = this.#running.get(key);
-      if (running !== undefined) return { outcome: running === fingerprint ? 'running' : 'other_body' };
-      const done = this.#find.get(key, this.#clock.now());
-      if (done?.fingerprint === fingerprint) {
-        return { outcome: 'done', answer: JSON.parse(done.answer) as StoredAnswer };
-      }
-      if (done) return { outcome: 'other_body' };
-      this.#running.set(key, fingerprint);
-      return { outcome: 'new' };
+      const found = this.#look(key, fingerprint);
+      if (found.outcome === 'new') this.#running.set(key, fingerprint);
+      return found;
     });
+  }
+
+  look(key: string, fingerprint: string): Promise<Claim> {
+    return read(() => this.#look(key, fingerprint));
+  }
+
+  #look(key: string, fingerprint: string): Claim {
+    const running = this.#running.get(key);
+    if (running !== undefined) return { outcome: running === fingerprint ? 'running' : 'other_body' };
+    const done = this.#find.get(key, this.#clock.now());
+    if (!done) return { outcome: 'new' };
+    if (done.fingerprint !== fingerprint) return { outcome: 'other_body' };
+    return { outcome: 'done', answer: JSON.parse(done.answer) as StoredAnswer };
   }
 
   async finish(key: string, answer: StoredAnswer, ttl_ms: number): Promise<void> {

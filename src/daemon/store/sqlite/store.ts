@@ -10,6 +10,7 @@ import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
 import { isCurrent, type Migrations, migrate, readMigrations } from './migrations.ts';
 import { SqliteSessions } from './sessions.ts';
+import { SqliteStreams } from './streams.ts';
 import { SqliteTraces, TRACES_MAX } from './traces.ts';
 import { GroupCommit, read } from './writer.ts';
 
@@ -89,8 +90,9 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const idempotency = new SqliteIdempotency(db, commit, clock);
   const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax });
   const links = new SqliteLinks(db, commit, clock);
+  const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const sweepers = [sessions, limits, idempotency, inbox, links, traces];
+  const sweepers = [sessions, limits, idempotency, inbox, links, streams, traces];
 
   return {
     description: `sqlite ${db.name}`,
@@ -101,6 +103,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     idempotency,
     inbox,
     links,
+    streams,
     check: () =>
       commit.write(() => {
         noteCheck.run(clock.now());

@@ -1,47 +1,50 @@
-import type {
-  ChannelRequest,
-  ChannelScope,
-  FieldError,
-  IncomingMessage,
-  MessageMetadata,
-} from '../../src/channel/index.ts';
+import type { ChannelRequest, ChannelScope, FieldError, TokenSource } from './channel.ts';
+import type { IncomingMessage, MessageMetadata } from './message.ts';
 
 type Body = Record<string, unknown>;
 
-/**
- * The user's token, in the documented priority: header, body field, metadata (service.md, "Accepting a user
- * token"). The first source that is present wins; null is the client's "signed out"; undefined is nothing.
- */
-export function tokenOf(request: ChannelRequest): string | null | undefined {
-  const header = bearer(request.headers.authorization);
-  if (header !== undefined) return header;
-  const body = request.json();
-  if (isToken(body.jwt_token)) return body.jwt_token;
-  const { metadata } = body;
-  return isObject(metadata) && isToken(metadata.jwt_token) ? metadata.jwt_token : undefined;
+/** The user's token of the first source that has one; see `ChannelScope.readToken`. */
+export function readToken(
+  request: ChannelRequest,
+  sources: readonly TokenSource[],
+): string | null | undefined {
+  for (const source of sources) {
+    const token = TOKEN_IN[source](request);
+    if (token !== undefined) return token;
+  }
+  return undefined;
 }
 
-/** The session that the request names, whether or not the field is as it must be. */
-export function sessionOf(request: ChannelRequest): string | null {
-  const { session_id } = request.json();
-  return typeof session_id === 'string' ? session_id : null;
-}
+const TOKEN_IN: Readonly<Record<TokenSource, (request: ChannelRequest) => string | null | undefined>> = {
+  header: (request) => bearer(request.headers.authorization),
+  body: (request) => tokenIn(request.json()),
+  metadata(request) {
+    const { metadata } = request.json();
+    return isObject(metadata) ? tokenIn(metadata) : undefined;
+  },
+};
 
-/** The webchat request body as an incoming message; throws `invalid_request` with every field that is wrong. */
-export function parseMessage(request: ChannelRequest, scope: ChannelScope): IncomingMessage {
+/** The message that a web client posted; see `ChannelScope.readMessage`. */
+export function readMessage(
+  platform: string,
+  request: ChannelRequest,
+  sources: readonly TokenSource[],
+  problem: ChannelScope['problem'],
+): IncomingMessage {
   const body = request.json();
   const errors: FieldError[] = [];
   const user_id = identifier(body.user_id, 'user_id', 256, errors);
   const text = message(body.message, errors);
   const session_id = body.session_id ?? null;
   const thread_id = session_id === null ? null : identifier(session_id, 'session_id', 512, errors);
-  const metadata = clientMetadata(body, errors);
+  tokenField(body.jwt_token, 'jwt_token', errors);
+  const metadata = sources.includes('metadata') ? clientMetadata(body, errors) : {};
   const key = idempotencyKey(request.headers['idempotency-key'], errors);
   if (errors.length > 0)
-    throw scope.problem('invalid_request', 'The request has fields that are not valid.', errors);
-  const token = tokenOf(request);
+    throw problem('invalid_request', 'The request has fields that are not valid.', errors);
+  const token = readToken(request, sources);
   return {
-    platform: 'webchat',
+    platform,
     user_id,
     channel_id: user_id,
     thread_id,
@@ -56,8 +59,8 @@ function bearer(header: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(header?.trim() ?? '')?.[1];
 }
 
-function isToken(value: unknown): value is string | null {
-  return value === null || (typeof value === 'string' && value !== '');
+function tokenIn({ jwt_token }: Body): string | null | undefined {
+  return jwt_token === null || (typeof jwt_token === 'string' && jwt_token !== '') ? jwt_token : undefined;
 }
 
 function isObject(value: unknown): value is Body {
@@ -99,7 +102,6 @@ function message(value: unknown, errors: FieldError[]): string {
 
 /** The client's claims about itself that the agent is told; of other keys nothing is kept. */
 function clientMetadata(body: Body, errors: FieldError[]): MessageMetadata {
-  tokenField(body.jwt_token, 'jwt_token', errors);
   const { metadata } = body;
   if (metadata === undefined || metadata === null) return {};
   if (!isObject(metadata)) {

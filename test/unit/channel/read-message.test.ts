@@ -1,19 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { parseMessage, tokenOf } from '../../../plugins/webchat/parse.ts';
-import type { ChannelRequest, ChannelScope, FieldError } from '../../../src/channel/index.ts';
+import type { ChannelRequest, ChannelScope, FieldError, TokenSource } from '../../../src/channel/index.ts';
+import { readMessage, readToken } from '../../../src/channel/read-message.ts';
 
 function request(body: Record<string, unknown>, headers: Record<string, string> = {}): ChannelRequest {
   return { headers, json: () => body } as unknown as ChannelRequest;
 }
 
-const scope = {
-  problem: (code: string, _detail: string, errors?: FieldError[]) =>
-    Object.assign(new Error(code), { errors }),
-} as unknown as ChannelScope;
+const EVERYWHERE: readonly TokenSource[] = ['header', 'body', 'metadata'];
+
+const problem: ChannelScope['problem'] = (code, _detail, errors) =>
+  Object.assign(new Error(code), { errors });
+
+const tokenOf = (of: ChannelRequest) => readToken(of, EVERYWHERE);
+const parseMessage = (of: ChannelRequest) => readMessage('webchat', of, EVERYWHERE, problem);
 
 function errorsOf(body: Record<string, unknown>, headers?: Record<string, string>): FieldError[] {
   try {
-    parseMessage(request(body, headers), scope);
+    parseMessage(request(body, headers));
   } catch (error) {
     return (error as { errors: FieldError[] }).errors;
   }
@@ -40,9 +43,26 @@ describe('sources of the token', () => {
     expect(tokenOf(request({}, { authorization: 'bearer x' }))).toBe('x');
     expect(tokenOf(request({ jwt_token: null, metadata: { jwt_token: 'x' } }))).toBeNull();
     expect(
-      parseMessage(request({ user_id: 'u', message: 'm', jwt_token: null }), scope).metadata.jwt_token,
+      parseMessage(request({ user_id: 'u', message: 'm', jwt_token: null })).metadata.jwt_token,
     ).toBeNull();
-    expect('jwt_token' in parseMessage(request({ user_id: 'u', message: 'm' }), scope).metadata).toBe(false);
+    expect('jwt_token' in parseMessage(request({ user_id: 'u', message: 'm' })).metadata).toBe(false);
+  });
+});
+
+describe('sources that are not among the named ones', () => {
+  it('are not looked at, whatever stands in them', () => {
+    const posted = request({
+      user_id: 'u',
+      message: 'm',
+      metadata: { jwt_token: 7, page_url: 7 },
+      jwt_token: 'body',
+    });
+    expect(readToken(posted, ['header'])).toBeUndefined();
+    expect(readMessage('other', posted, ['header', 'body'], problem)).toMatchObject({
+      platform: 'other',
+      metadata: { jwt_token: 'body' },
+    });
+    expect(readMessage('other', posted, ['body'], problem).metadata).toEqual({ jwt_token: 'body' });
   });
 });
 
@@ -87,7 +107,7 @@ describe('fields', () => {
   });
 
   it('trims the message, leaves a missing or null session to the daemon, ignores unknown fields', () => {
-    const message = parseMessage(request({ ...fine, message: ' hi ', session_id: null, what: 1 }), scope);
+    const message = parseMessage(request({ ...fine, message: ' hi ', session_id: null, what: 1 }));
     expect(message).toEqual({
       platform: 'webchat',
       user_id: 'u',
@@ -100,6 +120,6 @@ describe('fields', () => {
 
   it('leaves out what the free-form metadata says in another form', () => {
     const metadata = { page_url: 7, user_name: 'Ada', user_agent: null, theme: 'dark' };
-    expect(parseMessage(request({ ...fine, metadata }), scope).metadata).toEqual({ user_name: 'Ada' });
+    expect(parseMessage(request({ ...fine, metadata })).metadata).toEqual({ user_name: 'Ada' });
   });
 });

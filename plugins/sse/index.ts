@@ -1,0 +1,123 @@
+import type {
+  Channel,
+  ChannelPlugin,
+  ChannelRequest,
+  ChannelScope,
+  StreamTokens,
+  TokenSource,
+} from '../../src/channel/index.ts';
+import { cookieFor, tokenInCookie } from './cookie.ts';
+import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
+
+/** Of the start request, in the documented priority (service.md, "POST /sse/chat"). */
+const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
+
+/** The website widget again, told the reply word by word: a message by POST, its answer on an event stream. */
+const sse: ChannelPlugin = {
+  name: 'sse',
+  apiVersion: 1,
+  summary: 'Visitors of a website; the reply comes as server-sent events while it is written.',
+  settings: [
+    {
+      name: 'SSE_ENABLED',
+      kind: 'boolean',
+      default: false,
+      sentence: 'Turns the sse channel on.',
+    },
+    {
+      name: 'SSE_REQUIRE_TOKEN',
+      kind: 'boolean',
+      default: false,
+      sentence: 'Whether a stream is only opened where some user token was supplied, valid or not.',
+    },
+    {
+      name: 'SSE_STREAM_TTL_SECONDS',
+      kind: 'integer',
+      default: 300,
+      min: 1,
+      max: 86_400,
+      unit: 'seconds',
+      sentence: 'How long a stream waits to be opened, and how long it can be read again after its end.',
+    },
+  ],
+  detect: (settings) => settings.SSE_ENABLED === true,
+  capabilities: {
+    reply: 'in-request',
+    space: 'web',
+    streaming: true,
+    textLimit: null,
+    markdown: 'commonmark',
+    typing: false,
+  },
+  create: (scope) => createSse(scope),
+};
+
+function createSse(scope: ChannelScope): Channel {
+  const ttl_ms = Number(scope.settings.SSE_STREAM_TTL_SECONDS) * 1000;
+  const required = scope.settings.SSE_REQUIRE_TOKEN === true;
+  return {
+    routes: [
+      {
+        method: 'POST',
+        path: '/sse/chat',
+        contentType: 'application/json',
+        cors: true,
+        limited: true,
+        token: (request) => scope.readToken(request, TOKEN_SOURCES),
+        async handle(request) {
+          const message = scope.readMessage(request, TOKEN_SOURCES);
+          const { stream_id } = await scope.streams.start(message, request, { ttl_ms });
+          const cookie = cookieFor(message.metadata.jwt_token);
+          return { headers: cookie === null ? {} : { 'Set-Cookie': cookie }, body: { stream_id } };
+        },
+      },
+      {
+        method: 'GET',
+        path: '/sse/stream/:stream_id',
+        cors: true,
+        async handle(request) {
+          const stream = await scope.streams.open(streamIdOf(request), request, {
+            tokens: tokensOf(request, required),
+            after: lastEventIdOf(request),
+          });
+          // Any other status than 200 stops an EventSource; this one says that there is no more to come.
+          if (stream === null) return { status: 204 };
+          return { headers: STREAM_HEADERS, body: (out) => writeEvents(stream, out, scope) };
+        },
+      },
+      {
+        method: 'DELETE',
+        path: '/sse/stream/:stream_id',
+        cors: true,
+        async handle(request) {
+          await scope.streams.stop(streamIdOf(request), request, { tokens: tokensOf(request, required) });
+          return { status: 204 };
+        },
+      },
+    ],
+  };
+}
+
+function streamIdOf(request: ChannelRequest): string {
+  return request.params.stream_id ?? '';
+}
+
+/** Cookie, then query (service.md, "GET /sse/stream/{stream_id}"); an empty one is none. */
+function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
+  return {
+    ambient: tokenInCookie(request.headers.cookie),
+    explicit: request.query.get('token') || undefined,
+    required,
+  };
+}
+
+/**
+ * The header is what an EventSource sends by itself when it comes back, so it is newer than the query of its
+ * URL. What is no number of ours is none: the stream is read from the start.
+ */
+function lastEventIdOf(request: ChannelRequest): number {
+  const given = request.headers['last-event-id'] || request.query.get('last_event_id') || '';
+  return /^\d{1,15}$/.test(given) ? Number(given) : 0;
+}
+
+export default sse satisfies ChannelPlugin;

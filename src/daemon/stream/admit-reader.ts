@@ -1,0 +1,58 @@
+import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+import type { House } from '../house.ts';
+import type { Validated } from '../http/rate-limit.ts';
+import type { StreamRecord } from '../store/store.ts';
+import { tokenRecord } from './keep-message.ts';
+
+export interface Admitted {
+  stream: StreamRecord;
+  /** The token that its run would act with; null is "signed out", undefined nothing. */
+  token: string | null | undefined;
+  /** Its one validation. */
+  validated: Validated | null;
+}
+
+/**
+ * Who may read or stop a stream (decisions §5): whoever knows its id, but nobody whom a valid token shows to
+ * be another person than the one it belongs to.
+ *
+ * The token is the first that there is: ambient (not after a "signed out" message), explicit, the message's
+ * own.
+ * @throws `stream_not_found`, `token_missing`, `session_forbidden`.
+ */
+export async function admitReader(
+  house: House,
+  stream_id: string,
+  request: ChannelRequest,
+  tokens: StreamTokens,
+): Promise<Admitted> {
+  const stream = await house.store.streams.find(stream_id);
+  if (!stream) throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
+  const signedOut = stream.start.message.metadata.jwt_token === null;
+  const presented = (signedOut ? undefined : tokens.ambient) ?? tokens.explicit;
+  if (tokens.required && presented === undefined && !stream.start.token_given) {
+    throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
+  }
+  const token = presented ?? ownToken(house, stream, request) ?? (signedOut ? null : undefined);
+  const validated = token ? { token, verdict: await house.tokens.validate(token, request.id) } : null;
+  if (validated?.verdict.valid) await refuseStranger(house, stream, validated.verdict.person);
+  return { stream, token, validated };
+}
+
+async function refuseStranger(house: House, stream: StreamRecord, person: string): Promise<void> {
+  const session = await house.store.sessions.find(stream.start.session_id);
+  for (const owner of [stream.owner, session?.owner ?? null]) {
+    if (owner !== null && owner !== person)
+      throw new AgentdError('session_forbidden', 'This stream belongs to someone else.');
+  }
+}
+
+/** The token that came with the message; it is there until the stream is opened. */
+function ownToken(house: House, stream: StreamRecord, request: ChannelRequest): string | undefined {
+  if (stream.token === null) return undefined;
+  const token = house.seal.open(stream.token, tokenRecord(stream.stream_id));
+  if (token !== null) return token;
+  house.log.warn({ request_id: request.id }, 'stored token does not open with any TOKEN_ENCRYPTION_KEY');
+  return undefined;
+}

@@ -1,0 +1,74 @@
+import { randomSuffix } from '../clock.ts';
+import type { House } from '../house.ts';
+import { fingerprint, otherBody, reportRepeat } from '../message/recognise-repeat.ts';
+import { ENDED, type Step } from '../message/sequence.ts';
+import type { Arrived, Guarded, Identified, Opened, Repeatable } from '../message/turn.ts';
+import type { StreamRecord } from '../store/store.ts';
+
+/** A message that has arrived to be kept. */
+export interface Starting extends Arrived {
+  /** How long it waits to be opened, and is found after its end. */
+  ttl_ms: number;
+  /** Told once, which stream it will be answered on. */
+  started(stream: StartedStream): void;
+}
+
+export interface StartedStream {
+  stream_id: string;
+  session_id: string;
+}
+
+/**
+ * The message is on disk, under a new stream, its token sealed. Ends the way of the message for now.
+ *
+ * Throws `idempotency_key_reused` where another body took the key at the same moment.
+ */
+export const keepMessage: Step<Starting & Identified & Repeatable & Opened & Guarded, object> = {
+  name: 'keep-message',
+  async run(turn, house) {
+    await keep(turn, turn.idempotency_key, house);
+    return ENDED;
+  },
+};
+
+/** Where two come at once with one key, both get the stream of the first. */
+export async function keep(turn: Starting & Identified, key: string | null, house: House): Promise<void> {
+  const { presented, session_id } = turn;
+  const { jwt_token, ...metadata } = turn.message.metadata;
+  const stream_id = `${turn.channel.name}_${randomSuffix()}`;
+  const body = fingerprint(turn.message);
+  const kept = await house.store.streams.create({
+    stream_id,
+    idempotency_key: key,
+    fingerprint: body,
+    owner: presented.kind === 'person' ? presented.verdict.person : null,
+    token: jwt_token ? house.seal.close(jwt_token, tokenRecord(stream_id)) : null,
+    start: {
+      request_id: turn.request_id,
+      session_id,
+      session_is_generated: turn.session_is_generated,
+      message: {
+        ...turn.message,
+        metadata: jwt_token === null ? { ...metadata, jwt_token } : metadata,
+      },
+      address: turn.address,
+      token_given: Boolean(jwt_token),
+      trace: turn.trace.finished(),
+    },
+    ttl_ms: turn.ttl_ms,
+  });
+  if (kept.stream_id !== stream_id) answerAgain(turn, kept, house);
+  else turn.started({ stream_id, session_id });
+}
+
+/** A repeat gets the stream of the first one. @throws `idempotency_key_reused` */
+export function answerAgain(turn: Starting, stream: StreamRecord, house: House): void {
+  if (stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
+  reportRepeat(turn, house);
+  turn.started({ stream_id: stream.stream_id, session_id: stream.start.session_id });
+}
+
+/** What the sealed token of a stream belongs to. */
+export function tokenRecord(stream_id: string): string {
+  return `stream:${stream_id}`;
+}

@@ -1,0 +1,86 @@
+import type { ChannelPlugin, ChannelRequest, OpenStream, StreamTokens } from '../../channel/index.ts';
+import type { House } from '../house.ts';
+import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
+import type { Claim, StoredAnswer } from '../store/store.ts';
+import { type Admitted, admitReader } from './admit-reader.ts';
+import { completed, numbered } from './events.ts';
+import { Recorder } from './recorder.ts';
+import { runStream } from './run.ts';
+
+/**
+ * Opens a stream after the event `after`; the first one to do so, but for a HEAD request, begins its run.
+ * Null where all of it was read before.
+ * @throws `stream_not_found`, `token_missing`, `session_forbidden`; `duplicate_in_progress` while the same
+ * message is being answered otherwise.
+ */
+export async function openStream(
+  plugin: ChannelPlugin,
+  house: House,
+  stream_id: string,
+  request: ChannelRequest,
+  { tokens, after }: { tokens: StreamTokens; after: number },
+): Promise<OpenStream | null> {
+  const admitted = await admitReader(house, stream_id, request, tokens);
+  const { stream } = admitted;
+  if (stream.state === 'waiting' && request.method !== 'HEAD') await begin(plugin, house, admitted, request);
+  if (stream.state === 'ended' && after >= stream.last_event) return null;
+  return { follow: (signal) => house.feeds.follow(stream_id, after, signal) };
+}
+
+/**
+ * Of many that open a stream at once, one gets to run it; the others read. Where the message was answered
+ * meanwhile on a channel that shares its key, that answer is told.
+ */
+async function begin(
+  plugin: ChannelPlugin,
+  house: House,
+  admitted: Admitted,
+  request: ChannelRequest,
+): Promise<void> {
+  const { stream, validated } = admitted;
+  const { streams } = house.store;
+  const { stream_id } = stream;
+  const known = await answeredElsewhere(house, stream);
+  if (known.outcome === 'running' || known.outcome === 'other_body') {
+    // It may be this very stream that runs: another reader was faster.
+    if ((await streams.find(stream_id))?.state !== 'waiting') return;
+    throw known.outcome === 'running' ? stillRunning() : otherBody();
+  }
+  const session_id = known.outcome === 'done' ? known.answer.session_id : stream.start.session_id;
+  const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);
+  const owner = validated?.verdict.valid ? validated.verdict.person : null;
+  if (!(await streams.claim(stream_id, first, owner))) return;
+  const recorder = new Recorder(streams, stream_id, first.id, house.log);
+  const work =
+    known.outcome === 'done'
+      ? tellAgain(house, stream_id, known.answer, recorder)
+      : runStream(plugin, house, admitted, request, recorder);
+  house.running.add(work);
+  work.finally(() => house.running.delete(work));
+}
+
+async function answeredElsewhere(house: House, stream: Admitted['stream']): Promise<Claim> {
+  const { idempotency_key, fingerprint } = stream;
+  if (idempotency_key === null) return { outcome: 'new' };
+  return house.store.idempotency.look(idempotency_key, fingerprint);
+}
+
+/** Never rejects. */
+async function tellAgain(
+  house: House,
+  stream_id: string,
+  { session_id, response }: StoredAnswer,
+  recorder: Recorder,
+): Promise<void> {
+  try {
+    await recorder.end([
+      { event: 'text_chunk', data: { text: response } },
+      ...completed({ stream_id, session_id, response }),
+    ]);
+  } catch (error) {
+    house.log.warn({ err: error }, 'an earlier answer could not be told on its stream');
+  } finally {
+    await house.store.streams.release(stream_id);
+    if (!recorder.ended) house.feeds.giveUp(stream_id);
+  }
+}

@@ -1,0 +1,35 @@
+import { fingerprint, keyOf, otherBody, reportRepeat, stillRunning } from '../message/recognise-repeat.ts';
+import { ENDED, type Step } from '../message/sequence.ts';
+import type { Identified, Repeatable } from '../message/turn.ts';
+import { answerAgain, keep, type Starting } from './keep-message.ts';
+
+/**
+ * Was this very message sent before, on a stream or otherwise? (decisions §6, `Idempotency-Key`)
+ *
+ * Adds `idempotency_key`, null where the client sent none. Ends with the same stream again; where the message
+ * was answered otherwise, with a stream that will tell that answer. Throws `duplicate_in_progress` while it
+ * is being answered otherwise, `idempotency_key_reused` when the body is another one.
+ */
+export const recogniseStream: Step<Starting & Identified, Repeatable> = {
+  name: 'recognise-repeat',
+  async run(turn, house, line) {
+    const key = keyOf(turn);
+    if (key === null) {
+      line.reason = 'no_key';
+      return { idempotency_key: null };
+    }
+    const stream = await house.store.streams.findByKey(key);
+    if (stream) {
+      answerAgain(turn, stream, house);
+      return ENDED;
+    }
+    const known = await house.store.idempotency.look(key, fingerprint(turn.message));
+    if (known.outcome === 'new') return { idempotency_key: key };
+    if (known.outcome === 'other_body') throw otherBody();
+    reportRepeat(turn, house);
+    if (known.outcome === 'running') throw stillRunning();
+    line.reason = 'replayed';
+    await keep(turn, key, house);
+    return ENDED;
+  },
+};

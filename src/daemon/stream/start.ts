@@ -1,0 +1,62 @@
+import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
+import type { House } from '../house.ts';
+import { validatedOf } from '../http/rate-limit.ts';
+import { takeSteps } from '../message/answer.ts';
+import { guard } from '../message/guard.ts';
+import { identify } from '../message/identify.ts';
+import { maskMessage } from '../message/mask-message.ts';
+import { previewSession } from '../message/open-session.ts';
+import { Sequence } from '../message/sequence.ts';
+import { generateSessionId, shortId } from '../session/ids.ts';
+import { keepMessage, type StartedStream, type Starting } from './keep-message.ts';
+import { recogniseStream } from './recognise-stream.ts';
+
+/** The way of a message until it is kept; the rest of it is taken when its stream is opened (steps.ts). */
+const startSteps = Sequence.start<Starting>()
+  .step(identify) //         who sent it, as far as its token says
+  .step(recogniseStream) //  sent before? the same stream again
+  .step(previewSession) //   a stranger is refused before anything counts
+  .step(guard) //            where the loop guard lets it through or blocks it
+  .step(keepMessage); //     the stream is there, waiting to be opened
+
+/**
+ * Keeps a message until its stream is opened.
+ * @param ttl_ms how long it waits, and how long its answer is found after the end.
+ * @throws as the steps say; what is refused leaves a trace under its request.
+ */
+export async function startStream(
+  plugin: ChannelPlugin,
+  house: House,
+  message: IncomingMessage,
+  request: ChannelRequest,
+  ttl_ms: number,
+): Promise<StartedStream> {
+  const started = Promise.withResolvers<StartedStream>();
+  const arrival = {
+    turn_id: timeOrderedId(house.clock.now()),
+    request_id: request.id,
+    message: maskMessage(message),
+    session_id: message.thread_id ?? generateSessionId(plugin.name, message.user_id),
+    session_is_generated: message.thread_id === null,
+    address: request.address,
+    validated: validatedOf(request),
+    inbox: null,
+    stream: null,
+    emit: () => undefined,
+    ttl_ms,
+    started: started.resolve,
+  };
+  await takeSteps(plugin, house, arrival, startSteps, async () => undefined);
+  const { stream_id, session_id } = await started.promise;
+  house.log.info(
+    {
+      request_id: request.id,
+      channel: plugin.name,
+      stream: shortId(stream_id),
+      session: shortId(session_id),
+    },
+    'message kept until its stream is opened',
+  );
+  return { stream_id, session_id };
+}

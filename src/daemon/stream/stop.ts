@@ -1,0 +1,37 @@
+import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
+import type { House } from '../house.ts';
+import { admitReader } from './admit-reader.ts';
+import { completed, numbered } from './events.ts';
+import { Recorder } from './recorder.ts';
+
+/** How long whoever stops a stream waits to see its end, ms. */
+const END_WAIT_MS = 5000;
+
+/**
+ * Stops a stream: what was said so far is the reply. One that was never opened ends without a word; one that
+ * has ended stays as it is. Resolves when it has ended.
+ * @throws `stream_not_found`, `token_missing`, `session_forbidden`.
+ */
+export async function stopStream(
+  house: House,
+  stream_id: string,
+  request: ChannelRequest,
+  tokens: StreamTokens,
+): Promise<void> {
+  const { stream } = await admitReader(house, stream_id, request, tokens);
+  if (stream.state === 'ended') return;
+  const { session_id } = stream.start;
+  const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);
+  if (stream.state === 'waiting' && (await house.store.streams.claim(stream_id, first, null))) {
+    const recorder = new Recorder(house.store.streams, stream_id, first.id, house.log);
+    try {
+      await recorder.end(completed({ stream_id, session_id, response: '', stopped: true }));
+    } finally {
+      await house.store.streams.release(stream_id);
+    }
+    return;
+  }
+  await house.store.streams.askToStop(stream_id);
+  const events = house.feeds.follow(stream_id, stream.last_event, AbortSignal.timeout(END_WAIT_MS));
+  for await (const _ of events);
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { cookieFor, tokenInCookie } from '../../../plugins/sse/cookie.ts';
+
+const CLEARED = 'jwt_token=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax';
+
+describe('the cookie for a token', () => {
+  it('is as documented, whether the token is valid or not', () => {
+    expect(cookieFor('ey_J-a.b.')).toBe(
+      'jwt_token=ey_J-a.b.; Max-Age=3600; Path=/; HttpOnly; Secure; SameSite=Lax',
+    );
+  });
+
+  it('is cleared for a client that has signed out, and left alone where it says nothing', () => {
+    expect(cookieFor(null)).toBe(CLEARED);
+    expect(cookieFor(undefined)).toBeNull();
+  });
+
+  it.each(['a b', 'a;Domain=x', 'a,b', 'a"b', 'a\r\nSet-Cookie: x=y', 'ä', 'a+b', 'a/b', 'a='])(
+    'is cleared for what is no token: %j',
+    (token) => {
+      expect(cookieFor(token)).toBe(CLEARED);
+    },
+  );
+
+  it('is cleared for a token that no browser would keep', () => {
+    const longest = 'x'.repeat(4096 - 'jwt_token='.length);
+    expect(cookieFor(longest)).toContain(longest);
+    expect(cookieFor(`${longest}x`)).toBe(CLEARED);
+  });
+});
+
+describe('the token in a cookie', () => {
+  it('is found among others, and none where it is empty or missing', () => {
+    expect(tokenInCookie('a=b; jwt_token=x.y.z; c=d')).toBe('x.y.z');
+    expect(tokenInCookie('jwt_token=x==')).toBe('x==');
+    expect(tokenInCookie('jwt_token=; a=b')).toBeUndefined();
+    expect(tokenInCookie('xjwt_token=x; jwt_token2=y')).toBeUndefined();
+    expect(tokenInCookie(undefined)).toBeUndefined();
+  });
+});

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openAt, stateDirectory } from './state-directory.ts';
+
+it('ends the streams whose run died with its process, for the next one to tell', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const first = { id: 1, event: 'stream_start', data: '{}' } as const;
+  const stream = {
+    stream_id: 's1',
+    idempotency_key: 'k',
+    fingerprint: 'body',
+    owner: null,
+    token: null,
+    start: {
+      request_id: 'r1',
+      session_id: 's1',
+      session_is_generated: true,
+      message: { platform: 'p', user_id: 'u', channel_id: 'u', thread_id: null, text: 'Hi', metadata: {} },
+      address: null,
+      token_given: false,
+      trace: [],
+    },
+    ttl_ms: 1000,
+  };
+  const before = openAt(path);
+  await before.streams.create(stream);
+  await before.streams.claim('s1', first, null);
+  await before.close();
+
+  const after = openAt(path);
+  expect(await after.streams.reap({ event: 'error', data: '{"code":"interrupted"}' })).toBe(1);
+  expect(await after.streams.read('s1', 0)).toEqual([
+    first,
+    { id: 2, event: 'error', data: '{"code":"interrupted"}' },
+  ]);
+  expect(await after.streams.findByKey('k')).toBeNull();
+  await after.close();
+});
