@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import type { Session, Store, StoredTurn, TraceRecord } from '../../src/daemon/store/store.ts';
 import { ada, aSession, aTrace, aTurn, bob } from './fixtures.ts';
+import { describeGuard } from './guard-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLinks } from './links-contract.ts';
 import { describeStreams } from './streams-contract.ts';
@@ -401,6 +402,8 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(await sweepAll()).toBe(3);
       });
     });
+
+    describeGuard(() => test);
 
     describe('idempotency', () => {
       const answer = { session_id: 's', response: 'hello' };

@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import type { OpenOptions } from '../open.ts';
 import type { Store } from '../store.ts';
 import { createPrivateFile, emptyLog, expectFile, openDatabase } from './database.ts';
+import { SqliteGuard } from './guard.ts';
 import { SqliteIdempotency } from './idempotency.ts';
 import { FAILED_MAX, INBOX_MAX, SqliteInbox } from './inbox.ts';
 import { SqliteLeases } from './leases.ts';
@@ -12,6 +13,7 @@ import { isCurrent, type Migrations, migrate, readMigrations } from './migration
 import { SqliteSessions } from './sessions.ts';
 import { SqliteStreams } from './streams.ts';
 import { SqliteTraces, TRACES_MAX } from './traces.ts';
+import { SlidingWindows } from './windows.ts';
 import { GroupCommit, read } from './writer.ts';
 
 /** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
@@ -86,13 +88,15 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const traces = new SqliteTraces(db, commit, { clock, retentionMs: traceRetentionMs, max: tracesMax });
   const sessions = new SqliteSessions(db, commit, traces, clock);
   const leases = new SqliteLeases();
-  const limits = new SqliteLimits(db, commit, clock);
+  const windows = new SlidingWindows(db);
+  const limits = new SqliteLimits(windows, commit, clock);
+  const guard = new SqliteGuard(db, windows, commit, clock);
   const idempotency = new SqliteIdempotency(db, commit, clock);
   const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax });
   const links = new SqliteLinks(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const sweepers = [sessions, limits, idempotency, inbox, links, streams, traces];
+  const sweepers = [sessions, limits, guard, idempotency, inbox, links, streams, traces];
 
   return {
     description: `sqlite ${db.name}`,
@@ -100,6 +104,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     traces,
     leases,
     limits,
+    guard,
     idempotency,
     inbox,
     links,

@@ -1,0 +1,19 @@
+import { shortId } from '../session/ids.ts';
+import type { BlockedByCircuit, BlockedByTurnLimit, GuardUser } from './verdict.ts';
+
+// The documented log lines (service.md, "Loop guard"; decisions §7): their form is what people search for.
+
+type Named = Pick<GuardUser, 'platform' | 'user_id'>;
+
+export function duplicateLine({ platform, user_id }: Named, message_id: string): string {
+  return `[LoopGuard] DUPLICATE platform=${platform} user=${user_id} message_id=${message_id}`;
+}
+
+export function circuitLine({ platform, user_id }: Named, { reason, count, max }: BlockedByCircuit): string {
+  const figures = reason === 'rate_limit' ? `${count}/${max}` : `count=${count}`;
+  return `[LoopGuard] CIRCUIT_OPEN reason=${reason} ${figures} platform=${platform} user=${user_id}`;
+}
+
+export function turnLimitLine(session_id: string, { turns, max }: BlockedByTurnLimit): string {
+  return `[LoopGuard] TURN_LIMIT session=${shortId(session_id)} turns=${turns}/${max}`;
+}

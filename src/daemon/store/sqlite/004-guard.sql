@@ -1,0 +1,44 @@
+-- One row a user that the loop guard has met lately. Their hits are in `limit_hits`.
+CREATE TABLE guard_users (
+  key        TEXT    PRIMARY KEY,
+  platform   TEXT    NOT NULL,
+  user_id    TEXT    NOT NULL,
+  person     TEXT,
+  address    TEXT,
+  circuit    TEXT,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX guard_users_by_expiry ON guard_users (expires_at);
+
+-- Turns that were let through. Counted beside the session, which may not be there yet; ends with it.
+CREATE TABLE guard_turns (
+  session_id TEXT    PRIMARY KEY,
+  turns      INTEGER NOT NULL,
+  blocked    INTEGER NOT NULL,
+  ends_at    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX guard_turns_by_end ON guard_turns (ends_at);
+CREATE INDEX guard_turns_blocked ON guard_turns (session_id) WHERE blocked > 0;
+
+CREATE TRIGGER guard_turns_begin AFTER INSERT ON sessions
+BEGIN UPDATE guard_turns SET ends_at = new.expires_at WHERE session_id = new.session_id; END;
+
+CREATE TRIGGER guard_turns_slide AFTER UPDATE OF expires_at ON sessions
+BEGIN UPDATE guard_turns SET ends_at = new.expires_at WHERE session_id = new.session_id; END;
+
+-- An expired session may be deleted after its id was begun anew: that count is not its own.
+CREATE TRIGGER guard_turns_end AFTER DELETE ON sessions
+BEGIN DELETE FROM guard_turns WHERE session_id = old.session_id AND ends_at <= old.expires_at; END;
+
+-- What was said of a platform's message, for its repeats.
+CREATE TABLE guard_verdicts (
+  platform   TEXT    NOT NULL,
+  message_id TEXT    NOT NULL,
+  verdict    TEXT    NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (platform, message_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX guard_verdicts_by_expiry ON guard_verdicts (expires_at);

@@ -1,0 +1,452 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { guardUser } from '../../src/daemon/guard/user.ts';
+import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
+import type { GuardStore } from '../../src/daemon/store/store.ts';
+import { ada, aSession, aTrace, aTurn } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+
+const SECOND = 1000;
+const HOUR = 60 * 60 * SECOND;
+const DAY = 24 * HOUR;
+
+const DEFAULTS: GuardLimits = {
+  max_messages: 5,
+  window_ms: 10 * SECOND,
+  cooldown_ms: 30 * SECOND,
+  max_turns: 200,
+  repeat_threshold: 3,
+  repeat_window_ms: 60 * SECOND,
+  session_ttl_ms: HOUR,
+};
+
+const sender = { platform: 'chat', user_id: 'u1', person: null, address: null };
+
+/** A message of u1 in a session of its own, with a text of its own. */
+function aMessage(members: Partial<GuardedMessage> = {}): GuardedMessage {
+  return {
+    user: guardUser(sender),
+    session_id: randomUUID(),
+    text: randomUUID(),
+    message_id: null,
+    sent_at: null,
+    ...members,
+  };
+}
+
+/** The contract of the port `guard`. */
+export function describeGuard(current: () => StoreUnderTest): void {
+  describe('guard', () => {
+    let test: StoreUnderTest;
+    let guard: GuardStore;
+
+    beforeEach(() => {
+      test = current();
+      guard = test.store.guard;
+    });
+
+    const check = (members: Partial<GuardedMessage> = {}, limits: Partial<GuardLimits> = {}) =>
+      guard.check(aMessage(members), { ...DEFAULTS, ...limits });
+
+    const checks = async (count: number, members: Partial<GuardedMessage> = {}) => {
+      const allowed: boolean[] = [];
+      for (let n = 0; n < count; n++) allowed.push((await check(members)).allowed);
+      return allowed;
+    };
+
+    describe('burst', () => {
+      it('lets 5 messages within 10 s through; the 6th opens the circuit and is blocked', async () => {
+        for (let messages = 1; messages <= 5; messages++) {
+          expect(await check()).toEqual({
+            allowed: true,
+            repeated: false,
+            messages,
+            equal_texts: 1,
+            turns: 1,
+          });
+          test.advance(SECOND);
+        }
+        expect(await check()).toEqual({
+          allowed: false,
+          repeated: false,
+          reason: 'rate_limit',
+          opened: true,
+          count: 6,
+          max: 5,
+          blocked: 1,
+          retry_after_ms: 30 * SECOND,
+        });
+      });
+
+      it('slides: a 6th message one window after the first is let through', async () => {
+        await check();
+        test.advance(9 * SECOND);
+        expect(await checks(4)).toEqual([true, true, true, true]);
+        test.advance(SECOND);
+        expect((await check()).allowed).toBe(true);
+        expect((await check()).allowed).toBe(false);
+      });
+
+      it('blocks for exactly the cooldown, counts what it blocks, and begins afresh', async () => {
+        await checks(6);
+        test.advance(30 * SECOND - 1);
+        expect(await check()).toEqual({
+          allowed: false,
+          repeated: false,
+          reason: 'rate_limit',
+          opened: false,
+          count: 6,
+          max: 5,
+          blocked: 2,
+          retry_after_ms: 1,
+        });
+        test.advance(1);
+        expect(await checks(6)).toEqual([true, true, true, true, true, false]);
+      });
+
+      it('begins afresh also where the cooldown is shorter than the window', async () => {
+        await checks(5);
+        expect(await check({}, { cooldown_ms: SECOND })).toMatchObject({ opened: true });
+        test.advance(SECOND);
+        expect(await checks(5)).toEqual([true, true, true, true, true]);
+      });
+
+      it('counts the users of a channel, and the channels of a user, apart', async () => {
+        const others = [
+          guardUser({ ...sender, platform: 'other' }),
+          guardUser({ ...sender, user_id: 'u2' }),
+          guardUser({ ...sender, person: ada }),
+          guardUser({ ...sender, address: '192.0.2.1' }),
+          guardUser({ ...sender, address: '192.0.2.2' }),
+        ];
+        expect(await checks(6)).toContain(false);
+        for (const user of others) {
+          expect(await checks(5, { user }), user.key).toEqual([true, true, true, true, true]);
+        }
+      });
+
+      it('lets exactly 5 of 100 through, however many ask at once and from wherever', async () => {
+        const other = await test.beside();
+        const verdicts = await Promise.all(
+          Array.from({ length: 100 }, (_, n) => (n % 2 ? guard : other.guard).check(aMessage(), DEFAULTS)),
+        );
+        expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(5);
+        expect(verdicts.filter((verdict) => 'opened' in verdict && verdict.opened)).toHaveLength(1);
+        const counts = verdicts.flatMap((verdict) => (verdict.allowed ? [] : [verdict.blocked]));
+        expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 95 }, (_, n) => n + 1));
+      });
+
+      it('lets exactly 5 through whatever the interleaving of checks and commits', async () => {
+        await fc.assert(
+          fc.asyncProperty(fc.scheduler(), fc.integer({ min: 6, max: 30 }), async (scheduler, count) => {
+            const user = guardUser({ ...sender, user_id: randomUUID() });
+            const ask = scheduler.scheduleFunction(() => guard.check(aMessage({ user }), DEFAULTS));
+            const asked = Promise.all(Array.from({ length: count }, () => ask()));
+            await scheduler.waitFor(asked);
+            expect((await asked).filter(({ allowed }) => allowed)).toHaveLength(5);
+          }),
+          { numRuns: 25 },
+        );
+      });
+    });
+
+    describe('repetition', () => {
+      it('lets 2 equal texts within 60 s through; the 3rd opens the circuit and is blocked', async () => {
+        expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
+        test.advance(20 * SECOND);
+        expect(await check({ text: 'b' })).toMatchObject({ allowed: true, equal_texts: 1 });
+        expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 2 });
+        test.advance(39 * SECOND);
+        expect(await check({ text: 'a' })).toMatchObject({ reason: 'repetition', opened: true, count: 3 });
+        expect(await check({ text: 'c' })).toMatchObject({ reason: 'repetition', opened: false, blocked: 2 });
+        test.advance(30 * SECOND);
+        expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
+      });
+
+      it('slides: a 3rd equal text one window after the first is let through', async () => {
+        await check({ text: 'a' });
+        test.advance(59 * SECOND);
+        await check({ text: 'a' });
+        test.advance(SECOND);
+        expect((await check({ text: 'a' })).allowed).toBe(true);
+        expect((await check({ text: 'a' })).allowed).toBe(false);
+      });
+    });
+
+    describe('turns', () => {
+      const limits = { max_messages: 1000, repeat_threshold: 1000, max_turns: 3 };
+      const turn = (session_id: string, members: Partial<GuardedMessage> = {}) =>
+        check({ session_id, ...members }, limits);
+
+      it('lets so many turns of a session through, of all people in it together', async () => {
+        const bob = guardUser({ ...sender, user_id: 'bob' });
+        expect(await turn('s')).toMatchObject({ allowed: true, turns: 1 });
+        expect(await turn('s', { user: bob })).toMatchObject({ allowed: true, turns: 2 });
+        expect(await turn('s')).toMatchObject({ allowed: true, turns: 3 });
+        expect(await turn('s', { user: bob })).toEqual({
+          allowed: false,
+          repeated: false,
+          reason: 'turn_limit',
+          first: true,
+          turns: 3,
+          max: 3,
+          blocked: 1,
+          ends_at: test.now() + HOUR,
+        });
+        expect(await turn('s')).toMatchObject({ reason: 'turn_limit', first: false, turns: 3, blocked: 2 });
+        expect(await turn('another')).toMatchObject({ allowed: true, turns: 1 });
+      });
+
+      it('lets exactly so many through, however many ask at once', async () => {
+        const verdicts = await Promise.all(
+          Array.from({ length: 40 }, (_, n) =>
+            turn('s', { user: guardUser({ ...sender, user_id: String(n) }) }),
+          ),
+        );
+        expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(3);
+        expect(verdicts.filter((verdict) => 'first' in verdict && verdict.first)).toHaveLength(1);
+      });
+
+      it('counts from 0 again when the session was ended', async () => {
+        const session = await saved();
+        await Promise.all(Array.from({ length: 4 }, () => turn(session)));
+        expect((await turn(session)).allowed).toBe(false);
+        await test.store.sessions.end(session);
+        expect(await turn(session)).toMatchObject({ allowed: true, turns: 1 });
+      });
+
+      it('counts as long as the session lives, however often its time slides, and not longer', async () => {
+        const session = await saved();
+        for (let n = 0; n < 3; n++) {
+          expect((await turn(session)).allowed).toBe(true);
+          test.advance(HOUR - 1);
+          await test.store.sessions.keepTurn(session, aTurn(), aTrace(null), HOUR);
+        }
+        test.advance(HOUR - 1);
+        expect(await turn(session)).toMatchObject({ allowed: false, turns: 3, ends_at: test.now() + 1 });
+        test.advance(1);
+        expect(await turn(session)).toMatchObject({ allowed: true, turns: 1 });
+      });
+
+      it('keeps the count of a session that is begun anew where an expired one was', async () => {
+        const session = await saved();
+        await turn(session);
+        test.advance(HOUR);
+        expect(await turn(session)).toMatchObject({ turns: 1 });
+        await test.store.sessions.save(aSession(test.now(), { session_id: session }), 'new');
+        expect(await turn(session)).toMatchObject({ turns: 2 });
+      });
+
+      it('takes back a turn that never began', async () => {
+        for (let n = 0; n < 3; n++) await turn('s');
+        await guard.giveBackTurn('s');
+        expect(await turn('s')).toMatchObject({ allowed: true, turns: 3 });
+        expect((await turn('s')).allowed).toBe(false);
+        await guard.giveBackTurn('unknown');
+      });
+
+      it('counts a message over the limit as one of its user', async () => {
+        for (let n = 0; n < 3; n++) await check({ session_id: 's' }, { max_turns: 3 });
+        for (let n = 0; n < 2; n++) {
+          expect(await check({ session_id: 's' }, { max_turns: 3 })).toMatchObject({ reason: 'turn_limit' });
+        }
+        expect(await check({ session_id: 's' }, { max_turns: 3 })).toMatchObject({ reason: 'rate_limit' });
+      });
+
+      it('does not count a message that a circuit blocks', async () => {
+        await checks(6, { session_id: 's' });
+        await checks(3, { session_id: 's' });
+        test.advance(30 * SECOND);
+        expect(await check({ session_id: 's' })).toMatchObject({ turns: 6 });
+      });
+
+      async function saved(): Promise<string> {
+        const session = aSession(test.now());
+        await test.store.sessions.save(session, 'new');
+        return session.session_id;
+      }
+    });
+
+    describe("platforms' messages", () => {
+      it('get their first verdict again, and count for nothing then', async () => {
+        const first = await check({ message_id: 'm1', text: 'a' });
+        expect(first).toMatchObject({ allowed: true, repeated: false, messages: 1 });
+        for (let n = 0; n < 10; n++) {
+          expect(await check({ message_id: 'm1', text: 'a' })).toEqual({ ...first, repeated: true });
+        }
+        expect(await check({ message_id: 'm2', text: 'a' })).toMatchObject({ messages: 2, equal_texts: 2 });
+        await checks(3);
+        const blocked = await check({ message_id: 'm3' });
+        expect(blocked).toMatchObject({ allowed: false, opened: true });
+        test.advance(7 * DAY - 1);
+        expect(await check({ message_id: 'm3' })).toEqual({ ...blocked, repeated: true });
+        test.advance(1);
+        expect(await check({ message_id: 'm3' })).toMatchObject({ allowed: true, repeated: false });
+      });
+
+      it('of different platforms may have the same id', async () => {
+        await check({ message_id: 'm1' });
+        const user = guardUser({ ...sender, platform: 'other' });
+        expect(await check({ message_id: 'm1', user })).toMatchObject({ repeated: false });
+      });
+
+      it('are judged once where a delivery is repeated while the first is still under way', async () => {
+        const verdicts = await Promise.all(Array.from({ length: 20 }, () => check({ message_id: 'm1' })));
+        expect(verdicts.map(({ repeated }) => repeated)).toEqual([false, ...Array<boolean>(19).fill(true)]);
+        expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
+      });
+
+      it('are counted by when they were sent: a backlog is no burst, in whatever order it comes', async () => {
+        const ages = [40, 0, 25, 10, 55, 5, 30, 50, 15, 20, 45, 35];
+        for (const age of ages) {
+          const sent_at = test.now() - HOUR - age * SECOND;
+          expect((await check({ sent_at })).allowed, `${age} s`).toBe(true);
+        }
+        expect(await checks(5)).toEqual([true, true, true, true, true]);
+      });
+
+      it('are a burst where they were sent as one, however late they come; a cooldown that is over blocks nothing', async () => {
+        const sent_at = test.now() - HOUR;
+        const sent = (seconds: number) => check({ sent_at: sent_at + seconds * SECOND });
+        for (const seconds of [0, 3, 1, 5, 2]) expect((await sent(seconds)).allowed).toBe(true);
+        expect(await sent(4)).toMatchObject({ allowed: false, opened: true, count: 6 });
+        expect(await sent(2.5)).toMatchObject({ allowed: false, opened: false });
+        expect(await sent(33.9)).toMatchObject({ allowed: false, opened: false });
+        expect((await sent(34)).allowed).toBe(true);
+        expect((await check()).allowed).toBe(true);
+        expect(await guard.list()).toMatchObject({ circuits: [] });
+      });
+
+      it('sent in the future count as sent now', async () => {
+        const sent_at = test.now() + HOUR;
+        expect(await checks(6, { sent_at })).toEqual([true, true, true, true, true, false]);
+        test.advance(30 * SECOND);
+        expect((await check({ sent_at })).allowed).toBe(true);
+      });
+
+      it('never stand more than 5 in one window, in whatever order they come', async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 30 }),
+            async (seconds) => {
+              const user = guardUser({ ...sender, user_id: randomUUID() });
+              const through: number[] = [];
+              for (const second of seconds) {
+                const sent_at = test.now() - HOUR + second * SECOND;
+                // So long a cooldown that the windows are never emptied behind it.
+                const verdict = await check({ user, sent_at }, { cooldown_ms: DAY });
+                const one = most([...through, second]) <= 5;
+                if (verdict.allowed) through.push(second);
+                else if ('opened' in verdict && verdict.opened) {
+                  expect(one).toBe(false);
+                  return;
+                }
+                expect(verdict.allowed).toBe(one);
+              }
+            },
+          ),
+          { numRuns: 100 },
+        );
+
+        function most(times: number[]): number {
+          return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 10).length));
+        }
+      });
+    });
+
+    describe('for operators', () => {
+      it('lists open circuits with what opened them, newest first, also from beside', async () => {
+        const person = guardUser({ ...sender, person: ada });
+        await checks(8);
+        const opened_at = test.now();
+        test.advance(SECOND);
+        await checks(3, { user: person, text: 'a' });
+        const administrator = await test.beside();
+        const { circuits, sessions } = await administrator.guard.list();
+        expect(circuits).toEqual([
+          {
+            ...{ platform: 'chat', user_id: 'u1', person: ada, address: null },
+            ...{ reason: 'repetition', count: 3, max: 2, blocked: 1 },
+            opened_at: opened_at + SECOND,
+            open_until: opened_at + 31 * SECOND,
+            covers_from: opened_at - 59 * SECOND,
+          },
+          {
+            ...{ platform: 'chat', user_id: 'u1', person: null, address: null },
+            ...{ reason: 'rate_limit', count: 6, max: 5, blocked: 3 },
+            opened_at,
+            open_until: opened_at + 30 * SECOND,
+            covers_from: opened_at - 10 * SECOND,
+          },
+        ]);
+        expect(sessions).toEqual([]);
+        test.advance(29 * SECOND);
+        expect((await guard.list()).circuits).toHaveLength(1);
+        test.advance(SECOND);
+        expect((await guard.list()).circuits).toEqual([]);
+      });
+
+      it('lists sessions that messages were blocked in', async () => {
+        for (let n = 0; n < 3; n++) await check({ session_id: 's' }, { max_turns: 1 });
+        await check({ session_id: 'other' }, { max_turns: 1 });
+        expect((await guard.list()).sessions).toEqual([
+          { session_id: 's', turns: 1, blocked: 2, ends_at: test.now() + HOUR },
+        ]);
+        expect((await check({ session_id: 's' }, { max_turns: 2 })).allowed).toBe(true);
+        expect((await guard.list()).sessions).toEqual([]);
+      });
+
+      it('resets a user of a channel, by user_id or by the `sub` of a token, and nobody else', async () => {
+        const person = guardUser({ ...sender, user_id: 'visitor', person: ada });
+        const nearly = guardUser({ ...sender, user_id: 'u1"' });
+        const elsewhere = guardUser({ ...sender, platform: 'other' });
+        const users = [guardUser(sender), person, nearly, elsewhere];
+        for (const user of users) await checks(6, { user });
+        const administrator = await test.beside();
+        expect(await administrator.guard.resetUser('chat', 'u1')).toBe(true);
+        expect(await administrator.guard.resetUser('chat', 'ada')).toBe(true);
+        expect(await administrator.guard.resetUser('chat', 'nobody')).toBe(false);
+        const allowed = await Promise.all(users.map(async (user) => (await check({ user })).allowed));
+        expect(allowed).toEqual([true, true, false, false]);
+      });
+
+      it('resets also what has not opened a circuit yet', async () => {
+        await checks(5);
+        await check({ text: 'a' }, { max_messages: 100 });
+        expect(await guard.resetUser('chat', 'u1')).toBe(true);
+        expect(await check({ text: 'a' })).toMatchObject({ messages: 1, equal_texts: 1 });
+      });
+
+      it('resets a session without ending it', async () => {
+        for (let n = 0; n < 3; n++) await check({ session_id: 's' }, { max_turns: 1 });
+        expect(await guard.resetSession('s')).toBe(true);
+        expect(await guard.resetSession('s')).toBe(false);
+        expect(await check({ session_id: 's' }, { max_turns: 1 })).toMatchObject({ allowed: true, turns: 1 });
+        expect(await check({ session_id: 's' }, { max_turns: 1 })).toMatchObject({ first: true });
+      });
+
+      it('resets everything, and leaves request limits alone', async () => {
+        const limit = { max: 1, window_ms: HOUR };
+        await test.store.limits.hit('http:address:192.0.2.1', limit);
+        await checks(6);
+        await check({ user: guardUser({ ...sender, user_id: 'u2' }), session_id: 's' }, { max_turns: 1 });
+        await guard.resetAll();
+        expect(await checks(5, { session_id: 's' })).toEqual([true, true, true, true, true]);
+        expect(await test.store.limits.hit('http:address:192.0.2.1', limit)).toMatchObject({
+          allowed: false,
+        });
+      });
+    });
+
+    it('keeps nothing when all its times have passed', async () => {
+      await checks(8, { session_id: 's' });
+      await check({ message_id: 'm', session_id: 's2', sent_at: test.now() - HOUR });
+      test.advance(7 * DAY);
+      let deleted = 0;
+      for (let bite = await test.store.sweep(); bite > 0; bite = await test.store.sweep()) deleted += bite;
+      expect(deleted).toBeGreaterThan(2);
+      expect(await check({ session_id: 's' })).toMatchObject({ messages: 1, turns: 1 });
+    });
+  });
+}
