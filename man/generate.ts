@@ -211,7 +211,7 @@ function errorsPage(): Page {
         title: 'DESCRIPTION',
         body: [
           prose(
-            'A request that fails is answered with a problem document (RFC 9457, `application/problem+json`): `type`, `title`, `status`, `detail`, `code`, `request_id`, and for `invalid_request` the list `errors` of `field` and `message`. Clients test `code`; the texts may change. A token that is no use is never such a failure: the message is answered under the default credentials.',
+            'A request that fails is answered with a problem document (RFC 9457, `application/problem+json`): `type`, `title`, `status`, `detail`, `code`, `request_id`; for `invalid_request` also the list `errors` of `field` and `message`, for `loop_guard_blocked` also `reason`. Clients test `code`; the texts may change. A token that is no use is never such a failure: the message is answered under the default credentials.',
           ),
           '.Pp',
           'The codes are:',

@@ -121,8 +121,30 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     happened: 'The Idempotency-Key was used before, with another body.',
     todo: 'Have the client make a new key for each new message.',
   },
-  passed_before: { happened: 'The loop guard let it through when the message was kept.' },
-  no_layers: { happened: 'No layer of the loop guard is set up.' },
+
+  // The loop guard
+  guard_off: { happened: 'LOOP_GUARD_ENABLED is false: the loop guard lets every message through.' },
+  checked_on_arrival: { happened: 'The loop guard let the message through when it arrived.' },
+  rate_limit: {
+    happened:
+      'The user sent more than LOOP_GUARD_MAX_MESSAGES within LOOP_GUARD_WINDOW_SECONDS; nothing of them is let through for LOOP_GUARD_COOLDOWN_SECONDS.',
+    todo: 'Is it a bot, see that it does not answer the answers; a person just waits. `agentd guard list` shows who is blocked, `agentd guard reset` lets them through at once.',
+  },
+  repetition: {
+    happened:
+      'The user sent the same text LOOP_GUARD_REPEAT_THRESHOLD times within LOOP_GUARD_REPEAT_WINDOW_SECONDS; nothing of them is let through for LOOP_GUARD_COOLDOWN_SECONDS.',
+    todo: 'Is it a bot, see that it does not answer the answers; has a person asked again for want of an answer, look at the messages before. `agentd guard reset` lets them through at once.',
+  },
+  turn_limit: {
+    happened: 'The session has had LOOP_GUARD_MAX_TURNS_PER_SESSION turns; it is blocked until it ends.',
+    todo: 'Have the client begin another session (leave `session_id` out), or let this one go on with `agentd guard reset --session`.',
+  },
+  loop_guard_blocked: {
+    happened: 'The loop guard blocked the message; the client got 429.',
+    todo: 'See `agentd guard list`.',
+  },
+
+  // Replies
   on_stream: { happened: 'The reply is on its event stream, whether anybody reads it or not.' },
   in_response: { happened: 'The reply left in the response to the request.' },
   delivery_failed: {

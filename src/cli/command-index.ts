@@ -69,6 +69,16 @@ export const COMMANDS: readonly IndexEntry[] = [
     load: async () => (await import('./commands/explain.ts')).command,
   },
   {
+    name: 'guard list',
+    summary: 'Show whom the loop guard blocks.',
+    load: async () => (await import('./commands/guard-list.ts')).command,
+  },
+  {
+    name: 'guard reset',
+    summary: 'Let a user, a session or everyone through again.',
+    load: async () => (await import('./commands/guard-reset.ts')).command,
+  },
+  {
     name: 'logs',
     summary: 'Read the log file, filtered, and follow it.',
     load: async () => (await import('./commands/logs.ts')).command,
@@ -80,4 +90,5 @@ export const GROUPS: Readonly<Record<string, string>> = {
   config: 'Check, show and describe the settings.',
   token: 'Verify and issue user tokens.',
   sessions: 'List, show and end sessions.',
+  guard: 'Show whom the loop guard blocks, and reset it.',
 };

@@ -72,6 +72,13 @@ export const ERRORS = {
     meaning: 'More requests than the rate limit allows.',
     solve: 'Wait for as long as `Retry-After` says.',
   },
+  loop_guard_blocked: {
+    status: 429,
+    meaning:
+      'The loop guard blocks the message; `reason` says why: `rate_limit` (too many at once), `repetition` (the same text again and again) or `turn_limit` (the session is used up).',
+    solve:
+      'Wait for as long as `Retry-After` says; where there is none, begin another session. Operators see `agentd guard list`.',
+  },
   internal_error: {
     status: 500,
     meaning: 'Something unexpected happened.',
@@ -100,6 +107,8 @@ export interface ProblemOptions {
   errors?: readonly FieldError[];
   /** Seconds, sent as `Retry-After`. */
   retryAfter?: number;
+  /** Further members of the problem document (RFC 9457 §3.2). */
+  members?: Readonly<Record<string, string>>;
   /** Further response headers. */
   headers?: Readonly<Record<string, string>>;
   /** For the log alone. */
@@ -112,6 +121,7 @@ export class AgentdError extends Error {
   readonly status: number;
   readonly errors: readonly FieldError[] | undefined;
   readonly retryAfter: number | undefined;
+  readonly members: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, detail: string, options: ProblemOptions = {}) {
@@ -121,6 +131,7 @@ export class AgentdError extends Error {
     this.status = ERRORS[code].status;
     this.errors = options.errors;
     this.retryAfter = options.retryAfter;
+    this.members = options.members ?? {};
     this.headers = options.headers ?? {};
   }
 }

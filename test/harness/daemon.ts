@@ -49,6 +49,7 @@ export function baseEnv(directory: string): Record<string, string> {
     WEBCHAT_ENABLED: 'true',
     RATE_LIMIT_ANONYMOUS_MAX: '100000',
     RATE_LIMIT_TOKEN_MAX: '100000',
+    LOOP_GUARD_ENABLED: 'false',
   };
 }
 

@@ -1,3 +1,4 @@
+import { wordOf } from '../printable.ts';
 import { shortId } from '../session/ids.ts';
 import type { BlockedByCircuit, BlockedByTurnLimit, GuardUser } from './verdict.ts';
 
@@ -6,12 +7,12 @@ import type { BlockedByCircuit, BlockedByTurnLimit, GuardUser } from './verdict.
 type Named = Pick<GuardUser, 'platform' | 'user_id'>;
 
 export function duplicateLine({ platform, user_id }: Named, message_id: string): string {
-  return `[LoopGuard] DUPLICATE platform=${platform} user=${user_id} message_id=${message_id}`;
+  return `[LoopGuard] DUPLICATE platform=${platform} user=${wordOf(user_id)} message_id=${message_id}`;
 }
 
 export function circuitLine({ platform, user_id }: Named, { reason, count, max }: BlockedByCircuit): string {
   const figures = reason === 'rate_limit' ? `${count}/${max}` : `count=${count}`;
-  return `[LoopGuard] CIRCUIT_OPEN reason=${reason} ${figures} platform=${platform} user=${user_id}`;
+  return `[LoopGuard] CIRCUIT_OPEN reason=${reason} ${figures} platform=${platform} user=${wordOf(user_id)}`;
 }
 
 export function turnLimitLine(session_id: string, { turns, max }: BlockedByTurnLimit): string {

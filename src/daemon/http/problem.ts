@@ -24,7 +24,7 @@ const UNEXPECTED = new AgentdError(
  */
 export function problemOf(error: unknown, request_id: string, status?: number): Problem {
   const known = error instanceof AgentdError ? error : UNEXPECTED;
-  const { code, errors, retryAfter } = known;
+  const { code, errors, retryAfter, members } = known;
   const answered = status ?? known.status;
   return {
     status: answered,
@@ -41,6 +41,7 @@ export function problemOf(error: unknown, request_id: string, status?: number): 
       detail: known.message,
       code,
       request_id,
+      ...members,
       ...(errors ? { errors } : {}),
     }),
   };

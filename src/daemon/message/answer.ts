@@ -81,6 +81,8 @@ async function keepFailure(
   const line = { ...describe(turn), code, err: error };
   if (code === 'internal_error' || code === 'agent_failed' || code === 'agent_timeout')
     house.log.error(line, 'message failed');
+  // The guard tells when it begins to block; a line for each message would be a flood of its own.
+  else if (code === 'loop_guard_blocked') house.log.debug({ ...describe(turn), code }, 'message refused');
   else house.log.info({ ...describe(turn), code }, 'message refused');
   try {
     if (turn.acting && turn.session && !turn.inbox?.willRunAgain(error)) {

@@ -1,16 +1,90 @@
-import type { Step } from './sequence.ts';
-import type { Arrived, Guarded, Opened } from './turn.ts';
+import { AgentdError } from '../errors.ts';
+import { checkMessage } from '../guard/check.ts';
+import { guardUser } from '../guard/user.ts';
+import type { GuardUser, GuardVerdict } from '../guard/verdict.ts';
+import type { House } from '../house.ts';
+import type { Step, StepLine } from './sequence.ts';
+import type { Admitted, Arrived, Bound, Guarded, Identified } from './turn.ts';
+
+type Turn = Arrived & Identified & Admitted;
 
 /**
- * Where the loop guard stands in the way of a message: after the session is known to be the sender's,
- * before anything is written. Request limits are held in HTTP; no layer of the guard is set up yet, so
- * every message passes.
+ * The loop guard: open circuit, burst, repetition, turns of the session (decisions §7). Repeats were
+ * recognised before. It stands before the session's line, so that a burst is one also where answers are slow,
+ * and what it blocks waits for nobody.
+ *
+ * Needs the sender to be admitted. Adds `guarded`. Throws `loop_guard_blocked`; the message has changed
+ * nothing of its session then. Messages that are answered later, or on an event stream,
+ * were checked when they arrived.
  */
-export const guard: Step<Arrived & Opened, Guarded> = {
+export const guard: Step<Turn, Guarded> = {
   name: 'guard',
-  async run(turn, _house, line) {
-    // On event streams it stands before the message is kept, not again before it is answered (decisions §5).
-    line.reason = turn.stream ? 'passed_before' : 'no_layers';
+  async run(turn, house, line) {
+    if (!house.settings.LOOP_GUARD_ENABLED) {
+      line.reason = 'guard_off';
+      return { guarded: true };
+    }
+    if (turn.channel.capabilities.reply !== 'in-request') {
+      line.reason = 'checked_on_arrival';
+      return { guarded: true };
+    }
+    if (turn.stream) line.reason = 'checked_on_arrival';
+    else await check(turn, house, line);
+    turn.onEnd(async (failed) => {
+      const { acting } = turn as Turn & Partial<Bound>;
+      if (failed && !acting) await house.store.guard.giveBackTurn(turn.session_id);
+    });
     return { guarded: true };
   },
 };
+
+async function check(turn: Turn, house: House, line: StepLine): Promise<void> {
+  const { session_id, message, request_id } = turn;
+  // A request that failed may be repeated under its Idempotency-Key, and is checked anew then.
+  const verdict = await checkMessage(house, {
+    user: guardUser(senderOf(turn)),
+    session_id,
+    text: message.text,
+    message_id: null,
+    sent_at: null,
+    request_id,
+  });
+  note(verdict, line);
+  if (!verdict.allowed) throw blocked(verdict);
+}
+
+/** Who sends, as far as the guard's keys go. */
+export function senderOf({ message, presented, address }: Arrived & Identified): Omit<GuardUser, 'key'> {
+  const { platform, user_id } = message;
+  return presented.kind === 'person'
+    ? { platform, user_id, person: presented.verdict.person, address: null }
+    : { platform, user_id, person: null, address: address ?? '' };
+}
+
+function note(verdict: GuardVerdict, line: StepLine): void {
+  if (verdict.allowed) {
+    const { messages, equal_texts, turns } = verdict;
+    line.detail = { messages, equal_texts, turns };
+    return;
+  }
+  line.reason = verdict.reason;
+  const { max, blocked } = verdict;
+  line.detail =
+    verdict.reason === 'turn_limit'
+      ? { turns: verdict.turns, max, blocked }
+      : { count: verdict.count, max, blocked, retry_after_ms: verdict.retry_after_ms };
+}
+
+const DETAIL = {
+  rate_limit: 'Too many messages in a short time.',
+  repetition: 'The same message was sent too often.',
+  turn_limit: 'This session has had as many messages as a session may have.',
+} as const;
+
+function blocked(verdict: Extract<GuardVerdict, { allowed: false }>): AgentdError {
+  const { reason } = verdict;
+  return new AgentdError('loop_guard_blocked', DETAIL[reason], {
+    members: { reason },
+    ...(verdict.reason === 'turn_limit' ? {} : { retryAfter: verdict.retry_after_ms / 1000 }),
+  });
+}

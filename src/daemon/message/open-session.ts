@@ -8,8 +8,9 @@ import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
 /**
  * Finds the session, or prepares a new one; whose it is (decisions §3).
  *
- * Checks that the session is of this channel's space and, where the client names it, that it belongs to
- * this `user_id` and to the person of the token, if there is a valid one.
+ * Checks, as check-sender did, that the session is of this channel's space and, where the client names it,
+ * that it belongs to this `user_id` and to the person of the token, if there is a valid one: until no other
+ * message of it ran, another sender may have begun it.
  * Where a private chat of a channel that answers later is linked to another person than before, the old
  * session ends (decisions §4): what one person said there is not the other's history.
  * Adds `session` and `session_is_new`. A refused message touches nothing of the session.
@@ -17,55 +18,55 @@ import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
  */
 export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
   name: 'open-session',
-  run: findSession,
+  async run(turn, house, line) {
+    const { message, channel, session_id } = turn;
+    const found = await house.store.sessions.find(session_id);
+    refuseStranger(turn, found, house, line);
+    if (found) {
+      if (!changedHands(turn, found)) {
+        line.reason = 'found';
+        return { session: found, session_is_new: false };
+      }
+      await house.store.sessions.end(session_id);
+    }
+    line.reason = found ? 'begun_anew' : 'created';
+    const now = house.clock.now();
+    const session: Session = {
+      session_id,
+      user_id: message.user_id,
+      platform: message.platform,
+      space: channel.space,
+      generated: turn.session_is_generated,
+      owner: null,
+      metadata: {},
+      bound: null,
+      turns: 0,
+      created_at: now,
+      last_active_at: now,
+      expires_at: now + house.settings.SESSION_TTL_SECONDS * 1000,
+    };
+    return { session, session_is_new: true };
+  },
 };
 
 /**
- * The same look, for a message that is only kept for now: nobody else's session is waited for, and when it is
- * answered the step above has the last word.
+ * Channels that name their own threads let many users speak in one; there the platform says who is in it.
+ * @throws session_forbidden where the session is someone else's, or the id is one that only a channel gives.
  */
-export const previewSession: Step<Arrived & Identified, Opened> = {
-  name: 'open-session',
-  run: findSession,
-};
-
-async function findSession(turn: Arrived & Identified, house: House, line: StepLine): Promise<Opened> {
-  const { message, channel, session_id } = turn;
-  const found = await house.store.sessions.find(session_id);
-  if (found) {
-    refuseStranger(turn, found, line);
-    if (!changedHands(turn, found)) {
-      line.reason = 'found';
-      return { session: found, session_is_new: false };
-    }
-    await house.store.sessions.end(session_id);
+export function refuseStranger(
+  turn: Arrived & Identified,
+  session: Session | null,
+  house: House,
+  line: StepLine,
+): void {
+  const inRequest = turn.channel.capabilities.reply === 'in-request';
+  if (session === null) {
+    if (inRequest && isChannelSessionId(turn.session_id, house.channelNames))
+      throw forbidden(line, 'channel_id');
+    return;
   }
-  if (channel.capabilities.reply === 'in-request' && isChannelSessionId(session_id, house.channelNames)) {
-    throw forbidden(line, 'channel_id');
-  }
-  line.reason = found ? 'begun_anew' : 'created';
-  const now = house.clock.now();
-  const session: Session = {
-    session_id,
-    user_id: message.user_id,
-    platform: message.platform,
-    space: channel.space,
-    generated: turn.session_is_generated,
-    owner: null,
-    metadata: {},
-    bound: null,
-    turns: 0,
-    created_at: now,
-    last_active_at: now,
-    expires_at: now + house.settings.SESSION_TTL_SECONDS * 1000,
-  };
-  return { session, session_is_new: true };
-}
-
-/** Channels that name their own threads let many users speak in one; there the platform says who is in it. */
-function refuseStranger(turn: Arrived & Identified, session: Session, line: StepLine): void {
   if (session.space !== turn.channel.space) throw forbidden(line, 'other_channel');
-  if (turn.channel.capabilities.reply !== 'in-request') return;
+  if (!inRequest) return;
   if (session.user_id !== turn.message.user_id) throw forbidden(line, 'other_user');
   const person = turn.presented.kind === 'person' ? turn.presented.verdict.person : null;
   if (person !== null && session.owner !== null && session.owner !== person)

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
+import { duplicateLine } from '../guard/lines.ts';
+import { senderKey } from '../guard/user.ts';
 import type { House } from '../house.ts';
-import { wordOf } from '../printable.ts';
+import { senderOf } from './guard.ts';
 import { ENDED, type Step } from './sequence.ts';
 import type { Arrived, Identified, Repeatable } from './turn.ts';
 
@@ -49,13 +51,10 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
  * The key of a message that its client has numbered; null where it did not. Keys are the user's own: the
  * person of a valid token, else client address and user id together (decisions §7).
  */
-export function keyOf({ message, channel, presented, address }: Arrived & Identified): string | null {
+export function keyOf(turn: Arrived & Identified): string | null {
+  const { message, channel } = turn;
   if (message.message_id === undefined || channel.capabilities.reply !== 'in-request') return null;
-  const sender =
-    presented.kind === 'person'
-      ? ['person', presented.verdict.person]
-      : ['client', address ?? '', message.user_id];
-  return JSON.stringify([channel.space, sender, message.message_id]);
+  return JSON.stringify([channel.space, senderKey(senderOf(turn)), message.message_id]);
 }
 
 /** Of what was said, to whom and where; tokens are left out, so that a renewed one makes no other body. */
@@ -66,11 +65,7 @@ export function fingerprint(message: IncomingMessage): string {
 
 /** The line of each recognised repeat (service.md, "Loop guard"). */
 export function reportRepeat({ request_id, message }: Arrived, house: House): void {
-  const { platform, user_id, message_id } = message;
-  house.log.info(
-    { request_id },
-    `[LoopGuard] DUPLICATE platform=${platform} user=${wordOf(user_id)} message_id=${message_id}`,
-  );
+  house.log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
 }
 
 export function otherBody(): AgentdError {

@@ -1,4 +1,5 @@
 import { bindIdentity } from './bind-identity.ts';
+import { checkSender } from './check-sender.ts';
 import { guard } from './guard.ts';
 import { identify } from './identify.ts';
 import { openSession } from './open-session.ts';
@@ -17,9 +18,10 @@ import { takeTurn } from './take-turn.ts';
 export const steps = Sequence.start()
   .step(identify) //         who sent it, as far as its token says
   .step(recogniseRepeat) //  answered before? the same answer again
+  .step(checkSender) //      a stranger to the session is refused before anything counts
+  .step(guard) //            the loop guard lets it through or blocks it, without a wait
   .step(takeTurn) //         from here on, one message of a session at a time
-  .step(openSession) //      find or create; a stranger is refused before anything counts
-  .step(guard) //            where the loop guard lets it through or blocks it
+  .step(openSession) //      find or create
   .step(bindIdentity) //     whom its tools act for: jwt_context set, kept or cleared
   .step(runAgent) //         context for tools, deadline, words and tool progress out
   .step(storeReply) //       the reply and the turn are kept before anything leaves

@@ -92,6 +92,11 @@ export interface Opened {
   session_is_new: boolean;
 }
 
+/** check-sender: nobody else's session is spoken in. */
+export interface Admitted {
+  admitted: true;
+}
+
 /** guard: let through. */
 export interface Guarded {
   guarded: true;

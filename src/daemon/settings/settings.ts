@@ -234,6 +234,66 @@ export const SETTINGS = [
     sentence: 'Length of the sliding window of the rate limits.',
   },
 
+  // The loop guard
+  {
+    name: 'LOOP_GUARD_ENABLED',
+    kind: 'boolean',
+    default: true,
+    sentence: 'Blocks bursts, repetition and sessions without end; false lets every message through.',
+  },
+  {
+    name: 'LOOP_GUARD_MAX_MESSAGES',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    default: 5,
+    sentence: 'Messages of one user that are let through within the burst window; one more is blocked.',
+  },
+  {
+    name: 'LOOP_GUARD_WINDOW_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 10,
+    unit: 'seconds',
+    sentence: 'Length of the sliding burst window.',
+  },
+  {
+    name: 'LOOP_GUARD_COOLDOWN_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 30,
+    unit: 'seconds',
+    sentence: 'How long nothing of a user is let through after a burst or repetition.',
+  },
+  {
+    name: 'LOOP_GUARD_MAX_TURNS_PER_SESSION',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    default: 200,
+    sentence: 'Turns of one session; the next one is blocked until the session ends or is reset.',
+  },
+  {
+    name: 'LOOP_GUARD_REPEAT_THRESHOLD',
+    kind: 'integer',
+    min: 2,
+    max: 1_000_000,
+    default: 3,
+    sentence:
+      'So many equal texts of one user within the repetition window are too many: the last is blocked.',
+  },
+  {
+    name: 'LOOP_GUARD_REPEAT_WINDOW_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 60,
+    unit: 'seconds',
+    sentence: 'Length of the sliding repetition window.',
+  },
+
   // The agent
   {
     name: 'AGENT_RUNTIME',

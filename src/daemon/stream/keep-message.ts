@@ -2,7 +2,7 @@ import { randomSuffix } from '../clock.ts';
 import type { House } from '../house.ts';
 import { fingerprint, otherBody, reportRepeat } from '../message/recognise-repeat.ts';
 import { ENDED, type Step } from '../message/sequence.ts';
-import type { Arrived, Guarded, Identified, Opened, Repeatable } from '../message/turn.ts';
+import type { Arrived, Guarded, Identified, Repeatable } from '../message/turn.ts';
 import type { StreamRecord } from '../store/store.ts';
 
 /** A message that has arrived to be kept. */
@@ -23,7 +23,7 @@ export interface StartedStream {
  *
  * Throws `idempotency_key_reused` where another body took the key at the same moment.
  */
-export const keepMessage: Step<Starting & Identified & Repeatable & Opened & Guarded, object> = {
+export const keepMessage: Step<Starting & Identified & Repeatable & Guarded, object> = {
   name: 'keep-message',
   async run(turn, house) {
     await keep(turn, turn.idempotency_key, house);

@@ -3,10 +3,10 @@ import { timeOrderedId } from '../clock.ts';
 import type { House } from '../house.ts';
 import { validatedOf } from '../http/rate-limit.ts';
 import { takeSteps } from '../message/answer.ts';
+import { checkSender } from '../message/check-sender.ts';
 import { guard } from '../message/guard.ts';
 import { identify } from '../message/identify.ts';
 import { maskMessage } from '../message/mask-message.ts';
-import { previewSession } from '../message/open-session.ts';
 import { Sequence } from '../message/sequence.ts';
 import { generateSessionId, shortId } from '../session/ids.ts';
 import { keepMessage, type StartedStream, type Starting } from './keep-message.ts';
@@ -16,8 +16,8 @@ import { recogniseStream } from './recognise-stream.ts';
 const startSteps = Sequence.start<Starting>()
   .step(identify) //         who sent it, as far as its token says
   .step(recogniseStream) //  sent before? the same stream again
-  .step(previewSession) //   a stranger is refused before anything counts
-  .step(guard) //            where the loop guard lets it through or blocks it
+  .step(checkSender) //      a stranger is refused before anything counts
+  .step(guard) //            the loop guard lets it through or blocks it
   .step(keepMessage); //     the stream is there, waiting to be opened
 
 /**
