@@ -35,8 +35,7 @@ export interface LimitedSessionView {
   seconds_left: number;
 }
 
-/** @param max_turns LOOP_GUARD_MAX_TURNS_PER_SESSION. */
-export function blockViews({ circuits, sessions }: GuardList, max_turns: number, now: number): BlockView[] {
+export function blockViews({ circuits, sessions }: GuardList, now: number): BlockView[] {
   return [
     ...circuits.map(
       ({ covers_from: _inner, person, opened_at, open_until, ...circuit }): OpenCircuitView => ({
@@ -49,13 +48,10 @@ export function blockViews({ circuits, sessions }: GuardList, max_turns: number,
       }),
     ),
     ...sessions.map(
-      ({ session_id, turns, blocked, ends_at }): LimitedSessionView => ({
+      ({ ends_at, ...session }): LimitedSessionView => ({
         kind: 'session',
-        session_id,
+        ...session,
         reason: 'turn_limit',
-        turns,
-        max: max_turns,
-        blocked,
         ends_at: isoTime(ends_at),
         seconds_left: secondsLeft(ends_at, now),
       }),

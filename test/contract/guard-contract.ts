@@ -391,7 +391,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         for (let n = 0; n < 3; n++) await check({ session_id: 's' }, { max_turns: 1 });
         await check({ session_id: 'other' }, { max_turns: 1 });
         expect((await guard.list()).sessions).toEqual([
-          { session_id: 's', turns: 1, blocked: 2, ends_at: test.now() + HOUR },
+          { session_id: 's', turns: 1, blocked: 2, max: 1, ends_at: test.now() + HOUR },
         ]);
         expect((await check({ session_id: 's' }, { max_turns: 2 })).allowed).toBe(true);
         expect((await guard.list()).sessions).toEqual([]);

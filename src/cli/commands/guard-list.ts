@@ -16,8 +16,8 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const blocks = await withStore(options, async (store, settings) =>
-      blockViews(await store.guard.list(), settings.LOOP_GUARD_MAX_TURNS_PER_SESSION, systemClock.now()),
+    const blocks = await withStore(options, async (store) =>
+      blockViews(await store.guard.list(), systemClock.now()),
     ).catch((error: unknown): BlockView[] => {
       // No daemon has stored anything yet: an empty list, not a failure.
       if (error instanceof StoreMissing) return [];

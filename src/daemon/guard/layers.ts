@@ -29,6 +29,8 @@ export interface GuardState {
 export interface SessionTurns {
   turns: number;
   blocked: number;
+  /** So many were allowed when they were counted. */
+  max: number;
   /** ms since the epoch. */
   ends_at: number;
 }
@@ -58,15 +60,14 @@ export function passLayers(
   if (!equal.allowed) return open('repetition', equal.count, repeat_threshold - 1, repeat_window_ms);
 
   const before = state.turns();
-  if (before.turns >= limits.max_turns) {
-    const now = { ...before, blocked: before.blocked + 1 };
+  const max = limits.max_turns;
+  if (before.turns >= max) {
+    const now = { ...before, blocked: before.blocked + 1, max };
     state.keepTurns(now);
-    const { turns, blocked, ends_at } = now;
-    const first = blocked === 1;
-    return { allowed: false, reason: 'turn_limit', first, turns, max: limits.max_turns, blocked, ends_at };
+    return { allowed: false, reason: 'turn_limit', first: now.blocked === 1, ...now };
   }
   // A limit that was raised since lets the session go on; reaching that one is news again.
-  const now = { ...before, turns: before.turns + 1, blocked: 0 };
+  const now = { ...before, turns: before.turns + 1, blocked: 0, max };
   state.keepTurns(now);
   return { allowed: true, messages: burst.count, equal_texts: equal.count, turns: now.turns };
 

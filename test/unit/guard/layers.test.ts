@@ -18,7 +18,7 @@ const limits: GuardLimits = {
 function aState(says: { circuit?: Circuit; burst?: number; equal?: number; turns?: number } = {}) {
   const asked: string[] = [];
   let kept: { circuit: Circuit; opened: boolean } | undefined;
-  let turns: SessionTurns = { turns: says.turns ?? 0, blocked: 0, ends_at: 1_000_000 };
+  let turns: SessionTurns = { turns: says.turns ?? 0, blocked: 0, max: 200, ends_at: 1_000_000 };
   const hit = (layer: string, count: number) => (window: { max: number }) => {
     asked.push(layer);
     return { allowed: count <= window.max, count };

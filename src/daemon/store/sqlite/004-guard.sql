@@ -16,6 +16,7 @@ CREATE TABLE guard_turns (
   session_id TEXT    PRIMARY KEY,
   turns      INTEGER NOT NULL,
   blocked    INTEGER NOT NULL,
+  max        INTEGER NOT NULL,
   ends_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

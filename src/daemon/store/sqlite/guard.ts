@@ -53,11 +53,11 @@ export class SqliteGuard implements GuardStore {
     );
     this.#keepCircuit = db.prepare<[string, string]>('UPDATE guard_users SET circuit = ? WHERE key = ?');
     this.#turns = db.prepare<{ session_id: string; now: number }, SessionTurns>(
-      'SELECT turns, blocked, ends_at FROM guard_turns WHERE session_id = @session_id AND ends_at > @now',
+      'SELECT turns, blocked, max, ends_at FROM guard_turns WHERE session_id = @session_id AND ends_at > @now',
     );
     this.#keepTurns = db.prepare<SessionTurns & { session_id: string; now: number }>(
-      `INSERT OR REPLACE INTO guard_turns (session_id, turns, blocked, ends_at)
-       VALUES (@session_id, @turns, @blocked, coalesce(
+      `INSERT OR REPLACE INTO guard_turns (session_id, turns, blocked, max, ends_at)
+       VALUES (@session_id, @turns, @blocked, @max, coalesce(
          (SELECT expires_at FROM sessions WHERE session_id = @session_id AND expires_at > @now), @ends_at))`,
     );
     this.#giveBack = db.prepare<[string]>(
@@ -76,7 +76,7 @@ export class SqliteGuard implements GuardStore {
        WHERE circuit ->> 'open_until' > ? ORDER BY circuit ->> 'opened_at' DESC LIMIT ${LISTED_MAX}`,
     );
     this.#listSessions = db.prepare<[number], SessionTurns & { session_id: string }>(
-      `SELECT session_id, turns, blocked, ends_at FROM guard_turns
+      `SELECT session_id, turns, blocked, max, ends_at FROM guard_turns
        WHERE blocked > 0 AND ends_at > ? ORDER BY ends_at DESC LIMIT ${LISTED_MAX}`,
     );
     this.#usersNamed = db
@@ -199,6 +199,7 @@ export class SqliteGuard implements GuardStore {
         this.#turns.get({ session_id, now }) ?? {
           turns: 0,
           blocked: 0,
+          max: limits.max_turns,
           ends_at: now + limits.session_ttl_ms,
         },
       keepTurns: (turns) => void this.#keepTurns.run({ ...turns, session_id, now }),
