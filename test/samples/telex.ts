@@ -9,6 +9,8 @@ interface Delivery {
     text: string;
     shared?: boolean;
     metadata?: JsonObject;
+    /** ms since the epoch. */
+    sent_at?: number;
   }[];
   edited?: { id: string; text: string };
   link?: { user: string; token: string };
@@ -78,6 +80,7 @@ function parse({
   text,
   shared,
   metadata,
+  sent_at,
 }: NonNullable<Delivery['messages']>[number]): IncomingMessage {
   return {
     platform: 'telex',
@@ -89,5 +92,6 @@ function parse({
     reply_to: { to: thread },
     ...(id === undefined ? {} : { message_id: id }),
     ...(shared === undefined ? {} : { shared }),
+    ...(sent_at === undefined ? {} : { sent_at }),
   };
 }

@@ -380,7 +380,9 @@ describe('Operators', () => {
         seconds_left: expect.any(Number),
       },
     ]);
-    expect((await run(on, 'guard', 'list')).stdout).toMatch(/^ +s +turn_limit +1\/1 +2 +(1 day|23 h 59 min)$/m);
+    expect((await run(on, 'guard', 'list')).stdout).toMatch(
+      /^ +s +turn_limit +1\/1 +2 +(1 day|23 h 59 min)$/m,
+    );
   });
 
   test('are told when there is nothing to reset, or too little was said', async () => {

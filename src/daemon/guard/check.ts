@@ -6,7 +6,7 @@ import type { GuardedMessage, GuardVerdict } from './verdict.ts';
 
 /**
  * Has a message checked, and logs what the verdict is news of: a circuit that opens, a session that reaches
- * its limit, a message that was checked before. Further blocks are counted, and told at debug.
+ * its limit, a blocked message that comes again. Further blocks are counted, and told at debug.
  * @param text as it is kept, tokens masked.
  */
 export async function checkMessage(
@@ -28,10 +28,10 @@ function tell(
   log: House['log'],
 ): void {
   const { request_id, user, session_id, message_id } = of;
+  // A repeat of what was let through is told where it turns out to be known: it may have been lost in between.
+  if (verdict.allowed) return;
   if (verdict.repeated) {
     if (message_id !== null) log.info({ request_id }, duplicateLine(user, message_id));
-  } else if (verdict.allowed) {
-    return;
   } else if (verdict.reason === 'turn_limit' && verdict.first) {
     log.warn({ request_id }, turnLimitLine(session_id, verdict));
   } else if (verdict.reason !== 'turn_limit' && verdict.opened) {

@@ -16,5 +16,5 @@ export function circuitLine({ platform, user_id }: Named, { reason, count, max }
 }
 
 export function turnLimitLine(session_id: string, { turns, max }: BlockedByTurnLimit): string {
-  return `[LoopGuard] TURN_LIMIT session=${shortId(session_id)} turns=${turns}/${max}`;
+  return `[LoopGuard] TURN_LIMIT session=${wordOf(shortId(session_id))} turns=${turns}/${max}`;
 }

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, JsonObject } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
+import { duplicateLine } from '../guard/lines.ts';
 import type { House } from '../house.ts';
 import { maskMetadata } from '../message/mask-message.ts';
-import { wordOf } from '../printable.ts';
 import { maskTokens } from '../secret.ts';
 import type { NewInboxMessage } from '../store/store.ts';
 import { checkMessage, checkPlace, checkText } from './check-message.ts';
+import { guardArrivals, turnLimitNotice } from './guard-arrivals.ts';
 import type { InboxWorker } from './work.ts';
 
 /** Messages of one delivery at most; more is a defect of the channel. */
@@ -15,7 +16,7 @@ const DELIVERY_MAX = 1000;
 
 /**
  * The door of channels that answer later: resolves once all messages are durably kept, or known already
- * (decisions §6). What is kept holds no token: `metadata.jwt_token` is left out, what is shaped like one is
+ * (decisions §6), or blocked by the loop guard: of that the platform is told nothing. What is kept holds no token: `metadata.jwt_token` is left out, what is shaped like one is
  * masked; whose the message is, is looked up when its turn comes.
  *
  * Rejects with `invalid_request` where a message is not as the contract says, with `unavailable` where the
@@ -41,17 +42,26 @@ export async function accept(
 
   const request_id = request?.id ?? timeOrderedId(house.clock.now());
   const entries = messages.map((message) => entryOf(message, request_id, house));
-  const outcomes = await enqueue(house, entries);
-  entries.forEach((entry, index) => {
+  const { through, overLimit } = await guardArrivals(house, entries);
+  const outcomes = await enqueue(house, through);
+  through.forEach((entry, index) => {
     if (outcomes[index] === 'repeated') logRepeat(entry, house);
     else worker.showTyping(entry.platform, entry.reply_to);
   });
   const repeated = outcomes.filter((outcome) => outcome === 'repeated').length;
   house.log.info(
-    { request_id, channel: plugin.name, kept: outcomes.length - repeated, repeated },
+    {
+      request_id,
+      channel: plugin.name,
+      kept: outcomes.length - repeated,
+      repeated,
+      blocked: entries.length - through.length,
+    },
     'messages accepted',
   );
   worker.wake();
+  for (const { message, verdict } of overLimit)
+    await say(plugin, house, worker, message.reply_to, turnLimitNotice(verdict));
 }
 
 /**
@@ -140,8 +150,6 @@ async function enqueue(
 }
 
 function logRepeat({ platform, message, message_id, request_id }: NewInboxMessage, house: House): void {
-  house.log.info(
-    { request_id },
-    `[LoopGuard] DUPLICATE platform=${platform} user=${wordOf(message?.user_id ?? '')} message_id=${message_id}`,
-  );
+  if (message === null || message_id === null) return;
+  house.log.info({ request_id }, duplicateLine({ platform, user_id: message.user_id }, message_id));
 }

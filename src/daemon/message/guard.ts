@@ -2,6 +2,7 @@ import { AgentdError } from '../errors.ts';
 import { checkMessage } from '../guard/check.ts';
 import { guardUser } from '../guard/user.ts';
 import type { GuardUser, GuardVerdict } from '../guard/verdict.ts';
+import { verdictLine } from '../guard/verdict-line.ts';
 import type { House } from '../house.ts';
 import type { Step, StepLine } from './sequence.ts';
 import type { Admitted, Arrived, Bound, Guarded, Identified } from './turn.ts';
@@ -14,8 +15,8 @@ type Turn = Arrived & Identified & Admitted;
  * and what it blocks waits for nobody.
  *
  * Needs the sender to be admitted. Adds `guarded`. Throws `loop_guard_blocked`; the message has changed
- * nothing of its session then. Messages that are answered later, or on an event stream,
- * were checked when they arrived.
+ * nothing of its session then. Messages that are answered later, or on an event stream, were checked when
+ * they arrived.
  */
 export const guard: Step<Turn, Guarded> = {
   name: 'guard',
@@ -49,7 +50,7 @@ async function check(turn: Turn, house: House, line: StepLine): Promise<void> {
     sent_at: null,
     request_id,
   });
-  note(verdict, line);
+  Object.assign(line, verdictLine(verdict));
   if (!verdict.allowed) throw blocked(verdict);
 }
 
@@ -59,20 +60,6 @@ export function senderOf({ message, presented, address }: Arrived & Identified):
   return presented.kind === 'person'
     ? { platform, user_id, person: presented.verdict.person, address: null }
     : { platform, user_id, person: null, address: address ?? '' };
-}
-
-function note(verdict: GuardVerdict, line: StepLine): void {
-  if (verdict.allowed) {
-    const { messages, equal_texts, turns } = verdict;
-    line.detail = { messages, equal_texts, turns };
-    return;
-  }
-  line.reason = verdict.reason;
-  const { max, blocked } = verdict;
-  line.detail =
-    verdict.reason === 'turn_limit'
-      ? { turns: verdict.turns, max, blocked }
-      : { count: verdict.count, max, blocked, retry_after_ms: verdict.retry_after_ms };
 }
 
 const DETAIL = {

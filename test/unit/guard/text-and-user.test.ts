@@ -71,6 +71,13 @@ describe('the log lines', () => {
     );
   });
 
+  it('quote an id that could pass for more than one word', () => {
+    const forged = { ...user, user_id: 'x message_id=1' };
+    expect(duplicateLine(forged, 'm1')).toBe(
+      '[LoopGuard] DUPLICATE platform=chat user="x message_id=1" message_id=m1',
+    );
+  });
+
   it('show of a generated session id no more than may be known', () => {
     const limit = {
       allowed: false,
