@@ -1,8 +1,9 @@
+import { printable } from '../../daemon/printable.ts';
 import type { GuardStore } from '../../daemon/store/store.ts';
 import type { Command } from '../command.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { printable } from '../output.ts';
+
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

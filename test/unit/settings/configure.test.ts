@@ -289,7 +289,7 @@ describe('unknown names', () => {
     'REDIS_URL',
     'DATABASE_URL',
     'MEMORY_BACKEND',
-    'INBOX_MAX_ATTEMPTS',
+    'ADMIN_LISTEN',
     'TEAMCHAT_BOT_TOKEN',
     'PHONECHAT_ACCESS_TOKEN',
   ])('that are documented, but not here, have no effect, and that is said: %s', async (name) => {
