@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as passed } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Agentd, agentd, type StartOptions, startAgentd } from '../harness/daemon.ts';
+import { readAll, startRaw } from '../harness/event-stream.ts';
 import { Gate } from '../harness/gate.ts';
 import { token } from '../harness/tokens.ts';
 import { type Answer, type Post, post } from '../harness/webchat.ts';
@@ -274,6 +275,34 @@ describe('What counts for nothing', () => {
     await sayTimes(6, 'nowhere');
     expect((await say('nowhere', { session_id: 'never-begun' })).status).toBe(429);
     expect((await run(daemon, 'sessions', 'show', 'never-begun')).code).toBe(1);
+  });
+});
+
+describe('On event streams', () => {
+  test('the POST is what is checked: opening streams counts for nothing, and a blocked message has none', async () => {
+    const on = await guardedForThisTest({ env: { ...PATIENT, SSE_ENABLED: 'true' } });
+    const begin = (headers: Record<string, string> = {}) =>
+      startRaw(on.url, { user_id: 'ada', message: `Hello ${randomUUID()}`, session_id: 's' }, headers);
+    const { stream_id } = (await (await begin()).json()) as { stream_id: string };
+    for (let n = 0; n < 3; n++) expect((await readAll(on.url, stream_id)).events.length).toBeGreaterThan(2);
+    const statuses: number[] = [];
+    for (let n = 0; n < 4; n++) statuses.push((await begin()).status);
+    expect(statuses).toEqual([200, 200, 200, 200]);
+    const blocked = await begin();
+    expect(blocked.status).toBe(429);
+    expect(blocked.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(await blocked.json()).toMatchObject({ code: 'loop_guard_blocked', reason: 'rate_limit' });
+    expect(lines('user=ada', on)).toEqual([
+      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=sse user=ada',
+    ]);
+    // Users are counted for each channel, the turns of a session over both.
+    const { body, status } = await say('ada', { session_id: 's' }, { on });
+    expect(status).toBe(200);
+    const { traces } = await json(on, 'explain', body.session_id, '--limit', '1');
+    expect(traces[0].lines.find(({ step }: { step: string }) => step === 'guard').detail).toMatchObject({
+      messages: 1,
+      turns: 6,
+    });
   });
 });
 
