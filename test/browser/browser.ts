@@ -11,7 +11,8 @@ const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrom
 export const browserPath = PROGRAMS.map(find).find((path) => path !== null) ?? null;
 
 export const withoutBrowser = browserPath === null && process.env.CI !== 'true';
-if (withoutBrowser) console.warn('no Chromium is installed: the widget is NOT tested (apt-get install chromium)');
+if (withoutBrowser)
+  console.warn('no Chromium is installed: the widget is NOT tested (apt-get install chromium)');
 
 function find(program: string): string | null {
   if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0) return null;
@@ -20,6 +21,8 @@ function find(program: string): string | null {
 
 export interface Browser {
   context: BrowserContext;
+  /** Closes all pages but one empty one, without which the browser would end. */
+  leave(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -47,6 +50,11 @@ export async function launch(options: ContextOptions = {}): Promise<Browser> {
   context.setDefaultTimeout(10_000);
   return {
     context,
+    async leave() {
+      const pages = context.pages();
+      await context.newPage();
+      await Promise.all(pages.map((page) => page.close()));
+    },
     async close() {
       await context.close();
       await rm(profile, { recursive: true, force: true, maxRetries: 3 });

@@ -43,7 +43,6 @@ export const ENGLISH = {
   toolStarted: '{tool}…',
   toolCompleted: '{tool}',
   toolFailed: '{tool}: that did not work',
-  toolGeneric: 'Working on it: {name}',
   /** Words for tools by their name, as `toolStarted` and the like show them. */
   tools: { get_user: 'Looking up the account' } as Readonly<Record<string, string>>,
 };
@@ -72,5 +71,6 @@ export function wordsForFailure(texts: Texts, code: string): string {
 
 /** What a tool does, in words: the site's, or its name spelt out. */
 export function wordsForTool(texts: Texts, name: string): string {
-  return texts.tools[name] ?? fill(texts.toolGeneric, { name: name.replace(/[_-]+/g, ' ') });
+  const words = name.replace(/[_-]+/g, ' ');
+  return texts.tools[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -124,8 +124,15 @@ export async function mountWidget(options: Options): Promise<WidgetControls> {
   });
 
   await conversation.recall();
-  document.body.append(host);
+  // Beside the body: sites transform and replace that.
+  document.documentElement.append(host);
   show();
-  if (conversation.open || options.open) controls.open();
+  // Nobody asked for it on this page: it takes neither all of a small screen nor the focus.
+  if ((conversation.open || options.open) && !panel.covers) {
+    const { activeElement } = document;
+    controls.open();
+    (root.activeElement as HTMLElement | null)?.blur();
+    if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
+  }
   return controls;
 }

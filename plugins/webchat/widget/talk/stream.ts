@@ -84,8 +84,7 @@ export function readStream(
     };
 
     /** Takes an event once; the object in it, or null where it was taken before. */
-    const take = (event: Event): Record<string, unknown> | null => {
-      const { data, lastEventId } = event as MessageEvent<string>;
+    const take = ({ data, lastEventId }: MessageEvent<string>): EventData | null => {
       const id = Number(lastEventId) || last + 1;
       if (id <= last) return null;
       last = id;
@@ -95,51 +94,33 @@ export function readStream(
       watch(SILENCE_MS);
       return parse(data);
     };
-    const end = (event: Event) => {
-      const data = take(event);
-      if (data === null) return;
+    const end = ({ response, session_id, stopped }: EventData) =>
       finish(() =>
-        resolve({
-          response: String(data.response ?? ''),
-          session_id: String(data.session_id ?? ''),
-          stopped: data.stopped === true,
-        }),
+        resolve({ response: words(response), session_id: words(session_id), stopped: stopped === true }),
       );
-    };
-
-    const handlers: Record<string, (event: Event) => void> = {
-      open: () => watch(SILENCE_MS),
-      stream_start(event) {
-        const data = take(event);
-        if (data) listener.started(String(data.session_id ?? ''));
-      },
-      text_chunk(event) {
-        const data = take(event);
-        if (data) listener.text(String(data.text ?? ''));
-      },
-      tool_call(event) {
-        const data = take(event);
-        if (data) listener.tool(String(data.tool_name ?? ''), String(data.status ?? ''));
-      },
+    const tellers: Record<string, (data: EventData) => void> = {
+      stream_start: ({ session_id }) => listener.started(words(session_id)),
+      text_chunk: ({ text }) => listener.text(words(text)),
+      tool_call: ({ tool_name, status }) => listener.tool(words(tool_name), words(status)),
       complete: end,
       stream_complete: end,
-      error(event) {
-        // An event of this name is the service's word; without data it is the browser's, of the connection.
-        if (!('data' in event)) return connectAgain();
-        const data = take(event);
-        if (data) finish(() => reject(failureOf(data, { over: true })));
-      },
+      error: (data) => finish(() => reject(failureOf(data, { over: true }))),
     };
 
     const connect = () => {
       source?.close();
       const next = new EventSource(addressAfter(last), { withCredentials: true });
-      for (const [name, handle] of Object.entries(handlers)) {
+      for (const [name, tell] of Object.entries(tellers)) {
         next.addEventListener(name, (event) => {
-          if (next === source) handle(event);
+          if (next !== source) return;
+          // An `error` without data is not the service's word but the browser's, of the connection.
+          if (!('data' in event)) return connectAgain();
+          const data = take(event as MessageEvent<string>);
+          if (data) tell(data);
         });
       }
       source = next;
+      next.onopen = () => watch(SILENCE_MS);
       watch(OPEN_WITHIN_MS);
     };
 
@@ -150,11 +131,17 @@ export function readStream(
   });
 }
 
+type EventData = Readonly<Record<string, unknown>>;
+
+function words(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /** An event whose data is no object tells nothing. */
-function parse(data: string): Record<string, unknown> {
+function parse(data: string): EventData {
   try {
     const value: unknown = JSON.parse(data);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+    return typeof value === 'object' && value !== null ? (value as EventData) : {};
   } catch {
     return {};
   }

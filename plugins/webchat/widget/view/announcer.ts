@@ -15,7 +15,6 @@ export class Announcer {
   readonly element = h('div', {
     class: 'heard',
     'aria-live': 'polite',
-    'aria-relevant': 'additions',
     role: 'log',
   });
   #entry = 0;

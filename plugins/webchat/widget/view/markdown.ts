@@ -1,5 +1,6 @@
 import { parseMarkdown } from '../markdown/parse.ts';
-import { type Piece, TAGS, type Element as Tree } from '../markdown/tree.ts';
+import { type Piece, TAGS } from '../markdown/tree.ts';
+import { h, set } from './dom.ts';
 
 const ALLOWED: ReadonlySet<string> = new Set(TAGS);
 
@@ -27,46 +28,21 @@ export class MarkdownView {
   }
 }
 
+/** Attributes that are not the text's to choose; all but these elements find their own direction. */
+const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  a: { target: '_blank', rel: 'noopener noreferrer nofollow' },
+  th: { scope: 'col', dir: 'auto' },
+  pre: { dir: 'ltr' },
+};
+
 function nodeOf(piece: Piece): Node {
   if (typeof piece === 'string') return document.createTextNode(piece);
-  if (!ALLOWED.has(piece.tag)) throw new TypeError(`no such element: ${piece.tag}`);
-  const made = document.createElement(piece.tag);
-  made.append(...piece.children.map(nodeOf));
-  for (const [name, value] of attributesOf(piece)) made.setAttribute(name, value);
-  return made.localName === 'table' || made.localName === 'pre' ? scrollable(made) : made;
-}
-
-function attributesOf({ tag, href, start }: Tree): [string, string][] {
-  switch (tag) {
-    case 'a':
-      return [
-        ['href', href ?? ''],
-        ['target', '_blank'],
-        ['rel', 'noopener noreferrer nofollow'],
-      ];
-    case 'ol':
-      return start === undefined || start === 1 ? [] : [['start', String(start)]];
-    case 'th':
-      return [['scope', 'col']];
-    case 'pre':
-      return [['dir', 'ltr']];
-    case 'p':
-    case 'li':
-    case 'h3':
-    case 'h4':
-    case 'h5':
-    case 'td':
-      return [['dir', 'auto']];
-    default:
-      return [];
-  }
-}
-
-/** What is wider than the panel is scrolled in a frame of its own, also by keyboard. */
-function scrollable(inner: HTMLElement): HTMLElement {
-  const frame = document.createElement('div');
-  frame.className = 'wide';
-  frame.tabIndex = 0;
-  frame.append(inner);
-  return frame;
+  const { tag, children, href, start } = piece;
+  if (!ALLOWED.has(tag)) throw new TypeError(`no such element: ${tag}`);
+  const made = document.createElement(tag);
+  set(made, ATTRIBUTES[tag] ?? { dir: 'auto' });
+  if (href !== undefined) set(made, { href });
+  if (start !== undefined) set(made, { start });
+  made.append(...children.map(nodeOf));
+  return tag === 'table' || tag === 'pre' ? h('div', { class: 'wide', tabindex: 0 }, made) : made;
 }

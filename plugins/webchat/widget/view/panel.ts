@@ -37,7 +37,14 @@ export class Panel {
   constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions) {
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
-    this.#trouble = new TroubleView(texts, actions);
+    this.#trouble = new TroubleView(texts, {
+      // The button goes away with the trouble, so the focus is handed on.
+      retry: () => {
+        this.#composer.focus();
+        actions.retry();
+      },
+      restart: () => this.#restart(actions),
+    });
     this.#announcer = new Announcer(texts.conversation);
     this.#latest = iconButton('down', texts.latest, 'latest');
     const title = h('h2', { id: 'title', dir: 'auto' }, texts.title);
@@ -74,10 +81,7 @@ export class Panel {
       this.#composer.element,
       this.#announcer.element,
     );
-    restart.addEventListener('click', () => {
-      actions.restart();
-      this.#composer.focus();
-    });
+    restart.addEventListener('click', () => this.#restart(actions));
     close.addEventListener('click', () => actions.close());
     this.#latest.addEventListener('click', () => {
       this.#toEnd();
@@ -103,9 +107,14 @@ export class Panel {
     for (const event of ['online', 'offline']) addEventListener(event, () => this.#showStatus(false));
   }
 
+  /** There is little room: the chat covers the page. */
+  get covers(): boolean {
+    return this.#small.matches;
+  }
+
   /** Over the whole page it is modal: what lies below cannot be reached by keyboard either. */
   open(): void {
-    if (this.#small.matches) this.element.showModal();
+    if (this.covers) this.element.showModal();
     else this.element.show();
     this.#composer.focus();
     this.#toEnd();
@@ -125,6 +134,11 @@ export class Panel {
     this.#composer.show(busy);
     this.#showStatus(reconnecting);
     if (wasAt) this.#toEnd();
+  }
+
+  #restart(actions: PanelActions): void {
+    actions.restart();
+    this.#composer.focus();
   }
 
   #showEntry(entry: Entry, aloud: boolean): void {
