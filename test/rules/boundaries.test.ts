@@ -99,7 +99,7 @@ describe('boundaries', () => {
 
   it('every imported source file is written with its ending', () => {
     const bare = ['src', 'plugins'].flatMap((folder) =>
-      violations(folder, (_file, { file }) => file !== null && !/\.(ts|js|json)$/.test(basename(file))),
+      violations(folder, (_file, { file }) => file !== null && !/\.(ts|js|json|css)$/.test(basename(file))),
     );
     expect(bare).toEqual([]);
   });
