@@ -136,6 +136,15 @@ describe.skipIf(withoutBrowser)('where streams do not get through', () => {
     expect(chat.received.map(({ path }) => path)).toEqual(['/webchat/message', '/webchat/message']);
   });
 
+  it('asks in one piece when the stream is named and cannot be opened, and runs nothing twice', async () => {
+    chat.refuse = ({ url }) => (url?.startsWith('/sse/stream/') ? { status: 502 } : null);
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    expect(chat.received.map(({ path }) => path)).toEqual(['/sse/chat', '/webchat/message']);
+    expect(runs()).toEqual([1]);
+  });
+
   it('asks for the answer of the very run that it cannot read as a stream', { timeout: 60_000 }, async () => {
     let streams = 0;
     chat.refuse = ({ url }) => {

@@ -27,12 +27,14 @@ export class StreamBroken extends Error {
   }
 }
 
-/** A stream that does not open within this time is given up, ms. */
+/** A connection that tells nothing within this time is given up: the first event comes at once, ms. */
 const OPEN_WITHIN_MS = 10_000;
 /** Silence after which a connection may be dead without knowing it; asking again costs nothing, ms. */
 const SILENCE_MS = 45_000;
 /** Waits between attempts, ms; a taken event begins them anew. */
 const WAITS_MS = [300, 1000, 2000, 4000, 8000];
+/** Attempts for a stream of which not one event ever came: the answer in one piece is there sooner. */
+const FIRST_ATTEMPTS = 2;
 
 /**
  * Reads an event stream to its end over as many connections as it takes; each goes on after the last event
@@ -62,9 +64,10 @@ export function readStream(
       settle();
     };
     const abort = () => finish(() => reject(signal.reason));
+    const giveUp = () => finish(() => reject(new StreamBroken(last === 0)));
     const watch = (ms: number) => {
       clearTimeout(timer);
-      timer = setTimeout(connectAgain, ms);
+      timer = setTimeout(last === 0 ? giveUp : connectAgain, ms);
     };
     const connectAgain = () => {
       clearTimeout(timer);
@@ -72,8 +75,8 @@ export function readStream(
       listener.connected(false);
       // Without a network nothing is gained by trying; `online` says when there is one.
       if (!navigator.onLine) return;
-      const wait = WAITS_MS[attempts++];
-      if (wait === undefined) return finish(() => reject(new StreamBroken(last === 0)));
+      const wait = last === 0 && attempts === FIRST_ATTEMPTS ? undefined : WAITS_MS[attempts++];
+      if (wait === undefined) return giveUp();
       timer = setTimeout(connect, wait);
     };
     // The device says that it has a network again: no reason to wait any longer.
@@ -120,7 +123,7 @@ export function readStream(
         });
       }
       source = next;
-      next.onopen = () => watch(SILENCE_MS);
+      next.onopen = () => last > 0 && watch(SILENCE_MS);
       watch(OPEN_WITHIN_MS);
     };
 
