@@ -5,6 +5,7 @@ import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { poorContrasts } from './contrast.ts';
 import { FakeChat, problem } from './fake-chat.ts';
 import { type Visitor, visit } from './visitor.ts';
 
@@ -60,7 +61,7 @@ const picture = async ({ page }: Visitor, name: string) => {
   await page.screenshot({ path: join(PICTURES, `${name}.png`) });
 };
 
-/** What axe finds wrong, contrast included. */
+/** What axe finds wrong, and what is hard to see (which axe cannot tell of mixed colours). */
 async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() =>
@@ -68,10 +69,11 @@ async function faults(page: Page): Promise<string[]> {
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
     }),
   );
-  return violations.map(
+  const broken = violations.map(
     ({ id, nodes }) =>
       `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('; ')}`,
   );
+  return [...broken, ...(await poorContrasts(page))];
 }
 
 async function conversation(visitor: Visitor): Promise<void> {
