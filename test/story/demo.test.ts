@@ -107,7 +107,12 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     await visitor.chat.getByText('You are no longer signed in').first().waitFor();
     await visitor.say('Look up ada@example.com');
     await visitor.answer.filter({ hasText: 'only to those who are signed in' }).waitFor();
-    await rows.filter({ hasText: 'default credentials' }).first().waitFor();
+    await rows
+      .filter({ hasText: 'POST /authentication_token' })
+      .filter({ hasText: 'default credentials' })
+      .waitFor();
+    await rows.filter({ hasText: 'GET /users' }).filter({ hasText: 'default credentials' }).waitFor();
+    expect(await rows.filter({ hasText: 'no credentials' }).count()).toBe(0);
     expect(visitor.complaints).toEqual([]);
   });
 });

@@ -36,13 +36,14 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
     const answered = await answer(request, reader, options, defaultToken).catch((error: unknown) => ({
       status: 400,
       body: { error: error instanceof Error ? error.message : 'bad request' },
+      reader,
     }));
     asked.push({
       number: ++count,
       at: Date.now(),
       method: request.method ?? '',
       path: request.url ?? '',
-      ...whoseOf(reader, options),
+      ...whoseOf(answered.reader, options),
       status: answered.status,
     });
     if (asked.length > MAX_ASKED) asked.shift();
@@ -70,7 +71,8 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   };
 }
 
-type Answer = { status: number; body: unknown };
+/** `reader`: with whose credentials it was asked. */
+type Answer = { status: number; body: unknown; reader: Reader | null };
 
 async function answer(
   request: IncomingMessage,
@@ -83,16 +85,16 @@ async function answer(
     const given = (await readJson(request)) as Partial<Record<string, unknown>>;
     const known = given.email === options.email && same(given.password, options.password);
     return known
-      ? { status: 200, body: { token: defaultToken } }
-      : { status: 401, body: { error: 'wrong credentials' } };
+      ? { status: 200, body: { token: defaultToken }, reader: { everyone: true } }
+      : { status: 401, body: { error: 'wrong credentials' }, reader };
   }
   if (request.method === 'GET' && url.pathname === '/users') {
-    if (reader === null) return { status: 401, body: { error: 'no valid token' } };
+    if (reader === null) return { status: 401, body: { error: 'no valid token' }, reader };
     const email = url.searchParams.get('userEmail')?.toLowerCase();
     const found = SAMPLE_PEOPLE.filter((person) => person.email === email && mayRead(reader, person));
-    return { status: 200, body: found };
+    return { status: 200, body: found, reader };
   }
-  return { status: 404, body: { error: 'no such path' } };
+  return { status: 404, body: { error: 'no such path' }, reader };
 }
 
 type Reader = { everyone: true } | { everyone: false; email: string };
