@@ -38,7 +38,7 @@ describe('Markdown', () => {
     ['snake_case_name and 2 * 3 * 4', '<p>snake_case_name and 2 * 3 * 4</p>'],
     ['**half written', '<p>**half written</p>'],
     ['`code **x**` and ``a ` b``', '<p><code>code **x**</code> and <code>a ` b</code></p>'],
-    ['# One\n## Two\n#### Four', '<h3>One</h3><h4>Two</h4><h5>Four</h5>'],
+    ['# One\n## Two ##\n#### C#', '<h3>One</h3><h4>Two</h4><h4>C#</h4>'],
     [
       '- a\n- b\n  - c\n\n1. x\n2. y',
       '<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul><ol><li>x</li><li>y</li></ol>',

@@ -107,12 +107,8 @@ function takeHeading(lines: readonly string[], at: number): [Element, number] | 
   const line = lines[at] ?? '';
   const [opening, marks] = HEADING.exec(line) ?? [];
   if (opening === undefined || marks === undefined) return null;
-  const tag = (['h3', 'h4'] as const)[marks.length - 1] ?? 'h5';
-  let words = line.slice(opening.length).trim();
-  let end = words.length;
-  while (words.charAt(end - 1) === '#') end--;
-  if (end === 0 || words.charAt(end - 1) === ' ') words = words.slice(0, end).trim();
-  return [element(tag, parseInline(words)), at + 1];
+  const words = line.slice(opening.length).trim().replace(/ #+$/, '');
+  return [element(marks.length === 1 ? 'h3' : 'h4', parseInline(words)), at + 1];
 }
 
 function takeRule(lines: readonly string[], at: number): [Element, number] | null {

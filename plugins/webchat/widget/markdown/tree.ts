@@ -3,7 +3,6 @@ export const TAGS = [
   'p',
   'h3',
   'h4',
-  'h5',
   'ul',
   'ol',
   'li',
@@ -42,13 +41,13 @@ export function element(tag: Tag, children: Piece[] = []): Element {
   return { tag, children };
 }
 
+const INLINE: ReadonlySet<Tag> = new Set(['code', 'strong', 'em', 'del', 'a']);
+
 /** The words alone, blocks on lines of their own. */
 export function wordsOf(pieces: readonly Piece[]): string {
   return pieces
     .map((piece) =>
-      typeof piece === 'string' ? piece : `${wordsOf(piece.children)}${BREAKS.has(piece.tag) ? '\n' : ''}`,
+      typeof piece === 'string' ? piece : `${wordsOf(piece.children)}${INLINE.has(piece.tag) ? '' : '\n'}`,
     )
     .join('');
 }
-
-const BREAKS: ReadonlySet<Tag> = new Set(['p', 'h3', 'h4', 'h5', 'li', 'pre', 'tr', 'br', 'hr', 'td', 'th']);

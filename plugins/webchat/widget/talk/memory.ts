@@ -59,26 +59,22 @@ export class Memory {
    * copied from is alive and says so, and this tab begins anew.
    */
   async recall(): Promise<Kept | null> {
-    const holder = read(sessionStorage, `${this.#name} page`);
+    const holder = attempt(() => sessionStorage.getItem(`${this.#name} page`));
     const copied = holder !== null && (await this.#answers(holder));
     this.#answerForMyself();
     if (copied) return null;
-    try {
-      const kept: unknown = JSON.parse(read(sessionStorage, this.#name) ?? 'null');
-      return isKept(kept) ? kept : null;
-    } catch {
-      return null;
-    }
+    const kept: unknown = attempt(() => JSON.parse(sessionStorage.getItem(this.#name) ?? 'null'));
+    return isKept(kept) ? kept : null;
   }
 
   keep(kept: Kept): void {
-    const entries = kept.entries.slice(-MAX_ENTRIES);
-    let text = JSON.stringify({ ...kept, entries });
-    while (text.length > MAX_SIZE && entries.length > 0) {
-      entries.splice(0, Math.ceil(entries.length / 2));
-      text = JSON.stringify({ ...kept, entries });
-    }
-    write(sessionStorage, this.#name, text);
+    let text: string;
+    let most = MAX_ENTRIES;
+    do {
+      text = JSON.stringify({ ...kept, entries: kept.entries.slice(-most) });
+      most = Math.floor(most / 2);
+    } while (text.length > MAX_SIZE && most > 0);
+    attempt(() => sessionStorage.setItem(this.#name, text));
   }
 
   /** Is the page that holds this storage alive? Asked over `localStorage`, whose changes all tabs hear. */
@@ -92,21 +88,23 @@ export class Memory {
         if (key === `${this.#name} here` && newValue?.startsWith(holder)) settle(true);
       };
       addEventListener('storage', listen);
-      write(localStorage, `${this.#name} who`, `${holder} ${randomId()}`);
+      attempt(() => localStorage.setItem(`${this.#name} who`, `${holder} ${randomId()}`));
       setTimeout(settle, 150, false);
     });
   }
 
   #answerForMyself(): void {
     const name = `${this.#name} page`;
-    write(sessionStorage, name, this.#page);
-    addEventListener('pagehide', () => remove(sessionStorage, name));
-    addEventListener('pageshow', () => write(sessionStorage, name, this.#page));
+    const hold = () => attempt(() => sessionStorage.setItem(name, this.#page));
+    hold();
+    addEventListener('pageshow', hold);
+    addEventListener('pagehide', () => attempt(() => sessionStorage.removeItem(name)));
     addEventListener('storage', ({ key, newValue }) => {
-      if (key !== `${this.#name} who` || !newValue?.startsWith(this.#page)) return;
-      write(localStorage, `${this.#name} here`, `${this.#page} ${randomId()}`);
-      remove(localStorage, `${this.#name} who`);
-      remove(localStorage, `${this.#name} here`);
+      const [who, here] = [`${this.#name} who`, `${this.#name} here`];
+      if (key !== who || !newValue?.startsWith(this.#page)) return;
+      attempt(() => localStorage.setItem(here, `${this.#page} ${randomId()}`));
+      attempt(() => localStorage.removeItem(who));
+      attempt(() => localStorage.removeItem(here));
     });
   }
 }
@@ -123,27 +121,11 @@ function isKept(value: unknown): value is Kept {
   return typeof kept?.user_id === 'string' && Array.isArray(kept.entries);
 }
 
-// A browser may deny storage, or have no room: then the conversation lives as long as its page.
-function read(storage: Storage, name: string): string | null {
+/** A browser may deny storage, or have no room: then the conversation lives as long as its page. */
+function attempt<T>(use: () => T): T | null {
   try {
-    return storage.getItem(name);
+    return use();
   } catch {
     return null;
-  }
-}
-
-function write(storage: Storage, name: string, value: string): void {
-  try {
-    storage.setItem(name, value);
-  } catch {
-    // As above.
-  }
-}
-
-function remove(storage: Storage, name: string): void {
-  try {
-    storage.removeItem(name);
-  } catch {
-    // As above.
   }
 }

@@ -33,8 +33,7 @@ export class Service {
 
   /** `POST /sse/chat`; resolves to the stream's id. */
   async start(message: Outgoing, token: string | null, signal: AbortSignal): Promise<string> {
-    const timely = AbortSignal.any([signal, AbortSignal.timeout(START_WITHIN_MS)]);
-    const body = await this.#post('/sse/chat', message, token, 'include', timely, signal);
+    const body = await this.#post('/sse/chat', START_WITHIN_MS, 'include', message, token, signal);
     if (typeof body.stream_id !== 'string') throw new Failure('other');
     return body.stream_id;
   }
@@ -61,24 +60,23 @@ export class Service {
 
   /** The message in one piece, for where streams do not get through. Needs no cookie, so it sends none. */
   async ask(message: Outgoing, token: string | null, signal: AbortSignal): Promise<Answer> {
-    const timely = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]);
-    const body = await this.#post(MESSAGE_PATH, message, token, 'omit', timely, signal);
+    const body = await this.#post(MESSAGE_PATH, ANSWER_WITHIN_MS, 'omit', message, token, signal);
     if (typeof body.response !== 'string' || typeof body.session_id !== 'string') throw new Failure('other');
     return { response: body.response, session_id: body.session_id };
   }
 
   async #post(
     path: string,
+    within_ms: number,
+    credentials: RequestCredentials,
     { key, ...message }: Outgoing,
     token: string | null,
-    credentials: RequestCredentials,
-    timely: AbortSignal,
     signal: AbortSignal,
   ): Promise<Record<string, unknown>> {
     const response = await fetch(`${this.#base}${path}`, {
       method: 'POST',
       credentials,
-      signal: timely,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(within_ms)]),
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       // Null says "signed out" in so many words; a token left out would leave an earlier one in use.
       body: JSON.stringify({ ...message, jwt_token: token }),
