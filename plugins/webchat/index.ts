@@ -5,6 +5,8 @@ import type {
   ChannelScope,
   TokenSource,
 } from '../../src/channel/index.ts';
+import { demoRoutes } from './demo-routes.ts';
+import { widgetRoute } from './widget-route.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH says otherwise (service.md, "POST /webchat/message"). */
 const DEFAULT_PATH = '/webchat/message';
@@ -71,6 +73,8 @@ function createWebchat(scope: ChannelScope): Channel {
           throw new Error('the conversation ended without a reply');
         },
       },
+      widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH)),
+      ...demoRoutes(scope),
     ],
   };
 }

@@ -17,6 +17,7 @@
  * construction; a channel cannot opt out. A plugin imports only types from here, so that a single `.ts`
  * file works with no build and no node_modules; everything it calls is in its scope.
  */
+import type { DevCompany } from './dev.ts';
 import type {
   ConversationEvent,
   IncomingMessage,
@@ -137,6 +138,8 @@ export interface ResponseStream {
 /** All that a channel is handed. */
 export interface ChannelScope {
   settings: ChannelSettings;
+  /** With `serve --dev` only. */
+  dev?: DevCompany;
   log: ChannelLogger;
   /** Like the global one, with a time-out of 10 s unless a signal is given. */
   fetch: typeof fetch;

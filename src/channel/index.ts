@@ -20,6 +20,7 @@ export type {
   TokenSource,
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
+export type { DevCompany, DevPerson, DevRequest } from './dev.ts';
 export type {
   ConversationEvent,
   IncomingMessage,

@@ -24,6 +24,7 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
       `  API       ${dev.sampleApiUrl} (sample: ${SAMPLE_PEOPLE.map(({ email }) => email).join(', ')})`,
     );
   }
+  if (daemon.demoPath) lines.push(`  try it    ${daemon.url}${daemon.demoPath}`);
   const ask = (headers: string, user_id: string, message: string) =>
     `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json'${headers} -d '${JSON.stringify({ user_id, message })}'`;
   if (person && token && daemon.messagePath) {

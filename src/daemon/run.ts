@@ -34,7 +34,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     if (settings.ENABLE_DEBUGPY) openInspector(log);
     dieLoudly(log);
 
-    const daemon = await startDaemon(configuration, log);
+    const daemon = await startDaemon(configuration, log, dev?.company(configuration.settings) ?? null);
     dev?.useValidator(daemon.house.tokens);
     // Before anybody learns that it is ready: a signal sent then is a stop as well.
     const stopped = untilStopped(daemon, log);

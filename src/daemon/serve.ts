@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Channel, ChannelPlugin } from '../channel/index.ts';
+import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
 import { loadAgent } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
 import { systemClock } from './clock.ts';
@@ -21,6 +21,9 @@ import { startSweeper } from './store/sweeper.ts';
 import { Feeds } from './stream/feeds.ts';
 import { startReaper } from './stream/reaper.ts';
 
+/** Where a channel puts its page for trying, with `serve --dev`. */
+const DEMO_PATH = '/demo';
+
 export interface Daemon {
   /** `http://127.0.0.1:8080` */
   url: string;
@@ -29,6 +32,8 @@ export interface Daemon {
   agent: string;
   /** Where a message can be posted and is answered in the response; null where no channel does so. */
   messagePath: string | null;
+  /** The page to try it with; null where no channel has one. */
+  demoPath: string | null;
   house: House;
   /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
   stop(): Promise<boolean>;
@@ -37,8 +42,13 @@ export interface Daemon {
 /**
  * The composition root: every part is made here, in start order, and handed to those that use it.
  * A start that fails stops what had been started.
+ * @param dev what `serve --dev` lends to channels; null without it
  */
-export async function startDaemon({ settings, channels }: Configuration, log: Log): Promise<Daemon> {
+export async function startDaemon(
+  { settings, channels }: Configuration,
+  log: Log,
+  dev: DevCompany | null = null,
+): Promise<Daemon> {
   const life = new Lifecycle();
   try {
     const clock = systemClock;
@@ -78,7 +88,7 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
 
     const inbox = new InboxWorker(house);
     const active = createChannels(channels, ({ plugin, settings: own }) =>
-      createScope(plugin, own, house, inbox),
+      createScope(plugin, own, house, inbox, dev),
     );
     for (const one of active) {
       if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
@@ -98,6 +108,7 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
       store: store.description,
       agent: settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL ? 'llm' : 'builtin'),
       messagePath: messagePathOf(active),
+      demoPath: active.some(hasDemo) ? DEMO_PATH : null,
       house,
       async stop() {
         const grace_ms = settings.SHUTDOWN_GRACE_SECONDS * 1000;
@@ -116,6 +127,10 @@ export async function startDaemon({ settings, channels }: Configuration, log: Lo
     await life.stop(log);
     throw error;
   }
+}
+
+function hasDemo({ channel }: { channel: Channel }): boolean {
+  return channel.routes.some(({ method, path }) => method === 'GET' && path === DEMO_PATH);
 }
 
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {

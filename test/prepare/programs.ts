@@ -5,7 +5,10 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 
-const PROGRAMS = [{ program: 'mandoc', package: 'mandoc', for: 'the lint of the manual pages' }] as const;
+const PROGRAMS = [
+  { program: 'mandoc', package: 'mandoc', for: 'the lint of the manual pages' },
+  { program: 'chromium', package: 'chromium', for: 'the tests of the website widget' },
+] as const;
 
 const missing = PROGRAMS.filter(({ program }) => !found(program));
 if (missing.length > 0) {

@@ -59,6 +59,8 @@ describe('boundaries', () => {
     const reached = violations('plugins', (file, found) => {
       const own = /^plugins\/[^/]+\//.exec(file)?.[0];
       if (own === undefined) return true;
+      // Runs while agentd is built, and is no part of the channel.
+      if (file === `${own}build.ts`) return false;
       if (found.file === null) return !found.specifier.startsWith('node:');
       return found.file !== 'src/channel/index.ts' && !found.file.startsWith(own);
     });
@@ -99,7 +101,7 @@ describe('boundaries', () => {
 
   it('every imported source file is written with its ending', () => {
     const bare = ['src', 'plugins'].flatMap((folder) =>
-      violations(folder, (_file, { file }) => file !== null && !/\.(ts|js|json)$/.test(basename(file))),
+      violations(folder, (_file, { file }) => file !== null && !/\.(ts|js|json|css)$/.test(basename(file))),
     );
     expect(bare).toEqual([]);
   });

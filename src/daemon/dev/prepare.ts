@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DevCompany } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import { signToken } from '../identity/sign-token.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
@@ -8,7 +9,7 @@ import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
-import type { SamplePerson } from './sample-people.ts';
+import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
 
 /** What `serve --dev` brings along: settings, secrets, a company with an API. */
 export interface Dev {
@@ -18,6 +19,8 @@ export interface Dev {
   sampleApiUrl: string | null;
   /** The sample API checks tokens as the daemon does, once that knows how. */
   useValidator(tokens: TokenValidator): void;
+  /** What channels are lent, under the settings that hold. */
+  company(settings: Settings): DevCompany;
   /** Null where tokens are not signed with a shared secret. */
   issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
   /** Writes the file that commands in a second terminal are given with `--env-file`; resolves to its path. */
@@ -59,6 +62,14 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     useValidator(validator) {
       tokens = validator;
     },
+    company: (settings) => ({
+      people: SAMPLE_PEOPLE.map(({ id, name, email }) => ({ id, name, email })),
+      async issueToken(person_id) {
+        const person = SAMPLE_PEOPLE.find(({ id }) => id === person_id);
+        return person ? issueToken(person, settings) : null;
+      },
+      asked: (after) => api?.asked(after) ?? null,
+    }),
     issueToken,
     async keepEnvFile(url) {
       const path = join(directory, 'env');

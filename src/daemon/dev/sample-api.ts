@@ -1,8 +1,12 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { DevRequest } from '../../channel/index.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
+
+/** Requests that are remembered for the page to try it with. */
+const MAX_ASKED = 100;
 
 export interface SampleApiOptions {
   email: string;
@@ -14,6 +18,8 @@ export interface SampleApiOptions {
 export interface SampleApi {
   /** `http://127.0.0.1:<port>` */
   url: string;
+  /** What it was asked after the request of this number, oldest first. */
+  asked(after: number): readonly DevRequest[];
   close(): Promise<void>;
 }
 
@@ -23,11 +29,30 @@ export interface SampleApi {
  */
 export async function startSampleApi(options: SampleApiOptions): Promise<SampleApi> {
   const defaultToken = randomBytes(24).toString('base64url');
+  const asked: DevRequest[] = [];
+  let count = 0;
+  const answerAndNote = async (request: IncomingMessage): Promise<Answer> => {
+    const reader = await readerOf(request.headers.authorization, options, defaultToken);
+    const answered = await answer(request, reader, options, defaultToken).catch((error: unknown) => ({
+      status: 400,
+      body: { error: error instanceof Error ? error.message : 'bad request' },
+      reader,
+    }));
+    asked.push({
+      number: ++count,
+      at: Date.now(),
+      method: request.method ?? '',
+      path: request.url ?? '',
+      ...whoseOf(answered.reader, options),
+      status: answered.status,
+    });
+    if (asked.length > MAX_ASKED) asked.shift();
+    return answered;
+  };
   const server = createServer((request, response) => {
-    answer(request, options, defaultToken).then(
+    answerAndNote(request).then(
       ({ status, body }) => send(response, status, body),
-      (error: unknown) =>
-        send(response, 400, { error: error instanceof Error ? error.message : 'bad request' }),
+      () => send(response, 500, { error: 'internal error' }),
     );
   });
   await new Promise<void>((resolve, reject) => {
@@ -37,6 +62,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    asked: (after) => asked.filter(({ number }) => number > after),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -45,10 +71,12 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   };
 }
 
-type Answer = { status: number; body: unknown };
+/** `reader`: with whose credentials it was asked. */
+type Answer = { status: number; body: unknown; reader: Reader | null };
 
 async function answer(
   request: IncomingMessage,
+  reader: Reader | null,
   options: SampleApiOptions,
   defaultToken: string,
 ): Promise<Answer> {
@@ -57,17 +85,16 @@ async function answer(
     const given = (await readJson(request)) as Partial<Record<string, unknown>>;
     const known = given.email === options.email && same(given.password, options.password);
     return known
-      ? { status: 200, body: { token: defaultToken } }
-      : { status: 401, body: { error: 'wrong credentials' } };
+      ? { status: 200, body: { token: defaultToken }, reader: { everyone: true } }
+      : { status: 401, body: { error: 'wrong credentials' }, reader };
   }
   if (request.method === 'GET' && url.pathname === '/users') {
-    const reader = await readerOf(request.headers.authorization, options, defaultToken);
-    if (reader === null) return { status: 401, body: { error: 'no valid token' } };
+    if (reader === null) return { status: 401, body: { error: 'no valid token' }, reader };
     const email = url.searchParams.get('userEmail')?.toLowerCase();
     const found = SAMPLE_PEOPLE.filter((person) => person.email === email && mayRead(reader, person));
-    return { status: 200, body: found };
+    return { status: 200, body: found, reader };
   }
-  return { status: 404, body: { error: 'no such path' } };
+  return { status: 404, body: { error: 'no such path' }, reader };
 }
 
 type Reader = { everyone: true } | { everyone: false; email: string };
@@ -78,9 +105,15 @@ async function readerOf(
   defaultToken: string,
 ): Promise<Reader | null> {
   const token = header?.replace(/^Bearer /, '') ?? '';
+  if (token === '') return null;
   if (same(token, defaultToken)) return { everyone: true };
   const verdict = await options.validate(token);
   return verdict.valid ? { everyone: false, email: verdict.user.email.toLowerCase() } : null;
+}
+
+function whoseOf(reader: Reader | null, { email }: SampleApiOptions): Pick<DevRequest, 'credentials' | 'as'> {
+  if (reader === null) return { credentials: 'none', as: null };
+  return reader.everyone ? { credentials: 'default', as: email } : { credentials: 'user', as: reader.email };
 }
 
 function mayRead(reader: Reader, person: SamplePerson): boolean {

@@ -1,4 +1,10 @@
-import type { ChannelPlugin, ChannelScope, ChannelSettings, TokenAnswer } from '../../channel/index.ts';
+import type {
+  ChannelPlugin,
+  ChannelScope,
+  ChannelSettings,
+  DevCompany,
+  TokenAnswer,
+} from '../../channel/index.ts';
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
@@ -21,11 +27,13 @@ export function createScope(
   settings: ChannelSettings,
   house: House,
   inbox: InboxWorker,
+  dev: DevCompany | null = null,
 ): ChannelScope {
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new AgentdError(code, detail, errors ? { errors } : {});
   return {
     settings,
+    ...(dev ? { dev } : {}),
     log: house.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => house.clock.now(),

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
+
+/** Where `npm run build` puts what browsers load, seen from the sources and from the build. */
+const BUILT = new URL(
+  import.meta.url.endsWith('.ts') ? '../../dist/plugins/webchat/' : './',
+  import.meta.url,
+);
+
+/** A file for browsers, with its encodings made once. */
+export interface Asset {
+  type: string;
+  etag: string;
+  /** By content encoding, the best first; `identity` is always there. */
+  encoded: readonly (readonly [encoding: 'br' | 'gzip' | 'identity', bytes: Uint8Array])[];
+}
+
+/**
+ * Reads a built file.
+ * @param name below the plugin's folder
+ * @param rewrite changes its text before it is served
+ */
+export async function loadAsset(
+  name: string,
+  type: string,
+  rewrite: (text: string) => string = (text) => text,
+): Promise<Asset> {
+  const bytes = Buffer.from(rewrite(await readFile(new URL(name, BUILT), 'utf8')));
+  return {
+    type: `${type}; charset=utf-8`,
+    etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    encoded: [
+      ['br', await promisify(brotliCompress)(bytes)],
+      ['gzip', await promisify(gzip)(bytes, { level: 9 })],
+      ['identity', bytes],
+    ],
+  };
+}
+
+/** The response with an asset: 304 where the browser has it already, else in the best encoding it takes. */
+export function assetResponse(
+  { type, etag, encoded }: Asset,
+  request: ChannelRequest,
+  headers: Readonly<Record<string, string>>,
+): ChannelResponse {
+  const common = { ...headers, ETag: etag, Vary: 'Accept-Encoding' };
+  if (request.headers['if-none-match']?.includes(etag)) return { status: 304, headers: common };
+  const accepted = encodingsOf(request.headers['accept-encoding']);
+  const [encoding, body] = encoded.find(([name]) => accepted.has(name)) ?? ['identity', new Uint8Array()];
+  return {
+    headers: {
+      ...common,
+      'Content-Type': type,
+      ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
+    },
+    body,
+  };
+}
+
+/** Encodings that the client takes; one of weight 0 is refused. */
+function encodingsOf(header = ''): Set<string> {
+  const names = header
+    .split(',')
+    .map((entry) =>
+      entry
+        .trim()
+        .toLowerCase()
+        .split(/\s*;\s*/),
+    )
+    .filter(([, weight = 'q=1']) => Number(weight.slice(2)) > 0)
+    .map(([name = '']) => name);
+  return new Set([...names, 'identity']);
+}

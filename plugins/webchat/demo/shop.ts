@@ -1,0 +1,112 @@
+/** The sample shop: signs people in, as a website would, and shows what its API was asked. */
+import type { DevPerson, DevRequest } from '../../../src/channel/index.ts';
+import type { SiteConfiguration } from '../widget/options.ts';
+import type { WidgetControls } from '../widget/widget.ts';
+
+/** How often the API's log is looked at, ms. */
+const LOOK_EVERY_MS = 1000;
+/** Rows that are shown. */
+const MAX_ROWS = 12;
+const SIGNED_IN = 'shop signed-in';
+
+let signedIn: string | null = sessionStorage.getItem(SIGNED_IN);
+let people: DevPerson[] = [];
+let seen = 0;
+
+/** All that a site has to write for the widget: who is signed in, asked again whenever a token runs out. */
+const chat: SiteConfiguration & Partial<WidgetControls> = {
+  token: async () => (signedIn === null ? null : tokenOf(signedIn)),
+};
+window.agentdWebchat = chat;
+
+async function tokenOf(person: string): Promise<string | null> {
+  const response = await fetch(`demo/token/${encodeURIComponent(person)}`);
+  if (!response.ok) return null;
+  const { token } = (await response.json()) as { token: string };
+  return token;
+}
+
+function find<T extends Element>(selector: string): T {
+  const found = document.querySelector<T>(selector);
+  if (found === null) throw new Error(`the page has no ${selector}`);
+  return found;
+}
+
+function showPeople(): void {
+  const choices = [...people.map(({ id, name }) => ({ id, name })), { id: null, name: 'Nobody' }];
+  const buttons = choices.map(({ id, name }) => {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = name;
+    button.setAttribute('aria-pressed', String(id === signedIn));
+    button.addEventListener('click', () => void signIn(id));
+    return button;
+  });
+  const place = find('.people');
+  const focused = [...place.children].indexOf(document.activeElement as Element);
+  place.replaceChildren(...buttons);
+  buttons[focused]?.focus();
+}
+
+async function signIn(id: string | null): Promise<void> {
+  signedIn = id;
+  if (id === null) sessionStorage.removeItem(SIGNED_IN);
+  else sessionStorage.setItem(SIGNED_IN, id);
+  showPeople();
+  await showSignedIn();
+  await chat.identityChanged?.();
+}
+
+async function showSignedIn(): Promise<void> {
+  const person = people.find(({ id }) => id === signedIn);
+  const words = find('.signed');
+  if (!person) words.textContent = 'Nobody is signed in: the chat answers with default credentials.';
+  else if ((await tokenOf(person.id)) === null)
+    words.textContent = 'This daemon has no secret to sign a token with (JWT_ALGORITHM is not HS256).';
+  else words.textContent = `Signed in as ${person.name} (${person.email}).`;
+}
+
+async function showAsked(): Promise<void> {
+  if (document.visibilityState === 'hidden') return;
+  const response = await fetch(`demo/asked?after=${seen}`);
+  const { asked } = (await response.json()) as { asked: DevRequest[] | null };
+  const empty = find<HTMLElement>('.empty');
+  if (asked === null) {
+    empty.textContent = 'API_BASE_URL names an API of your own; its log tells.';
+    return;
+  }
+  const body = find('tbody');
+  body.prepend(...asked.map(row).reverse());
+  while (body.childElementCount > MAX_ROWS) body.lastElementChild?.remove();
+  seen = asked.at(-1)?.number ?? seen;
+  empty.hidden = body.childElementCount > 0;
+}
+
+function row({ at, method, path, credentials, as, status }: DevRequest): HTMLElement {
+  const badge = document.createElement('span');
+  badge.className = `as ${credentials}`;
+  const name = people.find(({ email }) => email === as)?.name ?? as;
+  badge.textContent = { user: String(name), default: 'default credentials', none: 'no credentials' }[
+    credentials
+  ];
+  const made = document.createElement('tr');
+  const request = `${method} ${decodeURIComponent(path)}`;
+  for (const content of [new Date(at).toLocaleTimeString(), request, badge, String(status)]) {
+    const cell = document.createElement('td');
+    cell.append(content);
+    made.append(cell);
+  }
+  return made;
+}
+
+async function start(): Promise<void> {
+  people = ((await (await fetch('demo/people')).json()) as { people: DevPerson[] }).people;
+  showPeople();
+  await showSignedIn();
+  for (;;) {
+    await showAsked().catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+void start();

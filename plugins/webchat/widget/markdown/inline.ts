@@ -1,0 +1,152 @@
+import { safeAddress } from './link.ts';
+import { type Element, element, type Piece, type Tag } from './tree.ts';
+
+/** Deeper emphasis is shown as it was written. */
+const MAX_DEPTH = 6;
+
+/** Where something may begin that is not plain text. */
+const SPECIAL = /\\|`+|\*\*|__|~~|[*_[<\n]|!\[|https?:\/\//g;
+/** `[words](address "title")`; every part is bounded, so that no text makes it slow. */
+const LINK =
+  /!?\[([^[\]\n]{0,1000})\]\([ \t]{0,9}<?((?:[^\s()<>]|\([^\s()<>]{0,500}\)){1,2000})>?(?:[ \t]{1,9}"[^"\n]{0,500}")?[ \t]{0,9}\)/y;
+const ANGLE_LINK = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
+const BARE_LINK = /https?:\/\/[^\s<>`|\\]{1,2000}/y;
+const PUNCTUATION = /[!-/:-@[-`{-~]/;
+
+/** What closes emphasis: not after a blank, and not a part of a longer mark. */
+const MARKS: Readonly<Record<string, { tag: Tag; close: RegExp }>> = {
+  '**': { tag: 'strong', close: /(?<=[^\s])\*\*(?!\*)/g },
+  __: { tag: 'strong', close: /(?<=[^\s])__(?![\p{L}\p{N}_])/gu },
+  '~~': { tag: 'del', close: /(?<=[^\s])~~/g },
+  '*': { tag: 'em', close: /(?<=[^\s*])\*(?!\*)/g },
+  _: { tag: 'em', close: /(?<=[^\s_])_(?![\p{L}\p{N}_])/gu },
+};
+
+/** The words of one block as pieces. Takes time in proportion to the length of the text, whatever it holds. */
+export function parseInline(text: string, depth = 0, inLink = false): Piece[] {
+  const pieces: Piece[] = [];
+  let plain = '';
+  /** Marks that are known to have no end in the rest of the text. */
+  const endless = new Set<string>();
+  let at = 0;
+  const put = (piece: Element, end: number) => {
+    if (plain !== '') pieces.push(plain);
+    plain = '';
+    pieces.push(piece);
+    at = end;
+  };
+  while (at < text.length) {
+    SPECIAL.lastIndex = at;
+    const found = SPECIAL.exec(text);
+    if (found === null) break;
+    plain += text.slice(at, found.index);
+    at = found.index;
+    const [mark] = found;
+    const next = text.charAt(at + mark.length);
+    if (mark === '\\') {
+      const escapes = PUNCTUATION.test(next);
+      if (next === '\n') put(element('br'), at + 2);
+      else {
+        plain += escapes ? next : mark;
+        at += escapes ? 2 : 1;
+      }
+      continue;
+    }
+    const [piece, end] = special(text, at, mark, { depth, inLink, endless }) ?? [null, at + mark.length];
+    if (piece === null) {
+      plain += mark;
+      at = end;
+    } else {
+      if (mark === '\n') plain = plain.replace(/[ \t]{1,99}$/, '');
+      put(piece, end);
+    }
+  }
+  plain += text.slice(at);
+  if (plain !== '') pieces.push(plain);
+  return pieces;
+}
+
+interface Place {
+  depth: number;
+  inLink: boolean;
+  endless: Set<string>;
+}
+
+/** The element that begins here and where it ends; null where the mark is only text. */
+function special(text: string, at: number, mark: string, place: Place): [Element, number] | null {
+  if (mark === '\n') return [element('br'), at + 1];
+  if (mark.startsWith('`')) return code(text, at, mark, place.endless);
+  if (mark === '[' || mark === '![') return place.inLink ? null : link(text, at, place);
+  if (mark === '<') return place.inLink ? null : plainLink(ANGLE_LINK, text, at);
+  if (mark.startsWith('http')) return place.inLink ? null : plainLink(BARE_LINK, text, at);
+  return emphasis(text, at, mark, place);
+}
+
+function code(text: string, at: number, mark: string, endless: Set<string>): [Element, number] | null {
+  if (endless.has(mark)) return null;
+  const from = at + mark.length;
+  for (let end = text.indexOf(mark, from); end !== -1; end = text.indexOf(mark, end)) {
+    let after = end;
+    while (text[after] === '`') after++;
+    if (after - end === mark.length) return [element('code', [trimOnce(text.slice(from, end))]), after];
+    end = after;
+  }
+  endless.add(mark);
+  return null;
+}
+
+/** One blank on each side only keeps a backtick apart from the marks. */
+function trimOnce(words: string): string {
+  const line = words.replaceAll('\n', ' ');
+  return line.length > 2 && line.startsWith(' ') && line.endsWith(' ') ? line.slice(1, -1) : line;
+}
+
+function link(text: string, at: number, place: Place): [Element, number] | null {
+  LINK.lastIndex = at;
+  const found = LINK.exec(text);
+  const [whole = '', words = '', address = ''] = found ?? [];
+  const href = safeAddress(address);
+  if (href === null) return null;
+  const label = words.trim() === '' ? [address] : parseInline(words, place.depth + 1, true);
+  return [{ ...element('a', label), href }, at + whole.length];
+}
+
+function plainLink(form: RegExp, text: string, at: number): [Element, number] | null {
+  form.lastIndex = at;
+  const [whole = '', inner = whole] = form.exec(text) ?? [];
+  const address = form === BARE_LINK ? withoutTail(whole) : inner;
+  const href = safeAddress(address);
+  if (href === null) return null;
+  return [
+    { ...element('a', [address.replace(/^mailto:/, '')]), href },
+    at + (form === BARE_LINK ? address.length : whole.length),
+  ];
+}
+
+/** The full stop of a sentence, or the bracket around an address, is not part of it. */
+function withoutTail(address: string): string {
+  let end = address.length;
+  while (end > 0) {
+    const last = address.charAt(end - 1);
+    const opened = last === ')' && address.slice(0, end).includes('(');
+    if (opened || !/[.,;:!?'"*_~)\]]/.test(last)) break;
+    end--;
+  }
+  return address.slice(0, end);
+}
+
+function emphasis(text: string, at: number, mark: string, place: Place): [Element, number] | null {
+  const form = MARKS[mark];
+  const from = at + mark.length;
+  if (!form || place.endless.has(mark) || place.depth >= MAX_DEPTH) return null;
+  if (/^\s?$/.test(text.charAt(from))) return null;
+  if (mark.startsWith('_') && /[\p{L}\p{N}_]/u.test(text.charAt(at - 1))) return null;
+  form.close.lastIndex = from + 1;
+  const found = form.close.exec(text);
+  if (found === null) {
+    place.endless.add(mark);
+    return null;
+  }
+  const inner = parseInline(text.slice(from, found.index), place.depth + 1, place.inLink);
+  return [element(form.tag, inner), found.index + mark.length];
+}

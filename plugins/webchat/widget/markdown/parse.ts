@@ -1,0 +1,224 @@
+import { parseInline } from './inline.ts';
+import { type Element, element, type Piece } from './tree.ts';
+
+/** Longer texts are cut; a reply of the daemon has at most 100,000 characters. */
+const MAX_CHARACTERS = 200_000;
+/** Lists and quotations deeper than this are shown as paragraphs. */
+const MAX_DEPTH = 6;
+const MAX_COLUMNS = 20;
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/;
+const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
+const QUOTE = /^ {0,3}> ?/;
+const ITEM = /^( {0,3})([-*+]|(\d{1,9})[.)])(?:( {1,4})(?=\S)| *$)/;
+
+/**
+ * Markdown as a tree of allowed elements: the part of CommonMark that agents write, tables, and addresses
+ * that stand alone. HTML is text. A single line break is a break, as in a chat. What is half written (while
+ * it streams) is shown as far as it goes.
+ */
+export function parseMarkdown(text: string): Element[] {
+  const bounded = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
+  return parseBlocks(withoutTricks(bounded).split('\n'), 0);
+}
+
+/**
+ * Characters that reorder or hide what stands around them are left out: controls, and the bidirectional
+ * embeddings and overrides, with which a text could be made to read otherwise than it is. Marks and isolates,
+ * which right-to-left texts need, stay.
+ */
+export function withoutTricks(text: string): string {
+  return text
+    .replace(/\r\n?/g, '\n')
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\ufeff]/g, '')
+    .replaceAll('\t', '    ');
+}
+
+/** Takes the lines at the front that belong to one block, or none. */
+type Taker = (lines: readonly string[], at: number, depth: number) => [Element, number] | null;
+
+const TAKERS: readonly Taker[] = [takeFence, takeHeading, takeRule, takeQuote, takeList, takeTable];
+
+function parseBlocks(lines: readonly string[], depth: number): Element[] {
+  const blocks: Element[] = [];
+  let at = 0;
+  while (at < lines.length) {
+    if (isBlank(lines[at])) {
+      at++;
+      continue;
+    }
+    const [block, next] = takeBlock(lines, at, depth);
+    blocks.push(block);
+    at = next;
+  }
+  return blocks;
+}
+
+function takeBlock(lines: readonly string[], at: number, depth: number): [Element, number] {
+  for (const take of TAKERS) {
+    const taken = take(lines, at, depth);
+    if (taken !== null) return taken;
+  }
+  return takeParagraph(lines, at, depth);
+}
+
+function isBlank(line: string | undefined): boolean {
+  return line === undefined || line.trim() === '';
+}
+
+function takeParagraph(lines: readonly string[], at: number, depth: number): [Element, number] {
+  let end = at + 1;
+  while (end < lines.length && !isBlank(lines[end]) && !interrupts(lines, end, depth)) end++;
+  const words = lines
+    .slice(at, end)
+    .map((line) => line.trim())
+    .join('\n');
+  return [element('p', parseInline(words)), end];
+}
+
+/** May a block begin here, right below a paragraph? */
+function interrupts(lines: readonly string[], at: number, depth: number): boolean {
+  const line = lines[at] ?? '';
+  return (
+    FENCE.test(line) ||
+    HEADING.test(line) ||
+    RULE.test(line) ||
+    (depth < MAX_DEPTH && (QUOTE.test(line) || ITEM.test(line))) ||
+    isTable(lines, at)
+  );
+}
+
+function takeFence(lines: readonly string[], at: number): [Element, number] | null {
+  const [, fence] = FENCE.exec(lines[at] ?? '') ?? [];
+  if (fence === undefined) return null;
+  let end = at + 1;
+  while (end < lines.length && !closes(lines[end] ?? '', fence)) end++;
+  const code = lines.slice(at + 1, end).join('\n');
+  return [element('pre', [element('code', [code])]), end + 1];
+}
+
+function closes(line: string, fence: string): boolean {
+  const mark = line.trim();
+  return mark.length >= fence.length && mark === fence.charAt(0).repeat(mark.length);
+}
+
+function takeHeading(lines: readonly string[], at: number): [Element, number] | null {
+  const line = lines[at] ?? '';
+  const [opening, marks] = HEADING.exec(line) ?? [];
+  if (opening === undefined || marks === undefined) return null;
+  const words = line.slice(opening.length).trim().replace(/ #+$/, '');
+  return [element(marks.length === 1 ? 'h3' : 'h4', parseInline(words)), at + 1];
+}
+
+function takeRule(lines: readonly string[], at: number): [Element, number] | null {
+  return RULE.test(lines[at] ?? '') ? [element('hr'), at + 1] : null;
+}
+
+function takeQuote(lines: readonly string[], at: number, depth: number): [Element, number] | null {
+  if (depth >= MAX_DEPTH || !QUOTE.test(lines[at] ?? '')) return null;
+  let end = at;
+  while (end < lines.length && QUOTE.test(lines[end] ?? '')) end++;
+  const inner = lines.slice(at, end).map((line) => line.replace(QUOTE, ''));
+  return [element('blockquote', parseBlocks(inner, depth + 1)), end];
+}
+
+function takeList(lines: readonly string[], at: number, depth: number): [Element, number] | null {
+  const first = depth < MAX_DEPTH && !RULE.test(lines[at] ?? '') ? ITEM.exec(lines[at] ?? '') : null;
+  if (!first) return null;
+  const [, , mark = '', number] = first;
+  const kind = mark.at(-1);
+  const items: Element[] = [];
+  let next = at;
+  while (next < lines.length) {
+    const start = firstWritten(lines, next);
+    const item = ITEM.exec(lines[start] ?? '');
+    if (!item || item[2]?.at(-1) !== kind || RULE.test(lines[start] ?? '')) break;
+    const end = endOfItem(lines, start, indentOf(item), depth);
+    items.push(itemOf(lines.slice(start, end), item, depth));
+    next = end;
+  }
+  if (number === undefined) return [element('ul', items), next];
+  return [{ ...element('ol', items), start: Number(number) }, next];
+}
+
+function firstWritten(lines: readonly string[], at: number): number {
+  let next = at;
+  while (next < lines.length && isBlank(lines[next])) next++;
+  return next;
+}
+
+/** How far the lines of an item are indented. */
+function indentOf([, blanks = '', mark = '', , gap = ' ']: RegExpExecArray): number {
+  return blanks.length + mark.length + gap.length;
+}
+
+/**
+ * An item goes on with what is indented below it, and with the rest of a paragraph that was not. A nested
+ * list counts from two blanks on, which is what agents write.
+ */
+function endOfItem(lines: readonly string[], start: number, indent: number, depth: number): number {
+  let end = start + 1;
+  while (end < lines.length) {
+    const line = lines[end] ?? '';
+    if (isBlank(line)) {
+      const after = firstWritten(lines, end);
+      if (!isIndented(lines[after], indent)) break;
+      end = after;
+    } else if (!isIndented(line, indent) && interrupts(lines, end, depth)) break;
+    else end++;
+  }
+  return end;
+}
+
+function isIndented(line: string | undefined, indent: number): boolean {
+  return line !== undefined && leading(line) >= Math.min(indent, 2);
+}
+
+function leading(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+function itemOf(lines: readonly string[], item: RegExpExecArray, depth: number): Element {
+  const indent = indentOf(item);
+  const inner = lines.map((line, index) =>
+    index === 0 ? line.slice(item[0].length) : line.slice(Math.min(leading(line), indent)),
+  );
+  const blocks: Piece[] = parseBlocks(inner, depth + 1);
+  const [first, ...rest] = blocks;
+  // An item that begins with a single paragraph is a line of a list, not a paragraph in it.
+  const isLine =
+    typeof first === 'object' &&
+    first.tag === 'p' &&
+    rest.every((one) => typeof one === 'object' && one.tag !== 'p');
+  return element('li', isLine ? [...first.children, ...rest] : blocks);
+}
+
+function isTable(lines: readonly string[], at: number): boolean {
+  const head = lines[at] ?? '';
+  const line = (lines[at + 1] ?? '').trim();
+  if (!head.includes('|') || !line.includes('-') || !line.includes('|')) return false;
+  return cellsOf(line).every((cell) => /^:?-+:?$/.test(cell));
+}
+
+function takeTable(lines: readonly string[], at: number): [Element, number] | null {
+  if (!isTable(lines, at)) return null;
+  let end = at + 2;
+  while (end < lines.length && lines[end]?.includes('|')) end++;
+  const head = cellsOf(lines[at] ?? '');
+  const row = (cells: readonly string[], tag: 'th' | 'td') =>
+    element(
+      'tr',
+      cells.slice(0, head.length).map((cell) => element(tag, parseInline(cell))),
+    );
+  const body = lines.slice(at + 2, end).map((line) => row(cellsOf(line), 'td'));
+  return [element('table', [element('thead', [row(head, 'th')]), element('tbody', body)]), end];
+}
+
+function cellsOf(line: string): string[] {
+  const inner = line.trim().replace(/^\|/, '').replace(/\|$/, '');
+  return inner
+    .split(/(?<!\\)\|/)
+    .slice(0, MAX_COLUMNS)
+    .map((cell) => cell.trim().replaceAll('\\|', '|'));
+}

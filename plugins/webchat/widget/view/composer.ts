@@ -1,0 +1,78 @@
+import type { Texts } from '../texts.ts';
+import { h, icon, iconButton, set } from './dom.ts';
+
+/** The daemon's limit of a message (decisions §1), characters. */
+const MAX_MESSAGE = 16_000;
+
+export interface ComposerActions {
+  send(text: string): void;
+  stop(): void;
+}
+
+/** Where the visitor writes. One button sends, and stops while an answer is being written. */
+export class Composer {
+  readonly element: HTMLFormElement;
+  readonly #field: HTMLTextAreaElement;
+  readonly #button: HTMLButtonElement;
+  readonly #texts: Texts;
+  #busy = false;
+
+  constructor(texts: Texts, actions: ComposerActions) {
+    this.#texts = texts;
+    this.#field = h('textarea', {
+      rows: 1,
+      maxlength: MAX_MESSAGE,
+      dir: 'auto',
+      'aria-label': texts.message,
+      placeholder: texts.placeholder,
+      enterkeyhint: 'send',
+    });
+    this.#button = iconButton('send', texts.send, 'action');
+    this.#button.type = 'submit';
+    this.element = h('form', { class: 'composer' }, this.#field, this.#button);
+    this.element.addEventListener('submit', (event) => {
+      event.preventDefault();
+      if (this.#busy) actions.stop();
+      else this.#submit(actions);
+      this.focus();
+    });
+    this.#field.addEventListener('keydown', (event) => {
+      // While an input method composes a word, Enter belongs to it (229: Safari ends the composition first).
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      event.preventDefault();
+      if (!this.#busy) this.#submit(actions);
+    });
+    this.#field.addEventListener('input', () => this.#fit());
+  }
+
+  focus(): void {
+    this.#field.focus({ preventScroll: true });
+  }
+
+  /** Puts words back that could not be sent. */
+  put(text: string): void {
+    this.#field.value = text;
+    this.#fit();
+  }
+
+  show(busy: boolean): void {
+    if (busy === this.#busy) return;
+    this.#busy = busy;
+    const label = busy ? this.#texts.stop : this.#texts.send;
+    this.#button.replaceChildren(icon(busy ? 'stop' : 'send'));
+    set(this.#button, { 'aria-label': label, title: label, class: busy ? 'action stopping' : 'action' });
+  }
+
+  #submit(actions: ComposerActions): void {
+    const text = this.#field.value;
+    if (text.trim() === '') return;
+    this.put('');
+    actions.send(text);
+  }
+
+  /** As high as its text, as far as the style allows. */
+  #fit(): void {
+    this.#field.style.height = 'auto';
+    this.#field.style.height = `${this.#field.scrollHeight}px`;
+  }
+}

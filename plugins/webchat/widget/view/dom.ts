@@ -1,0 +1,52 @@
+type Attributes = Readonly<Record<string, string | number | boolean>>;
+
+/** An element with attributes (`true`: present, `false`: absent) and children; text is only ever text. */
+export function h<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Attributes = {},
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[Name] {
+  const made = document.createElement(name);
+  set(made, attributes);
+  made.append(...children);
+  return made;
+}
+
+export function set(target: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false) target.removeAttribute(name);
+    else target.setAttribute(name, value === true ? '' : String(value));
+  }
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** Outlines on a field of 24 by 24. */
+const ICONS = {
+  chat: 'M4 5.5h16v11h-9l-4.5 3.5v-3.5H4z',
+  close: 'M6 6l12 12M18 6 6 18',
+  restart: 'M4.5 12a7.5 7.5 0 1 0 2.4-5.5M7 3v4h4',
+  send: 'M5 12h13M12.5 6.5 18 12l-5.5 5.5',
+  stop: 'M7.5 7.5h9v9h-9z',
+  check: 'M5.5 12.5l4 4 9-9',
+  cross: 'M7.5 7.5l9 9M16.5 7.5l-9 9',
+  down: 'M12 5v13M6.5 12.5 12 18l5.5-5.5',
+  warning: 'M12 4.5 21 19.5H3zM12 10v4.5M12 16.8v.2',
+} as const;
+
+export type IconName = keyof typeof ICONS;
+
+/** A picture beside words or in a named control, so readers of a screen need not hear of it. */
+export function icon(name: IconName): SVGElement {
+  const svg = document.createElementNS(SVG, 'svg');
+  set(svg, { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: `icon ${name}` });
+  const path = document.createElementNS(SVG, 'path');
+  set(path, { d: ICONS[name] });
+  svg.append(path);
+  return svg;
+}
+
+/** A button that is a picture; its name is heard, and shown when it is pointed at. */
+export function iconButton(name: IconName, label: string, kind: string): HTMLButtonElement {
+  return h('button', { type: 'button', class: kind, 'aria-label': label, title: label }, icon(name));
+}

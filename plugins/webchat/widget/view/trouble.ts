@@ -1,0 +1,56 @@
+import type { Trouble } from '../talk/memory.ts';
+import { fill, type Texts } from '../texts.ts';
+import { h, icon, set } from './dom.ts';
+
+export interface TroubleActions {
+  retry(): void;
+  restart(): void;
+}
+
+/** Why there is no answer, in words, and the way out. Counts down where the service asked to wait. */
+export class TroubleView {
+  readonly element = h('div', { class: 'trouble', hidden: true });
+  readonly #words = h('p', { dir: 'auto' });
+  readonly #button = h('button', { type: 'button', class: 'remedy' });
+  readonly #texts: Texts;
+  #shown: Trouble | null = null;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(texts: Texts, actions: TroubleActions) {
+    this.#texts = texts;
+    this.element.append(icon('warning'), this.#words, this.#button);
+    this.#button.addEventListener('click', () => {
+      if (this.#shown === null || this.#secondsLeft(this.#shown) > 0) return;
+      if (this.#shown.remedy === 'anew') actions.restart();
+      else actions.retry();
+    });
+  }
+
+  /** True where it was not shown before. */
+  show(trouble: Trouble | null): boolean {
+    if (trouble === this.#shown) return false;
+    this.#shown = trouble;
+    clearInterval(this.#timer);
+    set(this.element, { hidden: trouble === null });
+    if (trouble === null) return false;
+    this.#words.textContent = trouble.text;
+    set(this.#button, { hidden: trouble.remedy === 'edit' });
+    this.#count(trouble);
+    if (this.#secondsLeft(trouble) > 0) this.#timer = setInterval(() => this.#count(trouble), 1000);
+    return true;
+  }
+
+  #count(trouble: Trouble): void {
+    const seconds = this.#secondsLeft(trouble);
+    const { retry, retryIn, restart } = this.#texts;
+    const again = seconds > 0 ? fill(retryIn, { seconds }) : retry;
+    this.#button.textContent = trouble.remedy === 'anew' ? restart : again;
+    // Not `disabled`, which would take the focus away.
+    set(this.#button, { 'aria-disabled': seconds > 0 ? 'true' : false });
+    if (seconds === 0) clearInterval(this.#timer);
+  }
+
+  #secondsLeft({ at, remedy }: Trouble): number {
+    return remedy === 'again' ? Math.max(0, Math.ceil((at - Date.now()) / 1000)) : 0;
+  }
+}

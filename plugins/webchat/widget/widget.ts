@@ -1,0 +1,138 @@
+import type { Options } from './options.ts';
+import style from './style.css';
+import { Conversation } from './talk/conversation.ts';
+import { Delivery } from './talk/deliver.ts';
+import { Memory } from './talk/memory.ts';
+import { Service } from './talk/service.ts';
+import { TokenSource } from './talk/token.ts';
+import { h, icon, set } from './view/dom.ts';
+import { Panel } from './view/panel.ts';
+
+/** What the page can do with the widget. */
+export interface WidgetControls {
+  open(): void;
+  close(): void;
+  /** To be called when somebody signs in or out without a page load. */
+  identityChanged(): Promise<void>;
+}
+
+/** Puts the widget on the page: a button, and the chat that it opens, in a shadow root of their own. */
+export async function mountWidget(options: Options): Promise<WidgetControls> {
+  const { texts } = options;
+  const host = document.createElement('agentd-webchat');
+  set(host, { dir: options.direction, lang: options.language, 'data-side': options.side });
+  const root = host.attachShadow({ mode: 'open' });
+  // A style element would need `unsafe-inline` in the page's content security policy.
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  root.adoptedStyleSheets = [sheet];
+
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const dress = () =>
+    set(host, { 'data-theme': options.theme === 'auto' && dark.matches ? 'dark' : options.theme });
+  dark.addEventListener('change', dress);
+  dress();
+
+  const conversation = new Conversation({
+    delivery: new Delivery(new Service(options.base)),
+    tokens: new TokenSource(options.ask, options.token),
+    memory: new Memory(options.base),
+    texts,
+    user_id: options.user_id,
+    metadata: () => ({
+      page_url: location.origin + location.pathname,
+      ...(options.user_name === null ? {} : { user_name: options.user_name }),
+    }),
+    changed: () => schedule(),
+  });
+  const panel = new Panel(texts, options.suggestions, {
+    send: (text) => void conversation.send(text),
+    stop: () => void conversation.stop(),
+    retry: () => void conversation.retry(),
+    restart: () => conversation.restart(texts.restarted),
+    close: () => controls.close(),
+  });
+  const launcher = h(
+    'button',
+    {
+      type: 'button',
+      class: 'launcher',
+      'aria-haspopup': 'dialog',
+      'aria-expanded': 'false',
+      'aria-label': texts.launch,
+    },
+    icon('chat'),
+    h('span', { class: 'badge', hidden: true }),
+  );
+  root.append(launcher, panel.element);
+
+  let cameFrom: HTMLElement | null = null;
+  const controls: WidgetControls = {
+    open() {
+      if (panel.element.open) return;
+      const active = document.activeElement;
+      cameFrom = active instanceof HTMLElement && active !== host && active !== document.body ? active : null;
+      markUnread(false);
+      set(launcher, { hidden: true, 'aria-expanded': 'true' });
+      panel.open();
+      conversation.open = true;
+    },
+    close() {
+      if (!panel.element.open) return;
+      panel.close();
+      set(launcher, { hidden: false, 'aria-expanded': 'false' });
+      (cameFrom?.isConnected ? cameFrom : launcher).focus();
+      conversation.open = false;
+    },
+    identityChanged: () => conversation.identityChanged(),
+  };
+  launcher.addEventListener('click', () => controls.open());
+
+  const markUnread = (unread: boolean) => {
+    set(launcher, { 'aria-label': unread ? texts.launchUnread : texts.launch });
+    set(launcher.lastElementChild as Element, { hidden: !unread });
+  };
+
+  let shown = false;
+  let wasBusy = false;
+  const show = () => {
+    const { state } = conversation;
+    panel.show(state, shown);
+    if (wasBusy && !state.busy && !panel.element.open) markUnread(true);
+    wasBusy = state.busy;
+    shown = true;
+  };
+  // Many pieces of text may come between two frames.
+  let scheduled = false;
+  const schedule = () => {
+    if (scheduled || !shown) return;
+    scheduled = true;
+    const run = () => {
+      scheduled = false;
+      show();
+    };
+    // A hidden page has no frames, but its state must still be told.
+    if (document.visibilityState === 'visible') requestAnimationFrame(run);
+    else setTimeout(run, 100);
+  };
+
+  addEventListener('online', () => void conversation.cameOnline());
+  addEventListener('pagehide', () => conversation.keep());
+  addEventListener('pageshow', ({ persisted }) => {
+    // Kept alive while other pages were looked at: somebody may have signed in or out there.
+    if (persisted) void conversation.identityChanged();
+  });
+
+  await conversation.recall();
+  // Beside the body: sites transform and replace that.
+  document.documentElement.append(host);
+  show();
+  // Nobody asked for it on this page: it takes neither all of a small screen nor the focus.
+  if ((conversation.open || options.open) && !panel.covers) {
+    const { activeElement } = document;
+    controls.open();
+    (root.activeElement as HTMLElement | null)?.blur();
+    if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
+  }
+  return controls;
+}

@@ -1,0 +1,63 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BrowserContext, chromium } from 'playwright-core';
+
+const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** A Chromium of this machine; null where there is none. With CI=true the tests then fail instead of being skipped. */
+export const browserPath = PROGRAMS.map(find).find((path) => path !== null) ?? null;
+
+export const withoutBrowser = browserPath === null && process.env.CI !== 'true';
+if (withoutBrowser)
+  console.warn('no Chromium is installed: the widget is NOT tested (apt-get install chromium)');
+
+function find(program: string): string | null {
+  if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0) return null;
+  return execFileSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).trim();
+}
+
+export interface Browser {
+  context: BrowserContext;
+  /** Closes all pages but one empty one, without which the browser would end. */
+  leave(): Promise<void>;
+  close(): Promise<void>;
+}
+
+type ContextOptions = NonNullable<Parameters<typeof chromium.launchPersistentContext>[1]>;
+
+/** A browser of its own with an empty profile, that asks nobody for anything. */
+export async function launch(options: ContextOptions = {}): Promise<Browser> {
+  const profile = mkdtempSync(join(tmpdir(), 'agentd-browser-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    ...(browserPath === null ? {} : { executablePath: browserPath }),
+    headless: true,
+    viewport: { width: 1100, height: 760 },
+    args: [
+      '--no-sandbox',
+      '--disable-dev-shm-usage',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+      '--no-default-browser-check',
+    ],
+    ...options,
+  });
+  context.setDefaultTimeout(10_000);
+  return {
+    context,
+    async leave() {
+      const pages = context.pages();
+      await context.newPage();
+      await Promise.all(pages.map((page) => page.close()));
+    },
+    async close() {
+      await context.close();
+      await rm(profile, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}

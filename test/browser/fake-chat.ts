@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+
+const WIDGET = resolve(import.meta.dirname, '../../dist/plugins/webchat/widget/widget.js');
+
+/** Strict: no inline script or style, nothing from elsewhere. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; require-trusted-types-for 'script'; trusted-types 'none'";
+
+export interface ReceivedMessage {
+  path: string;
+  key: string;
+  body: Record<string, unknown>;
+}
+
+/** One run of the agent, as a test directs it. */
+export class Run {
+  readonly stream_id = `sse_${randomUUID()}`;
+  readonly events: { id: number; frame: string }[] = [];
+  readonly readers = new Set<ServerResponse>();
+  readonly body: Record<string, unknown>;
+  /** Resolves when the visitor has asked to stop. */
+  readonly stopAsked: Promise<void>;
+  askToStop: () => void;
+  starts = 0;
+  response: string | null = null;
+  failed = false;
+  readonly #session: string;
+  #said = '';
+
+  constructor(body: Record<string, unknown>) {
+    this.body = body;
+    this.#session = typeof body.session_id === 'string' ? body.session_id : `sse_${randomUUID()}`;
+    const { promise, resolve: ask } = Promise.withResolvers<void>();
+    this.stopAsked = promise;
+    this.askToStop = ask;
+  }
+
+  get session_id(): string {
+    return this.#session;
+  }
+
+  event(name: string, data: object): void {
+    const id = this.events.length + 1;
+    const frame = `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+    this.events.push({ id, frame });
+    for (const reader of this.readers) reader.write(frame);
+  }
+
+  say(text: string): void {
+    this.#said += text;
+    this.event('text_chunk', { text });
+  }
+
+  tool(tool_name: string, status: string): void {
+    this.event('tool_call', { tool_name, status });
+  }
+
+  end(stopped = false): void {
+    this.response = this.#said;
+    const data = {
+      stream_id: this.stream_id,
+      session_id: this.#session,
+      response: this.#said,
+      ...(stopped ? { stopped } : {}),
+    };
+    this.event('complete', data);
+    this.event('stream_complete', data);
+    this.drop();
+  }
+
+  fail(code: string): void {
+    this.failed = true;
+    this.event('error', { code, message: code });
+    this.drop();
+  }
+
+  /** Ends the connections, as a proxy or a restart would. */
+  drop(): void {
+    for (const reader of this.readers) reader.end();
+    this.readers.clear();
+  }
+}
+
+export interface SitePage {
+  /** Of the widget's script element. */
+  attributes: Record<string, string>;
+  /** Of the html element. */
+  html: Record<string, string>;
+  /** The site's own script, before the widget's. */
+  script: string;
+  style: string;
+}
+
+type Script = (run: Run) => Promise<void> | void;
+type Refusal = { status: number; headers?: Record<string, string>; body?: object };
+
+/**
+ * A service that speaks as service.md says, with an agent that a test directs, and a site that has the
+ * widget. It keeps what it was sent, and counts how often a message was run.
+ */
+export class FakeChat {
+  readonly received: ReceivedMessage[] = [];
+  readonly runs = new Map<string, Run>();
+  /** What the agent does. */
+  script: Script = (run) => {
+    run.say('Fine.');
+    run.end();
+  };
+  /** Answers a request in place of what would be; null lets it pass. */
+  refuse: (request: IncomingMessage) => Refusal | null = () => null;
+  page: SitePage = { attributes: {}, html: {}, script: '', style: '' };
+  /** The token that `/token` answers; null: 204. */
+  token: string | null = null;
+  tokenAsked = 0;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(): Promise<FakeChat> {
+    const server = createServer((request, response) => {
+      chat.#answer(request, response).catch((error: unknown) => {
+        console.error(error);
+        response.destroy();
+      });
+    });
+    const chat = new FakeChat(server);
+    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
+    return chat;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get lastRun(): Run {
+    const run = [...this.runs.values()].at(-1);
+    if (run === undefined) throw new Error('no message has been run');
+    return run;
+  }
+
+  /** Between tests. */
+  reset(): void {
+    this.received.length = 0;
+    this.runs.clear();
+    this.script = (run) => {
+      run.say('Fine.');
+      run.end();
+    };
+    this.refuse = () => null;
+    this.page = { attributes: {}, html: {}, script: '', style: '' };
+    this.token = null;
+    this.tokenAsked = 0;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => this.#server.close(done));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', this.url);
+    const refusal = this.refuse(request);
+    if (refusal !== null) return send(response, refusal);
+    const { method } = request;
+    const [, stream_id] = /^\/sse\/stream\/(.+)$/.exec(url.pathname) ?? [];
+    if (method === 'POST' && url.pathname === '/sse/chat') return this.#start(request, response, url);
+    if (method === 'POST' && url.pathname === '/webchat/message') return this.#ask(request, response, url);
+    if (method === 'GET' && stream_id) return this.#stream(stream_id, url, response);
+    if (method === 'DELETE' && stream_id) {
+      this.#runOf(stream_id)?.askToStop();
+      response.writeHead(204).end();
+      return;
+    }
+    if (url.pathname === '/token') {
+      this.tokenAsked++;
+      return this.token === null
+        ? void response.writeHead(204).end()
+        : send(response, { status: 200, body: { token: this.token } });
+    }
+    this.#site(url.pathname, response);
+  }
+
+  async #start(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const run = await this.#receive(request, url);
+    send(response, { status: 200, body: { stream_id: run.stream_id } });
+  }
+
+  async #ask(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const run = await this.#receive(request, url);
+    if (run.starts > 0 && run.response === null && !run.failed)
+      return send(response, problem(409, 'duplicate_in_progress'));
+    await this.#begin(run);
+    if (run.failed) return send(response, problem(502, 'agent_failed'));
+    const { session_id } = run;
+    send(response, { status: 200, body: { response: run.response ?? '', session_id, metadata: {} } });
+  }
+
+  async #receive(request: IncomingMessage, url: URL): Promise<Run> {
+    let text = '';
+    for await (const chunk of request) text += String(chunk);
+    const body = JSON.parse(text) as Record<string, unknown>;
+    const key = String(request.headers['idempotency-key']);
+    this.received.push({ path: url.pathname, key, body });
+    const known = this.runs.get(key);
+    if (known) return known;
+    const run = new Run(body);
+    this.runs.set(key, run);
+    return run;
+  }
+
+  /** A run begins once, when its stream is first opened. */
+  async #begin(run: Run): Promise<void> {
+    if (run.starts > 0) return;
+    run.starts++;
+    run.event('stream_start', { stream_id: run.stream_id, session_id: run.session_id });
+    await this.script(run);
+  }
+
+  #stream(stream_id: string, url: URL, response: ServerResponse): void {
+    const run = this.#runOf(stream_id);
+    if (!run) {
+      send(response, problem(404, 'stream_not_found'));
+      return;
+    }
+    const after = Number(url.searchParams.get('last_event_id') ?? 0);
+    response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' });
+    response.write('retry: 1000\n\n');
+    for (const { id, frame } of run.events) if (id > after) response.write(frame);
+    if (run.response !== null || run.failed) return void response.end();
+    run.readers.add(response);
+    response.on('close', () => run.readers.delete(response));
+    void this.#begin(run);
+  }
+
+  #runOf(stream_id: string): Run | undefined {
+    return [...this.runs.values()].find((run) => run.stream_id === stream_id);
+  }
+
+  #site(path: string, response: ServerResponse): void {
+    const { attributes, html, script, style } = this.page;
+    const file = {
+      '/webchat/widget.js': ['text/javascript', readFileSync(WIDGET)],
+      '/site.js': ['text/javascript', script],
+      '/site.css': ['text/css', style],
+    }[path];
+    if (file)
+      return void response.writeHead(200, { 'Content-Type': `${file[0]}; charset=utf-8` }).end(file[1]);
+    if (path === '/favicon.ico') return void response.writeHead(204).end();
+    const page = `<!doctype html><html lang="en"${attributesOf(html)}><head><title>A site</title>
+      <meta name="viewport" content="width=device-width, initial-scale=1">
+      <link rel="stylesheet" href="/site.css"><script src="/site.js"></script>
+      <script async src="/webchat/widget.js"${attributesOf(attributes)}></script></head>
+      <body><main><h1>A site</h1><p>Some words.</p><a href="/elsewhere">Elsewhere</a> <button id="own">Own button</button></main></body></html>`;
+    response
+      .writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': POLICY })
+      .end(page);
+  }
+}
+
+function attributesOf(attributes: Record<string, string>): string {
+  return Object.entries(attributes)
+    .map(([name, value]) => ` ${name}="${value.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}"`)
+    .join('');
+}
+
+export function problem(
+  status: number,
+  code: string,
+  headers: Record<string, string> = {},
+  more: object = {},
+): Refusal {
+  return { status, headers, body: { status, code, ...more } };
+}
+
+function send(response: ServerResponse, { status, headers, body }: Refusal): void {
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  response.end(body === undefined ? '' : JSON.stringify(body));
+}

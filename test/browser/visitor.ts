@@ -1,0 +1,50 @@
+import type { BrowserContext, Locator, Page } from 'playwright-core';
+
+/** A visitor of a site with the widget: what they see, by the names that a screen reader would say. */
+export interface Visitor {
+  page: Page;
+  launcher: Locator;
+  chat: Locator;
+  field: Locator;
+  /** Text of the agent's latest entry. */
+  answer: Locator;
+  trouble: Locator;
+  /** What a screen reader has been told, line by line. */
+  heard(): Promise<string[]>;
+  say(text: string): Promise<void>;
+  /** What the browser complained about: page errors, and what the content security policy stopped. */
+  complaints: string[];
+}
+
+export async function visit(context: BrowserContext, url: string): Promise<Visitor> {
+  const page = await context.newPage();
+  const visitor = follow(page);
+  await page.goto(url);
+  await page.locator('agentd-webchat').waitFor({ state: 'attached' });
+  return visitor;
+}
+
+export function follow(page: Page): Visitor {
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('console', (message) => {
+    if (/Content Security Policy|TrustedHTML|Unhandled/.test(message.text())) complaints.push(message.text());
+  });
+  const chat = page.getByRole('dialog');
+  const field = chat.getByLabel('Your message');
+  return {
+    page,
+    complaints,
+    launcher: page.getByRole('button', { name: /^Open chat/ }),
+    chat,
+    field,
+    answer: chat.locator('.agent').last().locator('.body'),
+    trouble: chat.locator('.trouble'),
+    heard: () => chat.getByRole('log').locator('p').allTextContents(),
+    async say(text) {
+      if (!(await chat.isVisible())) await page.getByRole('button', { name: /^Open chat/ }).click();
+      await field.fill(text);
+      await field.press('Enter');
+    },
+  };
+}

@@ -1,0 +1,430 @@
+import { mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { poorContrasts } from './contrast.ts';
+import { FakeChat, problem } from './fake-chat.ts';
+import { type Visitor, visit } from './visitor.ts';
+
+/** Pictures of every state, to be looked at. */
+const PICTURES = process.env.WIDGET_PICTURES ?? join(tmpdir(), 'agentd-widget-pictures');
+
+let chat: FakeChat;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (withoutBrowser) return;
+  mkdirSync(PICTURES, { recursive: true });
+  chat = await FakeChat.start();
+  browser = await launch();
+});
+beforeEach(() => chat?.reset());
+afterEach(() => browser?.leave());
+afterAll(async () => {
+  await browser?.close();
+  await chat?.stop();
+});
+
+const ANSWER = [
+  'Here is what I found, **Ada**:',
+  '',
+  '- Order `1001`: [Analytical engine](https://example.com/engine)',
+  '  - shipped on *Monday*',
+  '- Order `1004`: Punched cards',
+  '',
+  '| Item | Price | Status |',
+  '|---|---|---|',
+  '| Engine | 1,200 | shipped |',
+  '| Cards | 5 | being packed |',
+  '',
+  '> All prices in guineas.',
+  '',
+  '```js',
+  "const engine = await order('Analytical engine', { material: 'brass', crates: 4 });",
+  '```',
+].join('\n');
+
+const enter = () => visit(browser.context, chat.url);
+const picture = async ({ page }: Visitor, name: string) => {
+  await page.evaluate(() =>
+    Promise.all(
+      document
+        .querySelector('agentd-webchat')
+        ?.shadowRoot?.getAnimations()
+        .filter(({ effect }) => effect?.getTiming().iterations === 1)
+        .map(({ finished }) => finished) ?? [],
+    ),
+  );
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+};
+
+/** What axe finds wrong, and what is hard to see (which axe cannot tell of mixed colours). */
+async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() =>
+    (window as unknown as { axe: typeof axe }).axe.run('agentd-webchat', {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    }),
+  );
+  const broken = violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('; ')}`,
+  );
+  return [...broken, ...(await poorContrasts(page))];
+}
+
+async function conversation(visitor: Visitor): Promise<void> {
+  chat.script = (run) => {
+    run.tool('get_user', 'started');
+    run.tool('get_user', 'completed');
+    run.say(ANSWER);
+    run.end();
+  };
+  await visitor.say('What are my orders?');
+  await visitor.answer.filter({ hasText: 'crates' }).waitFor();
+}
+
+describe.skipIf(withoutBrowser)('how it looks', () => {
+  it.each([
+    { name: 'light', attributes: {}, media: { colorScheme: 'light' as const }, html: {} },
+    { name: 'dark', attributes: {}, media: { colorScheme: 'dark' as const }, html: {} },
+    {
+      name: 'dark-by-attribute',
+      attributes: { 'data-theme': 'dark' },
+      media: { colorScheme: 'light' as const },
+      html: {},
+    },
+    {
+      name: 'rtl',
+      attributes: { 'data-title': 'محادثة', 'data-greeting': 'مرحبا! كيف يمكنني المساعدة؟' },
+      media: {},
+      html: { dir: 'rtl', lang: 'ar' },
+    },
+  ])('is without fault in $name', async ({ name, attributes, media, html }) => {
+    Object.assign(chat.page, {
+      attributes: { ...attributes, 'data-suggestions': 'Who am I?|Where are my orders?' },
+      html,
+    });
+    const visitor = await enter();
+    await visitor.page.emulateMedia(media);
+    await visitor.launcher.waitFor();
+    await picture(visitor, `${name}-closed`);
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.launcher.click();
+    await picture(visitor, `${name}-empty`);
+    expect(await faults(visitor.page)).toEqual([]);
+    await conversation(visitor);
+    await picture(visitor, `${name}-answer`);
+    expect(await faults(visitor.page)).toEqual([]);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('shows that it works, failed, is stopped, is offline and waits, without fault', async () => {
+    const visitor = await enter();
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.tool('get_user', 'started');
+      run.tool('get_user', 'completed');
+      run.tool('search_orders', 'started');
+      await goOn;
+      run.tool('search_orders', 'failed');
+      run.say('I could not look');
+      await run.stopAsked;
+      run.end(true);
+    };
+    await visitor.say('What are my orders?');
+    await visitor.chat.locator('.tool').nth(1).waitFor();
+    await picture(visitor, 'tools');
+    expect(await faults(visitor.page)).toEqual([]);
+    resolve();
+    await visitor.answer.filter({ hasText: 'could not' }).waitFor();
+    await visitor.chat.getByRole('button', { name: 'Stop the answer' }).click();
+    await visitor.chat.getByText('Stopped').waitFor();
+    await picture(visitor, 'stopped');
+    chat.refuse = ({ method }) =>
+      method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '42' }) : null;
+    await visitor.say('And now?');
+    await visitor.trouble.waitFor();
+    await picture(visitor, 'wait');
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.chat.getByRole('button', { name: 'New conversation' }).click();
+    chat.refuse = () => null;
+    chat.script = (run) => run.fail('agent_failed');
+    await visitor.say('Hello?');
+    await visitor.trouble.getByText('went wrong').waitFor();
+    await picture(visitor, 'error');
+    await visitor.page.emulateMedia({ colorScheme: 'dark' });
+    await picture(visitor, 'error-dark');
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.page.emulateMedia({ colorScheme: 'light' });
+    await visitor.page.context().setOffline(true);
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
+    await visitor.trouble.getByText('seem to be offline').waitFor();
+    await picture(visitor, 'offline');
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.page.context().setOffline(false);
+  });
+
+  it('takes the whole of a phone, and keeps what lies below out of reach', async () => {
+    const visitor = await enter();
+    await visitor.page.setViewportSize({ width: 360, height: 680 });
+    await picture(visitor, 'phone-closed');
+    await conversation(visitor);
+    await picture(visitor, 'phone');
+    expect(await visitor.chat.boundingBox()).toEqual({ x: 0, y: 0, width: 360, height: 680 });
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.page.locator('#own').focus();
+    expect(await visitor.page.evaluate(() => document.activeElement?.id)).not.toBe('own');
+    // Nothing is wider than the screen.
+    const wide = await visitor.chat
+      .locator('.transcript')
+      .evaluate((element) => element.scrollWidth - element.clientWidth);
+    expect(wide).toBe(0);
+  });
+
+  it('can be used at 200 % zoom and beyond, down to 320 by 256', async () => {
+    const visitor = await enter();
+    for (const [width, height, name] of [
+      [640, 360, 'zoom-200'],
+      [320, 256, 'zoom-400'],
+    ] as const) {
+      await visitor.page.setViewportSize({ width, height });
+      if (name === 'zoom-200') await conversation(visitor);
+      await picture(visitor, name);
+      for (const control of [visitor.field, visitor.chat.getByRole('button', { name: 'Close chat' })]) {
+        const box = await control.boundingBox();
+        expect(
+          box && box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height,
+        ).toBe(true);
+      }
+      const transcript = await visitor.chat.locator('.transcript').boundingBox();
+      expect(transcript?.height).toBeGreaterThan(90);
+    }
+  });
+
+  it('keeps its looks on a page that styles everything, and takes the custom properties of the site', async () => {
+    chat.page.style = `* { color: red !important; font-size: 40px !important; display: block; text-align: right; letter-spacing: 3px } body { transform: rotate(3deg) }
+      button { border: 10px solid lime } agentd-webchat { display: none; opacity: 0.1 }
+      :root { --agentd-accent: rgb(1, 100, 50); font-size: 62.5% }`;
+    const visitor = await enter();
+    expect(await visitor.launcher.evaluate((element) => getComputedStyle(element).backgroundColor)).toBe(
+      'rgb(1, 100, 50)',
+    );
+    expect(await visitor.launcher.evaluate((element) => getComputedStyle(element).borderTopWidth)).toBe(
+      '0px',
+    );
+    await visitor.launcher.click();
+    expect(await visitor.field.evaluate((element) => getComputedStyle(element).fontSize)).toBe('16px');
+    await picture(visitor, 'hostile-page');
+    const box = await visitor.chat.boundingBox();
+    expect(box && [box.x + box.width, box.y + box.height]).toEqual([1080, 740]);
+  });
+
+  it('speaks the words of the site', async () => {
+    chat.page.script = `window.agentdWebchat = { texts: { launch: 'Chat öffnen', title: 'Frag uns', failures: { other: 'Das ging schief.' }, retry: 'Noch einmal' }, suggestions: ['Wer bin ich?'] }`;
+    chat.page.attributes = { 'data-lang': 'de' };
+    chat.script = (run) => run.fail('agent_failed');
+    const visitor = await enter();
+    await visitor.page.getByRole('button', { name: 'Chat öffnen' }).click();
+    await visitor.page
+      .getByRole('dialog', { name: 'Frag uns' })
+      .getByRole('button', { name: 'Wer bin ich?' })
+      .click();
+    await visitor.trouble.getByText('Das ging schief.').waitFor();
+    await visitor.trouble.getByRole('button', { name: 'Noch einmal' }).waitFor();
+    expect(await visitor.page.locator('agentd-webchat').getAttribute('lang')).toBe('de');
+  });
+
+  it('does not move where less motion is asked for', async () => {
+    chat.script = () => undefined;
+    const visitor = await enter();
+    await visitor.page.emulateMedia({ reducedMotion: 'reduce' });
+    await visitor.say('Hello');
+    await visitor.chat.locator('.dots').waitFor();
+    const moving = await visitor.page.evaluate(
+      () => document.querySelector('agentd-webchat')?.shadowRoot?.getAnimations().length,
+    );
+    expect(moving).toBe(0);
+  });
+});
+
+describe.skipIf(withoutBrowser)('by keyboard alone', () => {
+  it('is opened, used and closed, and the focus goes back to where it was', async () => {
+    const visitor = await enter();
+    const { page } = visitor;
+    const focused = () =>
+      page.evaluate(() => {
+        let active = document.activeElement;
+        while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+        return active?.getAttribute('aria-label') ?? active?.id ?? null;
+      });
+    await page.locator('#own').focus();
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Open chat');
+    await page.keyboard.press('Enter');
+    expect(await focused()).toBe('Your message');
+    await page.keyboard.type('Hello');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('there');
+    await page.keyboard.press('Enter');
+    await visitor.answer.filter({ hasText: 'Fine.' }).waitFor();
+    expect(chat.received[0]?.body.message).toBe('Hello\nthere');
+    expect(await focused()).toBe('Your message');
+    const reached: (string | null)[] = [];
+    for (let step = 0; step < 3; step++) {
+      await page.keyboard.press('Shift+Tab');
+      reached.push(await focused());
+    }
+    expect(reached).toEqual(['Conversation', 'Close chat', 'New conversation']);
+    await page.keyboard.press('Escape');
+    expect(await visitor.chat.isVisible()).toBe(false);
+    expect(await focused()).toBe('Open chat');
+
+    await page.locator('#own').focus();
+    await page.evaluate(() => window.agentdWebchat?.open?.());
+    expect(await focused()).toBe('Your message');
+    await page.evaluate(() => window.agentdWebchat?.close?.());
+    expect(await focused()).toBe('own');
+
+    // Where it was open it is open on the next page, but takes the focus of nobody.
+    await page.evaluate(() => window.agentdWebchat?.open?.());
+    await page.reload();
+    await visitor.chat.waitFor();
+    expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
+  });
+
+  it('keeps the focus in place while an answer comes and is stopped', async () => {
+    chat.script = async (run) => {
+      run.say('So much');
+      await run.stopAsked;
+      run.end(true);
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.answer.filter({ hasText: 'So much' }).waitFor();
+    await visitor.page.keyboard.press('Tab');
+    await visitor.page.keyboard.press('Enter');
+    await visitor.chat.getByText('Stopped').waitFor();
+    await vi.waitUntil(() =>
+      visitor.field.evaluate((field) => (field.getRootNode() as ShadowRoot).activeElement === field),
+    );
+  });
+});
+
+describe.skipIf(withoutBrowser)('to people who hear the page', () => {
+  it('is told in whole sentences, each once', async () => {
+    const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    chat.script = async (run) => {
+      run.say('Your **engine** was ship');
+      await steps[0].promise;
+      run.say('ped. It comes on Mon');
+      await steps[1].promise;
+      run.say('day, at 10.30 or so.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Where is it?');
+    await visitor.answer.filter({ hasText: 'was ship' }).waitFor();
+    expect(await visitor.heard()).toEqual([]);
+    steps[0].resolve();
+    await vi.waitUntil(async () => (await visitor.heard()).length === 1);
+    expect(await visitor.heard()).toEqual(['Your engine was shipped.']);
+    steps[1].resolve();
+    await vi.waitUntil(async () => (await visitor.heard()).length === 2);
+    expect(await visitor.heard()).toEqual([
+      'Your engine was shipped.',
+      'It comes on Monday, at 10.30 or so.',
+    ]);
+    // What was said before is not told again on the next page.
+    await visitor.page.reload();
+    await visitor.answer.waitFor();
+    expect(await visitor.heard()).toEqual([]);
+  });
+
+  it('tells of trouble, and of an answer that came while it was closed', async () => {
+    chat.script = (run) => run.fail('agent_timeout');
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await vi.waitUntil(async () => (await visitor.heard()).some((line) => line.includes('took too long')));
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      await goOn;
+      run.say('Here.');
+      run.end();
+    };
+    await visitor.trouble.getByRole('button').click();
+    await visitor.page.keyboard.press('Escape');
+    resolve();
+    await visitor.page.getByRole('button', { name: 'Open chat: there is a new answer' }).waitFor();
+    await picture(visitor, 'unread');
+  });
+});
+
+describe.skipIf(withoutBrowser)('hostile text', () => {
+  const HOSTILE = [
+    '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">',
+    '<style>* { display: none }</style><iframe srcdoc="<script>parent.hacked = 3</script>"></iframe>',
+    '[click](javascript:window.hacked=4) [data](data:text/html,<script>1</script>) [fine](https://example.com/?a=1&b="2")',
+    '[vb](vbscript:x) [file](file:///etc/passwd) [rel](/logout) [blank]( ) <javascript:alert(1)> ![pixel](https://evil.example/p.png)',
+    '\u202Egnp.exe\u202C and \u2067isolated',
+    `\`\`\`html\n<b onclick="window.hacked = 5">bold</b>\n\`\`\``,
+  ].join('\n\n');
+
+  it('is shown as text, makes no element but the allowed ones, and follows only safe links', async () => {
+    const asked: string[] = [];
+    chat.script = (run) => {
+      run.say(HOSTILE);
+      run.end();
+    };
+    const visitor = await enter();
+    visitor.page.on('request', (request) => asked.push(request.url()));
+    await visitor.say(HOSTILE);
+    await visitor.answer.filter({ hasText: 'isolated' }).waitFor();
+    await picture(visitor, 'hostile-text');
+    const found = await visitor.chat.locator('.entries').evaluate((entries) => ({
+      names: [
+        ...new Set([...entries.querySelectorAll('.body *')].map((element) => element.localName)),
+      ].sort(),
+      attributes: [
+        ...new Set(
+          [...entries.querySelectorAll('.body *')].flatMap((element) => element.getAttributeNames()),
+        ),
+      ].sort(),
+      links: [...entries.querySelectorAll('a')].map((link) => [link.href, link.rel, link.target]),
+    }));
+    expect(found.names).toEqual(
+      ['a', 'br', 'code', 'div', 'p', 'pre'].filter((name) => found.names.includes(name)),
+    );
+    expect(found.attributes).toEqual(['class', 'dir', 'href', 'rel', 'tabindex', 'target']);
+    const safe = ['noopener noreferrer nofollow', '_blank'];
+    expect(found.links).toEqual([
+      ['https://example.com/?a=1&b=%222%22', ...safe],
+      ['https://evil.example/p.png', ...safe],
+    ]);
+    expect(await visitor.page.evaluate(() => 'hacked' in window)).toBe(false);
+    expect(asked.filter((url) => !url.startsWith(chat.url))).toEqual([]);
+    expect(await visitor.answer.textContent()).not.toMatch(/[\u202a-\u202e]/);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('of 100,000 characters without a blank stays in its place', async () => {
+    chat.script = (run) => {
+      for (let piece = 0; piece < 100; piece++) run.say('W'.repeat(1000));
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('x'.repeat(15_000));
+    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+    await vi.waitUntil(async () => ((await visitor.answer.textContent()) ?? '').length === 100_000);
+    await picture(visitor, 'hostile-long');
+    const box = await visitor.chat.boundingBox();
+    expect(box?.width).toBeLessThan(420);
+    const wide = await visitor.chat
+      .locator('.transcript')
+      .evaluate((element) => element.scrollWidth - element.clientWidth);
+    expect(wide).toBe(0);
+  });
+});

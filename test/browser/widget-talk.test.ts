@@ -1,0 +1,396 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { FakeChat, problem } from './fake-chat.ts';
+import { follow, type Visitor, visit } from './visitor.ts';
+
+let chat: FakeChat;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (withoutBrowser) return;
+  chat = await FakeChat.start();
+  browser = await launch();
+});
+beforeEach(() => chat?.reset());
+// A page that lives on would go on talking to the next test's service.
+afterEach(() => browser?.leave());
+afterAll(async () => {
+  await browser?.close();
+  await chat?.stop();
+});
+
+const enter = () => visit(browser.context, chat.url);
+const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
+const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
+
+/** A token as a site signs it; nobody here looks at the signature. */
+function tokenFor(sub: string, seconds = 3600): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return `${part({ alg: 'HS256' })}.${part({ sub, exp: Math.floor(Date.now() / 1000) + seconds })}.c2ln`;
+}
+
+describe.skipIf(withoutBrowser)('an answer', () => {
+  it('is shown as it is written, and the next message goes on in its session', async () => {
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('The **first** part');
+      await goOn;
+      run.say(', and the rest.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, /^The first part$/);
+    expect(await visitor.answer.locator('strong').textContent()).toBe('first');
+    resolve();
+    await shows(visitor, /^The first part, and the rest\.$/);
+    const { session_id } = chat.lastRun;
+    chat.script = (run) => {
+      run.say('Again.');
+      run.end();
+    };
+    await visitor.say('More');
+    await shows(visitor, 'Again.');
+    const [first, second] = chat.received;
+    expect(first).toMatchObject({
+      path: '/sse/chat',
+      body: { message: 'Hello', session_id: null, jwt_token: null },
+    });
+    expect(first?.body.metadata).toEqual({ page_url: `${chat.url}/` });
+    expect(second?.body).toMatchObject({ session_id, user_id: first?.body.user_id });
+    expect(second?.key).not.toBe(first?.key);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('tells what tools do, in words', async () => {
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.tool('get_user', 'started');
+      await goOn;
+      run.tool('get_user', 'completed');
+      run.tool('send_invoice', 'started');
+      run.tool('send_invoice', 'failed');
+      run.say('Done.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Who am I?');
+    await visitor.chat
+      .locator('.tool[data-status=started]', { hasText: 'Looking up the account…' })
+      .waitFor();
+    resolve();
+    await shows(visitor, 'Done.');
+    expect(await visitor.chat.locator('.tool').allTextContents()).toEqual([
+      'Looking up the account',
+      'Send invoice: that did not work',
+    ]);
+  });
+
+  it('is stopped where it stands', async () => {
+    chat.script = async (run) => {
+      run.say('This much');
+      await run.stopAsked;
+      run.end(true);
+    };
+    const visitor = await enter();
+    await visitor.say('Tell me all');
+    await shows(visitor, 'This much');
+    await visitor.chat.getByRole('button', { name: 'Stop the answer' }).click();
+    await visitor.chat.getByText('Stopped').waitFor();
+    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+    expect(await visitor.answer.textContent()).toBe('This much');
+  });
+
+  it('goes on exactly where the connection broke', async () => {
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('One, ');
+      run.say('two, ');
+      await goOn;
+      run.say('three.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Count');
+    await shows(visitor, /^One, two,/);
+    const run = chat.lastRun;
+    run.drop();
+    await visitor.chat.locator('.status', { hasText: 'Connection lost' }).waitFor();
+    await vi.waitUntil(() => run.readers.size === 1);
+    resolve();
+    await shows(visitor, /^One, two, three\.$/);
+    expect(runs()).toEqual([1]);
+    expect(chat.received.map(({ path }) => path)).toEqual(['/sse/chat']);
+  });
+});
+
+describe.skipIf(withoutBrowser)('where streams do not get through', () => {
+  it('asks in one piece under the same key when the path is not served, and keeps to it', async () => {
+    chat.refuse = ({ url }) => (url === '/sse/chat' ? problem(404, 'not_found') : null);
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    await visitor.say('Hello again');
+    await shows(visitor, 'Fine.');
+    await vi.waitUntil(() => chat.received.length === 2);
+    expect(chat.received.map(({ path }) => path)).toEqual(['/webchat/message', '/webchat/message']);
+  });
+
+  it('asks in one piece when the stream is named and cannot be opened, and runs nothing twice', async () => {
+    chat.refuse = ({ url }) => (url?.startsWith('/sse/stream/') ? { status: 502 } : null);
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    expect(chat.received.map(({ path }) => path)).toEqual(['/sse/chat', '/webchat/message']);
+    expect(runs()).toEqual([1]);
+  });
+
+  it('asks for the answer of the very run that it cannot read as a stream', { timeout: 60_000 }, async () => {
+    let streams = 0;
+    chat.refuse = ({ url }) => {
+      if (!url?.startsWith('/sse/stream/')) return null;
+      return streams++ === 0 ? null : { status: 502 };
+    };
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('Half');
+      await goOn;
+      run.say(' and whole.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Half');
+    chat.lastRun.drop();
+    await vi.waitUntil(() => chat.received.length > 1, { timeout: 40_000 });
+    resolve();
+    await visitor.answer.filter({ hasText: /^Half and whole\.$/ }).waitFor({ timeout: 20_000 });
+    expect(runs()).toEqual([1]);
+    expect(new Set(chat.received.map(({ key }) => key)).size).toBe(1);
+    expect(chat.received.slice(1).every(({ path }) => path === '/webchat/message')).toBe(true);
+  });
+});
+
+describe.skipIf(withoutBrowser)('a failure', () => {
+  it('is told in words, and another try is a new message', async () => {
+    chat.script = (run) => run.fail('agent_failed');
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.trouble.getByText('Something went wrong on our side').waitFor();
+    chat.script = (run) => {
+      run.say('Now.');
+      run.end();
+    };
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
+    await shows(visitor, 'Now.');
+    expect(
+      await visitor.field.evaluate((field) => (field.getRootNode() as ShadowRoot).activeElement === field),
+    ).toBe(true);
+    expect(await visitor.trouble.isVisible()).toBe(false);
+    expect(new Set(chat.received.map(({ key }) => key)).size).toBe(2);
+    expect(await visitor.chat.locator('.visitor').count()).toBe(1);
+  });
+
+  it('says how long to wait, and waits', async () => {
+    chat.refuse = ({ method }) =>
+      method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '2' }) : null;
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.trouble.getByText('many messages in a short time').waitFor();
+    const button = visitor.trouble.getByRole('button');
+    await vi.waitUntil(async () => /^Try again in [12] s$/.test((await button.textContent()) ?? ''));
+    expect(await button.getAttribute('aria-disabled')).toBe('true');
+    await button.dispatchEvent('click');
+    chat.refuse = () => null;
+    await visitor.trouble.getByRole('button', { name: /^Try again$/ }).click();
+    await shows(visitor, 'Fine.');
+    expect(chat.received).toHaveLength(1);
+  });
+
+  it.each([
+    ['repetition', 'the same message several times'],
+    ['turn_limit', 'become very long'],
+    ['rate_limit', 'many messages in a short time'],
+  ])('of the loop guard for its %s is told as what it is', async (reason, words) => {
+    chat.refuse = ({ method }) =>
+      method === 'POST' ? problem(429, 'loop_guard_blocked', {}, { reason }) : null;
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.trouble.getByText(words).waitFor();
+    const name = reason === 'turn_limit' ? 'New conversation' : 'Try again';
+    await visitor.trouble.getByRole('button', { name }).waitFor();
+  });
+
+  it('of the network waits for the network, and the message is sent once', async () => {
+    const visitor = await enter();
+    await visitor.page.context().setOffline(true);
+    await visitor.say('Hello');
+    await visitor.trouble.getByText('You seem to be offline').waitFor();
+    await visitor.chat.getByText('You are offline', { exact: true }).first().waitFor();
+    await visitor.page.context().setOffline(false);
+    await shows(visitor, 'Fine.');
+    expect(runs()).toEqual([1]);
+    expect(await visitor.trouble.isVisible()).toBe(false);
+  });
+
+  it('of a session that is another’s moves the message to a new one', async () => {
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    let refused = 0;
+    chat.refuse = ({ url }) =>
+      url === '/sse/chat' && refused++ === 0 ? problem(403, 'session_forbidden') : null;
+    await visitor.say('Go on');
+    await visitor.chat.getByText('This is a new conversation.').first().waitFor();
+    await shows(visitor, 'Fine.');
+    expect(chat.received.at(-1)?.body).toMatchObject({ message: 'Go on', session_id: null });
+  });
+});
+
+describe.skipIf(withoutBrowser)('who is signed in', () => {
+  const asked = { 'data-token-url': '/token' };
+
+  it('is asked of the site, and again when under five minutes remain', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada', 3600);
+    const visitor = await enter();
+    await visitor.say('One');
+    await shows(visitor, 'Fine.');
+    await visitor.say('Two');
+    await vi.waitUntil(() => chat.received.length === 2);
+    expect(chat.tokenAsked).toBe(1);
+    expect(chat.received.map(({ body }) => body.jwt_token)).toEqual([chat.token, chat.token]);
+    await visitor.page.close();
+
+    chat.token = tokenFor('ada', 290);
+    const later = await enter();
+    await later.say('Three');
+    await shows(later, 'Fine.');
+    chat.token = tokenFor('ada', 3600);
+    await later.say('Four');
+    await vi.waitUntil(() => chat.received.length === 4);
+    expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
+  });
+
+  it('may sign out: the token is null, and the conversation is nobody else’s to read', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada');
+    const visitor = await enter();
+    await visitor.say('My secret');
+    await shows(visitor, 'Fine.');
+    chat.token = null;
+    await visitor.page.evaluate(() => window.agentdWebchat?.identityChanged?.());
+    await visitor.chat.getByText('You are no longer signed in').first().waitFor();
+    expect(await visitor.chat.getByText('My secret').count()).toBe(0);
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    expect(chat.received.at(-1)?.body).toMatchObject({ jwt_token: null, session_id: null });
+  });
+
+  it('may be somebody else after a page load: the earlier person’s words are not shown', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada');
+    const visitor = await enter();
+    await visitor.say('My secret');
+    await shows(visitor, 'Fine.');
+    chat.token = tokenFor('grace');
+    await visitor.page.goto(`${chat.url}/elsewhere`);
+    await visitor.chat.waitFor();
+    expect(await visitor.chat.getByText('My secret').count()).toBe(0);
+    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain(
+      'My secret',
+    );
+  });
+
+  it('is given by the site’s own function, whose failure leaves the token in use', async () => {
+    chat.page.script = `let calls = 0; window.agentdWebchat = { token: () => { if (calls++) throw new Error('down'); return '${tokenFor('ada', 200)}'; } };`;
+    const visitor = await enter();
+    await visitor.say('One');
+    await shows(visitor, 'Fine.');
+    await visitor.say('Two');
+    await vi.waitUntil(() => chat.received.length === 2);
+    expect(chat.received[1]?.body.jwt_token).toBe(chat.received[0]?.body.jwt_token);
+    expect(chat.received[1]?.body.jwt_token).not.toBeNull();
+  });
+});
+
+describe.skipIf(withoutBrowser)('page loads and tabs', () => {
+  it('a conversation goes on over page loads, also in the middle of an answer', async () => {
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('Before, ');
+      await goOn;
+      run.say('after.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Before,');
+    await visitor.page.goto(`${chat.url}/elsewhere`);
+    await shows(visitor, 'Before,');
+    resolve();
+    await shows(visitor, /^Before, after\.$/);
+    expect(await visitor.chat.locator('.visitor').allTextContents()).toEqual(['You: Hello']);
+    expect(runs()).toEqual([1]);
+    expect(chat.received).toHaveLength(1);
+  });
+
+  it('the token is not kept in the browser', async () => {
+    chat.page.attributes = { 'data-token-url': '/token' };
+    chat.token = tokenFor('ada');
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    const stores = await visitor.page.evaluate(() =>
+      JSON.stringify([{ ...sessionStorage }, { ...localStorage }]),
+    );
+    expect(stores).toContain('Hello');
+    expect(stores).not.toContain(chat.token);
+  });
+
+  it('another tab has a conversation of its own, and so has a duplicated one', async () => {
+    const visitor = await enter();
+    await visitor.say('In the first');
+    await shows(visitor, 'Fine.');
+    // A window that a page opens gets a copy of its session storage, as a duplicated tab does.
+    const [copy] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      visitor.page.evaluate(() => void window.open('/', '_blank')),
+    ]);
+    const second = follow(copy);
+    await copy.locator('agentd-webchat').waitFor({ state: 'attached' });
+    await second.say('In the second');
+    await shows(second, 'Fine.');
+    const [one, two] = chat.received;
+    expect(two?.body.user_id).not.toBe(one?.body.user_id);
+    expect(two?.body.session_id).toBeNull();
+    expect(await second.chat.getByText('In the first').count()).toBe(0);
+    // The first tab has kept its own.
+    await visitor.page.reload();
+    await visitor.chat.getByText('In the first').waitFor();
+  });
+
+  it('a failed message is not sent again by a page load', async () => {
+    chat.script = (run) => run.fail('agent_failed');
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.trouble.waitFor();
+    await visitor.page.reload();
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).waitFor();
+    expect(chat.received).toHaveLength(1);
+  });
+
+  it('tabs take turns, so that no tab’s cookie is there when another one’s stream begins', async () => {
+    const order: string[] = [];
+    chat.refuse = (request) => {
+      if (request.url === '/sse/chat') order.push('start');
+      if (request.url?.startsWith('/sse/stream/')) order.push('open');
+      return null;
+    };
+    const visitors = await Promise.all([enter(), enter(), enter()]);
+    for (const visitor of visitors) await visitor.launcher.click();
+    await Promise.all(visitors.map((visitor) => visitor.say('Hello')));
+    await Promise.all(visitors.map((visitor) => shows(visitor, 'Fine.')));
+    expect(order).toEqual(['start', 'open', 'start', 'open', 'start', 'open']);
+  });
+});

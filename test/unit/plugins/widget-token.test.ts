@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { expiryOf, personOf, TokenSource } from '../../../plugins/webchat/widget/talk/token.ts';
+
+function token(claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return `${part({ alg: 'HS256' })}.${part(claims)}.c2ln`;
+}
+
+const now = Date.UTC(2026, 0, 1) / 1000;
+const lasting = (seconds: number, sub = 'ada') => token({ sub, exp: now + seconds });
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: now * 1000 });
+  vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe('whose a token is', () => {
+  it('is told by issuer, tenant and subject together', () => {
+    expect(personOf(null)).toBeNull();
+    expect(personOf(token({ sub: 'ada', exp: 1 }))).toBe(personOf(token({ sub: 'ada', exp: 2 })));
+    const others = [{ sub: 'ada' }, { sub: 'ada', iss: 'x' }, { sub: 'ada', tenant_id: 'x' }, { sub: 'x' }];
+    expect(new Set(others.map((claims) => personOf(token(claims)))).size).toBe(4);
+    expect(personOf(token({ sub: 'Zoë 🎈' }))).toContain('Zoë 🎈');
+  });
+
+  it('is the token itself where that has no claims to read', () => {
+    expect(personOf('not a token')).not.toBeNull();
+    expect(personOf('not a token')).not.toBe(personOf('another'));
+    expect(expiryOf('not a token')).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
+describe('the token of the site', () => {
+  it('is asked for once, and anew when less than five minutes remain', async () => {
+    const ask = vi.fn(async () => lasting(3600));
+    const tokens = new TokenSource(ask, null);
+    await tokens.current();
+    vi.setSystemTime((now + 3600 - 301) * 1000);
+    await tokens.current();
+    expect(ask).toHaveBeenCalledTimes(1);
+    vi.setSystemTime((now + 3600 - 299) * 1000);
+    await tokens.current();
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  it.each([null, undefined, ''])('%j says that nobody is signed in', async (answer) => {
+    expect(await new TokenSource(() => answer, null).current()).toBeNull();
+  });
+
+  it('is asked for once, however many want it', async () => {
+    const ask = vi.fn(async () => lasting(3600));
+    const tokens = new TokenSource(ask, null);
+    await Promise.all([tokens.current(), tokens.current(), tokens.renew()]);
+    expect(ask).toHaveBeenCalledTimes(1);
+  });
+
+  it('stays in use where the site cannot answer, and is asked for again the next time', async () => {
+    const fresh = lasting(7200);
+    const ask = vi
+      .fn<() => Promise<string>>()
+      .mockResolvedValueOnce(lasting(200))
+      .mockRejectedValueOnce(new Error('down'))
+      .mockResolvedValueOnce(fresh);
+    const tokens = new TokenSource(ask, null);
+    const first = await tokens.current();
+    expect(await tokens.current()).toBe(first);
+    expect(await tokens.current()).toBe(fresh);
+    expect(console.warn).toHaveBeenCalledTimes(1);
+  });
+
+  it('is not waited for longer than ten seconds', async () => {
+    const tokens = new TokenSource(() => new Promise(() => undefined), lasting(60));
+    const current = tokens.current();
+    await vi.advanceTimersByTimeAsync(10_001);
+    expect(await current).toBe(lasting(60));
+  });
+
+  it('of the page alone is used as it is', async () => {
+    expect(await new TokenSource(undefined, 'given').current()).toBe('given');
+    expect(await new TokenSource(undefined, null).renew()).toBeNull();
+  });
+});
