@@ -115,4 +115,26 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     expect(await rows.filter({ hasText: 'no credentials' }).count()).toBe(0);
     expect(visitor.complaints).toEqual([]);
   });
+
+  it('is nobody else, though people in other tabs of the same browser ask at the same moment', async () => {
+    const names = ['Ada Lovelace', 'Grace Hopper', 'Alan Turing'];
+    const visitors = await Promise.all(
+      names.map(async (name) => {
+        const page = await browser.context.newPage();
+        const visitor = follow(page);
+        await page.goto(`${daemon.url}/demo`);
+        await page.getByRole('button', { name }).click();
+        await page.getByText(`Signed in as ${name}`).waitFor();
+        return visitor;
+      }),
+    );
+    for (const question of ['Who am I?', 'Tell me about myself', 'My orders']) {
+      await Promise.all(visitors.map((visitor) => visitor.say(question)));
+      for (const [index, visitor] of visitors.entries()) {
+        await visitor.chat.locator('.visitor', { hasText: question }).waitFor();
+        await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+        expect(await visitor.answer.textContent()).toContain(`You are ${names[index]} `);
+      }
+    }
+  });
 });
