@@ -4,7 +4,8 @@ import { guardUser } from '../guard/user.ts';
 import type { GuardUser, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
 import type { House } from '../house.ts';
-import type { Step, StepLine } from './sequence.ts';
+import type { Step } from './sequence.ts';
+import type { StepLine } from './trace.ts';
 import type { Admitted, Arrived, Bound, Guarded, Identified } from './turn.ts';
 
 type Turn = Arrived & Identified & Admitted;

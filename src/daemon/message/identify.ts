@@ -1,7 +1,8 @@
 import type { House } from '../house.ts';
 import type { Presented, TokenVerdict } from '../identity/identity.ts';
 import { type FoundLink, findLink } from '../identity/links.ts';
-import type { Step, StepLine } from './sequence.ts';
+import type { Step } from './sequence.ts';
+import type { StepLine } from './trace.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**

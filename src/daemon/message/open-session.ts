@@ -2,7 +2,8 @@ import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import { isChannelSessionId } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
-import type { Step, StepLine } from './sequence.ts';
+import type { Step } from './sequence.ts';
+import type { StepLine } from './trace.ts';
 import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
 
 /**

@@ -5,7 +5,8 @@ import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import { StreamMask } from '../secret.ts';
 import { limitRun } from './run-limit.ts';
-import type { Step, StepLine } from './sequence.ts';
+import type { Step } from './sequence.ts';
+import type { StepLine } from './trace.ts';
 import type { Answered, Arrived, Bound, Guarded, Opened } from './turn.ts';
 
 type Turn = Arrived & Opened & Guarded & Bound;

@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import type { Lease, LeaseStore } from '../store/store.ts';
-import type { StepLine } from './sequence.ts';
+import type { StepLine } from './trace.ts';
 
 export interface RunQueueOptions {
   /** AGENT_CONCURRENCY: runs at once. */

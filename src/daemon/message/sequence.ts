@@ -1,10 +1,7 @@
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
-import type { TraceLine } from './trace.ts';
+import type { StepLine } from './trace.ts';
 import type { Arrived } from './turn.ts';
-
-/** What a step says of itself in the trace; the sequence adds name, time and duration. */
-export type StepLine = Pick<TraceLine, 'reason' | 'detail'> & { verdict: TraceLine['verdict'] };
 
 /** A step has answered the message itself; none of the later steps runs. */
 export const ENDED: unique symbol = Symbol('ended');

@@ -16,6 +16,9 @@ export interface TraceLine {
   took_ms?: number;
 }
 
+/** What a step says of itself in the trace; the sequence adds name, time and duration. */
+export type StepLine = Pick<TraceLine, 'reason' | 'detail'> & { verdict: TraceLine['verdict'] };
+
 /** The trace of one message or refused request, as it is stored. */
 export interface TraceRecord {
   turn_id: string;
