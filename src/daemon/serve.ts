@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
-import { loadAgent } from './agent/load.ts';
+import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
 import { systemClock } from './clock.ts';
 import type { House } from './house.ts';
@@ -106,7 +106,7 @@ export async function startDaemon(
       url: address.url,
       channels: house.channelNames,
       store: store.description,
-      agent: settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL ? 'llm' : 'builtin'),
+      agent: runtimeName(settings),
       messagePath: messagePathOf(active),
       demoPath: active.some(hasDemo) ? DEMO_PATH : null,
       house,

@@ -11,16 +11,20 @@ import { misconfigured } from './misconfigured.ts';
 const API_VERSION = 1;
 const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
 
+/** What `AGENT_RUNTIME` stands for: unset, `llm` where `AGENT_MODEL` is set, else `builtin` (decisions §9). */
+export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MODEL'>): string {
+  return settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL === undefined ? 'builtin' : 'llm');
+}
+
 /**
- * The runtime that `AGENT_RUNTIME` names: `builtin`, `llm`, or the path of a module, relative to the working
- * directory. Unset, it is `llm` where `AGENT_MODEL` is set, else `builtin` (decisions §9). Rejects with a
- * configuration error that says what to mend.
+ * The runtime that the settings name: `builtin`, `llm`, or the path of a module, relative to the working
+ * directory. Rejects with a configuration error that says what to mend.
  */
 export async function loadAgent(
   settings: LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>,
   log: Log,
 ): Promise<AgentRuntime> {
-  const wanted = settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL === undefined ? 'builtin' : 'llm');
+  const wanted = runtimeName(settings);
   if (wanted === 'builtin') return createBuiltin();
   if (wanted === 'llm') {
     // Loaded only where it is used: it is the largest part of the daemon.

@@ -16,21 +16,19 @@ const HISTORY_TURNS = 50;
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
-const NEVER = new AbortController().signal;
 const STOPPED = { done: true, value: undefined } as const;
 
 /**
  * From message and session to the reply: waits for one of the runs, gives the tools their context, holds
  * the deadline, tells the reader the words and the tool progress as they come.
  *
- * Adds `reply`, never empty but where the person stopped it at once. Throws `agent_timeout` past the deadline, `agent_failed` when the runtime
- * fails, `unavailable` when no run is free in time or the daemon stops.
+ * Adds `reply`, never empty but where the person stopped it at once. Throws `agent_timeout` past the deadline,
+ * `agent_failed` when the runtime fails, `unavailable` when no run is free in time or the daemon stops.
  */
 export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, house, line) {
     const giveBack = await house.queue.takeRun(line, turn.inbox ? house.stopping : undefined);
-    const stopped = turn.stream?.stopped ?? NEVER;
     const limit = limitRun(house.settings.AGENT_TIMEOUT_SECONDS * 1000, [
       house.stopping,
       ...(turn.stream ? [turn.stream.stopped] : []),
@@ -39,7 +37,7 @@ export const runAgent: Step<Turn, Answered> = {
     try {
       turn.stream?.begin();
       const context = requestContextOf(turn, house, signal);
-      return await withRequestContext(context, () => converse(turn, house, { signal, stopped }, line));
+      return await withRequestContext(context, () => converse(turn, house, signal, line));
     } catch (error) {
       if (limit.passed) {
         throw new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
@@ -58,13 +56,9 @@ export const runAgent: Step<Turn, Answered> = {
   },
 };
 
-async function converse(
-  turn: Turn,
-  house: House,
-  { signal, stopped }: { signal: AbortSignal; stopped: AbortSignal },
-  line: StepLine,
-): Promise<Answered> {
-  if (stopped.aborted) {
+async function converse(turn: Turn, house: House, signal: AbortSignal, line: StepLine): Promise<Answered> {
+  const stopped = turn.stream?.stopped;
+  if (stopped?.aborted) {
     line.reason = 'stopped';
     return { reply: '', stopped: true };
   }
@@ -79,7 +73,7 @@ async function converse(
   };
   while (reply.length < REPLY_MAX) {
     const next = await orAborted(words.next(), signal).catch((error: unknown) => {
-      if (stopped.aborted) return STOPPED;
+      if (stopped?.aborted) return STOPPED;
       throw error;
     });
     say(next.done ? mask.end() : mask.push(next.value));
