@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startAgentd } from '../harness/daemon.ts';
+import { token } from '../harness/tokens.ts';
+import { post } from '../harness/webchat.ts';
+
+const text = (file: string) => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8');
+
+/** The displayed program of a manual page that begins so. */
+function program(page: string, begin: string): string {
+  const found = [...text(page).matchAll(/^\.Bd -literal\n(.*?)^\.Ed$/gms)].find(([, body]) =>
+    body?.startsWith(begin),
+  );
+  if (!found?.[1]) throw new Error(`${page} shows no program that begins with ${begin}`);
+  return found[1];
+}
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-manual-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+it('the channel of agentd-channel(7) runs as it stands there', async () => {
+  await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7', '// telex.ts'));
+  const daemon = await startAgentd({
+    directory,
+    env: { TELEX_ENABLED: 'true', MESSAGING_PLATFORMS: 'webchat,./telex.ts' },
+  });
+  try {
+    const response = await fetch(`${daemon.url}/telex`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ from: 'ada', text: 'help' }),
+    });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('Who am I?');
+    expect(daemon.stdout()).toContain('webchat, telex');
+  } finally {
+    await daemon.stop();
+  }
+});
+
+it('the agent runtime of the README runs as it stands there', async () => {
+  const source = /^```ts\n(export default \{\n {2}apiVersion: 1,\n.*?)^```$/ms.exec(text('README.md'))?.[1];
+  if (!source) throw new Error('the README shows no agent runtime');
+  await writeFile(join(directory, 'runtime.ts'), source);
+  const daemon = await startAgentd({ directory, env: { AGENT_RUNTIME: './runtime.ts' } });
+  try {
+    const { body } = await post(daemon.url, { user_id: 'ada', message: 'Hi.' });
+    expect(body.response).toBe('You said: Hi.');
+  } finally {
+    await daemon.stop();
+  }
+});
+
+it('the business API of agentd-api(7) serves agentd as it stands there', async () => {
+  const source = program('man/agentd-api.7', '// api.mjs');
+  const listen = ".listen(9000, '127.0.0.1');";
+  expect(source).toContain(listen);
+  // Any free port instead, told when it listens.
+  const told = ".listen(0, '127.0.0.1', function () { console.log(this.address().port); });";
+  await writeFile(join(directory, 'api.mjs'), source.replace(listen, told));
+  const api = spawn(process.execPath, ['api.mjs'], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [port] = (await once(api.stdout, 'data')) as [Buffer];
+  const daemon = await startAgentd({
+    directory,
+    env: {
+      API_BASE_URL: `http://127.0.0.1:${String(port).trim()}`,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'secret',
+    },
+  });
+  try {
+    const { body } = await post(
+      daemon.url,
+      { user_id: 'ada', message: 'Who am I?' },
+      { bearer: await token({ sub: 'ada' }) },
+    );
+    expect(body.response).toContain('gold');
+  } finally {
+    await daemon.stop();
+    api.kill();
+    await once(api, 'exit');
+  }
+});
