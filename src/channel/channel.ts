@@ -26,6 +26,7 @@ import type {
   StreamEvent,
 } from './message.ts';
 import type { ChannelSettings, SettingRecord } from './setting.ts';
+import type { PlatformSimulator } from './simulator.ts';
 
 /** The contract version that this daemon speaks. */
 export const CHANNEL_API_VERSION = 1;
@@ -42,6 +43,23 @@ export interface ChannelPlugin {
   detect(settings: ChannelSettings): boolean;
   capabilities: ChannelCapabilities;
   create(scope: ChannelScope): Channel;
+  /** For channels whose users can be linked to a person; absent: user ids are taken as they are. */
+  linking?: ChannelLinking;
+  /** Stands in for the platform: `agentd simulate`, `serve --dev`. Loaded when it is used. */
+  simulator?(): Promise<PlatformSimulator>;
+}
+
+/** How users of a channel are named where they are linked (`agentd link`). */
+export interface ChannelLinking {
+  /** The word of `agentd link <word>`; default: the channel's name. */
+  word?: string;
+  /** What stands for the user in usage and messages, `NUMBER`. */
+  argument: string;
+  /**
+   * The ways in which the platform may write this user's id, the first is the one that links are kept under;
+   * empty: that is no id of this platform.
+   */
+  idsOf(given: string): readonly string[];
 }
 
 export interface ChannelCapabilities {
@@ -91,9 +109,21 @@ export interface Route {
   limited?: boolean;
   /** The user token that came with the request, first documented source first; it is validated once. */
   token?(request: ChannelRequest): string | null | undefined;
+  /**
+   * The body of every answer that refuses, the daemon's own included, for a route whose documented answers are
+   * no problem documents. Status and headers stay.
+   */
+  refusal?(problem: RouteProblem): object;
   /** The thread that the request speaks in, where it names one: its messages keep the order of their arrival. */
   thread?(request: ChannelRequest): string | null;
   handle(request: ChannelRequest): Promise<ChannelResponse> | ChannelResponse;
+}
+
+/** What a problem document would say (decisions §1). */
+export interface RouteProblem {
+  status: number;
+  code: string;
+  detail: string;
 }
 
 export interface ChannelRequest {
@@ -253,15 +283,32 @@ export interface FieldError {
 
 /** The links of one channel: channel user id → token, kept 30 days (service.md, "Token lookup records"). */
 export interface ChannelLinks {
-  /** Validates and stores; `valid: false` stores nothing. */
-  link(user_id: string, token: string): Promise<TokenAnswer>;
-  /** True where there was a link. */
+  /**
+   * Validates and stores. `replace`: may the live link of another person be taken over (decisions §4)? Default
+   * true, for ids that the platform itself has verified.
+   */
+  link(user_id: string, token: string, options?: { replace?: boolean }): Promise<LinkAnswer>;
+  /** The user's own wish: true where there was a link. */
   unlink(user_id: string): Promise<boolean>;
+  /** Removes the link of this user where it is that of the token's person. */
+  unlinkPerson(user_id: string, token: string): Promise<UnlinkAnswer>;
 }
+
+export type LinkAnswer =
+  /** `expires_at`: of the link or of the token in it, whichever ends first, ms since the epoch. */
+  | { linked: true; user_id: string; email: string; expires_at: number }
+  /** `held`: the token is good, the link is another person's. */
+  | { linked: false; reason: string; held: boolean };
+
+/** `invalid`: the token is no use, for `reason`. `none`: there is no link, or it is another person's. */
+export type UnlinkAnswer =
+  | { outcome: 'removed' }
+  | { outcome: 'none' }
+  | { outcome: 'invalid'; reason: string };
 
 /** What a channel learns of a token: never the token itself. */
 export type TokenAnswer =
-  | { valid: true; user_id: string; email: string; expires_at: number }
+  | { valid: true; user_id: string; email: string; expires_at: number; phone?: string }
   | { valid: false; reason: string };
 
 export interface ChannelLogger {

@@ -48,6 +48,9 @@ export interface ConformanceOptions {
   };
 }
 
+/** What the suite's scope says of every token. */
+const NO_TOKEN = 'JWT Malformed';
+
 export interface ConformanceCase {
   name: string;
   run(): Promise<void>;
@@ -281,8 +284,12 @@ function make(
     accept: async (messages) => void record.messages.push(...messages),
     edit: async () => false,
     say: async (reply_to, text) => void record.said.push({ reply_to, text }),
-    links: { link: async () => ({ valid: false, reason: 'JWT Malformed' }), unlink: async () => false },
-    tokens: { validate: async () => ({ valid: false, reason: 'JWT Malformed' }) },
+    links: {
+      link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),
+      unlink: async () => false,
+      unlinkPerson: async () => ({ outcome: 'invalid', reason: NO_TOKEN }),
+    },
+    tokens: { validate: async () => ({ valid: false, reason: NO_TOKEN }) },
     problem,
     deliveryFailed: (reason, options) => new RecordedDeliveryFailure(reason, options),
     ...members,

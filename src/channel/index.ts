@@ -3,6 +3,7 @@ export type {
   Channel,
   ChannelCapabilities,
   ChannelHealth,
+  ChannelLinking,
   ChannelLinks,
   ChannelLogger,
   ChannelPlugin,
@@ -12,12 +13,15 @@ export type {
   ChannelScope,
   ChannelStreams,
   FieldError,
+  LinkAnswer,
   OpenStream,
   ResponseStream,
   Route,
+  RouteProblem,
   StreamTokens,
   TokenAnswer,
   TokenSource,
+  UnlinkAnswer,
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export type { DevCompany, DevPerson, DevRequest } from './dev.ts';
@@ -32,3 +36,12 @@ export type {
   ToolStatus,
 } from './message.ts';
 export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';
+export type {
+  PlatformSimulator,
+  Shown,
+  SimulatedApi,
+  SimulatedApiAnswer,
+  SimulatedApiCall,
+  SimulatedEvent,
+  SimulatedRequest,
+} from './simulator.ts';

@@ -264,7 +264,7 @@ describe('links', () => {
   it("use each member's own token in a shared thread, and nobody's for one who has none", async () => {
     const to = await startWithApi();
     const linked = await deliver(to, { link: { user: 'A', token: await alice() } });
-    expect(linked.body).toMatchObject({ valid: true, user_id: 'user-1', email: 'alice@example.com' });
+    expect(linked.body).toMatchObject({ linked: true, user_id: 'user-1', email: 'alice@example.com' });
     await deliver(to, {
       link: { user: 'B', token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
     });
@@ -318,7 +318,7 @@ describe('links', () => {
   it('store nothing for a token that is no use, and say why', async () => {
     const to = await startWithApi();
     const answer = await deliver(to, { link: { user: 'A', token: await token({ ttl: -1 }) } });
-    expect(answer.body).toEqual({ valid: false, reason: 'Token Expired' });
+    expect(answer.body).toEqual({ linked: false, reason: 'Token Expired', held: false });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 1);
     expect(api.seen('/users')).toEqual([]);

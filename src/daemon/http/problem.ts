@@ -7,6 +7,8 @@ import type { Context, Middleware } from './exchange.ts';
 export interface Problem {
   status: number;
   headers: Readonly<Record<string, string>>;
+  code: string;
+  detail: string;
   /** The document, serialized. */
   body: string;
 }
@@ -34,6 +36,8 @@ export function problemOf(error: unknown, request_id: string, status?: number): 
       ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
       ...known.headers,
     },
+    code,
+    detail: known.message,
     body: JSON.stringify({
       type: 'about:blank',
       title: STATUS_CODES[answered],
@@ -56,8 +60,21 @@ export function problems(log: Log): Middleware {
       logFailure(error, ctx, log);
       // Half an answer is out: only a broken connection can still say that it is not whole.
       if (ctx.res.headersSent) ctx.res.destroy();
-      else writeProblem(ctx, problemOf(error, ctx.state.request_id));
+      else writeProblem(ctx, refusalOf(ctx, error));
     }
+  };
+}
+
+/** In the words of the route where it has its own, also where only another method of its path exists. */
+function refusalOf({ state }: Context, error: unknown): Problem {
+  const problem = problemOf(error, state.request_id);
+  const route = state.found?.route ?? state.found?.others()[0];
+  if (!route?.refusal) return problem;
+  const { status, code, detail, headers } = problem;
+  return {
+    ...problem,
+    headers: { ...headers, 'Content-Type': 'application/json' },
+    body: JSON.stringify(route.refusal({ status, code, detail })),
   };
 }
 

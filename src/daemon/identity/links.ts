@@ -1,3 +1,4 @@
+import type { UnlinkAnswer } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import type { Link } from '../store/store.ts';
@@ -102,6 +103,24 @@ export async function unlink(
   const removed = await store.links.remove(linkKey(platform, user_id));
   if (removed) log.info({ channel: platform }, 'unlinked');
   return removed;
+}
+
+/** Removes the link of a channel's user where it is that of the token's person; another's stays. */
+export async function unlinkPerson(
+  house: LinkServices,
+  platform: string,
+  user_id: string,
+  token: string,
+): Promise<UnlinkAnswer> {
+  const verdict = await house.tokens.validate(token);
+  if (!verdict.valid) return { outcome: 'invalid', reason: verdict.reason };
+  const found = await findLink(house, platform, user_id);
+  if (found === null || personKey(claimsOfStoredToken(found.token)) !== verdict.person)
+    return { outcome: 'none' };
+  // Only what was looked at: a link that another person made meanwhile stays.
+  const removed = await house.store.links.remove(found.key, found.stored);
+  if (removed) house.log.info({ channel: platform, sub: verdict.user.user_id }, 'unlinked');
+  return { outcome: removed ? 'removed' : 'none' };
 }
 
 /** When a link is no longer any use: its own end or that of its token, whichever comes first (decisions §4). */

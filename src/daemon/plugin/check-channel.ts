@@ -54,7 +54,7 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
 
 function routeRefusals(route: unknown, at: string): Refusal[] {
   if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
-  const { method, path, contentType, token, thread, handle } = route;
+  const { method, path, contentType, token, refusal, thread, handle } = route;
   const refusals: Refusal[] = [];
   if (!METHODS.includes(method as string))
     refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
@@ -67,6 +67,9 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   }
   if (token !== undefined && typeof token !== 'function') {
     refusals.push(unfit(`${at}.token\``, 'a function, or absent', token));
+  }
+  if (refusal !== undefined && typeof refusal !== 'function') {
+    refusals.push(unfit(`${at}.refusal\``, 'a function, or absent', refusal));
   }
   if (thread !== undefined && typeof thread !== 'function') {
     refusals.push(unfit(`${at}.thread\``, 'a function, or absent', thread));

@@ -13,7 +13,7 @@ const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
  * the member, what was expected and what came. Runs nothing of it.
  */
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
-  const { name, summary, settings, detect, capabilities, create } = plugin as Partial<
+  const { name, summary, settings, detect, capabilities, create, linking, simulator } = plugin as Partial<
     Record<keyof ChannelPlugin, unknown>
   >;
   if (typeof name !== 'string' || !NAME.test(name) || name.length > NAME_MAX) {
@@ -24,7 +24,9 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
     refusals.push(unfit('`summary`', 'one sentence', summary));
   if (typeof detect !== 'function') refusals.push(unfit('`detect`', 'a function', detect));
   if (typeof create !== 'function') refusals.push(unfit('`create`', 'a function', create));
-  refusals.push(...checkCapabilities(capabilities));
+  refusals.push(...checkCapabilities(capabilities), ...checkLinking(linking));
+  if (simulator !== undefined && typeof simulator !== 'function')
+    refusals.push(unfit('`simulator`', 'a function, or absent', simulator));
   if (Array.isArray(settings)) refusals.push(...checkSettings(name, settings));
   else refusals.push(unfit('`settings`', 'a list of setting records', settings));
   return refusals;
@@ -53,6 +55,18 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
     markdown,
   );
   expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
+  return refusals;
+}
+
+function checkLinking(linking: unknown): Refusal[] {
+  if (linking === undefined) return [];
+  if (!isObject(linking)) return [unfit('`linking`', 'an object, or absent', linking)];
+  const { word, argument, idsOf } = linking;
+  const refusals: Refusal[] = [];
+  if (word !== undefined && !(typeof word === 'string' && NAME.test(word)))
+    refusals.push(unfit('`linking.word`', 'a name, or absent', word));
+  if (!isText(argument)) refusals.push(unfit('`linking.argument`', 'a word', argument));
+  if (typeof idsOf !== 'function') refusals.push(unfit('`linking.idsOf`', 'a function', idsOf));
   return refusals;
 }
 

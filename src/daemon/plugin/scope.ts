@@ -9,7 +9,7 @@ import { readMessage, readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
-import { link, unlink } from '../identity/links.ts';
+import { link, unlink, unlinkPerson } from '../identity/links.ts';
 import { accept, edit, say } from '../inbox/accept.ts';
 import type { InboxWorker } from '../inbox/work.ts';
 import { converse } from '../message/converse.ts';
@@ -76,20 +76,27 @@ function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
 
 function linksOf({ name }: ChannelPlugin, house: House): ChannelScope['links'] {
   return {
-    async link(user_id, token) {
-      const outcome = await link(house, name, user_id, token);
-      if (!outcome.linked) return { valid: false, reason: outcome.reason };
-      return { ...answerOf(outcome.verdict), expires_at: outcome.expires_at };
+    async link(user_id, token, { replace = true } = {}) {
+      const outcome = await link(house, name, user_id, token, () => replace);
+      if (outcome.linked) return { linked: true, ...whoOf(outcome.verdict), expires_at: outcome.expires_at };
+      const held = outcome.reason === 'held_by_another';
+      return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
     },
     unlink: (user_id) => unlink(house, name, user_id),
+    unlinkPerson: (user_id, token) => unlinkPerson(house, name, user_id, token),
   };
 }
 
 /** A channel learns whose token it is, never gets more of it than it had. */
-function answerOf(verdict: Extract<TokenVerdict, { valid: true }>): Extract<TokenAnswer, { valid: true }>;
-function answerOf(verdict: TokenVerdict): TokenAnswer;
 function answerOf(verdict: TokenVerdict): TokenAnswer {
   if (!verdict.valid) return verdict;
-  const { user_id, email } = verdict.user;
-  return { valid: true, user_id, email, expires_at: verdict.expires_at };
+  const { phone } = verdict.claims;
+  const { expires_at } = verdict;
+  return { valid: true, ...whoOf(verdict), expires_at, ...(phone === undefined ? {} : { phone }) };
 }
+
+function whoOf({ user }: ValidToken): Pick<ValidToken['user'], 'user_id' | 'email'> {
+  return { user_id: user.user_id, email: user.email };
+}
+
+type ValidToken = Extract<TokenVerdict, { valid: true }>;
