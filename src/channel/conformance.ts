@@ -181,7 +181,8 @@ async function parses(
 
 function isWellFormed(plugin: ChannelPlugin, message: IncomingMessage): void {
   assert.equal(message.platform, plugin.name);
-  for (const text of [message.user_id, message.channel_id, message.text]) {
+  const { user_id, alias_id = user_id, channel_id } = message;
+  for (const text of [user_id, alias_id, channel_id, message.text]) {
     assert.ok(text.length > 0 && text.isWellFormed(), 'ids and text are not empty and well-formed');
   }
   if (plugin.capabilities.reply !== 'later') return;

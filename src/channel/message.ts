@@ -7,6 +7,12 @@ export interface IncomingMessage {
   platform: string;
   /** The channel's id of the sender, 1 to 256 characters. */
   user_id: string;
+  /**
+   * Another id of the sender, which the platform may later send alone, as `user_id`: it then finds the link
+   * of the `user_id` that it came with. Where another one comes with a `user_id`, that link is no longer
+   * the sender's.
+   */
+  alias_id?: string;
   /** Where in the channel it was said; on channels without rooms, the sender's id. */
   channel_id: string;
   /** Conversation thread, used as the session id; null asks the daemon to begin a session and name it. */

@@ -17,13 +17,14 @@ const REPLY_TO_MAX = 8_192;
  * @param at where it stands, for the fields' names: `messages[0]`.
  */
 export function checkMessage(message: IncomingMessage, channel: string, at: string): FieldError[] {
-  const { platform, user_id, channel_id, thread_id, message_id, sent_at } = message;
+  const { platform, user_id, alias_id, channel_id, thread_id, message_id, sent_at } = message;
   const errors: FieldError[] = [];
   const wrong = (field: string, problem: string) =>
     errors.push({ field: `${at}.${field}`, message: problem });
 
   if (platform !== channel) wrong('platform', `must be ${channel}`);
   checkId(user_id, ID_MAX, (problem) => wrong('user_id', problem));
+  if (alias_id !== undefined) checkId(alias_id, ID_MAX, (problem) => wrong('alias_id', problem));
   checkId(channel_id, ID_MAX, (problem) => wrong('channel_id', problem));
   checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
   if (typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))

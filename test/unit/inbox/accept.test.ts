@@ -58,6 +58,11 @@ describe('accept', () => {
     ]);
   });
 
+  it("keeps the sender's other id with the message", async () => {
+    await take(aMessage({ alias_id: 'US.1234' }));
+    expect(await kept()).toMatchObject([{ message: { user_id: 'u1', alias_id: 'US.1234' } }]);
+  });
+
   it('takes the time that the platform gives, never later than now', async () => {
     await take(aMessage({ sent_at: 5 }), aMessage({ sent_at: Date.now() + 1e9 }), aMessage());
     const [old, future, none] = await kept();
@@ -94,6 +99,13 @@ describe('accept', () => {
     ],
     ['an empty user id', { user_id: '' }, 'user_id', 'must not be empty'],
     ['half of a surrogate pair', { user_id: '\ud800' }, 'user_id', 'must be well-formed Unicode'],
+    ['an empty alias', { alias_id: '' }, 'alias_id', 'must not be empty'],
+    [
+      'an alias that is too long',
+      { alias_id: 'x'.repeat(257) },
+      'alias_id',
+      'must have at most 256 characters',
+    ],
     ['a control character', { message_id: 'a\u0000' }, 'message_id', 'must not contain control characters'],
     ['white space for a text', { text: ' \n' }, 'text', 'must not be empty'],
     ['a text that is too long', { text: 'x'.repeat(16_001) }, 'text', 'must have at most 16000 characters'],
