@@ -14,8 +14,14 @@ export interface PlatformSimulator {
   devSettings(secretOf: (name: string) => string, api_url: string): Readonly<Record<string, string>>;
   /** The setting that says where the platform's API is, `TELEX_API_URL`. */
   apiUrlSetting: string;
+  /** Ids of people who may write, as the platform gives them, two or more; the first where nobody is named. */
+  who(): readonly string[];
   /** A request as the platform would send it, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
+  /** `to` of what is shown in answer to an event: its room, and its sender where they are told in private. */
+  seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
+  /** What people see of the daemon's own answer to a delivery; absent: nothing of it. */
+  shownOf?(answer: { status: number; body: string }): readonly Shown[];
   /** A platform of one's own: what it keeps (messages that were sent, so that they can be edited) is its own. */
   startApi(settings: ChannelSettings): SimulatedApi;
 }
@@ -27,7 +33,7 @@ export interface SimulatedEvent {
    * `status`: the platform tells what became of a message of ours.
    */
   kind: 'message' | 'edit' | 'command' | 'other' | 'status';
-  /** The platform's id of who writes; one of `who()` where the caller has none. */
+  /** The platform's id of who writes. */
   user: string;
   /** What the platform calls them. */
   user_name?: string;
