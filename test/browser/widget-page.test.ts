@@ -1,23 +1,17 @@
-import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { poorContrasts } from './contrast.ts';
 import { FakeChat, problem } from './fake-chat.ts';
+import { picture } from './pictures.ts';
 import { type Visitor, visit } from './visitor.ts';
-
-/** Pictures of every state, to be looked at. */
-const PICTURES = process.env.WIDGET_PICTURES ?? join(tmpdir(), 'agentd-widget-pictures');
 
 let chat: FakeChat;
 let browser: Browser;
 
 beforeAll(async () => {
   if (withoutBrowser) return;
-  mkdirSync(PICTURES, { recursive: true });
   chat = await FakeChat.start();
   browser = await launch();
 });
@@ -48,19 +42,6 @@ const ANSWER = [
 ].join('\n');
 
 const enter = () => visit(browser.context, chat.url);
-const picture = async ({ page }: Visitor, name: string) => {
-  await page.evaluate(() =>
-    Promise.all(
-      document
-        .querySelector('agentd-webchat')
-        ?.shadowRoot?.getAnimations()
-        .filter(({ effect }) => effect?.getTiming().iterations === 1)
-        .map(({ finished }) => finished) ?? [],
-    ),
-  );
-  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
-};
-
 /** What axe finds wrong, and what is hard to see (which axe cannot tell of mixed colours). */
 async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
@@ -111,13 +92,13 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     const visitor = await enter();
     await visitor.page.emulateMedia(media);
     await visitor.launcher.waitFor();
-    await picture(visitor, `${name}-closed`);
+    await picture(visitor.page, `${name}-closed`);
     expect(await faults(visitor.page)).toEqual([]);
     await visitor.launcher.click();
-    await picture(visitor, `${name}-empty`);
+    await picture(visitor.page, `${name}-empty`);
     expect(await faults(visitor.page)).toEqual([]);
     await conversation(visitor);
-    await picture(visitor, `${name}-answer`);
+    await picture(visitor.page, `${name}-answer`);
     expect(await faults(visitor.page)).toEqual([]);
     expect(visitor.complaints).toEqual([]);
   });
@@ -137,33 +118,33 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     };
     await visitor.say('What are my orders?');
     await visitor.chat.locator('.tool').nth(1).waitFor();
-    await picture(visitor, 'tools');
+    await picture(visitor.page, 'tools');
     expect(await faults(visitor.page)).toEqual([]);
     resolve();
     await visitor.answer.filter({ hasText: 'could not' }).waitFor();
     await visitor.chat.getByRole('button', { name: 'Stop the answer' }).click();
     await visitor.chat.getByText('Stopped').waitFor();
-    await picture(visitor, 'stopped');
+    await picture(visitor.page, 'stopped');
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '42' }) : null;
     await visitor.say('And now?');
     await visitor.trouble.waitFor();
-    await picture(visitor, 'wait');
+    await picture(visitor.page, 'wait');
     expect(await faults(visitor.page)).toEqual([]);
     await visitor.chat.getByRole('button', { name: 'New conversation' }).click();
     chat.refuse = () => null;
     chat.script = (run) => run.fail('agent_failed');
     await visitor.say('Hello?');
     await visitor.trouble.getByText('went wrong').waitFor();
-    await picture(visitor, 'error');
+    await picture(visitor.page, 'error');
     await visitor.page.emulateMedia({ colorScheme: 'dark' });
-    await picture(visitor, 'error-dark');
+    await picture(visitor.page, 'error-dark');
     expect(await faults(visitor.page)).toEqual([]);
     await visitor.page.emulateMedia({ colorScheme: 'light' });
     await visitor.page.context().setOffline(true);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
     await visitor.trouble.getByText('seem to be offline').waitFor();
-    await picture(visitor, 'offline');
+    await picture(visitor.page, 'offline');
     expect(await faults(visitor.page)).toEqual([]);
     await visitor.page.context().setOffline(false);
   });
@@ -171,9 +152,9 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
   it('takes the whole of a phone, and keeps what lies below out of reach', async () => {
     const visitor = await enter();
     await visitor.page.setViewportSize({ width: 360, height: 680 });
-    await picture(visitor, 'phone-closed');
+    await picture(visitor.page, 'phone-closed');
     await conversation(visitor);
-    await picture(visitor, 'phone');
+    await picture(visitor.page, 'phone');
     expect(await visitor.chat.boundingBox()).toEqual({ x: 0, y: 0, width: 360, height: 680 });
     expect(await faults(visitor.page)).toEqual([]);
     await visitor.page.locator('#own').focus();
@@ -193,7 +174,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     ] as const) {
       await visitor.page.setViewportSize({ width, height });
       if (name === 'zoom-200') await conversation(visitor);
-      await picture(visitor, name);
+      await picture(visitor.page, name);
       for (const control of [visitor.field, visitor.chat.getByRole('button', { name: 'Close chat' })]) {
         const box = await control.boundingBox();
         expect(
@@ -218,7 +199,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     );
     await visitor.launcher.click();
     expect(await visitor.field.evaluate((element) => getComputedStyle(element).fontSize)).toBe('16px');
-    await picture(visitor, 'hostile-page');
+    await picture(visitor.page, 'hostile-page');
     const box = await visitor.chat.boundingBox();
     expect(box && [box.x + box.width, box.y + box.height]).toEqual([1080, 740]);
   });
@@ -359,7 +340,7 @@ describe.skipIf(withoutBrowser)('to people who hear the page', () => {
     await visitor.page.keyboard.press('Escape');
     resolve();
     await visitor.page.getByRole('button', { name: 'Open chat: there is a new answer' }).waitFor();
-    await picture(visitor, 'unread');
+    await picture(visitor.page, 'unread');
   });
 });
 
@@ -383,7 +364,7 @@ describe.skipIf(withoutBrowser)('hostile text', () => {
     visitor.page.on('request', (request) => asked.push(request.url()));
     await visitor.say(HOSTILE);
     await visitor.answer.filter({ hasText: 'isolated' }).waitFor();
-    await picture(visitor, 'hostile-text');
+    await picture(visitor.page, 'hostile-text');
     const found = await visitor.chat.locator('.entries').evaluate((entries) => ({
       names: [
         ...new Set([...entries.querySelectorAll('.body *')].map((element) => element.localName)),
@@ -419,7 +400,7 @@ describe.skipIf(withoutBrowser)('hostile text', () => {
     await visitor.say('x'.repeat(15_000));
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
     await vi.waitUntil(async () => ((await visitor.answer.textContent()) ?? '').length === 100_000);
-    await picture(visitor, 'hostile-long');
+    await picture(visitor.page, 'hostile-long');
     const box = await visitor.chat.boundingBox();
     expect(box?.width).toBeLessThan(420);
     const wide = await visitor.chat

@@ -8,6 +8,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 const PROGRAMS = [
   { program: 'mandoc', package: 'mandoc', for: 'the lint of the manual pages' },
   { program: 'chromium', package: 'chromium', for: 'the tests of the website widget' },
+  { program: 'nginx', package: 'nginx-light', for: 'the test of the sample configuration of the proxy' },
+  { program: 'openssl', package: 'openssl', for: 'the certificate of that proxy' },
 ] as const;
 
 const missing = PROGRAMS.filter(({ program }) => !found(program));
@@ -24,7 +26,7 @@ if (missing.length > 0) {
 }
 
 function found(program: string): boolean {
-  return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+  return spawnSync('sh', ['-c', `PATH=$PATH:/usr/sbin command -v ${program}`]).status === 0;
 }
 
 function install(packages: readonly string[]): void {

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { pages } from '../../man/generate.ts';
@@ -36,6 +37,15 @@ describe('the manual pages', () => {
         .filter((page) => !known.has(page))
         .map((page) => `${file} refers to ${page}`),
     );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('the documents at the top', () => {
+  it.each(['README.md', 'CHANGELOG.md', 'SECURITY.md'])('%s leads only to files that there are', (file) => {
+    const missing = [...read(file).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+      .map(([, target]) => target as string)
+      .filter((target) => !existsSync(join(ROOT, target)));
     expect(missing).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
+import { picture } from '../browser/pictures.ts';
 import { follow } from '../browser/visitor.ts';
 import { type Agentd, startAgentd } from '../harness/daemon.ts';
 import { post } from '../harness/webchat.ts';
@@ -101,6 +102,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
       .filter({ hasText: 'GET /users?userEmail=ada@example.com' })
       .filter({ hasText: 'Ada Lovelace' });
     await row.waitFor();
+    await picture(page, 'demo');
     expect(await rows.count()).toBeGreaterThan(before);
 
     await page.getByRole('button', { name: 'Nobody' }).click();
