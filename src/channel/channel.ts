@@ -207,8 +207,11 @@ export interface ChannelScope {
    * or the message is not known.
    */
   edit(message_id: string, text: string): Promise<boolean>;
-  /** A durable message without an agent run: a confirmation, a hint. */
-  say(reply_to: JsonObject, text: string): Promise<void>;
+  /**
+   * A durable message without an agent run: a confirmation, a hint.
+   * @param options.message_id of the message that it answers: a repeat of that is answered once.
+   */
+  say(reply_to: JsonObject, text: string, options?: { message_id?: string }): Promise<void>;
   /** Which person a user of this channel is, as far as a link says so. */
   links: ChannelLinks;
   tokens: { validate(token: string): Promise<TokenAnswer> };

@@ -7,7 +7,7 @@ import type { House } from '../house.ts';
 import { maskMetadata } from '../message/mask-message.ts';
 import { maskTokens } from '../secret.ts';
 import type { NewInboxMessage } from '../store/store.ts';
-import { checkMessage, checkPlace, checkText } from './check-message.ts';
+import { checkMessage, checkMessageId, checkPlace, checkText } from './check-message.ts';
 import { guardArrivals, turnLimitNotice } from './guard-arrivals.ts';
 import type { InboxWorker } from './work.ts';
 
@@ -67,6 +67,7 @@ export async function accept(
 /**
  * A text that is sent without an agent run: durable like a message, with the same attempts. Texts to one
  * place keep their order; they do not wait for the runs of any session, so that a confirmation comes at once.
+ * @param message_id of the message that it answers, where it does: that is answered once, however often it comes.
  */
 export async function say(
   plugin: ChannelPlugin,
@@ -74,22 +75,24 @@ export async function say(
   worker: InboxWorker,
   reply_to: JsonObject,
   text: string,
+  { message_id }: { message_id?: string } = {},
 ): Promise<void> {
   const refuse = (field: string) => (problem: string) => {
     throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
   };
   checkPlace(reply_to, refuse('reply_to'));
   checkText(text, refuse('text'));
+  if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
   const now = house.clock.now();
   const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
-  await enqueue(house, [
+  const [outcome] = await enqueue(house, [
     {
       id: timeOrderedId(now),
       platform: plugin.name,
       // No session id begins like this: after the channel's name those have a colon.
       queue: `${plugin.name}/${place}`,
       session_id: null,
-      message_id: null,
+      message_id: message_id ?? null,
       message: null,
       reply_to,
       reply: maskTokens(text.trim()),
@@ -97,6 +100,8 @@ export async function say(
       request_id: timeOrderedId(now),
     },
   ]);
+  if (outcome === 'repeated')
+    house.log.info({ channel: plugin.name, message_id }, 'not said again: its message was answered before');
   worker.wake();
 }
 

@@ -30,13 +30,17 @@ export function checkMessage(message: IncomingMessage, channel: string, at: stri
   if (typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
     wrong('thread_id', `must begin with ${channel}:`);
   checkText(message.text, (problem) => wrong('text', problem));
-  if (message_id !== undefined)
-    checkId(message_id, MESSAGE_ID_MAX, (problem) => wrong('message_id', problem));
+  if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
   if (sent_at !== undefined && !Number.isFinite(sent_at))
     wrong('sent_at', 'must be a number, ms since the epoch');
   checkJson(message.metadata, METADATA_MAX, (problem) => wrong('metadata', problem));
   checkPlace(message.reply_to ?? {}, (problem) => wrong('reply_to', problem));
   return errors;
+}
+
+/** What is wrong with what identifies a message. */
+export function checkMessageId(message_id: unknown, wrong: (problem: string) => void): void {
+  checkId(message_id, MESSAGE_ID_MAX, wrong);
 }
 
 /** What is wrong with a place to answer to. */

@@ -59,7 +59,7 @@ function laterDoors(plugin: ChannelPlugin, house: House, inbox: InboxWorker): La
   return {
     accept: (messages, request) => accept(plugin, house, inbox, messages, request),
     edit: (message_id, text) => edit(plugin, house, message_id, text),
-    say: (reply_to, text) => say(plugin, house, inbox, reply_to, text),
+    say: (reply_to, text, options) => say(plugin, house, inbox, reply_to, text, options),
   };
 }
 

@@ -202,6 +202,24 @@ describe('say', () => {
     expect(third?.queue).not.toBe(first?.queue);
   });
 
+  it('answers a message once that comes again, also one that was accepted before', async () => {
+    const answering = (message_id: string, text: string) =>
+      say(TELEX, house, worker, { to: 'c1' }, text, { message_id });
+    await answering('m1', 'first');
+    await answering('m1', 'again');
+    await take(aMessage({ message_id: 'm2', text: 'hello' }));
+    await answering('m2', 'again');
+    await answering('m3', 'another');
+    expect((await kept()).map(({ reply, message_id }) => [reply, message_id])).toEqual([
+      ['first', 'm1'],
+      [null, 'm2'],
+      ['another', 'm3'],
+    ]);
+    await expect(answering('m\u0007', 'text')).rejects.toMatchObject({
+      message: 'A text cannot be sent: message_id must not contain control characters.',
+    });
+  });
+
   it('refuses what cannot be sent', async () => {
     await expect(say(TELEX, house, worker, {}, ' ')).rejects.toMatchObject({
       code: 'invalid_request',
