@@ -275,6 +275,7 @@ export type ChannelProblemCode =
   | 'malformed_json'
   | 'invalid_request'
   | 'invalid_signature'
+  | 'forbidden'
   | 'not_found'
   | 'session_forbidden'
   | 'unavailable';

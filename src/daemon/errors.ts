@@ -27,6 +27,11 @@ export const ERRORS = {
     solve:
       'Send the token with the message or when the stream is opened; browsers send its cookie with credentials.',
   },
+  forbidden: {
+    status: 403,
+    meaning: 'The request lacks the secret that its sender was given for it.',
+    solve: 'Compare the secret in the settings with the one that the platform was told.',
+  },
   session_forbidden: {
     status: 403,
     meaning: 'The session belongs to someone else.',
