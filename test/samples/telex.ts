@@ -1,4 +1,11 @@
-import type { ChannelPlugin, IncomingMessage, JsonObject } from '../../src/channel/index.ts';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type {
+  ChannelPlugin,
+  IncomingMessage,
+  JsonObject,
+  PlatformSimulator,
+  SimulatedEvent,
+} from '../../src/channel/index.ts';
 
 /** What the fake platform posts: messages, or a command that the channel answers by itself. */
 interface Delivery {
@@ -23,10 +30,15 @@ export default {
   name: 'telex',
   apiVersion: 1,
   summary: 'People with a teleprinter.',
-  settings: [{ name: 'TELEX_API_URL', kind: 'url', required: true, sentence: 'Address of the exchange.' }],
+  settings: [
+    { name: 'TELEX_API_URL', kind: 'url', required: true, sentence: 'Address of the exchange.' },
+    { name: 'TELEX_SECRET', kind: 'string', secret: true, sentence: 'Signs what the exchange delivers.' },
+  ],
   detect: (settings) => settings.TELEX_API_URL !== undefined,
   capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: true },
+  simulator: async () => simulator,
   create(scope) {
+    const secret = scope.settings.TELEX_SECRET as { reveal(): string } | undefined;
     const call = (path: string, body: object) =>
       scope.fetch(`${scope.settings.TELEX_API_URL}${path}`, {
         method: 'POST',
@@ -40,6 +52,8 @@ export default {
           path: '/telex',
           contentType: 'application/json',
           async handle(request) {
+            if (secret && !isSigned(request.body, request.headers['x-telex-signature'], secret.reveal()))
+              throw scope.problem('invalid_signature', 'The signature is not right.');
             const delivery = request.json() as Delivery;
             if (delivery.link)
               return { body: await scope.links.link(delivery.link.user, delivery.link.token) };
@@ -94,4 +108,62 @@ function parse({
     ...(shared === undefined ? {} : { shared }),
     ...(sent_at === undefined ? {} : { sent_at }),
   };
+}
+
+function isSigned(body: Uint8Array, signature: string | undefined, secret: string): boolean {
+  const expected = Buffer.from(sign(body, secret));
+  const came = Buffer.from(signature ?? '');
+  return came.length === expected.length && timingSafeEqual(came, expected);
+}
+
+function sign(body: Uint8Array | string, secret: string): string {
+  return createHmac('sha256', secret).update(body).digest('hex');
+}
+
+/** The exchange: rooms are threads, and everybody has one of their own. */
+const simulator: PlatformSimulator = {
+  apiUrlSetting: 'TELEX_API_URL',
+  devSettings: (secretOf, api_url) => ({ TELEX_API_URL: api_url, TELEX_SECRET: secretOf('signing') }),
+  who: () => ['ada', 'grace'],
+  seenIn: (event) => [roomOf(event), event.user],
+  delivery(event, settings) {
+    const body = JSON.stringify(deliveryOf(event));
+    const secret = settings.TELEX_SECRET as { reveal(): string } | undefined;
+    const signature = secret && sign(body, event.bad_signature ? 'another secret' : secret.reveal());
+    const headers = {
+      'Content-Type': 'application/json',
+      ...(signature === undefined ? {} : { 'X-Telex-Signature': signature }),
+    };
+    return { method: 'POST', path: '/telex', headers, body };
+  },
+  shownOf({ body }) {
+    const { linked, email, reason } = JSON.parse(body || '{}') as Record<string, unknown>;
+    if (linked === undefined) return [];
+    const text = linked ? `You are ${email} from now on.` : `Not linked: ${reason}`;
+    return [{ what: 'private', to: 'ada', text }];
+  },
+  startApi: () => ({
+    answer({ method, path, body }) {
+      const call = JSON.parse(Buffer.from(body).toString() || '{}') as { to?: string; text?: string };
+      const to = call.to ?? '';
+      if (method === 'POST' && path === '/send')
+        return { status: 200, body: {}, shown: [{ what: 'message', to, text: call.text ?? '' }] };
+      if (method === 'POST' && path === '/typing')
+        return { status: 200, body: {}, shown: [{ what: 'typing', to, text: '' }] };
+      return { status: 404, body: { error: 'unknown_method' }, shown: [] };
+    },
+  }),
+};
+
+function roomOf({ place, thread, user }: SimulatedEvent): string {
+  return [place === 'group' ? 'room' : user, thread].filter((part) => part !== undefined).join('/');
+}
+
+function deliveryOf(event: SimulatedEvent): Delivery {
+  const { kind, user, text, number, sent_at, place } = event;
+  const id = `wire-${number}`;
+  if (kind === 'edit') return { edited: { id, text } };
+  if (kind === 'command') return { link: { user, token: text.replace(/^\/link\s+/, '') } };
+  if (kind !== 'message') return {};
+  return { messages: [{ id, user, thread: roomOf(event), text, shared: place === 'group', sent_at }] };
 }

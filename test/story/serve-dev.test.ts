@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
 import { post } from '../harness/webchat.ts';
@@ -137,6 +137,39 @@ test('what is set explicitly wins', async () => {
   expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
   await daemon.stop();
   rmSync(cwd, { recursive: true });
+});
+
+describe('a channel that answers through a platform', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-platform-'));
+  copyFileSync(join(import.meta.dirname, '../samples/telex.ts'), join(cwd, 'telex.ts'));
+  afterAll(() => rmSync(cwd, { recursive: true }));
+  const start = (env: Record<string, string> = {}) =>
+    startAgentd({
+      directory: cwd,
+      args: ['--dev'],
+      env: { ...NOTHING, MESSAGING_PLATFORMS: 'webchat,./telex.ts', ...env },
+    });
+  const kept = () => parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
+
+  test('runs with a generated secret and a loopback address for its API, the same from run to run', async () => {
+    await (await start()).stop();
+    const { TELEX_API_URL, TELEX_SECRET, MESSAGING_PLATFORMS } = kept();
+    expect(TELEX_API_URL).toMatch(/^http:\/\/127\.0\.0\.1:[23]\d{4}$/);
+    expect(TELEX_SECRET).toMatch(/^[\w-]{43}$/);
+    expect(MESSAGING_PLATFORMS).toBe('webchat,./telex.ts');
+    const daemon = await start();
+    expect(kept()).toMatchObject({ TELEX_API_URL, TELEX_SECRET });
+    expect(daemon.stdout()).not.toContain(TELEX_SECRET);
+    await daemon.stop();
+  });
+
+  test('talks to its platform where somebody has set it up', async () => {
+    const TELEX_API_URL = 'https://telex.example.com';
+    const daemon = await start({ TELEX_API_URL, TELEX_SECRET: 'of the operator' });
+    expect(kept().TELEX_API_URL).toBeUndefined();
+    expect(kept().TELEX_SECRET).toBeUndefined();
+    await daemon.stop();
+  });
 });
 
 test.each([

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DevCompany } from '../../channel/index.ts';
+import { parseEnv } from 'node:util';
+import type { ChannelPlugin, DevCompany } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import { signToken } from '../identity/sign-token.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
 import type { Settings } from '../settings/settings.ts';
+import { platformSettings } from './platforms.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
 
@@ -28,6 +30,8 @@ export interface Dev {
   close(): Promise<void>;
 }
 
+/** In `.agentd/`. */
+const ENV_FILE = 'env';
 const API_ACCOUNT = { email: 'service@example.com', password: 'sample' };
 
 /** Makes `.agentd/` in the working directory with secrets that stay the same from run to run. */
@@ -42,6 +46,12 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret'), 'base64url'),
     TOKEN_ENCRYPTION_KEY: await keptSecret(join(directory, 'encryption-key'), 'base64'),
     MESSAGING_PLATFORMS: channelsOf(explicit).join(','),
+    ...(await platformSettings({
+      plugins: wantedPlugins(explicit),
+      effective: explicit.effective,
+      seed: await keptSecret(join(directory, 'platform-seed'), 'base64url'),
+      kept: await keptEnv(directory),
+    })),
   };
   let tokens: TokenValidator | null = null;
   let api: SampleApi | null = null;
@@ -72,10 +82,16 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     }),
     issueToken,
     async keepEnvFile(url) {
-      const path = join(directory, 'env');
+      const path = join(directory, ENV_FILE);
       const { hostname, port } = new URL(url);
-      const lines = Object.entries({ ...defaults, HOST: hostname, PORT: port }).map(
-        ([name, value]) => `${name}=${quoted(value)}\n`,
+      const kept = {
+        ...defaults,
+        ...setBySomebody(explicit, Object.keys(defaults)),
+        HOST: hostname,
+        PORT: port,
+      };
+      const lines = Object.entries(kept).flatMap(([name, value]) =>
+        value === null ? [] : [`${name}=${quoted(value)}\n`],
       );
       await writeFile(path, lines.join(''), { mode: 0o600 });
       return path;
@@ -84,10 +100,37 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   };
 }
 
+/** What somebody has set of these; null for secrets: those stay where they were put. */
+function setBySomebody({ effective }: Inspection, names: readonly string[]): Record<string, string | null> {
+  const explicit = effective.filter(
+    ({ record, source }) => names.includes(record.name) && source !== 'default' && source !== 'unset',
+  );
+  return Object.fromEntries(
+    explicit.map(({ record, value }) => [record.name, record.secret ? null : String(value)]),
+  );
+}
+
 /** A file of environment variables knows no escapes: the value stands in quotes that are not in it. */
 function quoted(value: string): string {
   const quote = ["'", '"', '`'].find((candidate) => !value.includes(candidate)) ?? '';
   return `${quote}${value}${quote}`;
+}
+
+/** What an earlier run has kept for the second terminal; empty where there was none. */
+async function keptEnv(directory: string): Promise<NodeJS.Dict<string>> {
+  try {
+    return parseEnv(await readFile(join(directory, ENV_FILE), 'utf8'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return {};
+  }
+}
+
+/** The plugins of channels that will be active: those that MESSAGING_PLATFORMS lists, where it is set. */
+function wantedPlugins(explicit: Inspection): readonly ChannelPlugin[] {
+  if (isSet(explicit, 'MESSAGING_PLATFORMS')) return explicit.channels.map(({ plugin }) => plugin);
+  const names = channelsOf(explicit);
+  return explicit.plugins.filter(({ name }) => names.includes(name));
 }
 
 /** Every channel that there is, but for those that are switched off by name. */

@@ -2,6 +2,9 @@ import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { readEnvFile } from './env-file.ts';
 import type { SettingProblem } from './problem.ts';
 
+/** The source, in words, of what `serve --dev` makes up. */
+export const DEV_SOURCE = 'serve --dev';
+
 /** Where settings are looked for. */
 export interface Place {
   env: NodeJS.ProcessEnv;
@@ -63,7 +66,7 @@ export async function readSources({ env, cwd, envFile, configFile, defaults = {}
     { source: 'environment', kind: 'environment', values: environment(env, envFile ? dotenv.layer : null) },
     dotenv.layer,
     file.layer,
-    { source: 'serve --dev', kind: 'defaults', values: new Map(Object.entries(defaults)) },
+    { source: DEV_SOURCE, kind: 'defaults', values: new Map(Object.entries(defaults)) },
   ];
   return {
     layers: layers.filter((layer) => layer !== null),

@@ -1,0 +1,52 @@
+import type { ChannelPlugin, PlatformSimulator } from '../../channel/index.ts';
+import { ConfigurationError } from '../settings/problem.ts';
+import { inWords, type Refusal, unfit } from './refusal.ts';
+
+const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as const;
+
+/**
+ * What stands in for the platform of a channel; null where the channel brings nothing of the kind.
+ * @throws ConfigurationError where what it brings cannot be loaded, or is not as the contract says.
+ */
+export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimulator | null> {
+  if (!plugin.simulator) return null;
+  let simulator: PlatformSimulator;
+  try {
+    simulator = await plugin.simulator();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : inWords(error);
+    throw refuse(plugin, [
+      { problem: `\`simulator\` threw: ${why}`, right: 'a function that resolves to a PlatformSimulator' },
+    ]);
+  }
+  const refusals = misfits(plugin, simulator);
+  if (refusals.length > 0) throw refuse(plugin, refusals);
+  return simulator;
+}
+
+function misfits({ settings }: ChannelPlugin, simulator: unknown): Refusal[] {
+  if (typeof simulator !== 'object' || simulator === null)
+    return [unfit('what `simulator` resolves to', 'an object', simulator)];
+  const members = simulator as Record<string, unknown>;
+  const refusals = FUNCTIONS.filter((name) => typeof members[name] !== 'function').map((name) =>
+    unfit(`\`simulator.${name}\``, 'a function', members[name]),
+  );
+  const { apiUrlSetting, shownOf } = members;
+  if (!settings.some(({ name, kind }) => kind === 'url' && name === apiUrlSetting))
+    refusals.push(unfit('`simulator.apiUrlSetting`', 'a setting of the kind url', apiUrlSetting));
+  if (shownOf !== undefined && typeof shownOf !== 'function')
+    refusals.push(unfit('`simulator.shownOf`', 'a function, or absent', shownOf));
+  return refusals;
+}
+
+function refuse({ name }: ChannelPlugin, refusals: readonly Refusal[]): ConfigurationError {
+  return new ConfigurationError(
+    refusals.map(({ problem, right }) => ({
+      setting: `channel ${name}`,
+      value: null,
+      source: null,
+      problem,
+      right,
+    })),
+  );
+}
