@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/store.ts';
-import { anInboxMessage } from './fixtures.ts';
+import { guardUser } from '../../src/daemon/guard/user.ts';
+import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
+import type { Consequence, InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/store.ts';
+import { anInboxMessage, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -81,6 +83,98 @@ export function describeInbox(current: () => StoreUnderTest): void {
         await inbox.fail(await claimed(), 'agent_failed');
         expect(await inbox.enqueue([anInboxMessage()])).toEqual(['kept']);
         expect(await inbox.enqueue([anInboxMessage()])).toBeNull();
+      });
+    });
+
+    describe('admit', () => {
+      const limits: GuardLimits = {
+        max_messages: 2,
+        window_ms: 10_000,
+        cooldown_ms: 30_000,
+        max_turns: 200,
+        repeat_threshold: 3,
+        repeat_window_ms: 60_000,
+        session_ttl_ms: DAY,
+      };
+
+      /** What is let through is kept; what is blocked for the first time leaves a trace and a notice. */
+      function admit(...ids: string[]) {
+        const messages = ids.map((message_id) =>
+          anInboxMessage({ message_id, session_id: 'chat:s', queue: 'chat:s' }),
+        );
+        const guarded = messages.map(
+          ({ message_id }): GuardedMessage => ({
+            user: guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null }),
+            session_id: 'chat:s',
+            text: `text of ${message_id}`,
+            message_id,
+            sent_at: null,
+          }),
+        );
+        return inbox.admit(guarded, limits, (verdict, place): Consequence => {
+          const [keep, message_id] = [messages[place] as NewInboxMessage, ids[place] as string];
+          if (verdict.allowed) return { keep, trace: null };
+          if (verdict.repeated) return { keep: null, trace: null };
+          const notice = anInboxMessage({ message: null, session_id: null, reply: `no ${message_id}` });
+          return { keep: notice, trace: aTrace(null, { message_id, outcome: 'loop_guard_blocked' }) };
+        });
+      }
+
+      const kept = async () =>
+        (await inbox.list({ states: ['waiting', 'replied'], limit: 100 }))
+          .map(({ message_id, reply }) => message_id ?? reply)
+          .reverse();
+
+      it('keeps what the guard lets through, in order, and what follows from what it blocks', async () => {
+        const { verdicts, outcomes } = await admit('m1', 'm2', 'm3', 'm4');
+        expect(verdicts).toMatchObject([
+          { allowed: true, messages: 1, turns: 1 },
+          { allowed: true, messages: 2, turns: 2 },
+          { allowed: false, reason: 'rate_limit', opened: true, count: 3 },
+          { allowed: false, reason: 'rate_limit', opened: false, blocked: 2 },
+        ]);
+        expect(outcomes).toEqual(['kept', 'kept', 'kept', 'kept']);
+        expect(await kept()).toEqual(['m1', 'm2', 'no m3', 'no m4']);
+        expect(await test.store.traces.find('m3')).toMatchObject([{ outcome: 'loop_guard_blocked' }]);
+        expect(await test.store.traces.find('m1')).toEqual([]);
+      });
+
+      it('gives a delivery that comes again the first verdicts, charges nothing and keeps nothing twice', async () => {
+        const first = await admit('m1', 'm2', 'm3');
+        const again = await admit('m1', 'm2', 'm3');
+        expect(again.verdicts).toEqual(first.verdicts.map((verdict) => ({ ...verdict, repeated: true })));
+        expect(again.outcomes).toEqual(['repeated', 'repeated', null]);
+        expect(await kept()).toEqual(['m1', 'm2', 'no m3']);
+        expect(await test.store.traces.find('m3')).toHaveLength(1);
+      });
+
+      it('keeps a message that was judged before, and lost before it was kept', async () => {
+        const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
+        const judged = { user, session_id: 'chat:s', text: 'text of m1', message_id: 'm1', sent_at: null };
+        const verdict = await test.store.guard.check(judged, limits);
+        expect(await admit('m1')).toEqual({ verdicts: [{ ...verdict, repeated: true }], outcomes: ['kept'] });
+        expect((await admit('m2')).verdicts).toMatchObject([{ allowed: true, messages: 2 }]);
+      });
+
+      it('takes none of a delivery that does not fit any more; its verdicts stand, and its traces', async () => {
+        await inbox.enqueue(Array.from({ length: 50 }, () => anInboxMessage({ reply: 'x' })));
+        const first = await admit('m1', 'm2', 'm3');
+        expect(first.outcomes).toBeNull();
+        expect(first.verdicts.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+        expect(await test.store.traces.find('m3')).toHaveLength(1);
+        for (const { id } of await inbox.list({ states: ['replied'], limit: 50 })) await inbox.discard(id);
+        const again = await admit('m1', 'm2', 'm3');
+        expect(again.verdicts).toEqual(first.verdicts.map((verdict) => ({ ...verdict, repeated: true })));
+        expect(again.outcomes).toEqual(['kept', 'kept', null]);
+        expect(await kept()).toEqual(['m1', 'm2']);
+      });
+
+      it('judges and keeps a message once, however often its delivery comes at once', async () => {
+        const all = await Promise.all(Array.from({ length: 20 }, () => admit('m1')));
+        expect(all.flatMap(({ outcomes }) => outcomes).filter((outcome) => outcome === 'kept')).toHaveLength(
+          1,
+        );
+        expect(all.flatMap(({ verdicts }) => verdicts).filter(({ repeated }) => !repeated)).toHaveLength(1);
       });
     });
 

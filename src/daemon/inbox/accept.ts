@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, JsonObject } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
@@ -6,9 +5,9 @@ import { duplicateLine } from '../guard/lines.ts';
 import type { House } from '../house.ts';
 import { maskMetadata } from '../message/mask-message.ts';
 import { maskTokens } from '../secret.ts';
-import type { NewInboxMessage } from '../store/store.ts';
+import { type ArrivedMessage, admit, tooMany } from './admit.ts';
 import { checkMessage, checkMessageId, checkPlace, checkText } from './check-message.ts';
-import { guardArrivals, turnLimitNotice } from './guard-arrivals.ts';
+import { saidText } from './said-text.ts';
 import type { InboxWorker } from './work.ts';
 
 /** Messages of one delivery at most; more is a defect of the channel. */
@@ -16,8 +15,9 @@ const DELIVERY_MAX = 1000;
 
 /**
  * The door of channels that answer later: resolves once all messages are durably kept, or known already
- * (decisions §6), or blocked by the loop guard: of that the platform is told nothing. What is kept holds no token: `metadata.jwt_token` is left out, what is shaped like one is
- * masked; whose the message is, is looked up when its turn comes.
+ * (decisions §6), or blocked by the loop guard: of that the platform is told nothing. What is kept holds no
+ * token: `metadata.jwt_token` is left out, what is shaped like one is masked; whose the message is, is looked
+ * up when its turn comes.
  *
  * Rejects with `invalid_request` where a message is not as the contract says, with `unavailable` where the
  * store is out of reach or too many wait: then none of them is kept, and the platform comes again.
@@ -42,26 +42,23 @@ export async function accept(
 
   const request_id = request?.id ?? timeOrderedId(house.clock.now());
   const entries = messages.map((message) => entryOf(message, request_id, house));
-  const { through, overLimit } = await guardArrivals(house, entries);
-  const outcomes = await enqueue(house, through);
-  through.forEach((entry, index) => {
+  const outcomes = await admit(plugin, house, entries);
+  entries.forEach((entry, index) => {
     if (outcomes[index] === 'repeated') logRepeat(entry, house);
-    else worker.showTyping(entry.platform, entry.reply_to);
+    else if (outcomes[index] === 'kept') worker.showTyping(entry.platform, entry.reply_to);
   });
-  const repeated = outcomes.filter((outcome) => outcome === 'repeated').length;
+  const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length;
   house.log.info(
     {
       request_id,
       channel: plugin.name,
-      kept: outcomes.length - repeated,
-      repeated,
-      blocked: entries.length - through.length,
+      kept: count('kept'),
+      repeated: count('repeated'),
+      blocked: count('blocked'),
     },
     'messages accepted',
   );
   worker.wake();
-  for (const { message, verdict } of overLimit)
-    await say(plugin, house, worker, message.reply_to, turnLimitNotice(verdict));
 }
 
 /**
@@ -83,23 +80,8 @@ export async function say(
   checkPlace(reply_to, refuse('reply_to'));
   checkText(text, refuse('text'));
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
-  const now = house.clock.now();
-  const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
-  const [outcome] = await enqueue(house, [
-    {
-      id: timeOrderedId(now),
-      platform: plugin.name,
-      // No session id begins like this: after the channel's name those have a colon.
-      queue: `${plugin.name}/${place}`,
-      session_id: null,
-      message_id: message_id ?? null,
-      message: null,
-      reply_to,
-      reply: maskTokens(text.trim()),
-      sent_at: now,
-      request_id: timeOrderedId(now),
-    },
-  ]);
+  const said = { ...saidText(plugin, house, reply_to, text), message_id: message_id ?? null };
+  const [outcome] = (await house.store.inbox.enqueue([said])) ?? tooMany();
   if (outcome === 'repeated')
     house.log.info({ channel: plugin.name, message_id }, 'not said again: its message was answered before');
   worker.wake();
@@ -126,7 +108,7 @@ export async function edit(
   return replaced;
 }
 
-function entryOf(message: IncomingMessage, request_id: string, house: House): NewInboxMessage {
+function entryOf(message: IncomingMessage, request_id: string, house: House): ArrivedMessage {
   const now = house.clock.now();
   const { jwt_token: _never, ...metadata } = maskMetadata(message.metadata);
   const session_id = message.thread_id as string;
@@ -144,17 +126,7 @@ function entryOf(message: IncomingMessage, request_id: string, house: House): Ne
   };
 }
 
-async function enqueue(
-  house: House,
-  entries: readonly NewInboxMessage[],
-): Promise<readonly ('kept' | 'repeated')[]> {
-  const outcomes = await house.store.inbox.enqueue(entries);
-  if (outcomes === null)
-    throw new AgentdError('unavailable', 'Too many messages are waiting.', { retryAfter: 30 });
-  return outcomes;
-}
-
-function logRepeat({ platform, message, message_id, request_id }: NewInboxMessage, house: House): void {
-  if (message === null || message_id === null) return;
+function logRepeat({ platform, message, message_id, request_id }: ArrivedMessage, house: House): void {
+  if (message_id === null) return;
   house.log.info({ request_id }, duplicateLine({ platform, user_id: message.user_id }, message_id));
 }

@@ -153,6 +153,19 @@ export interface InboxStore {
    */
   enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null>;
   /**
+   * Has the guard check messages as they arrive, in this order, and keeps what follows from its verdicts: what
+   * `GuardStore.check`, `enqueue` and `TraceStore.keep` do, in one call. When it resolves, all of it is
+   * durable. A crash before leaves none of it, or verdicts alone, which a repeat of the delivery gets again.
+   * Where so many wait that none is taken, the verdicts stand, with their traces.
+   * @param follow says what follows from the verdict of the message at this place; asked in order, perhaps
+   * more than once, so it changes nothing.
+   */
+  admit(
+    messages: readonly GuardedMessage[],
+    limits: GuardLimits,
+    follow: (verdict: GuardVerdict, place: number) => Consequence,
+  ): Promise<Admission>;
+  /**
    * Replaces the text of a message that no attempt has begun for yet, an edit by its sender. False where
    * there is none such; nothing is changed then.
    */
@@ -219,6 +232,20 @@ export interface NewInboxMessage {
   reply: string | null;
   sent_at: number;
   request_id: string;
+}
+
+/** What is kept because of a verdict. */
+export interface Consequence {
+  /** The message itself, or what is said to its sender. */
+  keep: NewInboxMessage | null;
+  trace: TraceRecord | null;
+}
+
+/** By the places of the messages. */
+export interface Admission {
+  verdicts: GuardVerdict[];
+  /** What became of `keep`, null where there was none; null for all where so many wait that none was taken. */
+  outcomes: ('kept' | 'repeated' | null)[] | null;
 }
 
 export interface InboxMessage extends NewInboxMessage {

@@ -1,8 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { InboxClaim, InboxMessage, InboxState, InboxStore, NewInboxMessage } from '../store.ts';
+import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
+import type {
+  Admission,
+  Consequence,
+  InboxClaim,
+  InboxMessage,
+  InboxState,
+  InboxStore,
+  NewInboxMessage,
+} from '../store.ts';
+import type { SqliteGuard } from './guard.ts';
 import { InboxQueues } from './inbox-queues.ts';
+import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** Messages that may wait or run at once; beyond it none is taken. */
@@ -24,6 +35,12 @@ export interface InboxBounds {
   failedMax: number;
 }
 
+/** Whose writes share a commit with the inbox's own. */
+export interface InboxNeighbours {
+  guard: SqliteGuard;
+  traces: SqliteTraces;
+}
+
 /** A message as its table holds it, without `seq`. */
 interface InboxRow extends Omit<InboxMessage, 'message' | 'reply_to'> {
   message: string | null;
@@ -41,6 +58,7 @@ export class SqliteInbox implements InboxStore {
   readonly #bounds: InboxBounds;
   readonly #commit: GroupCommit;
   readonly #queues: InboxQueues;
+  readonly #neighbours: InboxNeighbours;
   readonly #open;
   readonly #isKnown;
   readonly #know;
@@ -60,9 +78,10 @@ export class SqliteInbox implements InboxStore {
   readonly #deleteFailed;
   readonly #forget;
 
-  constructor(db: Database.Database, commit: GroupCommit, bounds: InboxBounds) {
+  constructor(db: Database.Database, commit: GroupCommit, bounds: InboxBounds, neighbours: InboxNeighbours) {
     this.#bounds = bounds;
     this.#commit = commit;
+    this.#neighbours = neighbours;
     this.#queues = new InboxQueues(db, randomUUID());
     this.#open = db.prepare<[], number>('SELECT messages FROM inbox_open').pluck();
     this.#isKnown = db.prepare<[string, string, number]>(
@@ -142,12 +161,22 @@ export class SqliteInbox implements InboxStore {
   }
 
   enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null> {
+    return this.#commit.write(() => this.#keepAll(messages));
+  }
+
+  admit(
+    messages: readonly GuardedMessage[],
+    limits: GuardLimits,
+    follow: (verdict: GuardVerdict, place: number) => Consequence,
+  ): Promise<Admission> {
+    const { guard, traces } = this.#neighbours;
     return this.#commit.write(() => {
-      const now = this.#bounds.clock.now();
-      const fresh = this.#withoutRepeats(messages, now);
-      if (fresh.size > 0 && (this.#open.get() ?? 0) + fresh.size > this.#bounds.max) return null;
-      for (const message of fresh) this.#keep(message, now);
-      return messages.map((message) => (fresh.has(message) ? 'kept' : 'repeated'));
+      const verdicts = messages.map((message) => guard.decide(message, limits));
+      const consequences = verdicts.map(follow);
+      for (const { trace } of consequences) if (trace !== null) traces.insert(trace);
+      const kept = this.#keepAll(consequences.flatMap(({ keep }) => keep ?? []));
+      const outcomes = kept && consequences.map(({ keep }) => (keep && kept.shift()) ?? null);
+      return { verdicts, outcomes };
     });
   }
 
@@ -241,6 +270,15 @@ export class SqliteInbox implements InboxStore {
     deleted += this.#deleteEnded.run('failed', now - FAILED_MS, bite - deleted).changes;
     deleted += this.#deleteFailed.run(bite - deleted, this.#bounds.failedMax).changes;
     return deleted + this.#forget.run(now, bite - deleted).changes;
+  }
+
+  /** Within a commit: what `enqueue` does. */
+  #keepAll(messages: readonly NewInboxMessage[]): ('kept' | 'repeated')[] | null {
+    const now = this.#bounds.clock.now();
+    const fresh = this.#withoutRepeats(messages, now);
+    if (fresh.size > 0 && (this.#open.get() ?? 0) + fresh.size > this.#bounds.max) return null;
+    for (const message of fresh) this.#keep(message, now);
+    return messages.map((message) => (fresh.has(message) ? 'kept' : 'repeated'));
   }
 
   #withoutRepeats(messages: readonly NewInboxMessage[], now: number): Set<NewInboxMessage> {

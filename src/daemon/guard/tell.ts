@@ -1,0 +1,27 @@
+import type { House } from '../house.ts';
+import { circuitLine, duplicateLine, turnLimitLine } from './lines.ts';
+import type { GuardedMessage, GuardVerdict } from './verdict.ts';
+
+/**
+ * Logs what a verdict is news of: a circuit that opens, a session that reaches its limit, a blocked message
+ * that comes again. Further blocks are counted, and told at debug.
+ */
+export function tell(
+  verdict: GuardVerdict,
+  { user, session_id, message_id }: GuardedMessage,
+  request_id: string,
+  log: House['log'],
+): void {
+  // A repeat of what was let through is told where it turns out to be known: it may have been lost in between.
+  if (verdict.allowed) return;
+  if (verdict.repeated) {
+    if (message_id !== null) log.info({ request_id }, duplicateLine(user, message_id));
+  } else if (verdict.reason === 'turn_limit' && verdict.first) {
+    log.warn({ request_id }, turnLimitLine(session_id, verdict));
+  } else if (verdict.reason !== 'turn_limit' && verdict.opened) {
+    log.warn({ request_id }, circuitLine(user, verdict));
+  } else {
+    const { reason, blocked } = verdict;
+    log.debug({ request_id, reason, blocked }, 'message blocked by the loop guard');
+  }
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
+import type { House } from '../house.ts';
+import { maskTokens } from '../secret.ts';
+import type { NewInboxMessage } from '../store/store.ts';
+
+/** A text to be sent without an agent run, as the inbox keeps it: in a queue of its place, tokens masked. */
+export function saidText(
+  plugin: ChannelPlugin,
+  { clock }: Pick<House, 'clock'>,
+  reply_to: JsonObject,
+  text: string,
+): NewInboxMessage {
+  const now = clock.now();
+  const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
+  return {
+    id: timeOrderedId(now),
+    platform: plugin.name,
+    // No session id begins like this: after the channel's name those have a colon.
+    queue: `${plugin.name}/${place}`,
+    session_id: null,
+    message_id: null,
+    message: null,
+    reply_to,
+    reply: maskTokens(text.trim()),
+    sent_at: now,
+    request_id: timeOrderedId(now),
+  };
+}
