@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type {
+  ChannelPlugin,
+  ChannelSettings,
+  PlatformSimulator,
+  Shown,
+  SimulatedApi,
+  SimulatedEvent,
+  SimulatedRequest,
+} from '../../src/channel/index.ts';
+import { Secret } from '../../src/daemon/secret.ts';
+
+/** One call of the platform's API, as it came. */
+export interface PlatformCall {
+  method: string;
+  /** Below the API's base, with its query. */
+  path: string;
+  headers: Readonly<Record<string, string | undefined>>;
+  body: string;
+  /** ms since the epoch. */
+  at: number;
+}
+
+/** How a call is answered in the platform's stead; `hang`: never; `slow`: rightly, but only after so many ms. */
+export type PlatformAnswer =
+  | { status: number; headers?: Readonly<Record<string, string>>; body?: object | string }
+  | { slow: number }
+  | 'hang';
+
+export interface DaemonAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/**
+ * The platform of a channel, on loopback: its simulator's API behind a server, which tells what the channel
+ * called and what people would see, and can be told to fail; and deliveries as the platform sends them.
+ */
+export class FakePlatform extends EventEmitter<{ came: [] }> {
+  /** Every call, also those that were made to fail. */
+  readonly calls: PlatformCall[] = [];
+  /** What people see, in order. */
+  readonly shown: Shown[] = [];
+  /** Asked for each call; null: the platform answers. */
+  answer: (call: PlatformCall) => PlatformAnswer | null = () => null;
+  readonly simulator: PlatformSimulator;
+  readonly #plugin: ChannelPlugin;
+  readonly #server = createServer((request, response) => {
+    this.#receive(request, response).catch((error: Error) => response.destroy(error));
+  });
+  #api: SimulatedApi | null = null;
+  #number = 0;
+
+  private constructor(plugin: ChannelPlugin, simulator: PlatformSimulator) {
+    super();
+    this.setMaxListeners(0);
+    this.#plugin = plugin;
+    this.simulator = simulator;
+  }
+
+  static async start(plugin: ChannelPlugin): Promise<FakePlatform> {
+    const simulator = await plugin.simulator?.();
+    if (!simulator) throw new Error(`the channel ${plugin.name} has no simulator`);
+    const platform = new FakePlatform(plugin, simulator);
+    platform.#server.listen(0, '127.0.0.1');
+    await once(platform.#server, 'listening');
+    platform.#api = simulator.startApi(platform.settings);
+    return platform;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Settings of a daemon that has the channel, and talks to this platform. */
+  get env(): Record<string, string> {
+    return { ...this.simulator.devSettings(secretOf, this.url) };
+  }
+
+  /** The same settings as the channel is given them. */
+  get settings(): ChannelSettings {
+    return settingsOf(this.#plugin, this.env);
+  }
+
+  /** An event with all that is not given filled in: a new direct message of the first person, written now. */
+  event(given: Partial<SimulatedEvent> = {}): SimulatedEvent {
+    return {
+      kind: 'message',
+      user: this.simulator.who()[0] ?? '',
+      text: 'hello',
+      place: 'direct',
+      number: ++this.#number,
+      sent_at: Date.now(),
+      ...given,
+    };
+  }
+
+  /** Delivers an event to a daemon. */
+  deliver(daemon: { url: string }, given: Partial<SimulatedEvent> = {}): Promise<DaemonAnswer> {
+    return this.post(daemon, this.simulator.delivery(this.event(given), this.settings));
+  }
+
+  async post(
+    { url }: { url: string },
+    { method, path, headers, body }: SimulatedRequest,
+  ): Promise<DaemonAnswer> {
+    const response = await fetch(url + path, { method, headers, ...(method === 'POST' ? { body } : {}) });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  /** Resolves when the condition holds; looked at whenever a call has come or was answered. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await once(this, 'came');
+  }
+
+  /** Words that people see in a room, in order. */
+  textsTo(place: string): string[] {
+    return this.shown.filter(({ what, to }) => what === 'message' && to === place).map(({ text }) => text);
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const call: PlatformCall = {
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers: request.headers as Record<string, string | undefined>,
+      body: body.toString(),
+      at: Date.now(),
+    };
+    this.calls.push(call);
+    this.emit('came');
+    const instead = this.answer(call);
+    if (instead === 'hang') return;
+    if (instead !== null && 'status' in instead) {
+      const text = typeof instead.body === 'string' ? instead.body : JSON.stringify(instead.body ?? {});
+      response
+        .writeHead(instead.status, { 'Content-Type': 'application/json', ...instead.headers })
+        .end(text);
+      return;
+    }
+    if (instead !== null) await delay(instead.slow);
+    const answer = this.#api?.answer({ ...call, body });
+    if (!answer) throw new Error('the platform has not started');
+    response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
+    response.end(JSON.stringify(answer.body));
+    this.shown.push(...answer.shown);
+    this.emit('came');
+  }
+}
+
+/** Settings of one channel as it is given them: typed, defaults filled in, secrets hidden. */
+export function settingsOf(
+  { settings: records }: ChannelPlugin,
+  given: Readonly<Record<string, string>>,
+): ChannelSettings {
+  return Object.fromEntries(
+    records.map((record) => {
+      const { name, secret, default: value } = record;
+      const text = given[name];
+      return [name, text === undefined ? value : secret ? new Secret(text) : text];
+    }),
+  );
+}
+
+/** 43 base64url characters, the same for the same name. */
+function secretOf(name: string): string {
+  return createHash('sha256').update(name).digest('base64url');
+}
