@@ -1,0 +1,33 @@
+/** Wider tables would be broken by the screen anyway. */
+const MAX_WIDTH = 100;
+const GRAPHEMES = new Intl.Segmenter('und', { granularity: 'grapheme' });
+/** Takes two columns in a monospaced font. */
+const WIDE =
+  /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60]/u;
+
+/** A table as lines of monospaced text, with a rule below its first row; aligned where that is no waste. */
+export function tableLines(rows: readonly (readonly string[])[]): string {
+  const cells = rows.map((row) => row.map((cell) => cell.replace(/\s+/g, ' ').trim()));
+  const widths: number[] = [];
+  for (const row of cells) {
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
+  }
+  const total = widths.reduce((sum, width) => sum + width + 3, -3);
+  const written = cells.flat().reduce((sum, cell) => sum + cell.length + 3, 0);
+  // A reply does not grow beyond measure by padding.
+  const isAligned = total <= MAX_WIDTH && total * rows.length <= 3 * written + 1000;
+  const [head = [], ...body] = cells.map((row) =>
+    row.map((cell, column) => (isAligned ? cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)) : cell)),
+  );
+  const rule = isAligned ? widths.map((width) => '-'.repeat(width)).join('-+-') : '---';
+  return [head.join(' | '), rule, ...body.map((row) => row.join(' | '))]
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+/** In columns of a monospaced font. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const { segment } of GRAPHEMES.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  return width;
+}
