@@ -10,7 +10,7 @@ export interface Advice {
 
 const DEFAULT_CREDENTIALS = 'The default credentials were in use';
 const RENEW =
-  'Have the person sign in again and send a new token with the next message; clients renew a token 5 minutes before its end.';
+  'Have the person sign in again and send a new token with the next message (clients renew a token 5 minutes before its end), or link anew where they are linked.';
 const MODEL = 'Look at AGENT_BASE_URL, AGENT_MODEL and AGENT_API_KEY, and at the log of the model server.';
 const CAPACITY = 'Raise AGENT_CONCURRENCY or add processors; see in `agentd logs` which runs are slow.';
 
@@ -60,6 +60,14 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   no_token: {
     happened: `The message brought no token. ${DEFAULT_CREDENTIALS}.`,
     todo: 'Nothing, if the person was not signed in; else see that the page sends the token with the message.',
+  },
+  no_link: {
+    happened: `The user of the channel is not linked to a person. ${DEFAULT_CREDENTIALS}.`,
+    todo: 'Nothing, if they are not meant to be; else have them link, or link them with `agentd link`. `agentd link list` shows who is linked.',
+  },
+  link_of_other_sender: {
+    happened: `The user id is linked, but this sender is not who had it when it was linked. ${DEFAULT_CREDENTIALS}.`,
+    todo: 'Has the number got a new owner, they link it for themselves. Is it the same person, remove the link with `agentd link remove`, and have them link anew.',
   },
   invalid_token: {
     happened: `The token is no use. ${DEFAULT_CREDENTIALS}.`,

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LinkStore } from '../../src/daemon/store/store.ts';
+import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
 const MONTH = 2_592_000 * 1000;
@@ -10,6 +11,9 @@ export function describeLinks(current: () => StoreUnderTest): void {
     let test: StoreUnderTest;
     let links: LinkStore;
 
+    const put = (key: string, token: string, expected: string | null, ttl_ms = MONTH, into = links) =>
+      into.put({ key, token, person: ada, ttl_ms }, expected);
+
     beforeEach(() => {
       test = current();
       links = test.store.links;
@@ -17,12 +21,13 @@ export function describeLinks(current: () => StoreUnderTest): void {
 
     it('gives back a value exactly as it was put, until its time has passed', async () => {
       expect(await links.get('chat:jwt:u1')).toBeNull();
-      expect(await links.put('chat:jwt:u1', 'a.b.c', null, MONTH)).toBe(true);
+      expect(await put('chat:jwt:u1', 'a.b.c', null)).toBe(true);
       const link = {
         key: 'chat:jwt:u1',
         token: 'a.b.c',
         expires_at: test.now() + MONTH,
         lapse_told: false,
+        alias: null,
       };
       expect(await links.get('chat:jwt:u1')).toEqual(link);
       test.advance(MONTH - 1);
@@ -35,32 +40,30 @@ export function describeLinks(current: () => StoreUnderTest): void {
     });
 
     it('replaces a value only where what stands there is what was expected', async () => {
-      expect(await links.put('k', 'mine', 'something', MONTH)).toBe(false);
-      expect(await links.put('k', 'mine', null, MONTH)).toBe(true);
-      expect(await links.put('k', 'other', null, MONTH)).toBe(false);
-      expect(await links.put('k', 'other', 'not mine', MONTH)).toBe(false);
+      expect(await put('k', 'mine', 'something')).toBe(false);
+      expect(await put('k', 'mine', null)).toBe(true);
+      expect(await put('k', 'other', null)).toBe(false);
+      expect(await put('k', 'other', 'not mine')).toBe(false);
       expect((await links.get('k'))?.token).toBe('mine');
-      expect(await links.put('k', 'other', 'mine', MONTH)).toBe(true);
+      expect(await put('k', 'other', 'mine')).toBe(true);
       expect((await links.get('k'))?.token).toBe('other');
     });
 
     it('lets one of many win who all expect nothing there', async () => {
-      const won = await Promise.all(
-        Array.from({ length: 20 }, (_, n) => links.put('k', `token ${n}`, null, MONTH)),
-      );
+      const won = await Promise.all(Array.from({ length: 20 }, (_, n) => put('k', `token ${n}`, null)));
       expect(won.filter(Boolean)).toHaveLength(1);
       expect((await links.get('k'))?.token).toBe(`token ${won.indexOf(true)}`);
     });
 
     it('counts an expired link as nothing when another is put', async () => {
-      await links.put('k', 'old', null, 1000);
+      await put('k', 'old', null, 1000);
       test.advance(1000);
-      expect(await links.put('k', 'new', 'old', MONTH)).toBe(false);
-      expect(await links.put('k', 'new', null, MONTH)).toBe(true);
+      expect(await put('k', 'new', 'old')).toBe(false);
+      expect(await put('k', 'new', null)).toBe(true);
     });
 
     it('removes a link, or only one that has the expected value', async () => {
-      await links.put('k', 'mine', null, MONTH);
+      await put('k', 'mine', null);
       expect(await links.remove('k', 'another')).toBe(false);
       expect(await links.get('k')).not.toBeNull();
       expect(await links.remove('k', 'mine')).toBe(true);
@@ -70,7 +73,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
 
     it('lists the links of one platform, or of all, in the order of their keys', async () => {
       for (const key of ['chat:jwt:b', 'chat:jwt:a', 'chat-2:jwt:c', 'phone:jwt:+15550100', 'chat:jwt:ü'])
-        await links.put(key, `token of ${key}`, null, MONTH);
+        await put(key, `token of ${key}`, null);
       const keys = async (filter: { platform?: string; limit: number }) =>
         (await links.list(filter)).map(({ key }) => key);
       expect(await keys({ platform: 'chat', limit: 10 })).toEqual(['chat:jwt:a', 'chat:jwt:b', 'chat:jwt:ü']);
@@ -80,18 +83,102 @@ export function describeLinks(current: () => StoreUnderTest): void {
     });
 
     it('remembers that a lapse was told, until the person links anew', async () => {
-      await links.put('k', 'old', null, MONTH);
+      await put('k', 'old', null);
       await links.noteLapseTold('k', 'another');
       expect((await links.get('k'))?.lapse_told).toBe(false);
       await links.noteLapseTold('k', 'old');
       expect((await links.get('k'))?.lapse_told).toBe(true);
-      await links.put('k', 'new', 'old', MONTH);
+      await put('k', 'new', 'old');
       expect((await links.get('k'))?.lapse_told).toBe(false);
+    });
+
+    describe('another id of the user', () => {
+      const alias = { alias: 'chat:X', person: ada };
+
+      it('finds the link that it is bound to, and goes with it', async () => {
+        await put('k', 'token', null);
+        expect(await links.findByAlias('chat:X')).toBeNull();
+        expect(await links.bindAlias('k', 'token', alias)).toBe(true);
+        expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k', token: 'token', alias });
+        expect(await links.get('k')).toMatchObject({ key: 'k', alias });
+        expect(await links.findByAlias('chat:Y')).toBeNull();
+        await links.remove('k');
+        expect(await links.findByAlias('chat:X')).toBeNull();
+        await put('k', 'token', null);
+        expect(await links.get('k')).toMatchObject({ alias: null });
+        expect(await links.findByAlias('chat:X')).toBeNull();
+      });
+
+      it('ends with the time of the link, which renewing prolongs', async () => {
+        await put('k', 'token', null, 1000);
+        await links.bindAlias('k', 'token', alias);
+        await put('k', 'renewed', 'token', 2000);
+        test.advance(1999);
+        expect(await links.findByAlias('chat:X')).toMatchObject({ token: 'renewed', alias });
+        test.advance(1);
+        expect(await links.findByAlias('chat:X')).toBeNull();
+        expect(await links.bindAlias('k', 'renewed', alias)).toBe(false);
+        await put('k', 'new', null);
+        expect(await links.get('k')).toMatchObject({ alias: null });
+        expect(await links.findByAlias('chat:X')).toBeNull();
+      });
+
+      it("stays when the same person's link is renewed, and goes with another's", async () => {
+        await put('k', 'token', null);
+        await links.bindAlias('k', 'token', alias);
+        await put('k', 'renewed', 'token');
+        expect(await links.findByAlias('chat:X')).toMatchObject({ token: 'renewed', alias });
+        await links.put({ key: 'k', token: "bob's", person: bob, ttl_ms: MONTH }, 'renewed');
+        expect(await links.get('k')).toMatchObject({ token: "bob's", alias: null });
+        expect(await links.findByAlias('chat:X')).toBeNull();
+        await put('k', "ada's again", "bob's");
+        expect(await links.get('k')).toMatchObject({ alias: null });
+      });
+
+      it('is bound to the link that was looked at, and not beside another of the same person', async () => {
+        await put('k', 'token', null);
+        expect(await links.bindAlias('k', 'another', alias)).toBe(false);
+        expect(await links.bindAlias('none', 'token', alias)).toBe(false);
+        expect(await links.bindAlias('k', 'token', alias)).toBe(true);
+        expect(await links.bindAlias('k', 'token', alias)).toBe(true);
+        expect(await links.bindAlias('k', 'token', { ...alias, alias: 'chat:Y' })).toBe(false);
+        expect(await links.get('k')).toMatchObject({ alias });
+        const bobs = { alias: 'chat:Y', person: bob };
+        expect(await links.bindAlias('k', 'token', bobs)).toBe(true);
+        expect(await links.get('k')).toMatchObject({ alias: bobs });
+        expect(await links.findByAlias('chat:X')).toBeNull();
+      });
+
+      it('of many at once is bound to one, and refused to the others', async () => {
+        await put('k', 'token', null);
+        const bound = await Promise.all(
+          Array.from({ length: 10 }, (_, n) =>
+            links.bindAlias('k', 'token', { ...alias, alias: `chat:${n}` }),
+          ),
+        );
+        expect(bound.filter(Boolean)).toHaveLength(1);
+        const key = `chat:${bound.indexOf(true)}`;
+        expect(await links.get('k')).toMatchObject({ alias: { alias: key } });
+        expect(await links.findByAlias(key)).toMatchObject({ key: 'k' });
+      });
+
+      it('finds the link that it was bound to last; the other one keeps it, and comes to no light again', async () => {
+        await put('k1', 'one', null);
+        await put('k2', 'two', null);
+        await links.bindAlias('k1', 'one', alias);
+        await links.bindAlias('k2', 'two', alias);
+        expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k2' });
+        expect(await links.get('k1')).toMatchObject({ alias });
+        await links.remove('k2');
+        expect(await links.findByAlias('chat:X')).toBeNull();
+        expect(await links.bindAlias('k1', 'one', alias)).toBe(true);
+        expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k1' });
+      });
     });
 
     it('shows at once what an administrator has changed beside it', async () => {
       const beside = await test.beside();
-      await beside.links.put('k', 'token', null, MONTH);
+      await put('k', 'token', null, MONTH, beside.links);
       expect((await links.get('k'))?.token).toBe('token');
       await links.remove('k');
       expect(await beside.links.get('k')).toBeNull();

@@ -12,6 +12,8 @@ interface Delivery {
   messages?: {
     id?: string;
     user: string;
+    /** Another id of the user. */
+    alias?: string;
     thread: string;
     text: string;
     shared?: boolean;
@@ -37,6 +39,15 @@ export default {
   detect: (settings) => settings.TELEX_API_URL !== undefined,
   capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: true },
   simulator: async () => simulator,
+  linking: {
+    word: 'printer',
+    argument: 'ID',
+    // The exchange writes some with its mark, some without.
+    idsOf(given) {
+      const id = /^(?:tx-)?(\w{1,32})$/.exec(given)?.[1];
+      return id === undefined ? [] : [id, `tx-${id}`];
+    },
+  },
   create(scope) {
     const secret = scope.settings.TELEX_SECRET as { reveal(): string } | undefined;
     const call = (path: string, body: object) =>
@@ -90,6 +101,7 @@ export default {
 function parse({
   id,
   user,
+  alias,
   thread,
   text,
   shared,
@@ -104,6 +116,7 @@ function parse({
     text,
     metadata: metadata ?? {},
     reply_to: { to: thread },
+    ...(alias === undefined ? {} : { alias_id: alias }),
     ...(id === undefined ? {} : { message_id: id }),
     ...(shared === undefined ? {} : { shared }),
     ...(sent_at === undefined ? {} : { sent_at }),

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Agentd, agentd, readAll, type StartOptions, startAgentd } from '../harness/daemon.ts';
 import { FakeApi } from '../harness/fake-api.ts';
 import { FakeExchange } from '../harness/fake-exchange.ts';
-import { token } from '../harness/tokens.ts';
+import { lapsed, token } from '../harness/tokens.ts';
 import { type Answer, post } from '../harness/webchat.ts';
 
 const APOLOGY = 'Sorry, I could not answer your message. Please try again later.';
@@ -35,6 +35,7 @@ async function start(env: Record<string, string> = {}, options: StartOptions = {
 interface Said {
   id?: string;
   user?: string;
+  alias?: string;
   thread?: string;
   text: string;
   shared?: boolean;
@@ -315,6 +316,37 @@ describe('links', () => {
     expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
   });
 
+  it('hold under each writing of an id, and lead to the person by another id that came with it', async () => {
+    const to = await startWithApi();
+    await deliver(to, { link: { user: 'tx-A', token: await alice() } });
+    const ask = (said: Omit<Said, 'text'>) => ({ text: 'Who am I?', ...said });
+    await tell(to, ask({ user: 'A.1', thread: 't1' }), ask({ user: 'tx-A', thread: 't2' }));
+    await exchange.until(() => exchange.taken.length === 2);
+    await tell(to, ask({ user: 'A', alias: 'A.1', thread: 't3' }));
+    await exchange.until(() => exchange.taken.length === 3);
+    await tell(
+      to,
+      ask({ user: 'A.1', thread: 't1' }),
+      // The id has a new owner.
+      ask({ user: 'A', alias: 'A.2', thread: 't4' }),
+      ask({ user: 'A.2', thread: 't5' }),
+    );
+    await exchange.until(() => exchange.taken.length === 6);
+    const isAlice = (place: string) => exchange.textsTo(place).map((text) => text.includes('Alice'));
+    expect(isAlice('t1')).toEqual([false, true]);
+    expect(isAlice('t2')).toEqual([true]);
+    expect(isAlice('t3')).toEqual([true]);
+    expect(isAlice('t4')).toEqual([false]);
+    expect(isAlice('t5')).toEqual([false]);
+    expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1', 'user-1', 'user-1']);
+    await to.logged(({ msg }) => String(msg).startsWith('the link of this user id was made by another'));
+    const explained = await agentd(['explain', 'telex:t4'], {
+      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
+    });
+    expect(explained.stdout).toMatch(/identify +fallback +link_of_other_sender/);
+    expect(explained.stdout).toMatch(/\nlink_of_other_sender\n {2}what happened: The user id is linked/);
+  });
+
   it('store nothing for a token that is no use, and say why', async () => {
     const to = await startWithApi();
     const answer = await deliver(to, { link: { user: 'A', token: await token({ ttl: -1 }) } });
@@ -326,18 +358,25 @@ describe('links', () => {
 
   it('tell the agent once that the token in them has expired', async () => {
     const to = await start();
-    await deliver(to, { link: { user: 'A', token: await token({ ttl: 2 }) } });
+    const short = await token({ ttl: 2 });
+    await deliver(to, { link: { user: 'A', token: short } });
     await tell(to, { user: 'A', text: 'before' });
     await exchange.until(() => exchange.taken.length === 1);
     expect(exchange.runs[0]).toMatchObject({ sign_in_expired: false, person: { email: 'ada@example.com' } });
-    await new Promise((resolve) => setTimeout(resolve, 2000));
-    await tell(to, { user: 'A', text: 'after' }, { user: 'A', text: 'later' });
+    await lapsed(short);
+    await tell(to, { id: 'm2', user: 'A', text: 'after' }, { user: 'A', text: 'later' });
     await exchange.until(() => exchange.taken.length === 3);
     expect(exchange.runs.slice(1)).toEqual([
       { text: 'after', sign_in_expired: true, person: null },
       { text: 'later', sign_in_expired: false, person: null },
     ]);
     await to.logged(({ msg }) => msg === 'linked token is no use: Token Expired; default credentials');
+    const explained = await agentd(['explain', 'm2'], {
+      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
+    });
+    expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found link_expires=20\S+Z/);
+    expect(explained.stdout).toContain('person_told=false');
+    expect(explained.stdout).toMatch(/what to do: (?:.|\n)*link anew/);
   });
 
   it('are sealed on disk where a key is set', async () => {

@@ -66,4 +66,11 @@ export type Presented =
   | { kind: 'invalid'; reason: TokenReason /** Expired, and the person was told so. */; lapse_told?: boolean }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
-  | { kind: 'none' };
+  | { kind: 'none'; reason: NothingPresented };
+
+export type NothingPresented =
+  | 'no_token'
+  /** On channels that look for the sender's link. */
+  | 'no_link'
+  /** The user id is linked, but another sender has it now (decisions §6). */
+  | 'link_of_other_sender';

@@ -34,6 +34,7 @@ export async function takeSteps<Arriving extends Arrival>(
       name: plugin.name,
       space: plugin.capabilities.space ?? plugin.name,
       capabilities: plugin.capabilities,
+      linking: plugin.linking,
     },
     trace: new Trace(house.clock, arrival.stream?.trace),
     started_at: house.clock.now(),

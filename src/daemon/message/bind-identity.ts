@@ -3,7 +3,7 @@ import { claimsOfStoredToken } from '../identity/stored-token.ts';
 import { hasLapsed, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
 import type { Session } from '../session/session.ts';
 import type { Step } from './sequence.ts';
-import type { Acting, Arrived, Bound, Guarded, Identified, Opened } from './turn.ts';
+import type { Acting, Arrived, Bound, Guarded, Identified, NobodyReason, Opened } from './turn.ts';
 
 type Turn = Arrived & Identified & Opened & Guarded;
 
@@ -23,7 +23,7 @@ export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
     const session = held(decided, house);
     await save(turn, session, house);
     if (acting.person === null) {
-      line.verdict = acting.reason === 'no_token' || acting.reason === 'signed_out' ? 'ok' : 'fallback';
+      line.verdict = AS_IT_SHOULD_BE.includes(acting.reason) ? 'ok' : 'fallback';
       line.reason = acting.token_reason ?? acting.reason;
       line.detail = { state: 'NoJWT', credentials: 'default' };
     } else {
@@ -33,6 +33,9 @@ export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
     return { session, acting };
   },
 };
+
+/** Nobody said that the sender is signed in. */
+const AS_IT_SHOULD_BE: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
 
 function decide(turn: Turn, house: House): { session: Session; acting: Acting } {
   const { presented, session, message } = turn;
@@ -63,7 +66,10 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
     case 'signed-out':
       return { session: cleared(session), acting: { person: null, reason: 'signed_out' } };
     case 'none':
-      return withoutToken(turn, house);
+      // Where a link is looked up for each message, what an earlier one has stored is over.
+      return presented.reason === 'no_token'
+        ? withoutToken(turn, house)
+        : { session: cleared(session), acting: { person: null, reason: presented.reason } };
   }
 }
 
@@ -71,7 +77,6 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
 function withoutToken(turn: Turn, house: House): { session: Session; acting: Acting } {
   const { session, message } = turn;
   const { jwt_context } = session.metadata;
-  if (turn.channel.capabilities.reply === 'later') return withoutLink(turn);
   if (!jwt_context || !session.bound) return { session, acting: { person: null, reason: 'no_token' } };
   if (turn.message.shared || session.bound.user_id !== message.user_id) {
     return { session: cleared(session), acting: { person: null, reason: 'other_sender' } };
@@ -89,15 +94,6 @@ function withoutToken(turn: Turn, house: House): { session: Session; acting: Act
     return { session: cleared(session), acting: { person: null, reason: 'stored_token_unreadable' } };
   }
   return { session, acting: { person: session.bound.person, claims: claimsOfStoredToken(token) } };
-}
-
-/** The link is looked up for each message: where there is none, what an earlier one has stored is over. */
-function withoutLink({ session, message }: Turn): { session: Session; acting: Acting } {
-  const ofAnother = session.bound !== null && session.bound.user_id !== message.user_id;
-  return {
-    session: cleared(session),
-    acting: { person: null, reason: ofAnother ? 'other_sender' : 'no_token' },
-  };
 }
 
 function cleared(session: Session): Session {

@@ -1,6 +1,6 @@
 import type { House } from '../house.ts';
 import type { Presented, TokenVerdict } from '../identity/identity.ts';
-import { type FoundLink, findLink } from '../identity/links.ts';
+import { effectiveExpiry, type FoundLink, findSendersLink } from '../identity/links.ts';
 import type { Step } from './sequence.ts';
 import type { StepLine } from './trace.ts';
 import type { Arrived, Identified } from './turn.ts';
@@ -10,6 +10,7 @@ import type { Arrived, Identified } from './turn.ts';
  *
  * Checks the token in `metadata.jwt_token`, or on channels that answer later that of the sender's link: the
  * eight checks, once per message; where the rate limit has done them for this very token, its verdict stands.
+ * Another id of the sender is bound to their link by the way (decisions §6).
  * Adds `presented`. Never ends the turn: a token that is no use means default credentials.
  */
 export const identify: Step<Arrived, Identified> = {
@@ -23,7 +24,7 @@ export const identify: Step<Arrived, Identified> = {
     }
     if (token === undefined || token === '') {
       line.reason = 'no_token';
-      return { presented: { kind: 'none' } };
+      return { presented: { kind: 'none', reason: 'no_token' } };
     }
     return { presented: presentedBy(await verdictOf(token, turn, house), line) };
   },
@@ -41,25 +42,36 @@ function presentedBy(verdict: TokenVerdict, line: StepLine): Presented {
     return { kind: 'invalid', reason: verdict.reason };
   }
   line.reason = 'valid_token';
-  line.detail = { sub: verdict.user.user_id, expires: new Date(verdict.expires_at).toISOString() };
+  line.detail = { sub: verdict.user.user_id, expires: isoTime(verdict.expires_at) };
   return { kind: 'person', verdict };
 }
 
 async function identifyByLink(turn: Arrived, house: House, line: StepLine): Promise<Identified> {
-  const link = await findLink(house, turn.message.platform, turn.message.user_id);
+  const link = await findSendersLink(house, turn.channel, turn.message);
   if (link === null) {
-    line.reason = 'no_token';
-    line.detail = { link: 'none' };
-    return { presented: { kind: 'none' } };
+    line.reason = 'no_link';
+    return { presented: { kind: 'none', reason: 'no_link' } };
   }
-  const presented = presentedBy(await house.tokens.validate(link.token), line);
-  line.detail = { ...line.detail, link_expires: new Date(link.expires_at).toISOString() };
+  if (link === 'other_sender') {
+    line.verdict = 'fallback';
+    line.reason = 'link_of_other_sender';
+    house.log.warn(
+      { request_id: turn.request_id, channel: turn.channel.name },
+      'the link of this user id was made by another sender; default credentials',
+    );
+    return { presented: { kind: 'none', reason: 'link_of_other_sender' } };
+  }
+  const presented = presentedBy(await house.tokens.validate(link.token, turn.request_id), line);
+  line.detail = { link: 'found', ...line.detail, link_expires: isoTime(link.expires_at) };
   if (presented.kind !== 'invalid') return { presented };
   house.log.warn(
     { request_id: turn.request_id, channel: turn.channel.name, reason: presented.reason },
     `linked token is no use: ${presented.reason}; default credentials`,
   );
-  return { presented: presented.reason === 'Token Expired' ? lapsed(turn, house, link) : presented };
+  if (presented.reason !== 'Token Expired') return { presented };
+  line.detail.expired = isoTime(effectiveExpiry(link));
+  line.detail.person_told = link.lapse_told;
+  return { presented: lapsed(turn, house, link) };
 }
 
 /** The agent tells of a lapse once; one that it did not come to tell of is still to be told. */
@@ -70,4 +82,8 @@ function lapsed(turn: Arrived, house: House, link: FoundLink): Presented {
     });
   }
   return { kind: 'invalid', reason: 'Token Expired', lapse_told: link.lapse_told };
+}
+
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
 }

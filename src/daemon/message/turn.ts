@@ -1,6 +1,11 @@
-import type { ChannelCapabilities, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
+import type {
+  ChannelCapabilities,
+  ChannelLinking,
+  ConversationEvent,
+  IncomingMessage,
+} from '../../channel/index.ts';
 import type { Place } from '../http/arrivals.ts';
-import type { Claims, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
+import type { Claims, NothingPresented, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
 import type { Lease } from '../store/store.ts';
 import type { TraceLine } from './trace.ts';
@@ -18,7 +23,12 @@ export interface Arrived {
   session_id: string;
   /** The daemon made `session_id` for this message. */
   session_is_generated: boolean;
-  channel: { name: string; space: string; capabilities: ChannelCapabilities };
+  channel: {
+    name: string;
+    space: string;
+    capabilities: ChannelCapabilities;
+    linking: ChannelLinking | undefined;
+  };
   /** Client address, for channels that answer in the request. */
   address: string | null;
   /** The token that the request presented and its one validation, done for the rate limit. */
@@ -131,7 +141,7 @@ export type Acting =
     };
 
 export type NobodyReason =
-  | 'no_token'
+  | NothingPresented
   | 'invalid_token'
   | 'signed_out'
   | 'stored_token_expired'

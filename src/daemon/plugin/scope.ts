@@ -74,16 +74,16 @@ function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
   return { accept: refuse('accept'), edit: refuse('edit'), say: refuse('say') };
 }
 
-function linksOf({ name }: ChannelPlugin, house: House): ChannelScope['links'] {
+function linksOf(plugin: ChannelPlugin, house: House): ChannelScope['links'] {
   return {
     async link(user_id, token, { replace = true } = {}) {
-      const outcome = await link(house, name, user_id, token, () => replace);
+      const outcome = await link(house, plugin, user_id, token, () => replace);
       if (outcome.linked) return { linked: true, ...whoOf(outcome.verdict), expires_at: outcome.expires_at };
       const held = outcome.reason === 'held_by_another';
       return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
     },
-    unlink: (user_id) => unlink(house, name, user_id),
-    unlinkPerson: (user_id, token) => unlinkPerson(house, name, user_id, token),
+    unlink: (user_id) => unlink(house, plugin, user_id),
+    unlinkPerson: (user_id, token) => unlinkPerson(house, plugin, user_id, token),
   };
 }
 

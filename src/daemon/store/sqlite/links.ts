@@ -1,18 +1,30 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { Link, LinkStore } from '../store.ts';
+import type { PersonKey } from '../../identity/identity.ts';
+import type { Link, LinkAlias, LinkStore, NewLink } from '../store.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-interface LinkRow extends Omit<Link, 'lapse_told'> {
+interface LinkRow {
+  key: string;
+  token: string;
+  expires_at: number;
   lapse_told: 0 | 1;
+  alias: string | null;
+  alias_person: PersonKey | null;
 }
+
+const COLUMNS = 'key, token, expires_at, lapse_told, alias, alias_person';
 
 /** Links, one row a key. One whose time has passed is treated as none, whether deleted yet or not. */
 export class SqliteLinks implements LinkStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
   readonly #get;
+  readonly #getByAlias;
+  readonly #dropAlias;
   readonly #put;
+  readonly #freeAlias;
+  readonly #bindAlias;
   readonly #remove;
   readonly #list;
   readonly #noteLapseTold;
@@ -22,15 +34,26 @@ export class SqliteLinks implements LinkStore {
     this.#clock = clock;
     this.#commit = commit;
     this.#get = db.prepare<[string, number], LinkRow>(
-      'SELECT key, token, expires_at, lapse_told FROM links WHERE key = ? AND expires_at > ?',
+      `SELECT ${COLUMNS} FROM links WHERE key = ? AND expires_at > ?`,
+    );
+    this.#getByAlias = db.prepare<[string, number], LinkRow>(
+      `SELECT ${COLUMNS} FROM links WHERE found_by = ? AND expires_at > ?`,
+    );
+    this.#dropAlias = db.prepare<[string, number, PersonKey]>(
+      `UPDATE links SET alias = NULL, alias_person = NULL, found_by = NULL
+       WHERE key = ? AND (expires_at <= ? OR alias_person <> ?)`,
     );
     this.#put = db.prepare<[string, string, number]>(
-      'INSERT OR REPLACE INTO links (key, token, expires_at, lapse_told) VALUES (?, ?, ?, 0)',
+      `INSERT INTO links (key, token, expires_at, lapse_told) VALUES (?, ?, ?, 0)
+       ON CONFLICT DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at, lapse_told = 0`,
+    );
+    this.#freeAlias = db.prepare<[string]>('UPDATE links SET found_by = NULL WHERE found_by = ?');
+    this.#bindAlias = db.prepare<[string, PersonKey, string, string]>(
+      'UPDATE links SET alias = ?, alias_person = ?, found_by = ? WHERE key = ?',
     );
     this.#remove = db.prepare<[string]>('DELETE FROM links WHERE key = ?');
     this.#list = db.prepare<[string, string, number, number], LinkRow>(
-      `SELECT key, token, expires_at, lapse_told FROM links
-       WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?`,
+      `SELECT ${COLUMNS} FROM links WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?`,
     );
     this.#noteLapseTold = db.prepare<[string, string]>(
       'UPDATE links SET lapse_told = 1 WHERE key = ? AND token = ?',
@@ -44,10 +67,30 @@ export class SqliteLinks implements LinkStore {
     return read(() => this.#find(key));
   }
 
-  put(key: string, token: string, expected: string | null, ttl_ms: number): Promise<boolean> {
+  findByAlias(alias: string): Promise<Link | null> {
+    return read(() => {
+      const row = this.#getByAlias.get(alias, this.#clock.now());
+      return row ? linkOf(row) : null;
+    });
+  }
+
+  put({ key, token, person, ttl_ms }: NewLink, expected: string | null): Promise<boolean> {
     return this.#commit.write(() => {
       if ((this.#find(key)?.token ?? null) !== expected) return false;
-      this.#put.run(key, token, this.#clock.now() + ttl_ms);
+      const now = this.#clock.now();
+      this.#dropAlias.run(key, now, person);
+      this.#put.run(key, token, now + ttl_ms);
+      return true;
+    });
+  }
+
+  bindAlias(key: string, token: string, { alias, person }: LinkAlias): Promise<boolean> {
+    return this.#commit.write(() => {
+      const found = this.#find(key);
+      if (found?.token !== token) return false;
+      if (found.alias?.person === person && found.alias.alias !== alias) return false;
+      this.#freeAlias.run(alias);
+      this.#bindAlias.run(alias, person, alias, key);
       return true;
     });
   }
@@ -83,6 +126,10 @@ export class SqliteLinks implements LinkStore {
   }
 }
 
-function linkOf({ lapse_told, ...row }: LinkRow): Link {
-  return { ...row, lapse_told: lapse_told === 1 };
+function linkOf({ lapse_told, alias, alias_person, ...row }: LinkRow): Link {
+  return {
+    ...row,
+    lapse_told: lapse_told === 1,
+    alias: alias === null || alias_person === null ? null : { alias, person: alias_person },
+  };
 }
