@@ -60,22 +60,28 @@ export function problems(log: Log): Middleware {
       logFailure(error, ctx, log);
       // Half an answer is out: only a broken connection can still say that it is not whole.
       if (ctx.res.headersSent) ctx.res.destroy();
-      else writeProblem(ctx, refusalOf(ctx, error));
+      else writeProblem(ctx, refusalOf(ctx, error, log));
     }
   };
 }
 
 /** In the words of the route where it has its own, also where only another method of its path exists. */
-function refusalOf({ state }: Context, error: unknown): Problem {
-  const problem = problemOf(error, state.request_id);
+function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
+  const { request_id } = state;
+  const problem = problemOf(error, request_id);
   const route = state.found?.route ?? state.found?.others()[0];
   if (!route?.refusal) return problem;
   const { status, code, detail, headers } = problem;
-  return {
-    ...problem,
-    headers: { ...headers, 'Content-Type': 'application/json' },
-    body: JSON.stringify(route.refusal({ status, code, detail })),
-  };
+  try {
+    const words: unknown = route.refusal({ status, code, detail });
+    if (typeof words !== 'object' || words === null) throw new TypeError('`refusal` must give an object');
+    const body = JSON.stringify(words);
+    return { ...problem, headers: { ...headers, 'Content-Type': 'application/json; charset=utf-8' }, body };
+  } catch (broken) {
+    // Another's code: what it throws must not keep the refusal back.
+    log.error({ request_id, channel: route.channel, err: broken }, 'the words of a route failed');
+    return problem;
+  }
 }
 
 function writeProblem(ctx: Context, problem: Problem): void {

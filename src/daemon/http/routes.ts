@@ -27,7 +27,7 @@ function mount(route: Route, channel: string): MountedRoute {
     ...route,
     channel,
     ...(route.token ? { token: (request) => route.token?.(request) } : {}),
-    ...(route.refusal ? { refusal: (problem) => route.refusal?.(problem) ?? problem } : {}),
+    ...(route.refusal ? { refusal: route.refusal.bind(route) } : {}),
     ...(route.thread ? { thread: (request) => route.thread?.(request) ?? null } : {}),
     handle: (request) => route.handle(request),
   };
