@@ -1,4 +1,4 @@
-import type { ChannelSettings } from '../../channel/index.ts';
+import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
 import type { LoadedPlugin, LoadedPlugins } from '../plugin/load.ts';
 import { type EffectiveSetting, notSet } from './check.ts';
 import { nearest } from './nearest.ts';
@@ -12,6 +12,8 @@ export interface ConfiguredChannel extends LoadedPlugin {
 export interface Activation {
   channels: readonly ConfiguredChannel[];
   problems: readonly SettingProblem[];
+  /** What somebody may have meant to be active, and is not. */
+  warnings: readonly string[];
 }
 
 /**
@@ -45,7 +47,19 @@ export function activate(
       }
     }
   }
-  return { channels, problems };
+  const forgotten = platforms === null ? configured.filter((channel) => !channels.includes(channel)) : [];
+  return { channels, problems, warnings: forgotten.flatMap(({ plugin }) => halfConfigured(plugin, given)) };
+}
+
+/** Some of what a channel needs is set: its operator looks for it in vain. */
+function halfConfigured({ name, settings }: ChannelPlugin, given: (name: string) => boolean): string[] {
+  const needed = settings.filter(({ required }) => required).map((record) => record.name);
+  const set = needed.filter(given);
+  const missing = needed.filter((setting) => !given(setting));
+  if (set.length === 0 || missing.length === 0) return [];
+  return [
+    `the channel ${name} is off: ${set.join(', ')} ${set.length === 1 ? 'is' : 'are'} set, but not ${missing.join(', ')}`,
+  ];
 }
 
 function listed(

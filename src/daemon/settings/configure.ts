@@ -121,7 +121,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     plugins,
     available,
     effective: checked.effective,
-    warnings: [...look.warnings, ...unknown.warnings],
+    warnings: [...look.warnings, ...activation.warnings, ...unknown.warnings],
     environment: look.environment,
     problems,
   };

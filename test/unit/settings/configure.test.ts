@@ -9,6 +9,8 @@ import {
   configureCore,
   inspectConfiguration,
 } from '../../../src/daemon/settings/configure.ts';
+import { readSources } from '../../../src/daemon/settings/sources.ts';
+import { findUnknownNames } from '../../../src/daemon/settings/unknown-names.ts';
 import { placeWith, SECRET, VALID } from './place.ts';
 
 const rsa = (bits: number) =>
@@ -259,7 +261,7 @@ describe('settings that go together', () => {
 describe('unknown names', () => {
   it('are problems in the file, each with the nearest known name', async () => {
     const { problems } = await inspectConfiguration(
-      placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nTEAMCHAT_TOKEN: x\nQUITE_DIFFERENT: 1' }),
+      placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nQUITE_DIFFERENT: 1' }),
     );
     expect(problems.map(({ setting, problem, right }) => [setting, problem, right])).toEqual([
       ['PROT', 'is no setting', 'PORT, perhaps'],
@@ -285,31 +287,39 @@ describe('unknown names', () => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
-  it.each([
-    'REDIS_URL',
-    'DATABASE_URL',
-    'MEMORY_BACKEND',
-    'ADMIN_LISTEN',
-    'TEAMCHAT_BOT_TOKEN',
-    'PHONECHAT_ACCESS_TOKEN',
-  ])('that are documented, but not here, have no effect, and that is said: %s', async (name) => {
-    expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([
-      expect.stringMatching(new RegExp(`^${name} \\(environment\\) has no effect: `)),
+  it.each(['REDIS_URL', 'DATABASE_URL', 'MEMORY_BACKEND', 'ADMIN_LISTEN'])(
+    'that are documented, but not here, have no effect, and that is said: %s',
+    async (name) => {
+      expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([
+        expect.stringMatching(new RegExp(`^${name} \\(environment\\) has no effect: `)),
+      ]);
+    },
+  );
+
+  /** What is said where only these channels are installed. */
+  const withOnly = async (channels: string[], env: Record<string, string>) =>
+    findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
+
+  it('of a documented channel that is not here have no effect, and that is said', async () => {
+    const { problems, warnings } = await withOnly(['webchat'], { TEAMCHAT_BOT_TOKEN: 'x' });
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([
+      'TEAMCHAT_BOT_TOKEN (environment) has no effect: this version does not have the channel teamchat',
     ]);
   });
 
   it('that turn on a channel which is not here are a problem, with what there is', async () => {
-    const { problems } = await inspectConfiguration(placeWith({ ...VALID, MSGBOT_ENABLED: 'true' }));
+    const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
       {
         setting: 'MSGBOT_ENABLED',
         value: 'true',
         source: 'environment',
         problem: 'turns on a channel that this version does not have',
-        right: expect.stringMatching(/^one of sse, webchat/),
+        right: 'one of sse, webchat',
       },
     ]);
-    expect((await configure(placeWith({ ...VALID, MSGBOT_ENABLED: 'false' }))).warnings).toEqual([]);
+    expect(await withOnly(['webchat'], { MSGBOT_ENABLED: 'false' })).toEqual({ problems: [], warnings: [] });
   });
 });
 
@@ -384,17 +394,31 @@ describe('the active channels', () => {
     ]);
   });
 
+  it('are without one that has only some of what it needs to be detected, and that is said', async () => {
+    const half = telex.replace(
+      'settings.TELEX_TOKEN !==',
+      'settings.TELEX_NUMBER && settings.TELEX_TOKEN !==',
+    );
+    const given = { ...files, 'channels/telex.mjs': half };
+    const { channels, warnings } = await configure(placeWith({ ...VALID, TELEX_TOKEN: 't' }, given));
+    expect(channels.map(({ plugin }) => plugin.name)).toEqual(['webchat']);
+    expect(warnings).toEqual(['the channel telex is off: TELEX_TOKEN is set, but not TELEX_NUMBER']);
+    expect((await configure(placeWith(VALID, given))).warnings).toEqual([]);
+    const listed = { ...VALID, TELEX_TOKEN: 't', MESSAGING_PLATFORMS: 'webchat' };
+    expect((await configure(placeWith(listed, given))).warnings).toEqual([]);
+  });
+
   it('are refused when the list names an unknown one, with those that there are', async () => {
     const { problems } = await inspectConfiguration(
-      placeWith({ ...VALID, MESSAGING_PLATFORMS: 'teamchat,webchta' }, files),
+      placeWith({ ...VALID, MESSAGING_PLATFORMS: 'carrier-pigeon,webchta' }, files),
     );
     expect(problems).toMatchObject([
       {
         setting: 'MESSAGING_PLATFORMS',
-        value: 'teamchat',
+        value: 'carrier-pigeon',
         source: 'environment',
         problem: 'there is no channel of this name',
-        right: expect.stringMatching(/^there are sse, webchat, telex,/),
+        right: expect.stringMatching(/^there are .*sse, .*webchat, telex,/),
       },
       {
         setting: 'MESSAGING_PLATFORMS',

@@ -1,0 +1,80 @@
+import type { ChannelScope, LinkAnswer } from '../../src/channel/index.ts';
+
+/** The platform waits 3 s for the answer to a command; ms. */
+const ANSWER_MS = 2500;
+
+/** What only the person who typed the command gets to see. */
+export interface CommandAnswer {
+  response_type: 'ephemeral';
+  text: string;
+}
+
+const HINT =
+  'To be signed in here, send `/service-auth` and your token behind it. `/service-auth off` signs you out.';
+const NOT_KNOWN = `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HINT}`;
+const SIGNED_OUT = '✅ You are signed out.';
+const WAS_NOT_SIGNED_IN = '✅ You are signed out: you were not signed in.';
+const NOT_DONE =
+  '❌ I could not do this: the service cannot keep anything at the moment. Please try again in a minute.';
+const NOT_KNOWN_YET =
+  '❌ I could not do this in time, and do not know whether it will still happen. Please try again in a minute.';
+
+/**
+ * Answers a slash command: `/service-auth <token>` links who typed it to the person of the token,
+ * `/service-auth off` ends that (service.md, "POST /webhook/teamchat/commands"; decisions §4).
+ */
+export async function answerCommand(
+  command: string,
+  text: string,
+  user: string,
+  scope: ChannelScope,
+): Promise<CommandAnswer> {
+  if (command.toLowerCase() !== '/service-auth') return ephemeral(NOT_KNOWN);
+  const argument = text.trim();
+  if (argument === '' || argument.toLowerCase() === 'help') return ephemeral(HINT);
+  return ephemeral(
+    await inTime(
+      argument.toLowerCase() === 'off' ? signOut(user, scope) : signIn(user, argument, scope),
+      scope,
+    ),
+  );
+}
+
+async function signIn(user: string, token: string, scope: ChannelScope): Promise<string> {
+  const answer = await scope.links.link(user, token);
+  return answer.linked ? confirmation(answer) : `❌ You could not be signed in: ${answer.reason}.`;
+}
+
+async function signOut(user: string, scope: ChannelScope): Promise<string> {
+  return (await scope.links.unlink(user)) ? SIGNED_OUT : WAS_NOT_SIGNED_IN;
+}
+
+function confirmation({ email, expires_at }: Extract<LinkAnswer, { linked: true }>): string {
+  const until = new Date(expires_at).toISOString().slice(0, 16).replace('T', ' ');
+  return `✅ You are signed in as ${escaped(email)} until ${until} (UTC). \`/service-auth off\` signs you out.`;
+}
+
+/** A person at a keyboard is told what went wrong, where the platform would show a code of its own. */
+async function inTime(work: Promise<string>, { log }: ChannelScope): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(resolve, ANSWER_MS, NOT_KNOWN_YET);
+  });
+  const done = work.catch((error: unknown) => {
+    log.error({ err: error }, 'a command could not be carried out');
+    return NOT_DONE;
+  });
+  try {
+    return await Promise.race([done, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function ephemeral(text: string): CommandAnswer {
+  return { response_type: 'ephemeral', text };
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,148 @@
+import type {
+  Channel,
+  ChannelPlugin,
+  ChannelRequest,
+  ChannelResponse,
+  ChannelScope,
+} from '../../src/channel/index.ts';
+import { createCall } from './client.ts';
+import { answerCommand } from './commands.ts';
+import { Health } from './health.ts';
+import { parse } from './parse.ts';
+import { refusalOf } from './refusal.ts';
+import { createSend } from './send.ts';
+import { SETTINGS, secret } from './settings.ts';
+import { StatusLine } from './status.ts';
+import { isSigned } from './verify.ts';
+
+/** Who may be linked: a user of the workspace, or of another one with the workspace before it. */
+const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
+/** As the platform writes ids of users. */
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Slack: the Events API and slash commands in, the Web API out. */
+const teamchat: ChannelPlugin = {
+  name: 'teamchat',
+  apiVersion: 1,
+  summary: 'People in a Slack workspace, in channels by mentioning the bot, and in direct messages.',
+  settings: SETTINGS,
+  detect: (settings) =>
+    settings.TEAMCHAT_BOT_TOKEN !== undefined && settings.TEAMCHAT_SIGNING_SECRET !== undefined,
+  capabilities: {
+    reply: 'later',
+    streaming: false,
+    textLimit: 4000,
+    markdown: 'platform',
+    typing: true,
+  },
+  linking: {
+    argument: 'ID',
+    idsOf(given) {
+      const id = given.trim().toUpperCase();
+      return USER.test(id) ? [id] : [];
+    },
+  },
+  simulator: async () => (await import('./simulator.ts')).createSimulator(),
+  create: (scope) => createTeamchat(scope),
+};
+
+function createTeamchat(scope: ChannelScope): Channel {
+  const stopping = new AbortController();
+  const call = createCall(scope, stopping.signal);
+  const health = new Health();
+  const send = createSend(scope, call, health);
+  const status = new StatusLine(scope, call);
+  /** The bot's own user, as soon as the platform has said it. */
+  let self: string | null = null;
+
+  async function introduce(): Promise<void> {
+    try {
+      const { user_id, team_id } = await call('auth.test', {});
+      health.answered();
+      if (typeof user_id === 'string') self = user_id;
+      scope.log.info({ user_id, team_id }, 'the platform knows the bot');
+    } catch (error) {
+      const refusal = refusalOf(error);
+      health.refused(refusal);
+      if (stopping.signal.aborted) return;
+      const level = refusal.credentials ? 'error' : 'info';
+      scope.log[level]({ reason: refusal.reason }, 'the platform could not be asked who the bot is');
+    }
+  }
+
+  /** @throws invalid_signature */
+  function verify(request: ChannelRequest): void {
+    if (!isSigned(request, secret(scope.settings, 'TEAMCHAT_SIGNING_SECRET'), scope.now()))
+      throw scope.problem('invalid_signature', 'The signature is missing, wrong, or too old.');
+  }
+
+  async function takeEvent(request: ChannelRequest): Promise<ChannelResponse> {
+    verify(request);
+    const parsed = parse(request.json(), self);
+    switch (parsed.kind) {
+      case 'challenge':
+        return { body: { challenge: parsed.challenge } };
+      case 'message':
+        await scope.accept([parsed.message], request);
+        break;
+      case 'unreadable':
+        await scope.say(parsed.reply_to, parsed.notice, { message_id: parsed.message_id });
+        break;
+      case 'edit':
+        await scope.edit(parsed.message_id, parsed.text);
+        break;
+      case 'trouble':
+        scope.log.warn({ request_id: request.id }, parsed.words);
+        break;
+      case 'nothing':
+        scope.log.debug({ request_id: request.id, why: parsed.why }, 'a delivery holds nothing for us');
+    }
+    return { status: 200 };
+  }
+
+  async function takeCommand(request: ChannelRequest): Promise<ChannelResponse> {
+    verify(request);
+    const form = request.form();
+    // Sent now and then to see whether our certificate is good.
+    if (form.get('ssl_check') === '1') return { status: 200 };
+    const user = form.get('user_id') ?? '';
+    if (!ID.test(user)) {
+      throw scope.problem('invalid_request', 'The request has fields that are not valid.', [
+        { field: 'user_id', message: 'must be the id of a user' },
+      ]);
+    }
+    return { body: await answerCommand(form.get('command') ?? '', form.get('text') ?? '', user, scope) };
+  }
+
+  return {
+    routes: [
+      {
+        method: 'POST',
+        path: '/webhook/teamchat/events',
+        contentType: 'application/json',
+        handle: takeEvent,
+      },
+      {
+        method: 'POST',
+        path: '/webhook/teamchat/commands',
+        contentType: 'application/x-www-form-urlencoded',
+        handle: takeCommand,
+      },
+    ],
+    async start() {
+      // Not waited for: the daemon serves also while the platform is out of reach.
+      void introduce();
+    },
+    async send(reply) {
+      await send(reply);
+      status.answered(reply.reply_to);
+    },
+    typing: (reply_to) => status.show(reply_to),
+    health: () => health.now,
+    async stop() {
+      stopping.abort();
+    },
+  };
+}
+
+export default teamchat satisfies ChannelPlugin;

@@ -1,0 +1,220 @@
+import type { IncomingMessage, JsonObject } from '../../src/channel/index.ts';
+import { readText, withoutMentions } from './read-text.ts';
+
+/** What a delivery of the Events API holds for us: one thing at most. */
+export type Parsed =
+  | { kind: 'message'; message: IncomingMessage }
+  /** Somebody speaks to us in a way that we cannot read; they are told so. */
+  | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: string }
+  | { kind: 'edit'; message_id: string; text: string }
+  | { kind: 'challenge'; challenge: string }
+  /** The platform tells that it keeps something from us; in words for the log. */
+  | { kind: 'trouble'; words: string }
+  /** Not for us, or not as documented; `why` is for the log. */
+  | { kind: 'nothing'; why: string };
+
+/** Longest text of a message, in characters (decisions §1). */
+const TEXT_MAX = 16_000;
+const NAME_MAX = 200;
+
+const TOO_LONG = `Sorry, this is too long for me: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+const NO_WORDS = 'Sorry, I can read text only. Please write to me what this is about.';
+const ONLY_A_MENTION = 'I am here. Please write your question beside my name.';
+
+/** Kinds of messages that carry what a person wrote; all others are the platform's own, or a bot's. */
+const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broadcast', 'me_message'];
+
+/** Ids are opaque, but these characters are all they have; a colon would let one pass for two. */
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads a delivery of the Events API (https://docs.slack.dev/apis/events-api). It never throws, and what it
+ * makes of a payload is always a message that can be accepted.
+ * @param self the bot's own user id, where it is known other than from the delivery
+ */
+export function parse(payload: Fields, self: string | null): Parsed {
+  switch (payload.type) {
+    case 'url_verification':
+      return typeof payload.challenge === 'string'
+        ? { kind: 'challenge', challenge: payload.challenge }
+        : nothing('url_verification without a challenge');
+    case 'app_rate_limited':
+      return { kind: 'trouble', words: 'the platform drops events of this app: there are too many of them' };
+    case 'event_callback':
+      return parseEvent(payload, self);
+    default:
+      return nothing('a delivery of another type');
+  }
+}
+
+function parseEvent(payload: Fields, self: string | null): Parsed {
+  const event = fieldsOf(payload.event);
+  switch (event.type) {
+    case 'app_mention':
+    case 'message':
+      break;
+    case 'tokens_revoked':
+    case 'app_uninstalled':
+      return { kind: 'trouble', words: `the app was taken out of the workspace (${event.type})` };
+    default:
+      return nothing('an event of another type');
+  }
+  const us = botUsersOf(payload, self);
+  if (event.subtype === 'message_changed') return parseEdit(event, us);
+  if (!WRITTEN.includes(event.subtype)) return nothing('a message of a kind that nobody writes');
+  if (isOfBot(event, us)) return nothing('a message of a bot');
+  const isDirect = isDirectMessage(event);
+  if (event.type === 'message' && !isDirect) return nothing('a message that does not mention the bot');
+  return parseMessage(payload, event, us, isDirect);
+}
+
+function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, isDirect: boolean): Parsed {
+  const team = ownTeamOf(payload);
+  const { channel, user, ts, thread_ts } = event;
+  const root = thread_ts ?? ts;
+  if (!isId(team) || !isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root))
+    return nothing('an event whose ids are not as documented');
+
+  // In a direct message all is one conversation, but for what stands in a thread.
+  const thread = isDirect && root === ts ? null : root;
+  const message_id = `${channel}:${ts}`;
+  const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
+  const text = wordsFor(event, us);
+  const unreadable = (notice: string): Parsed => ({ kind: 'unreadable', message_id, reply_to, notice });
+  if (text === '') return unreadable(event.text && !hasFiles(event) ? ONLY_A_MENTION : NO_WORDS);
+  if (isTooLong(text)) return unreadable(TOO_LONG);
+  const user_name = nameOf(event);
+  return {
+    kind: 'message',
+    message: {
+      platform: 'teamchat',
+      user_id: userIdOf(payload, event, user),
+      channel_id: channel,
+      thread_id: `teamchat:${team}:${channel}${thread === null ? '' : `:${thread}`}`,
+      text,
+      metadata: user_name === '' ? {} : { user_name },
+      message_id,
+      sent_at: Math.floor(Number(ts) * 1000),
+      shared: !isDirect,
+      reply_to,
+    },
+  };
+}
+
+/** Links are unfurled as changes too: only where the sender has changed the words is it an edit. */
+function parseEdit(event: Fields, us: ReadonlySet<string>): Parsed {
+  const message = fieldsOf(event.message);
+  const before = fieldsOf(event.previous_message);
+  if (!WRITTEN.includes(message.subtype) || isOfBot(message, us))
+    return nothing('a change that nobody wrote');
+  if (fieldsOf(message.edited).ts === undefined || message.text === before.text)
+    return nothing('a change of something other than the words');
+  if (!isId(event.channel) || !isTimestamp(message.ts))
+    return nothing('a change whose ids are not as documented');
+  const text = wordsFor({ ...message, type: 'message' }, us);
+  if (text === '' || isTooLong(text)) return nothing('a change to a text that cannot be read');
+  return { kind: 'edit', message_id: `${event.channel}:${message.ts}`, text };
+}
+
+/** The text as people read it, without the address of the bot. */
+function wordsFor(event: Fields, us: ReadonlySet<string>): string {
+  const markup = typeof event.text === 'string' ? event.text.toWellFormed() : '';
+  let isFirst = true;
+  const isBot = (user: string) => {
+    // Whoever is mentioned first in a mention of the bot is the bot, where the delivery does not say who it is.
+    const meant = us.size > 0 ? us.has(user) : isFirst && event.type === 'app_mention';
+    isFirst = false;
+    return meant;
+  };
+  return readText(withoutMentions(markup, isBot)).trim();
+}
+
+/** Who the bot is in this workspace. */
+function botUsersOf({ authorizations }: Fields, self: string | null): Set<string> {
+  const users = new Set<string>(self === null ? [] : [self]);
+  for (const authorization of listOf(authorizations)) {
+    if (authorization.is_bot === true && isId(authorization.user_id)) users.add(authorization.user_id);
+  }
+  return users;
+}
+
+function isOfBot(message: Fields, us: ReadonlySet<string>): boolean {
+  const { bot_id, bot_profile, user } = message;
+  const isSet = (value: unknown) => value !== undefined && value !== null;
+  return (
+    isSet(bot_id) || isSet(bot_profile) || user === 'USLACKBOT' || (typeof user === 'string' && us.has(user))
+  );
+}
+
+/** With nobody else; a group's direct messages are shared, and there the bot is mentioned. */
+function isDirectMessage({ channel_type, channel }: Fields): boolean {
+  if (typeof channel_type === 'string') return channel_type === 'im' || channel_type === 'app_home';
+  return typeof channel === 'string' && channel.startsWith('D');
+}
+
+/**
+ * The workspace that the app is installed in: in a channel that is shared with another company, `team_id` may
+ * be theirs for what they write, and one thread would be two sessions.
+ */
+function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): unknown {
+  return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId);
+}
+
+/**
+ * Users of another company in a shared channel: the platform does not promise that ids of different workspaces
+ * differ, so theirs carry the workspace, and never meet a link of one of ours.
+ */
+function userIdOf(payload: Fields, event: Fields, user: string): string {
+  if (payload.is_ext_shared_channel !== true) return user;
+  const theirs = [event.user_team, event.source_team, event.team].find(isId);
+  const ours: unknown[] = [
+    ownTeamOf(payload),
+    payload.context_enterprise_id,
+    ...listOf(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
+  ];
+  return ours.includes(theirs) ? user : `${theirs ?? 'external'}:${user}`;
+}
+
+/** The platform names people in some deliveries only. */
+function nameOf({ user_profile }: Fields): string {
+  const { display_name, real_name, name } = fieldsOf(user_profile);
+  const given = [display_name, real_name, name].find((one) => typeof one === 'string' && one.trim() !== '');
+  return String(given ?? '')
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, ' ')
+    .trim()
+    .slice(0, NAME_MAX)
+    .toWellFormed();
+}
+
+function hasFiles({ files }: Fields): boolean {
+  return listOf(files).length > 0;
+}
+
+/** Characters are counted as people count them. */
+function isTooLong(text: string): boolean {
+  return text.length > TEXT_MAX && [...text].length > TEXT_MAX;
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+function isTimestamp(value: unknown): value is string {
+  return typeof value === 'string' && TIMESTAMP.test(value);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
+}
+
+function nothing(why: string): Parsed {
+  return { kind: 'nothing', why };
+}

@@ -1,0 +1,67 @@
+/** What the platform encloses in angle brackets, and the three characters that it escapes. */
+const MARKUP = /<([^<>]*)>|&(amp|lt|gt);/g;
+const ESCAPED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' };
+
+/**
+ * A text as people read it: mentions, links and dates of the platform's markup as words, escapes undone
+ * (https://docs.slack.dev/messaging/formatting-message-text). Emphasis stays as it was typed.
+ */
+export function readText(markup: string): string {
+  return markup.replace(MARKUP, (_whole, enclosed: string | undefined, escaped: string | undefined) =>
+    enclosed === undefined ? (ESCAPED[escaped ?? ''] ?? '') : wordsOf(enclosed),
+  );
+}
+
+/**
+ * Takes the mentions of somebody out of a text, and what sets an address off at its beginning: `<@U1>: hello`
+ * becomes `hello`.
+ * @param isMeant told the id of each person that is mentioned
+ */
+export function withoutMentions(markup: string, isMeant: (user: string) => boolean): string {
+  const kept: string[] = [];
+  let from = 0;
+  for (const found of markup.matchAll(/<@([A-Z0-9]+)(?:\|[^<>]*)?>/g)) {
+    if (!isMeant(found[1] ?? '')) continue;
+    kept.push(markup.slice(from, found.index).trimEnd());
+    from = found.index + found[0].length;
+  }
+  kept.push(markup.slice(from));
+  // Where no white space stood around the mention, the words beside it stay two.
+  const text = kept.map((piece, index) => (index > 0 && /^[\p{L}\p{N}]/u.test(piece) ? ` ${piece}` : piece));
+  const isAddress = kept.length > 1 && kept[0] === '';
+  const rest = text.join('').trim();
+  return isAddress ? rest.replace(/^[,:]\s*/, '') : rest;
+}
+
+function wordsOf(enclosed: string): string {
+  const bar = enclosed.indexOf('|');
+  const [target, label] = bar < 0 ? [enclosed, ''] : [enclosed.slice(0, bar), enclosed.slice(bar + 1)];
+  switch (target[0]) {
+    case '@':
+      return `@${undo(label) || target.slice(1)}`;
+    case '#':
+      return `#${undo(label) || target.slice(1)}`;
+    case '!':
+      return ofCommand(target.slice(1), undo(label));
+    default:
+      return ofLink(undo(target), undo(label));
+  }
+}
+
+/** `<!here>`, `<!subteam^S1|@team>`, `<!date^1392734382^{date}|18 Feb 2014>`. */
+function ofCommand(command: string, label: string): string {
+  const [name = '', argument = ''] = command.split('^', 2);
+  if (name === 'date') return label || argument;
+  if (label !== '') return label.startsWith('@') ? label : `@${label}`;
+  return `@${argument || name}`;
+}
+
+function ofLink(address: string, label: string): string {
+  const bare = address.replace(/^(?:mailto|tel):/, '');
+  if (label === '' || label === address || label === bare) return bare;
+  return address === `https://${label}` || address === `http://${label}` ? address : `${label} (${address})`;
+}
+
+function undo(text: string): string {
+  return text.replace(/&(amp|lt|gt);/g, (_whole, name: string) => ESCAPED[name] ?? '');
+}

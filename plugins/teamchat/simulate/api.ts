@@ -1,0 +1,135 @@
+import type {
+  ChannelSettings,
+  SimulatedApi,
+  SimulatedApiAnswer,
+  SimulatedApiCall,
+} from '../../../src/channel/index.ts';
+import { secret } from '../settings.ts';
+import { APP, BOT_ID, BOT_NAME, BOT_USER, TEAM } from './workspace.ts';
+
+/** A longer text is cut by the platform, with a warning. */
+const TEXT_MAX = 40_000;
+
+type Arguments = Readonly<Record<string, string>>;
+type Answer = Pick<SimulatedApiAnswer, 'body' | 'shown'>;
+
+/**
+ * The Web API as far as the channel calls it (https://docs.slack.dev/apis/web-api): the status is 200 whatever
+ * happens, the answer says `ok` or an error.
+ */
+export function createApi(settings: ChannelSettings): SimulatedApi {
+  let posted = 0;
+  const methods: Readonly<Record<string, (args: Arguments) => Answer>> = {
+    'api.test': (args) => ({ body: { ok: true, args }, shown: [] }),
+    'auth.test': () => ({ body: AUTH, shown: [] }),
+    'chat.postMessage': (args) => {
+      posted++;
+      return postMessage(
+        args,
+        `${Math.floor(Date.now() / 1000)}.${String(posted % 1_000_000).padStart(6, '0')}`,
+      );
+    },
+    'assistant.threads.setStatus': setStatus,
+  };
+  return {
+    answer(call) {
+      const method = call.path.split('?')[0]?.split('/').at(-1) ?? '';
+      const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
+      const answer =
+        run === undefined ? failed('unknown_method', { req_method: method }) : checked(call, run);
+      return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, ...answer };
+    },
+  };
+
+  function checked(call: SimulatedApiCall, run: (args: Arguments) => Answer): Answer {
+    const args = argumentsOf(call);
+    if (args === null) return failed('invalid_json');
+    const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1] ?? args.token;
+    if (bearer === undefined) return failed('not_authed');
+    if (bearer !== secret(settings, 'TEAMCHAT_BOT_TOKEN')) return failed('invalid_auth');
+    return run(args);
+  }
+}
+
+const AUTH = {
+  ok: true,
+  url: 'https://simulate.slack.com/',
+  team: 'Simulate',
+  user: BOT_NAME,
+  team_id: TEAM,
+  user_id: BOT_USER,
+  bot_id: BOT_ID,
+  is_enterprise_install: false,
+};
+
+function postMessage({ channel = '', text = '', thread_ts }: Arguments, ts: string): Answer {
+  if (!/^[CDGUW][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
+  if (text === '') return failed('no_text');
+  if (thread_ts !== undefined && !isTimestamp(thread_ts)) return failed('invalid_thread_ts');
+  const warning = 'message_truncated';
+  const isCut = text.length > TEXT_MAX;
+  const message = {
+    user: BOT_USER,
+    type: 'message',
+    ts,
+    bot_id: BOT_ID,
+    app_id: APP,
+    text: text.slice(0, TEXT_MAX),
+    team: TEAM,
+    ...(thread_ts === undefined ? {} : { thread_ts, parent_user_id: BOT_USER }),
+    bot_profile: {
+      id: BOT_ID,
+      app_id: APP,
+      user_id: BOT_USER,
+      name: BOT_NAME,
+      deleted: false,
+      team_id: TEAM,
+    },
+  };
+  return {
+    body: {
+      ok: true,
+      channel,
+      ts,
+      message,
+      ...(isCut ? { warning, response_metadata: { warnings: [warning] } } : {}),
+    },
+    shown: [
+      {
+        what: 'message',
+        to: channel,
+        ...(thread_ts === undefined ? {} : { thread: thread_ts }),
+        text: message.text,
+      },
+    ],
+  };
+}
+
+function setStatus({ channel_id = '', thread_ts = '', status = '' }: Arguments): Answer {
+  if (!/^[CDG][A-Za-z0-9_-]+$/.test(channel_id)) return failed('channel_not_found');
+  if (!isTimestamp(thread_ts)) return failed('invalid_thread_ts');
+  const shown = { what: 'typing', to: channel_id, thread: thread_ts, text: status } as const;
+  return { body: { ok: true }, shown: status === '' ? [] : [shown] };
+}
+
+/** Of a form, of JSON, and of the query. */
+function argumentsOf({ path, headers, body }: SimulatedApiCall): Arguments | null {
+  const query = Object.fromEntries(new URL(path, 'http://api').searchParams);
+  const text = Buffer.from(body).toString();
+  if (!headers['content-type']?.startsWith('application/json'))
+    return { ...query, ...Object.fromEntries(new URLSearchParams(text)) };
+  try {
+    const members = Object.entries(JSON.parse(text) as object);
+    return { ...query, ...Object.fromEntries(members.map(([name, value]) => [name, String(value)])) };
+  } catch {
+    return null;
+  }
+}
+
+function isTimestamp(text: string): boolean {
+  return /^\d{1,11}\.\d{1,9}$/.test(text);
+}
+
+function failed(error: string, more: object = {}): Answer {
+  return { body: { ok: false, error, ...more }, shown: [] };
+}

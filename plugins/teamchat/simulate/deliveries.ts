@@ -1,0 +1,223 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { SimulatedEvent } from '../../../src/channel/index.ts';
+import { APP, BOT_ID, BOT_NAME, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
+
+/** Messages whose time is remembered. */
+const REMEMBERED_MAX = 10_000;
+
+/** When messages were written, which is their identity: the same message keeps it in each delivery. */
+export class Timestamps {
+  readonly #known = new Map<string, string>();
+
+  of(event: SimulatedEvent): string {
+    const key = `${channelOf(event)}:${event.number}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const ts = `${Math.floor(event.sent_at / 1000)}.${String(event.number % 1_000_000).padStart(6, '0')}`;
+    this.#known.set(key, ts);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > REMEMBERED_MAX && oldest !== undefined) this.#known.delete(oldest);
+    return ts;
+  }
+}
+
+/** The body of an event, in the platform's own writing of JSON: slashes and all that is not ASCII escaped. */
+export function eventBody(event: SimulatedEvent, timestamps: Timestamps): string {
+  const ts = timestamps.of(event);
+  const json = JSON.stringify(envelope(EVENTS[event.kind as keyof typeof EVENTS](event, ts)));
+  return json
+    .replaceAll('/', '\\/')
+    .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The form of a slash command. */
+export function commandForm(event: SimulatedEvent): string {
+  const [command = '', ...words] = event.text.trim().split(/\s+/);
+  const channel = channelOf(event);
+  return new URLSearchParams({
+    token: 'an-old-verification-token',
+    team_id: TEAM,
+    team_domain: 'simulate',
+    channel_id: channel,
+    channel_name: event.place === 'group' ? 'lounge' : 'directmessage',
+    user_id: event.user,
+    user_name: event.user_name ?? event.user.toLowerCase(),
+    command,
+    text: words.join(' '),
+    api_app_id: APP,
+    is_enterprise_install: 'false',
+    response_url: `https://hooks.slack.com/commands/${TEAM}/${event.number}/simulated`,
+    trigger_id: `${event.number}.${event.number}.simulated`,
+  }).toString();
+}
+
+type Members = Record<string, unknown>;
+
+const EVENTS: Readonly<Record<Exclude<SimulatedEvent['kind'], 'command'>, typeof written>> = {
+  message: written,
+  edit: changed,
+  other: (event, ts) => {
+    const name = 'picture.png';
+    const file = {
+      id: `F${event.number}`,
+      created: seconds(ts),
+      name,
+      title: name,
+      ...PICTURE,
+      user: event.user,
+    };
+    return { ...written({ ...event, text: '' }, ts), subtype: 'file_share', files: [file], upload: false };
+  },
+  status: ofBot,
+};
+
+const PICTURE = {
+  mimetype: 'image/png',
+  filetype: 'png',
+  pretty_type: 'PNG',
+  editable: false,
+  size: 1024,
+  mode: 'hosted',
+  is_external: false,
+  external_type: '',
+  is_public: false,
+  public_url_shared: false,
+  display_as_bot: false,
+  username: '',
+  has_rich_preview: false,
+};
+
+/** A message in the channel mentions the bot: the platform's event is then another one. */
+function written(event: SimulatedEvent, ts: string): Members {
+  return { ...placed(event, ts), ...message(event, ts, escaped(event.text)) };
+}
+
+/** An edit does not tell what is new, but how the message was before, and is now. */
+function changed(event: SimulatedEvent, ts: string): Members {
+  const now = Math.floor(Date.now() / 1000);
+  const base = { type: 'message' };
+  const before = { ...base, ...message(event, ts, `${escaped(event.text)} (as it was before)`) };
+  const after = {
+    ...base,
+    ...message(event, ts, escaped(event.text)),
+    edited: { user: event.user, ts: `${now}.000000` },
+    source_team: TEAM,
+    user_team: TEAM,
+  };
+  return {
+    type: 'message',
+    subtype: 'message_changed',
+    message: after,
+    previous_message: before,
+    channel: channelOf(event),
+    hidden: true,
+    ts: `${now}.000100`,
+    event_ts: `${now}.000100`,
+    channel_type: event.place === 'group' ? 'channel' : 'im',
+  };
+}
+
+/** The platform has no receipts; what comes is the event of the bot's own message. */
+function ofBot(event: SimulatedEvent, ts: string): Members {
+  const { client_msg_id: _users, ...rest } = message({ ...event, user: BOT_USER }, ts, escaped(event.text));
+  return {
+    ...rest,
+    type: 'message',
+    bot_id: BOT_ID,
+    app_id: APP,
+    bot_profile: {
+      id: BOT_ID,
+      deleted: false,
+      name: BOT_NAME,
+      updated: seconds(ts),
+      app_id: APP,
+      user_id: BOT_USER,
+      icons: {},
+      team_id: TEAM,
+    },
+    channel: channelOf(event),
+    event_ts: ts,
+    channel_type: event.place === 'group' ? 'channel' : 'im',
+  };
+}
+
+function placed(event: SimulatedEvent, ts: string): Members {
+  const channel = channelOf(event);
+  if (event.place === 'group') return { type: 'app_mention', channel, event_ts: ts };
+  return { type: 'message', channel, event_ts: ts, channel_type: 'im' };
+}
+
+function message(event: SimulatedEvent, ts: string, words: string): Members {
+  const text = event.place === 'group' ? `<@${BOT_USER}> ${words}`.trim() : words;
+  return {
+    user: event.user,
+    ts,
+    client_msg_id: uuid(`${channelOf(event)}:${ts}`),
+    text,
+    team: TEAM,
+    ...(event.thread === undefined ? {} : { thread_ts: rootOf(event.thread), parent_user_id: event.user }),
+    ...(event.user_name === undefined ? {} : { user_profile: profile(event.user_name) }),
+    blocks: [
+      {
+        type: 'rich_text',
+        block_id: uuid(text).slice(0, 5),
+        elements: [{ type: 'rich_text_section', elements: elements(event) }],
+      },
+    ],
+  };
+}
+
+function elements({ place, text }: SimulatedEvent): Members[] {
+  const words = { type: 'text', text: place === 'group' ? ` ${text}` : text };
+  return place === 'group' ? [{ type: 'user', user_id: BOT_USER }, words] : [words];
+}
+
+function profile(name: string): Members {
+  return {
+    avatar_hash: 'g0000000000',
+    image_72: 'https://secure.gravatar.com/avatar/0.jpg',
+    first_name: name.split(' ')[0],
+    real_name: name,
+    display_name: name,
+    team: TEAM,
+    name: name.toLowerCase().replaceAll(' ', '.'),
+    is_restricted: false,
+    is_ultra_restricted: false,
+  };
+}
+
+/** @see https://docs.slack.dev/apis/events-api#callback-field */
+function envelope(event: Members): Members {
+  return {
+    token: 'an-old-verification-token',
+    team_id: TEAM,
+    context_team_id: TEAM,
+    context_enterprise_id: null,
+    api_app_id: APP,
+    event,
+    type: 'event_callback',
+    // Another one in each delivery: a repeat is known by the message alone.
+    event_id: `Ev${randomUUID().replaceAll('-', '').slice(0, 9).toUpperCase()}`,
+    event_time: Math.floor(Date.now() / 1000),
+    authorizations: [
+      { enterprise_id: null, team_id: TEAM, user_id: BOT_USER, is_bot: true, is_enterprise_install: false },
+    ],
+    is_ext_shared_channel: false,
+    event_context: '4-simulated',
+  };
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function seconds(ts: string): number {
+  return Math.floor(Number(ts));
+}
+
+function uuid(from: string): string {
+  const hex = createHash('sha256').update(from).digest('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
+    '-',
+  );
+}

@@ -1,0 +1,59 @@
+import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
+import { secret } from './settings.ts';
+import { createApi } from './simulate/api.ts';
+import { commandForm, eventBody, Timestamps } from './simulate/deliveries.ts';
+import { channelOf, PEOPLE } from './simulate/workspace.ts';
+import { signatureOf } from './verify.ts';
+
+/** Stands in for Slack: one workspace with one channel, direct messages, and the bot. */
+export function createSimulator(): PlatformSimulator {
+  const timestamps = new Timestamps();
+  return {
+    devSettings: (secretOf, api_url) => ({
+      TEAMCHAT_BOT_TOKEN: `xoxb-${secretOf('bot-token')}`,
+      TEAMCHAT_SIGNING_SECRET: secretOf('signing-secret'),
+      TEAMCHAT_API_URL: api_url,
+    }),
+    apiUrlSetting: 'TEAMCHAT_API_URL',
+    who: () => PEOPLE,
+    delivery(event, settings) {
+      const isCommand = event.kind === 'command';
+      const body = isCommand ? commandForm(event) : eventBody(event, timestamps);
+      return {
+        method: 'POST',
+        path: `/webhook/teamchat/${isCommand ? 'commands' : 'events'}`,
+        headers: {
+          'Content-Type': isCommand ? 'application/x-www-form-urlencoded' : 'application/json',
+          Accept: isCommand ? 'application/json,*/*' : '*/*',
+          'User-Agent': 'Slackbot 1.0 (+https://api.slack.com/robots)',
+          ...signed(body, event, settings),
+        },
+        body,
+      };
+    },
+    seenIn: (event) => [channelOf(event), event.user],
+    shownOf: ({ status, body }) => (status === 200 ? ephemeral(body) : []),
+    startApi: (settings) => createApi(settings),
+  };
+}
+
+/** Signed when it is delivered, whenever the message was written. */
+function signed(
+  body: string,
+  { bad_signature }: SimulatedEvent,
+  settings: ChannelSettings,
+): Record<string, string> {
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const key = bad_signature ? 'another secret' : secret(settings, 'TEAMCHAT_SIGNING_SECRET');
+  return {
+    'X-Slack-Request-Timestamp': timestamp,
+    'X-Slack-Signature': signatureOf(key, timestamp, body),
+  };
+}
+
+/** What whoever typed a command sees of its answer. */
+function ephemeral(body: string): Shown[] {
+  if (body === '') return [];
+  const { response_type, text } = JSON.parse(body) as { response_type?: string; text?: string };
+  return response_type === 'ephemeral' ? [{ what: 'private', to: 'you', text: text ?? '' }] : [];
+}

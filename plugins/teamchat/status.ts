@@ -1,0 +1,49 @@
+import type { ChannelScope, JsonObject } from '../../src/channel/index.ts';
+import type { Call } from './client.ts';
+import { refusalOf } from './refusal.ts';
+
+const WORDS = 'is thinking…';
+
+/**
+ * The line under a thread that says that an answer is being written
+ * (https://docs.slack.dev/reference/methods/assistant.threads.setStatus). The platform takes it away when the
+ * answer comes, or after two minutes. There is none outside of threads.
+ */
+export class StatusLine {
+  readonly #scope: ChannelScope;
+  readonly #call: Call;
+  /** Calls under way, by place. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  /** The app may not show it: nobody asks again. */
+  #forbidden = false;
+
+  constructor(scope: ChannelScope, call: Call) {
+    this.#scope = scope;
+    this.#call = call;
+  }
+
+  async show(place: JsonObject): Promise<void> {
+    const key = JSON.stringify(place);
+    if (this.#forbidden || this.#underWay.has(key)) return;
+    const showing = this.#set(place, WORDS).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, showing);
+    await showing;
+  }
+
+  /** Once the answer is there: a status that arrives only now would stay for two minutes. */
+  answered(place: JsonObject): void {
+    this.#underWay.get(JSON.stringify(place))?.then(() => this.#set(place, ''));
+  }
+
+  async #set({ channel, thread_ts }: JsonObject, status: string): Promise<void> {
+    if (typeof channel !== 'string' || typeof thread_ts !== 'string') return;
+    try {
+      await this.#call('assistant.threads.setStatus', { channel_id: channel, thread_ts, status });
+    } catch (error) {
+      const { reason, credentials } = refusalOf(error);
+      // A courtesy: whatever fails here, the answer comes.
+      if (credentials || reason === 'unknown_method') this.#forbidden = true;
+      this.#scope.log.debug({ reason, given_up: this.#forbidden }, 'status could not be shown');
+    }
+  }
+}
