@@ -83,6 +83,11 @@ export const COMMANDS: readonly IndexEntry[] = [
     summary: 'Read the log file, filtered, and follow it.',
     load: async () => (await import('./commands/logs.ts')).command,
   },
+  {
+    name: 'simulate',
+    summary: 'Write to the daemon as the platform of a channel would.',
+    load: async () => (await import('./commands/simulate.ts')).command,
+  },
 ];
 
 /** What `sessions`, `token`, … hold together; a group is no command of its own. */

@@ -3,6 +3,9 @@ import { type Readable, Writable } from 'node:stream';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 
+export const TOKEN_SHOWS =
+  'warning: a token in the arguments shows in the process list and the shell history; give `-` and pipe it in';
+
 /** Bytes of standard input that are read; a token has 8192 characters at most. */
 const INPUT_MAX = 65_536;
 
@@ -36,9 +39,7 @@ async function readText(
   { stdin, stderr }: TokenInput,
 ): Promise<string> {
   if (argument !== undefined && argument !== '-') {
-    note(
-      'warning: a token in the arguments shows in the process list and the shell history; give `-` and pipe it in',
-    );
+    note(TOKEN_SHOWS);
     return argument;
   }
   if (argument === undefined && stdin.isTTY) return prompt(stdin, stderr);

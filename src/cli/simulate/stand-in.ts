@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SimulatedApiAnswer } from '../../channel/index.ts';
+import { CliError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Conversation } from './conversation.ts';
+import type { Scene } from './scene.ts';
+
+/** Another call of the same command may be about to end: so long its port is waited for, ms. */
+const PORT_WAIT_MS = 5000;
+const PORT_AGAIN_MS = 100;
+/** Longest request that is read, bytes. */
+const BODY_MAX = 16_777_216;
+
+/** How the platform is to behave. */
+export interface Behaviour {
+  /** Each answer takes so long, ms. */
+  slow_ms: number;
+  /** So many calls that would show a text are answered with `failStatus` first. */
+  fail: number;
+  failStatus: number;
+  retryAfterSeconds: number | null;
+}
+
+/** Is this an address of this machine alone, where a platform's API can be stood in for? */
+export function isStandInAddress(url: URL): boolean {
+  return url.protocol === 'http:' && /^(127(\.\d+){3}|localhost|\[::1\])$/.test(url.hostname);
+}
+
+/**
+ * A platform's API on the loopback address that the channel's settings name, until it is closed.
+ * Throws CliError (69) where the port is taken, and stays so.
+ */
+export async function openStandIn(
+  url: URL,
+  { simulator, settings }: Scene,
+  behaviour: Behaviour,
+  conversation: Conversation,
+): Promise<{ close(): void }> {
+  const api = simulator.startApi(settings);
+  let failures = behaviour.fail;
+  const basePath = url.pathname.replace(/\/$/, '');
+  const server = createServer((request, response) => {
+    receive(request, response).catch((error: Error) => response.destroy(error));
+  });
+  await listen(server, url, simulator.apiUrlSetting);
+  return {
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await bytesOf(request);
+    const path = request.url ?? '/';
+    const answer = api.answer({
+      method: request.method ?? 'GET',
+      path: path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path,
+      headers: Object.fromEntries(
+        Object.entries(request.headers).map(([name, value]) => [name, value?.toString()]),
+      ),
+      body,
+    });
+    const showsText = answer.shown.some(({ what }) => what === 'message' || what === 'private');
+    const failing = showsText && failures > 0;
+    if (failing) failures--;
+    if (behaviour.slow_ms > 0) await delay(behaviour.slow_ms);
+    // The daemon may have given up meanwhile: what it is not told has not happened.
+    if (response.destroyed) return;
+    const told = failing ? failureOf(behaviour) : answer;
+    response.writeHead(told.status, {
+      'Content-Type': 'application/json',
+      // Nobody listens here for long: no connection of the daemon's shall outlive it.
+      Connection: 'close',
+      ...told.headers,
+    });
+    response.end(JSON.stringify(told.body));
+    if (told.status >= 400) conversation.refuse(told.status, failing);
+    for (const shown of told.shown) conversation.show(shown);
+  }
+}
+
+function failureOf({ failStatus, retryAfterSeconds }: Behaviour): SimulatedApiAnswer {
+  return {
+    status: failStatus,
+    headers: retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) },
+    body: {},
+    shown: [],
+  };
+}
+
+async function listen(server: Server, url: URL, setting: string): Promise<void> {
+  const gives_up_at = Date.now() + PORT_WAIT_MS;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  for (;;) {
+    try {
+      server.listen(Number(url.port || 80), host);
+      await once(server, 'listening');
+      return;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== 'EADDRINUSE' || Date.now() >= gives_up_at) {
+        throw new CliError(
+          EXIT.unavailable,
+          `the platform's API cannot be stood in for at ${url.origin} (${setting}): ${code === 'EADDRINUSE' ? 'the address is in use' : message}`,
+          'Does another `agentd simulate` run? Wait for its end, or end it.',
+          { cause: error },
+        );
+      }
+    }
+    await delay(PORT_AGAIN_MS);
+  }
+}
+
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > BODY_MAX) throw new Error('the request is too long');
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}
