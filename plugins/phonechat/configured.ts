@@ -1,0 +1,43 @@
+import type { ChannelSettings, SecretValue } from '../../src/channel/index.ts';
+
+/** What the operator has set, once it has been validated. */
+export interface Configured {
+  access_token: string;
+  app_secret: string;
+  verify_token: string;
+  /** The business numbers that the agent answers for. */
+  numbers: ReadonlySet<string>;
+  /** Without a slash at its end. */
+  api_url: string;
+}
+
+const CREDENTIALS = [
+  'PHONECHAT_ACCESS_TOKEN',
+  'PHONECHAT_PHONE_NUMBER_ID',
+  'PHONECHAT_APP_SECRET',
+  'PHONECHAT_VERIFY_TOKEN',
+] as const;
+
+/** All four are set: three of them make no channel. */
+export function isConfigured(settings: ChannelSettings): boolean {
+  return CREDENTIALS.every((name) => settings[name] !== undefined);
+}
+
+export function readSettings(settings: ChannelSettings): Configured {
+  return {
+    access_token: secretOf(settings.PHONECHAT_ACCESS_TOKEN),
+    app_secret: secretOf(settings.PHONECHAT_APP_SECRET),
+    verify_token: secretOf(settings.PHONECHAT_VERIFY_TOKEN),
+    numbers: new Set(
+      String(settings.PHONECHAT_PHONE_NUMBER_ID)
+        .split(',')
+        .map((id) => id.trim()),
+    ),
+    api_url: String(settings.PHONECHAT_API_URL).replace(/\/+$/, ''),
+  };
+}
+
+/** The platform's secrets hold no white space: what stands around one came with it when it was copied. */
+function secretOf(value: ChannelSettings[string]): string {
+  return (value as SecretValue).reveal().trim();
+}

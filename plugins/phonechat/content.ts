@@ -1,0 +1,92 @@
+import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
+
+/** What a message holds, as far as an agent that reads text can use it. */
+export type Content =
+  | { kind: 'text'; text: string }
+  /** Something else, in words of the plural (`pictures`), and what was written with it. */
+  | { kind: 'other'; what: string; caption?: string }
+  /** The sender has changed an earlier message. */
+  | { kind: 'edit'; message_id: string; text: string }
+  /** Nothing that anybody waits for an answer to. */
+  | { kind: 'none' };
+
+const NONE: Content = { kind: 'none' };
+
+/** How kinds of content are called towards people (Cloud API, "messages webhook reference"). */
+const CALLED: ReadonlyMap<string, string> = new Map([
+  ['image', 'pictures'],
+  ['video', 'videos'],
+  ['audio', 'voice messages or sounds'],
+  ['document', 'documents'],
+  ['sticker', 'stickers'],
+  ['location', 'locations'],
+  ['contacts', 'contacts'],
+  ['order', 'orders'],
+  ['interactive', 'forms'],
+]);
+
+/**
+ * Types that are no words of the sender's to us: `unsupported` (also edits, polls, what the platform could not
+ * read), reactions, changes of number, deletions, a chat that was opened.
+ */
+const SILENT: ReadonlySet<string> = new Set([
+  'unsupported',
+  'unknown',
+  'reaction',
+  'system',
+  'revoke',
+  'request_welcome',
+  'errors',
+]);
+
+/** Reads what a message holds, whatever it is. */
+export function contentOf(message: Fields): Content {
+  const type = stringOf(message.type) ?? '';
+  switch (type) {
+    case 'text':
+      return textOr(fieldsOf(message.text).body, NONE);
+    case 'button':
+      return textOr(fieldsOf(message.button).text, NONE);
+    case 'interactive':
+      return textOr(titleOf(fieldsOf(message.interactive)), other(type));
+    case 'edit':
+      return editOf(fieldsOf(message.edit));
+    case 'image':
+    case 'video':
+    case 'document':
+      return other(type, wordsOf(fieldsOf(message[type]).caption));
+    default:
+      return type === '' || SILENT.has(type) ? NONE : other(type);
+  }
+}
+
+/** Of the button or the row that was chosen. */
+function titleOf(interactive: Fields): unknown {
+  switch (interactive.type) {
+    case 'button_reply':
+      return fieldsOf(interactive.button_reply).title;
+    case 'list_reply':
+      return fieldsOf(interactive.list_reply).title;
+    default:
+      return undefined;
+  }
+}
+
+/** What it says now, of a text or in a caption. */
+function editOf({ original_message_id, message }: Fields): Content {
+  const content = contentOf(fieldsOf(message));
+  const text =
+    content.kind === 'text' ? content.text : content.kind === 'other' ? content.caption : undefined;
+  const message_id = stringOf(original_message_id);
+  return message_id === undefined || text === undefined ? NONE : { kind: 'edit', message_id, text };
+}
+
+function textOr(value: unknown, otherwise: Content): Content {
+  const text = wordsOf(value);
+  return text === undefined ? otherwise : { kind: 'text', text };
+}
+
+function other(type: string, caption?: string): Content {
+  const what = CALLED.get(type) ?? 'messages of this kind';
+  return { kind: 'other', what, ...(caption === undefined ? {} : { caption }) };
+}

@@ -1,0 +1,84 @@
+import type { Channel, ChannelPlugin, ChannelScope, SettingRecord } from '../../src/channel/index.ts';
+import { isConfigured, readSettings } from './configured.ts';
+import { Graph } from './graph.ts';
+import { linkRoutes } from './link-routes.ts';
+import { idsOf } from './phone-number.ts';
+import { TEXT_LIMIT } from './platform.ts';
+import { Sender } from './send.ts';
+import { ReadMarks } from './typing.ts';
+import { webhookRoutes } from './webhook-routes.ts';
+
+const settings: readonly SettingRecord[] = [
+  {
+    name: 'PHONECHAT_ACCESS_TOKEN',
+    kind: 'string',
+    required: true,
+    secret: true,
+    sentence:
+      'Access token of a system user of the business, with the permission whatsapp_business_messaging.',
+  },
+  {
+    name: 'PHONECHAT_PHONE_NUMBER_ID',
+    kind: 'string',
+    required: true,
+    // Part of paths and of session ids.
+    pattern: /^[A-Za-z0-9_-]{1,64}(\s*,\s*[A-Za-z0-9_-]{1,64})*$/,
+    example: '106540352242922',
+    sentence:
+      'Id of the business phone number that the agent answers for (not the number itself); several, separated by commas.',
+  },
+  {
+    name: 'PHONECHAT_APP_SECRET',
+    kind: 'string',
+    required: true,
+    secret: true,
+    sentence: 'App secret, with which the platform signs its webhooks.',
+  },
+  {
+    name: 'PHONECHAT_VERIFY_TOKEN',
+    kind: 'string',
+    required: true,
+    secret: true,
+    sentence: 'Verify token, a word of your own that the platform repeats when the webhook is set up.',
+  },
+  {
+    name: 'PHONECHAT_API_URL',
+    kind: 'url',
+    default: 'https://graph.facebook.com',
+    sentence: "Address of the platform's API, without its version.",
+  },
+];
+
+/** WhatsApp, through the Cloud API of Meta: people write to a business number. */
+const phonechat: ChannelPlugin = {
+  name: 'phonechat',
+  apiVersion: 1,
+  summary: 'People who write to a WhatsApp business number; the reply comes as WhatsApp messages.',
+  settings,
+  detect: isConfigured,
+  capabilities: {
+    reply: 'later',
+    streaming: false,
+    textLimit: TEXT_LIMIT,
+    markdown: 'platform',
+    typing: true,
+  },
+  linking: { word: 'phone', argument: 'NUMBER', idsOf },
+  simulator: async () => (await import('./simulator.ts')).simulator,
+  create: (scope) => createPhonechat(scope),
+};
+
+function createPhonechat(scope: ChannelScope): Channel {
+  const configured = readSettings(scope.settings);
+  const graph = new Graph(scope, configured);
+  const sender = new Sender(scope, graph);
+  const marks = new ReadMarks(scope, graph);
+  return {
+    routes: [...webhookRoutes(scope, configured), ...linkRoutes(scope)],
+    send: (reply) => sender.send(reply),
+    typing: (reply_to) => marks.show(reply_to),
+    health: () => graph.health(),
+  };
+}
+
+export default phonechat satisfies ChannelPlugin;

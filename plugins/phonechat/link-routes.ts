@@ -1,0 +1,93 @@
+import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
+import { stringOf } from './json.ts';
+import { idsOf, isSameNumber } from './phone-number.ts';
+
+const PATH = '/phonechat/link';
+
+type Linking = Pick<ChannelScope, 'links' | 'readToken' | 'tokens'>;
+
+/**
+ * A person links their number to themselves, or takes the link away (service.md, "/phonechat/link"; decisions §4).
+ * Every answer has the documented shape, those of the daemon too.
+ */
+export function linkRoutes(scope: Linking): readonly Route[] {
+  const route = {
+    path: PATH,
+    contentType: 'application/json',
+    cors: true,
+    limited: true,
+    token: (request: ChannelRequest) => scope.readToken(request, ['header']),
+    refusal: ({ detail }: { detail: string }) => ({ success: false, message: detail }),
+  };
+  return [
+    { ...route, method: 'POST', handle: (request) => link(request, scope) },
+    { ...route, method: 'DELETE', handle: (request) => unlink(request, scope) },
+  ];
+}
+
+async function link(request: ChannelRequest, scope: Linking): Promise<ChannelResponse> {
+  const token = scope.readToken(request, ['header']);
+  if (!token) return noToken();
+  const verdict = await scope.tokens.validate(token);
+  if (!verdict.valid) return badToken(verdict.reason);
+  const number = numberIn(request.json());
+  if (number === undefined) return badNumber();
+
+  const claim = verdict.phone?.trim() ?? '';
+  const isClaimed = claim !== '' && isSameNumber(claim, number);
+  if (claim !== '' && !isClaimed) return answer(403, 'The token is of somebody with another phone number.');
+  const outcome = await scope.links.link(number, token, { replace: isClaimed });
+  if (outcome.linked) {
+    const until = new Date(outcome.expires_at).toISOString().slice(0, 16).replace('T', ' ');
+    return answer(200, `${number} is linked to ${outcome.email} until ${until} (UTC).`);
+  }
+  if (outcome.held) return answer(403, 'The number is linked to another person.');
+  return badToken(outcome.reason);
+}
+
+async function unlink(request: ChannelRequest, scope: Linking): Promise<ChannelResponse> {
+  const token = scope.readToken(request, ['header']);
+  if (!token) return noToken();
+  const verdict = await scope.tokens.validate(token);
+  if (!verdict.valid) return badToken(verdict.reason);
+  const number = numberIn(request.body.length > 0 ? request.json() : {}) ?? numberInQuery(request.query);
+  if (number === undefined) return badNumber();
+
+  const outcome = await scope.links.unlinkPerson(number, token);
+  switch (outcome.outcome) {
+    case 'removed':
+      return answer(200, `${number} is no longer linked.`);
+    case 'invalid':
+      return badToken(outcome.reason);
+    case 'none':
+      return answer(404, 'The number is not linked to you.');
+  }
+}
+
+/** `phone_number` is the documented field; one flow calls it `phone`. */
+function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): string | undefined {
+  return idsOf(stringOf(phone_number ?? phone) ?? '')[0];
+}
+
+/** A plus that was not encoded has become a space: it is trimmed, and the digits say the same without it. */
+function numberInQuery(query: URLSearchParams): string | undefined {
+  return idsOf(query.get('phone_number') ?? query.get('phone') ?? '')[0];
+}
+
+function noToken(): ChannelResponse {
+  return { ...answer(401, 'Send your token as Authorization: Bearer.'), headers: CHALLENGE };
+}
+
+function badToken(reason: string): ChannelResponse {
+  return { ...answer(401, `The token is no use: ${reason}.`), headers: CHALLENGE };
+}
+
+function badNumber(): ChannelResponse {
+  return answer(400, 'phone_number must be a phone number in international format, such as +16505551234.');
+}
+
+function answer(status: number, message: string): ChannelResponse {
+  return { status, body: { success: status < 400, message } };
+}
+
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer' };

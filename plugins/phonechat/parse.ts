@@ -1,0 +1,183 @@
+import type { IncomingMessage, JsonObject } from '../../src/channel/index.ts';
+import { type Content, contentOf } from './content.ts';
+import { type Fields, fieldsOf, objectsOf, stringOf } from './json.ts';
+import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './platform.ts';
+import { readStatuses, type Status } from './statuses.ts';
+import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
+
+/** Longest text that the daemon takes, in characters. */
+export const MESSAGE_MAX = 16_000;
+/** Room is left for the prefix under which a hint is known. */
+const MESSAGE_ID_MAX = 500;
+/** Last moment that a date can hold, seconds. */
+const TIME_MAX = 8_640_000_000_000;
+
+/** A text that answers a message without a run. */
+export interface Hint {
+  message_id: string;
+  user_id: string;
+  place: JsonObject;
+  text: string;
+}
+
+export interface Edit {
+  message_id: string;
+  text: string;
+}
+
+/** What a webhook holds, all entries and all changes of it, in their order. */
+export interface Parsed {
+  messages: IncomingMessage[];
+  hints: Hint[];
+  edits: Edit[];
+  statuses: Status[];
+  /** Ids of business numbers that messages came for and that are not ours. */
+  elsewhere: Set<string>;
+  /** How many messages were left out, by why. */
+  ignored: Map<string, number>;
+  /** What the platform reports of the account, `130429: Rate limit hit`. */
+  errors: string[];
+}
+
+/**
+ * The contents of a webhook for our business numbers. Total: what is not as documented is left out and counted,
+ * since the platform would only send the same again.
+ */
+export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
+  const parsed: Parsed = {
+    messages: [],
+    hints: [],
+    edits: [],
+    statuses: [],
+    elsewhere: new Set(),
+    ignored: new Map(),
+    errors: [],
+  };
+  if (payload.object !== undefined && payload.object !== WEBHOOK_OBJECT) {
+    ignore(parsed, 'another object');
+    return parsed;
+  }
+  for (const entry of objectsOf(payload.entry)) {
+    for (const { field, value } of objectsOf(entry.changes)) {
+      if (field !== undefined && field !== MESSAGES_FIELD) ignore(parsed, 'another field');
+      else readChange(fieldsOf(value), numbers, parsed);
+    }
+  }
+  return parsed;
+}
+
+function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed): void {
+  const metadata = fieldsOf(value.metadata);
+  const number_id = stringOf(metadata.phone_number_id);
+  if (number_id === undefined || !numbers.has(number_id)) {
+    const messages = objectsOf(value.messages).length;
+    if (number_id !== undefined && messages > 0) parsed.elsewhere.add(number_id);
+    return;
+  }
+  const own = stringOf(metadata.display_phone_number)?.replace(/\D/g, '') || undefined;
+  for (const message of objectsOf(value.messages)) {
+    const why = takeMessage(message, value, { number_id, own, parsed });
+    if (why !== null) ignore(parsed, why);
+  }
+  parsed.statuses.push(...readStatuses(value.statuses));
+  parsed.errors.push(...objectsOf(value.errors).map(describeError));
+}
+
+interface Reading {
+  number_id: string;
+  /** Digits of the business number itself; undefined where it is not told. */
+  own: string | undefined;
+  parsed: Parsed;
+}
+
+/** Takes what a message holds; the reason where there is nothing in it for us. */
+function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }: Reading): string | null {
+  const content = contentOf(message);
+  if (content.kind === 'none') return 'nothing to answer';
+  const message_id = messageIdOf(message.id);
+  const who = whoWrote(message, value);
+  const group = groupOf(message);
+  if (message_id === undefined || who === undefined || group === undefined) return 'malformed';
+  // What the business writes by itself is no question to it.
+  if (own !== undefined && who.user_id === `+${own}`) return 'our own number';
+  if (content.kind === 'edit') return takeEdit(content, parsed);
+
+  const text = content.kind === 'text' ? content.text : content.caption;
+  const hint = hintFor(content);
+  const place = placeOf(number_id, who, group);
+  // In a group nobody has asked the agent to look at a picture.
+  if (hint !== null && group === null)
+    parsed.hints.push({ message_id, user_id: who.user_id, place, text: hint });
+  if (text === undefined || isTooLong(text)) return group === null ? null : 'no text to read, in a group';
+  parsed.messages.push({
+    platform: 'phonechat',
+    user_id: who.user_id,
+    ...(who.alias_id === undefined ? {} : { alias_id: who.alias_id }),
+    channel_id: group ?? who.user_id,
+    thread_id: threadOf(number_id, who, group),
+    text,
+    metadata: metadataOf(who),
+    message_id,
+    ...sentAt(message.timestamp),
+    shared: group !== null,
+    reply_to: { ...place, message_id },
+  });
+  return null;
+}
+
+function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
+  const original = messageIdOf(message_id);
+  if (original === undefined || isTooLong(text)) return 'an edit that cannot be taken';
+  parsed.edits.push({ message_id: original, text });
+  return null;
+}
+
+/** What its sender should know of what was not read; null where all was. */
+function hintFor(content: Exclude<Content, { kind: 'edit' | 'none' }>): string | null {
+  if (isTooLong(content.kind === 'text' ? content.text : (content.caption ?? ''))) return TOO_LONG;
+  if (content.kind === 'text') return null;
+  return content.caption === undefined
+    ? `I can only read text, not ${content.what}. Please write to me what it is about.`
+    : `I can only read the text of your message, not ${content.what}.`;
+}
+
+/** Decisions §3; groups have their own kind of id, since their names are the platform's own choice. */
+function threadOf(number_id: string, who: Who, group: string | null): string {
+  return `phonechat:${number_id}:${group === null ? who.user_id : `group:${group}`}`;
+}
+
+function metadataOf({ user_id, name }: Who): IncomingMessage['metadata'] {
+  return {
+    ...(user_id.startsWith('+') ? { phone_number: user_id } : {}),
+    ...(name === undefined ? {} : { user_name: name }),
+  };
+}
+
+/** Seconds since the epoch, as a text. */
+function sentAt(timestamp: unknown): { sent_at?: number } {
+  const seconds =
+    typeof timestamp === 'string' && /^\d{1,13}$/.test(timestamp) ? Number(timestamp) : timestamp;
+  const isTime = typeof seconds === 'number' && seconds > 0 && seconds <= TIME_MAX;
+  return isTime ? { sent_at: Math.floor(seconds * 1000) } : {};
+}
+
+/** Becomes a key, so it is taken exactly as it is or not at all. */
+function messageIdOf(value: unknown): string | undefined {
+  const id = stringOf(value);
+  if (id === undefined || id === '' || id.length > MESSAGE_ID_MAX || !id.isWellFormed()) return undefined;
+  return /\p{Cc}/u.test(id) ? undefined : id;
+}
+
+function isTooLong(text: string): boolean {
+  return text.length > MESSAGE_MAX && [...text].length > MESSAGE_MAX;
+}
+
+const TOO_LONG = `Your message is too long for me: I read up to ${MESSAGE_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+
+function describeError({ code, title, message }: Fields): string {
+  return `${Number(code)}: ${stringOf(title) ?? stringOf(message) ?? ''}`.slice(0, 200).toWellFormed();
+}
+
+function ignore({ ignored }: Parsed, why: string): void {
+  ignored.set(why, (ignored.get(why) ?? 0) + 1);
+}

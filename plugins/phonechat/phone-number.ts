@@ -1,0 +1,57 @@
+import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js/min';
+
+/** Longest that a number may be written, in characters. */
+const WRITTEN_MAX = 40;
+/** What people put between the digits of a number. */
+const WRITTEN = /^(\+|00)?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
+
+/** Mobile numbers: without the ninth digit they begin with 6 to 9; other ones are landlines, and somebody else's. */
+const BRAZIL = /^\+55([1-9]\d)(9?)([6-9]\d{7})$/;
+const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
+
+/**
+ * A phone number in international format as E.164 with a leading plus, and then the other writing that the
+ * platform may use for the same person: Brazilian mobile numbers with and without their ninth digit, Mexican
+ * ones with and without the 1 after the country code. Empty where it is no number.
+ * @param given with or without the plus, as people write it
+ */
+export function idsOf(given: string): readonly string[] {
+  const number = e164(given);
+  if (number === null) return [];
+  const brazilian = BRAZIL.exec(number);
+  if (brazilian) {
+    const [, area, , rest] = brazilian;
+    return [`+55${area}9${rest}`, `+55${area}${rest}`];
+  }
+  const mexican = MEXICO.exec(number);
+  if (mexican) return [`+52${mexican[2]}`, `+521${mexican[2]}`];
+  return [number];
+}
+
+/**
+ * Is this the same number? A claim in national format is read as one of the number's own country.
+ * @param number in E.164
+ */
+export function isSameNumber(claim: string, number: string): boolean {
+  const ids = idsOf(number);
+  const country = parsePhoneNumberFromString(number)?.country;
+  const national = country === undefined ? null : inCountry(claim, country);
+  return [...idsOf(claim), ...(national === null ? [] : idsOf(national))].some((id) => ids.includes(id));
+}
+
+function e164(given: string): string | null {
+  const written = given.trim();
+  if (written.length > WRITTEN_MAX || !WRITTEN.test(written)) return null;
+  const number = `+${written.replace(/^00/, '').replace(/\D/g, '')}`;
+  if (MEXICO.test(number)) return number;
+  // The library is given digits alone: it takes and strips what comes after `;` or white space.
+  const parsed = parsePhoneNumberFromString(number);
+  return parsed?.isPossible() ? parsed.number : null;
+}
+
+function inCountry(claim: string, country: CountryCode): string | null {
+  const written = claim.trim();
+  if (written.length > WRITTEN_MAX || !WRITTEN.test(written) || written.startsWith('+')) return null;
+  const parsed = parsePhoneNumberFromString(written.replace(/\D/g, ''), country);
+  return parsed?.isPossible() ? parsed.number : null;
+}

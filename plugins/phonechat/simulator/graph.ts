@@ -1,0 +1,127 @@
+import type {
+  Shown,
+  SimulatedApi,
+  SimulatedApiAnswer,
+  SimulatedApiCall,
+} from '../../../src/channel/index.ts';
+import type { Configured } from '../configured.ts';
+import { type Fields, fieldsOf, stringOf } from '../json.ts';
+import { TEXT_LIMIT } from '../platform.ts';
+import { isBusinessScopedId } from '../who.ts';
+import { wamid } from './payload.ts';
+
+/** The calls of the Cloud API that the channel makes, with the platform's own answers and errors. */
+export class SimulatedGraph implements SimulatedApi {
+  readonly #configured: Configured;
+  #sent = 0;
+
+  constructor(configured: Configured) {
+    this.#configured = configured;
+  }
+
+  answer(call: SimulatedApiCall): SimulatedApiAnswer {
+    const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1];
+    if (bearer !== this.#configured.access_token) return badToken(bearer);
+    const [, number_id] = /^\/v\d+\.\d+\/([^/?]+)\/messages$/.exec(call.path.split('?')[0] ?? '') ?? [];
+    if (number_id === undefined || call.method !== 'POST') return unknownRequest(call);
+    if (!this.#configured.numbers.has(number_id)) return noSuchObject(number_id);
+    const body = bodyOf(call.body);
+    if (body.messaging_product !== 'whatsapp') return missing('messaging_product');
+    return body.status === undefined ? this.#send(body) : read(body);
+  }
+
+  #send(body: Fields): SimulatedApiAnswer {
+    const to = stringOf(body.to);
+    const recipient = stringOf(body.recipient);
+    if (!to && !recipient) return missing('to');
+    if (body.type !== 'text') return invalid(`Unexpected key "type" on param "${String(body.type)}"`);
+    const text = stringOf(fieldsOf(body.text).body) ?? '';
+    if (text === '') return missing('text');
+    if ([...text].length > TEXT_LIMIT)
+      return invalid(`Param text['body'] must be at most ${TEXT_LIMIT} characters long.`);
+    // Both given, the number counts.
+    const input = to ?? recipient ?? '';
+    const group = body.recipient_type === 'group';
+    const contact = to && !group ? { wa_id: to.replace(/\D/g, '') } : { user_id: input };
+    // A BSUID in `to` is taken for a number: accepted, and never delivered to anybody.
+    const isLost = to !== undefined && !group && isBusinessScopedId(to);
+    return {
+      status: 200,
+      body: {
+        messaging_product: 'whatsapp',
+        contacts: [{ input, ...contact }],
+        messages: [{ id: wamid(`sent ${++this.#sent}`) }],
+      },
+      shown: isLost ? [] : [{ what: 'message', to: input, text }],
+    };
+  }
+}
+
+function read({ status, message_id, typing_indicator }: Fields): SimulatedApiAnswer {
+  if (status !== 'read') return invalid(`Param status must be one of {READ} - got "${String(status)}".`);
+  if (!stringOf(message_id)) return missing('message_id');
+  const seen = (what: Shown['what']): Shown => ({ what, to: String(message_id), text: '' });
+  const typing = fieldsOf(typing_indicator).type === 'text';
+  return {
+    status: 200,
+    body: { success: true },
+    shown: typing ? [seen('read'), seen('typing')] : [seen('read')],
+  };
+}
+
+function bodyOf(bytes: Uint8Array): Fields {
+  try {
+    return fieldsOf(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    return {};
+  }
+}
+
+function badToken(bearer: string | undefined): SimulatedApiAnswer {
+  if (bearer === undefined)
+    return error(401, 'OAuthException', 'An access token is required to request this resource.', {
+      code: 104,
+    });
+  return error(401, 'OAuthException', 'Error validating access token: the session has been invalidated.', {
+    code: 190,
+    error_subcode: 460,
+  });
+}
+
+function unknownRequest({ method, path }: SimulatedApiCall): SimulatedApiAnswer {
+  return error(400, 'OAuthException', `Unknown path components: ${method} ${path.split('?')[0]}`, {
+    code: 2500,
+  });
+}
+
+function noSuchObject(id: string): SimulatedApiAnswer {
+  return error(
+    400,
+    'GraphMethodException',
+    `Unsupported post request. Object with ID '${id}' does not exist, cannot be loaded due to missing permissions, or does not support this operation`,
+    { code: 100, error_subcode: 33 },
+  );
+}
+
+function missing(parameter: string): SimulatedApiAnswer {
+  return error(400, 'OAuthException', `(#100) The parameter ${parameter} is required.`, { code: 100 });
+}
+
+function invalid(details: string): SimulatedApiAnswer {
+  return error(400, 'OAuthException', '(#100) Invalid parameter', {
+    code: 100,
+    error_data: { messaging_product: 'whatsapp', details },
+  });
+}
+
+/** As all of the platform's errors look; those of credentials also say so in a header. */
+export function error(status: number, type: string, message: string, members: object): SimulatedApiAnswer {
+  const headers: Record<string, string> =
+    status === 401 ? { 'WWW-Authenticate': 'OAuth "Facebook Platform" "invalid_token"' } : {};
+  return {
+    status,
+    headers,
+    body: { error: { message, type, ...members, fbtrace_id: 'AbCdEfGhIjKlMnOpQrStUvW' } },
+    shown: [],
+  };
+}

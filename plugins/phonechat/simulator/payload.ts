@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject, SimulatedEvent } from '../../../src/channel/index.ts';
+import { MESSAGES_FIELD, WEBHOOK_OBJECT } from '../platform.ts';
+import { isBusinessScopedId } from '../who.ts';
+
+const ACCOUNT_ID = '102290129340398';
+const DISPLAY_NUMBER = '15550783881';
+
+/** The group of whoever writes in one; groups have no threads. */
+export const GROUP_ID = 'Y2FwaV9ncm91cDoxNTU1MDc4Mzg4MToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
+
+/** A webhook as the platform sends it (WhatsApp Business Platform, "messages webhook reference"). */
+export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject {
+  const value = event.kind === 'status' ? statusOf(event) : messageOf(event);
+  return {
+    object: WEBHOOK_OBJECT,
+    entry: [
+      {
+        id: ACCOUNT_ID,
+        changes: [
+          {
+            value: {
+              messaging_product: 'whatsapp',
+              metadata: { display_phone_number: DISPLAY_NUMBER, phone_number_id: number_id },
+              ...value,
+            },
+            field: MESSAGES_FIELD,
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** A number as the platform writes it; what is none stands for somebody who has one. */
+export function userOf(user: string): { wa_id: string; user_id: string } {
+  const digits = user.replace(/^\+/, '');
+  const wa_id = /^\d{5,20}$/.test(digits) ? digits : `1650555${decimalsOf(user, 4)}`;
+  return { wa_id, user_id: `US.${decimalsOf(wa_id, 20)}` };
+}
+
+function messageOf(event: SimulatedEvent): JsonObject {
+  const { user, user_name, place, number, sent_at } = event;
+  const isHidden = isBusinessScopedId(user);
+  const { wa_id, user_id } = isHidden ? { wa_id: '', user_id: user } : userOf(user);
+  const name = user_name ?? 'Sheena Nelson';
+  const from = isHidden ? { from_user_id: user_id } : { from: wa_id, from_user_id: user_id };
+  return {
+    contacts: [
+      {
+        profile: { name, ...(isHidden ? { username: `user${decimalsOf(user, 6)}` } : {}) },
+        ...(isHidden ? {} : { wa_id }),
+        user_id,
+      },
+    ],
+    messages: [
+      {
+        ...from,
+        ...(place === 'group' ? { group_id: GROUP_ID } : {}),
+        id: event.kind === 'edit' ? wamid(`edit ${user} ${number} ${event.text}`) : messageIdOf(event),
+        timestamp: String(Math.floor(sent_at / 1000)),
+        ...contentOf(event),
+      },
+    ],
+  };
+}
+
+function contentOf(event: SimulatedEvent): JsonObject {
+  const { kind, text } = event;
+  switch (kind) {
+    case 'edit':
+      return {
+        type: 'edit',
+        edit: {
+          original_message_id: messageIdOf(event),
+          message: { context: { id: 'M0' }, type: 'text', text: { body: text } },
+        },
+      };
+    case 'other':
+      return {
+        type: 'image',
+        image: {
+          ...(text === '' ? {} : { caption: text }),
+          mime_type: 'image/jpeg',
+          sha256: 'SfInY0gGKTsJlUWbwxC1k+FAD0FZHvzwfpvO0zX0GUI=',
+          id: '1003383421387256',
+          url: 'https://lookaside.fbsbx.com/whatsapp_business/attachments/?mid=1003383421387256',
+        },
+      };
+    default:
+      // There are no commands: what begins with a slash is a text.
+      return { type: 'text', text: { body: text } };
+  }
+}
+
+/** The message of ours with this number has been delivered, or, where the text says `failed`, has not. */
+function statusOf({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
+  const hasFailed = text.trim().toLowerCase() === 'failed';
+  const { wa_id, user_id } = userOf(user);
+  const status = {
+    id: wamid(`ours ${number}`),
+    status: hasFailed ? 'failed' : 'delivered',
+    timestamp: String(Math.floor(sent_at / 1000)),
+    recipient_id: wa_id,
+  };
+  if (hasFailed) {
+    return {
+      statuses: [
+        {
+          ...status,
+          errors: [
+            {
+              code: 131047,
+              title: 'Re-engagement message',
+              message: 'Re-engagement message',
+              error_data: {
+                details:
+                  'Message failed to send because more than 24 hours have passed since the customer last replied to this number.',
+              },
+              href: 'https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/',
+            },
+          ],
+        },
+      ],
+    };
+  }
+  return {
+    contacts: [{ profile: { name: 'Sheena Nelson' }, wa_id, user_id }],
+    statuses: [
+      {
+        ...status,
+        recipient_user_id: user_id,
+        pricing: {
+          billable: false,
+          pricing_model: 'PMP',
+          category: 'service',
+          type: 'free_customer_service',
+        },
+      },
+    ],
+  };
+}
+
+/** Of the message that somebody wrote, or wrote first. */
+export function messageIdOf({ user, number }: SimulatedEvent): string {
+  return wamid(`${user} ${number}`);
+}
+
+/** The same for the same words: message ids look like base64 after a prefix. */
+export function wamid(words: string): string {
+  return `wamid.${createHash('sha256').update(words).digest('base64')}`;
+}
+
+function decimalsOf(words: string, length: number): string {
+  const number = BigInt(`0x${createHash('sha256').update(words).digest('hex')}`);
+  return (number % 10n ** BigInt(length)).toString().padStart(length, '0');
+}

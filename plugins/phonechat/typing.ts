@@ -1,0 +1,42 @@
+import type { ChannelScope, JsonObject } from '../../src/channel/index.ts';
+import type { Graph } from './graph.ts';
+
+/** The platform takes the sign down after 25 s; earlier than this it is not asked for again, ms. */
+const SHOWN_MS = 20_000;
+/** Messages whose sign was shown lately; beyond it the oldest are forgotten. */
+const SHOWN_MAX = 1000;
+
+/**
+ * Marks a message as read and shows that an answer is being written, which is one call (Cloud API, "Typing
+ * indicators"). Groups have no such sign: there the message is marked, once.
+ */
+export class ReadMarks {
+  readonly #scope: ChannelScope;
+  readonly #graph: Graph;
+  /** When it was last shown, by message, ms since the epoch. */
+  readonly #shown = new Map<string, number>();
+
+  constructor(scope: ChannelScope, graph: Graph) {
+    this.#scope = scope;
+    this.#graph = graph;
+  }
+
+  async show({ number_id, message_id, group }: JsonObject): Promise<void> {
+    if (typeof number_id !== 'string' || typeof message_id !== 'string') return;
+    const last = this.#shown.get(message_id);
+    const now = this.#scope.now();
+    const isGroup = typeof group === 'string';
+    if (last !== undefined && (isGroup || now - last < SHOWN_MS)) return;
+    this.#note(message_id, now);
+    const sign = isGroup ? {} : { typing_indicator: { type: 'text' } };
+    const failure = await this.#graph.post(number_id, { status: 'read', message_id, ...sign });
+    if (failure !== null) throw new Error(failure.reason);
+  }
+
+  #note(message_id: string, now: number): void {
+    this.#shown.delete(message_id);
+    this.#shown.set(message_id, now);
+    const [oldest] = this.#shown.keys();
+    if (this.#shown.size > SHOWN_MAX && oldest !== undefined) this.#shown.delete(oldest);
+  }
+}

@@ -1,0 +1,119 @@
+import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
+import type { Configured } from './configured.ts';
+import { HintLimit } from './hint-limit.ts';
+import { type Hint, type Parsed, parse } from './parse.ts';
+import { countStatuses } from './statuses.ts';
+import { isSameSecret, isSigned } from './verify.ts';
+
+const PATH = '/webhook/phonechat';
+/** Longest challenge that is sent back, in characters; the platform's are ten digits. */
+const CHALLENGE_MAX = 256;
+/** Messages that `accept` takes at once. */
+const ACCEPT_MAX = 1000;
+/** How often a webhook with a wrong signature is told in the log, ms. */
+const TELL_AGAIN_MS = 60_000;
+/** Business numbers of others that are remembered as told. */
+const TOLD_MAX = 1000;
+
+/** The two requests that the platform makes: the challenge when the webhook is set up, and the webhook. */
+export function webhookRoutes(scope: ChannelScope, configured: Configured): readonly Route[] {
+  const webhook = new Webhook(scope, configured);
+  return [
+    { method: 'GET', path: PATH, handle: (request) => answerChallenge(request, scope, configured) },
+    { method: 'POST', path: PATH, handle: (request) => webhook.receive(request) },
+  ];
+}
+
+/** Meta, "Webhooks: verification requests". */
+function answerChallenge(
+  { query }: ChannelRequest,
+  scope: ChannelScope,
+  { verify_token }: Configured,
+): ChannelResponse {
+  const challenge = query.get('hub.challenge') ?? '';
+  const isAsked =
+    query.get('hub.mode') === 'subscribe' && challenge !== '' && challenge.length <= CHALLENGE_MAX;
+  if (!isSameSecret(query.get('hub.verify_token') ?? '', verify_token) || !isAsked)
+    throw scope.problem(
+      'forbidden',
+      'The challenge needs hub.mode=subscribe and the configured verify token.',
+    );
+  return { headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: challenge };
+}
+
+/** Verify, parse, keep; only then 200. */
+class Webhook {
+  readonly #scope: ChannelScope;
+  readonly #configured: Configured;
+  readonly #hints: HintLimit;
+  readonly #told = new Set<string>();
+  #toldOfSignature = Number.NEGATIVE_INFINITY;
+
+  constructor(scope: ChannelScope, configured: Configured) {
+    this.#scope = scope;
+    this.#configured = configured;
+    this.#hints = new HintLimit(() => scope.now());
+  }
+
+  async receive(request: ChannelRequest): Promise<ChannelResponse> {
+    const { app_secret, numbers } = this.#configured;
+    if (!isSigned(request.body, request.headers['x-hub-signature-256'], app_secret))
+      throw this.#notSigned(request);
+    const parsed = parse(request.json(), numbers);
+    this.#log(parsed, request.id);
+    for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
+      await this.#scope.accept(parsed.messages.slice(at, at + ACCEPT_MAX), request);
+    for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
+    for (const hint of parsed.hints) await this.#say(hint);
+    return { status: 200 };
+  }
+
+  async #say({ message_id, user_id, place, text }: Hint): Promise<void> {
+    if (!this.#hints.allows(user_id, text)) {
+      this.#scope.log.debug({ message_id }, 'a hint is left out: its reader was told lately');
+      return;
+    }
+    // The id of the message itself is that of its caption, where it has one.
+    await this.#scope.say(place, text, { message_id: `hint:${message_id}` });
+    this.#hints.note(user_id, text);
+  }
+
+  #notSigned({ id }: ChannelRequest): Error {
+    const now = this.#scope.now();
+    if (now - this.#toldOfSignature >= TELL_AGAIN_MS) {
+      this.#toldOfSignature = now;
+      this.#scope.log.warn(
+        { request_id: id },
+        'a webhook with a missing or wrong signature was refused; where it is the platform, PHONECHAT_APP_SECRET is another one than its own',
+      );
+    }
+    return this.#scope.problem(
+      'invalid_signature',
+      'The header X-Hub-Signature-256 is missing, or does not fit the body.',
+    );
+  }
+
+  #log({ statuses, elsewhere, ignored, errors }: Parsed, request_id: string): void {
+    const { log } = this.#scope;
+    if (statuses.length > 0) log.debug({ request_id, statuses: countStatuses(statuses) }, 'statuses came');
+    for (const { status, error, message_id } of statuses) {
+      if (status === 'failed')
+        log.warn({ request_id, message_id, ...error }, 'the platform could not deliver a message of ours');
+    }
+    if (ignored.size > 0)
+      log.debug({ request_id, ignored: Object.fromEntries(ignored) }, 'left out of a webhook');
+    for (const error of errors)
+      log.warn({ request_id, error }, 'the platform reports a problem of the account');
+    for (const number_id of elsewhere) this.#tellOfNumber(number_id);
+  }
+
+  /** Once for each, since such messages keep coming. */
+  #tellOfNumber(number_id: string): void {
+    if (this.#told.has(number_id) || this.#told.size >= TOLD_MAX) return;
+    this.#told.add(number_id);
+    this.#scope.log.warn(
+      { number_id: number_id.slice(0, 64).toWellFormed() },
+      'messages for a business number that PHONECHAT_PHONE_NUMBER_ID does not name are left alone',
+    );
+  }
+}

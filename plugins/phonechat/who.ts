@@ -1,0 +1,84 @@
+import type { JsonObject } from '../../src/channel/index.ts';
+import { type Fields, objectsOf, stringOf, wordsOf } from './json.ts';
+
+/** Digits as the platform writes numbers (`wa_id`), without a plus. */
+const DIGITS = /^\d{5,20}$/;
+/** Business-scoped user id: country, a period, up to 128 letters and digits; `ENT` for a parent id. */
+const BSUID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
+/** Groups are named in base64. */
+const GROUP_ID = /^[A-Za-z0-9+/=_-]{1,200}$/;
+const NAME_MAX = 256;
+
+/** Who wrote a message, as the platform verified it. */
+export interface Who {
+  /** `+number`; where the number is hidden, the business-scoped user id. */
+  user_id: string;
+  /** The business-scoped user id that came with the number. */
+  alias_id?: string;
+  /** Where an answer to them goes (Cloud API: a BSUID in `to` is accepted and never delivered). */
+  address: { to: string } | { recipient: string };
+  /** As they call themselves. */
+  name?: string;
+}
+
+/**
+ * The sender of a message: `from` and `from_user_id` of the message itself, else what stands with it in the
+ * contact that has one of the two, or in the only contact there is. Undefined where nobody is named.
+ */
+export function whoWrote(message: Fields, value: Fields): Who | undefined {
+  const contact = contactOf(message, value);
+  const number = digitsIn(message.from) ?? digitsIn(contact?.wa_id);
+  const bsuid =
+    bsuidIn(message.from_user_id) ??
+    bsuidIn(message.from) ??
+    bsuidIn(contact?.user_id) ??
+    bsuidIn(contact?.wa_id);
+  const name = wordsOf(objectsOf([contact?.profile])[0]?.name)
+    ?.slice(0, NAME_MAX)
+    .toWellFormed();
+  const named = name === undefined ? {} : { name };
+  if (number !== undefined) {
+    const to = digitsIn(contact?.wa_id) ?? number;
+    return {
+      user_id: `+${number}`,
+      ...(bsuid === undefined ? {} : { alias_id: bsuid }),
+      address: { to },
+      ...named,
+    };
+  }
+  return bsuid === undefined ? undefined : { user_id: bsuid, address: { recipient: bsuid }, ...named };
+}
+
+/** The id of the group that a message was written in; null: in none; undefined: it has one that is none. */
+export function groupOf({ group_id }: Fields): string | null | undefined {
+  if (group_id === undefined || group_id === null) return null;
+  const id = stringOf(group_id);
+  return id !== undefined && GROUP_ID.test(id) ? id : undefined;
+}
+
+/** Where to answer: what `send` needs, and nothing that changes from message to message. */
+export function placeOf(number_id: string, who: Who, group: string | null): JsonObject {
+  return { number_id, ...(group === null ? who.address : { group }) };
+}
+
+export function isBusinessScopedId(id: string): boolean {
+  return BSUID.test(id);
+}
+
+/** Ids are matched, never positions: a delivery may hold messages of several people. */
+function contactOf(message: Fields, value: Fields): Fields | undefined {
+  const contacts = objectsOf(value.contacts);
+  const ids = [stringOf(message.from), stringOf(message.from_user_id)].filter((id) => id !== undefined);
+  if (ids.length === 0) return contacts.length === 1 ? contacts[0] : undefined;
+  return contacts.find(({ wa_id, user_id }) => ids.some((id) => id === wa_id || id === user_id));
+}
+
+function digitsIn(value: unknown): string | undefined {
+  const text = stringOf(value)?.replace(/^\+/, '');
+  return text !== undefined && DIGITS.test(text) ? text : undefined;
+}
+
+function bsuidIn(value: unknown): string | undefined {
+  const text = stringOf(value);
+  return text !== undefined && BSUID.test(text) ? text : undefined;
+}

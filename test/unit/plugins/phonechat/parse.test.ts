@@ -1,0 +1,386 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Parsed, parse } from '../../../../plugins/phonechat/parse.ts';
+import {
+  checkMessage,
+  checkMessageId,
+  checkPlace,
+  checkText,
+} from '../../../../src/daemon/inbox/check-message.ts';
+
+const SAMPLES = resolve(import.meta.dirname, '../../../samples/phonechat');
+const OURS = new Set(['106540352242922']);
+const BSUID = 'US.13491208655302741918';
+const WAMID = 'wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTAzODEwMTQ0RgA=';
+const GROUP = 'Y2FwaV9ncm91cDoxNzA1NTU1MDEzOToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
+
+function sample(name: string): Record<string, unknown> {
+  return JSON.parse(readFileSync(join(SAMPLES, `${name}.json`), 'utf8'));
+}
+
+/** What came of a sample, without what is empty. */
+function outcome(name: string): Record<string, unknown> {
+  const { messages, hints, edits, statuses, elsewhere, ignored, errors } = parse(sample(name), OURS);
+  const found = {
+    texts: messages.map(({ text }) => text),
+    hints: hints.map(({ text }) => text),
+    edits: edits.map(({ text }) => text),
+    statuses: statuses.map(({ status, error }) => (error ? { status, ...error } : status)),
+    elsewhere: [...elsewhere],
+    ignored: [...ignored],
+    errors,
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0));
+}
+
+const NOTHING = { ignored: [['nothing to answer', 1]] };
+const ANOTHER_FIELD = { ignored: [['another field', 1]] };
+const cannotRead = (what: string) => ({
+  hints: [`I can only read text, not ${what}. Please write to me what it is about.`],
+});
+const captioned = (text: string, what: string) => ({
+  texts: [text],
+  hints: [`I can only read the text of your message, not ${what}.`],
+});
+
+const EXPECTED: Record<string, Record<string, unknown>> = {
+  text: { texts: ['Does it come in another color?'] },
+  'text-quoting': { texts: ['Yes, the blue one.'] },
+  'text-about-a-product': { texts: ['Is this in stock?'] },
+  'text-from-an-ad': { texts: ['Can I get more info about this?'] },
+  'text-forwarded': { texts: ['Look at this'] },
+  'text-with-bsuid': { texts: ['Hello'] },
+  'text-with-parent-bsuid': { texts: ['Hello'] },
+  'text-with-bsuid-alone': { texts: ['Hello, it is me.'] },
+  'text-with-bsuid-in-contact': { texts: ['Hello, it is me.'] },
+  'text-with-identity-hash': { texts: ['Hi'] },
+  'brazilian-without-the-ninth-digit': { texts: ['Oi'] },
+  'mexican-with-the-one': { texts: ['Hola'] },
+  button: { texts: ['Unsubscribe'] },
+  'interactive-button': { texts: ['Cancel'] },
+  'interactive-list': { texts: ['Priority Mail Express'] },
+  'interactive-form': cannotRead('forms'),
+  image: cannotRead('pictures'),
+  'image-with-caption': captioned('Taj Mahal', 'pictures'),
+  video: cannotRead('videos'),
+  'video-with-caption': captioned('Is this normal?', 'videos'),
+  audio: cannotRead('voice messages or sounds'),
+  'document-with-caption': captioned('Is this invoice right?', 'documents'),
+  sticker: cannotRead('stickers'),
+  location: cannotRead('locations'),
+  contacts: cannotRead('contacts'),
+  'contacts-requested': cannotRead('contacts'),
+  order: cannotRead('orders'),
+  reaction: NOTHING,
+  'reaction-removed': NOTHING,
+  'system-changed-number': NOTHING,
+  'system-changed-bsuid': NOTHING,
+  unsupported: NOTHING,
+  unknown: NOTHING,
+  'welcome-requested': NOTHING,
+  revoke: NOTHING,
+  edit: { edits: ['Does it come in blue?'] },
+  'edit-of-a-caption': { edits: ['The Taj Mahal'] },
+  'group-text': { texts: ['What do you all think about this?'] },
+  'group-image': { ignored: [['no text to read, in a group', 1]] },
+  'status-sent': { statuses: ['sent'] },
+  'status-delivered': { statuses: ['delivered'] },
+  'status-read': { statuses: ['read'] },
+  'status-played': { statuses: ['played'] },
+  'status-in-a-group': { statuses: ['delivered'] },
+  'status-failed': { statuses: [{ status: 'failed', code: 131047, title: 'Re-engagement message' }] },
+  'account-error': { errors: ['130429: Rate limit hit'] },
+  'echo-of-the-business-app': ANOTHER_FIELD,
+  'template-status': ANOTHER_FIELD,
+  page: { ignored: [['another object', 1]] },
+  'another-number': { elsewhere: ['209876543210987'] },
+  many: {
+    texts: ['one', 'two', 'three', 'four'],
+    hints: ['I can only read text, not pictures. Please write to me what it is about.'],
+    statuses: ['sent', 'read'],
+  },
+};
+
+describe('parse', () => {
+  it.each(readdirSync(SAMPLES).filter((file) => file.endsWith('.json')))('reads %s as documented', (file) => {
+    const name = file.slice(0, -'.json'.length);
+    expect(outcome(name)).toEqual(EXPECTED[name]);
+  });
+
+  it('takes all of a text message', () => {
+    expect(parse(sample('text'), OURS).messages).toEqual([
+      {
+        platform: 'phonechat',
+        user_id: '+16505551234',
+        channel_id: '+16505551234',
+        thread_id: 'phonechat:106540352242922:+16505551234',
+        text: 'Does it come in another color?',
+        metadata: { phone_number: '+16505551234', user_name: 'Sheena Nelson' },
+        message_id: WAMID,
+        sent_at: 1_749_416_383_000,
+        shared: false,
+        reply_to: { number_id: '106540352242922', to: '16505551234', message_id: WAMID },
+      },
+    ]);
+  });
+
+  it.each(['text-with-bsuid', 'text-with-parent-bsuid'])('binds the other id of the sender: %s', (name) => {
+    expect(parse(sample(name), OURS).messages[0]).toMatchObject({
+      user_id: '+16505551234',
+      alias_id: BSUID,
+      thread_id: 'phonechat:106540352242922:+16505551234',
+      reply_to: { to: '16505551234' },
+    });
+  });
+
+  it.each(['text-with-bsuid-alone', 'text-with-bsuid-in-contact'])(
+    'knows a sender by the business-scoped id where there is no number, and answers to `recipient`: %s',
+    (name) => {
+      const [message] = parse(sample(name), OURS).messages;
+      expect(message).toMatchObject({
+        user_id: BSUID,
+        channel_id: BSUID,
+        thread_id: `phonechat:106540352242922:${BSUID}`,
+        metadata: { user_name: 'Sheena Nelson' },
+        reply_to: { recipient: BSUID },
+      });
+      expect(message?.metadata.phone_number).toBeUndefined();
+      expect(message?.alias_id).toBeUndefined();
+      expect(message?.reply_to).not.toHaveProperty('to');
+    },
+  );
+
+  it('takes a group for a thread that others read, whose sender is the person', () => {
+    expect(parse(sample('group-text'), OURS).messages[0]).toMatchObject({
+      user_id: '+16505551234',
+      channel_id: GROUP,
+      thread_id: `phonechat:106540352242922:group:${GROUP}`,
+      shared: true,
+      reply_to: { group: GROUP },
+    });
+  });
+
+  it('gives each message of a delivery to its own sender, in order', () => {
+    const { messages, hints } = parse(sample('many'), OURS);
+    expect(
+      messages.map(({ user_id, metadata, message_id }) => [user_id, metadata.user_name, message_id]),
+    ).toEqual([
+      ['+16505551234', 'Ada', 'wamid.MQ=='],
+      ['+16505555678', 'Bob', 'wamid.Mg=='],
+      ['+16505551234', 'Ada', 'wamid.Mw=='],
+      ['+16505551234', 'Ada', 'wamid.NQ=='],
+    ]);
+    expect(hints[0]).toMatchObject({ user_id: '+16505555678', message_id: 'wamid.NA==' });
+  });
+
+  it('never takes the contact of one person for another', () => {
+    const [first] = parse(
+      withContacts([{ wa_id: '16505555678', user_id: BSUID, profile: { name: 'Bob' } }]),
+      OURS,
+    ).messages;
+    expect(first).toMatchObject({ user_id: '+16505551234', metadata: { phone_number: '+16505551234' } });
+    expect(first?.alias_id).toBeUndefined();
+    expect(first?.metadata.user_name).toBeUndefined();
+  });
+
+  it('names nobody where several could have written', () => {
+    const two = [{ wa_id: '16505555678' }, { wa_id: '16505551234' }];
+    expect(parse(withContacts(two, { from: undefined }), OURS)).toMatchObject({
+      messages: [],
+      ignored: new Map([['malformed', 1]]),
+    });
+  });
+
+  it('does not answer the business itself', () => {
+    expect(parse(withContacts([], { from: '15550783881' }), OURS).ignored).toEqual(
+      new Map([['our own number', 1]]),
+    );
+  });
+
+  it('answers a text that is too long with one text, and takes the longest', () => {
+    const hint = 'Your message is too long for me: I read up to 16,000 characters. Please send it in parts.';
+    const long = parse(withContacts([], { text: { body: 'x'.repeat(16_001) } }), OURS);
+    expect([long.messages, long.hints.map(({ text }) => text)]).toEqual([[], [hint]]);
+    const longest = parse(withContacts([], { text: { body: ` ${'😀'.repeat(16_000)} ` } }), OURS);
+    expect([longest.messages.length, longest.hints]).toEqual([1, []]);
+  });
+
+  it.each([
+    ['a control character', { id: 'wamid.\u0000' }],
+    ['half a pair', { id: 'wamid.\ud800' }],
+    ['too many characters', { id: `wamid.${'x'.repeat(600)}` }],
+    ['none', { id: undefined }],
+    ['a number', { id: 7 }],
+  ])('leaves out a message whose id has %s', (_title, change) => {
+    expect(parse(withContacts([], change), OURS)).toMatchObject({
+      messages: [],
+      ignored: new Map([['malformed', 1]]),
+    });
+  });
+
+  it.each([
+    ['16505551234; DROP', undefined],
+    ['+16505551234', '+16505551234'],
+    ['us.123', undefined],
+    [BSUID, BSUID],
+    ['', undefined],
+  ])('takes `from` %j for %j', (from, user_id) => {
+    expect(parse(withContacts([], { from }), OURS).messages[0]?.user_id).toBe(user_id);
+  });
+
+  it('mends the words and leaves out a time that is none', () => {
+    const message = { text: { body: ' a\ud800b ' }, timestamp: '99999999999999999999' };
+    const [first] = parse(withContacts([], message), OURS).messages;
+    expect(first?.text).toBe('a\ufffdb');
+    expect(first?.sent_at).toBeUndefined();
+  });
+
+  it('takes types for words, never for members that every object has', () => {
+    for (const type of ['constructor', '__proto__', 'toString', 'hasOwnProperty'])
+      expect(parse(withContacts([], { type }), OURS).hints).toHaveLength(1);
+  });
+});
+
+describe('whatever comes', () => {
+  const members = [
+    'from',
+    'from_user_id',
+    'id',
+    'timestamp',
+    'type',
+    'text',
+    'body',
+    'group_id',
+    'image',
+    'caption',
+  ]
+    .concat([
+      'interactive',
+      'button_reply',
+      'title',
+      'edit',
+      'message',
+      'contacts',
+      'messages',
+      'statuses',
+      'errors',
+    ])
+    .concat([
+      'wa_id',
+      'user_id',
+      'profile',
+      'name',
+      'metadata',
+      'phone_number_id',
+      '__proto__',
+      'constructor',
+    ]);
+  const words = fc.oneof(
+    fc.constantFrom(
+      'text',
+      'image',
+      'edit',
+      'interactive',
+      'button_reply',
+      'failed',
+      '106540352242922',
+      BSUID,
+    ),
+    fc.constantFrom('16505551234', 'wamid.1', '\u0000', '\ud800', '', ' '),
+    fc.string({ unit: 'binary' }),
+    fc.string({ maxLength: 600, minLength: 400 }),
+  );
+  const anything = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 5 },
+      words,
+      fc.constantFrom(null, true, 0, -1, 1e21, Number.MAX_SAFE_INTEGER),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom(...members), tie('value'), { maxKeys: 6 }),
+    ),
+  })).value;
+  /** The right thing most of the time, so that whole messages come through with one thing wrong in them. */
+  const mostly = <T>(right: fc.Arbitrary<T>) =>
+    fc.oneof(
+      { weight: 8, arbitrary: right },
+      { weight: 1, arbitrary: words },
+      { weight: 1, arbitrary: anything },
+    );
+  const message = fc.record(
+    {
+      from: mostly(fc.constantFrom('16505551234', BSUID)),
+      from_user_id: mostly(fc.constant(BSUID)),
+      id: mostly(fc.constant('wamid.1')),
+      timestamp: mostly(fc.constant('1749416383')),
+      type: mostly(fc.constantFrom('text', 'image', 'button', 'interactive', 'edit', 'location')),
+      group_id: mostly(fc.constantFrom(null, GROUP)),
+      text: mostly(fc.record({ body: words })),
+      image: mostly(fc.record({ caption: words })),
+      button: mostly(fc.record({ text: words })),
+      interactive: mostly(
+        fc.record({ type: fc.constant('list_reply'), list_reply: fc.record({ title: words }) }),
+      ),
+      edit: anything,
+    },
+    { requiredKeys: ['id', 'type', 'text'] },
+  );
+  const value = fc.record({
+    metadata: mostly(
+      fc.constant({ phone_number_id: '106540352242922', display_phone_number: '15550783881' }),
+    ),
+    contacts: mostly(fc.constant([{ wa_id: '16505551234', user_id: BSUID, profile: { name: 'Ada' } }])),
+    messages: mostly(fc.array(message, { maxLength: 3 })),
+    statuses: anything,
+    errors: anything,
+  });
+  const change = fc.record({ field: mostly(fc.constant('messages')), value: mostly(value) });
+  const entry = fc.record({ changes: mostly(fc.array(change, { maxLength: 2 })) });
+  const payload = fc.record({
+    object: mostly(fc.constant('whatsapp_business_account')),
+    entry: mostly(fc.array(entry, { maxLength: 2 })),
+  });
+
+  it('parse never throws, and yields nothing that the daemon refuses', () => {
+    let taken = 0;
+    fc.assert(
+      fc.property(payload, (sent) => {
+        const parsed = parse(JSON.parse(JSON.stringify(sent)) as Record<string, unknown>, OURS);
+        expect(refusals(parsed)).toEqual([]);
+        taken += parsed.messages.length;
+      }),
+      { numRuns: 2000 },
+    );
+    // The property says something only where messages come through.
+    expect(taken).toBeGreaterThan(50);
+  });
+});
+
+/** What the daemon would say of it all. */
+function refusals({ messages, hints, edits }: Parsed): unknown[] {
+  const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, 'phonechat', 'message'));
+  const note = (problem: string) => void wrong.push(problem);
+  for (const { place, text, message_id } of hints) {
+    checkPlace(place, note);
+    checkText(text, note);
+    checkMessageId(`hint:${message_id}`, note);
+  }
+  for (const { text, message_id } of edits) {
+    checkText(text, note);
+    checkMessageId(message_id, note);
+  }
+  return wrong;
+}
+
+/** The text message, changed. */
+function withContacts(contacts: object[], change: object = {}): Record<string, unknown> {
+  const text = sample('text') as {
+    entry: { changes: { value: { contacts: object[]; messages: object[] } }[] }[];
+  };
+  const value = text.entry[0]?.changes[0]?.value;
+  if (!value) throw new Error('the sample has no change');
+  value.contacts = contacts;
+  value.messages = [{ ...value.messages[0], ...change }];
+  return JSON.parse(JSON.stringify(text));
+}
