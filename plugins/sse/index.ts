@@ -12,6 +12,9 @@ import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
 /** Of the start request, in the documented priority (service.md, "POST /sse/chat"). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
 
+const START_PATH = '/sse/chat';
+const STREAM_PATH = '/sse/stream/:stream_id';
+
 /** The website widget again, told the reply word by word: a message by POST, its answer on an event stream. */
 const sse: ChannelPlugin = {
   name: 'sse',
@@ -50,6 +53,7 @@ const sse: ChannelPlugin = {
     typing: false,
   },
   create: (scope) => createSse(scope),
+  eventStream: { start: START_PATH, stream: STREAM_PATH },
 };
 
 function createSse(scope: ChannelScope): Channel {
@@ -59,7 +63,7 @@ function createSse(scope: ChannelScope): Channel {
     routes: [
       {
         method: 'POST',
-        path: '/sse/chat',
+        path: START_PATH,
         contentType: 'application/json',
         cors: true,
         limited: true,
@@ -73,7 +77,7 @@ function createSse(scope: ChannelScope): Channel {
       },
       {
         method: 'GET',
-        path: '/sse/stream/:stream_id',
+        path: STREAM_PATH,
         cors: true,
         async handle(request) {
           const stream = await scope.streams.open(streamIdOf(request), request, {
@@ -87,7 +91,7 @@ function createSse(scope: ChannelScope): Channel {
       },
       {
         method: 'DELETE',
-        path: '/sse/stream/:stream_id',
+        path: STREAM_PATH,
         cors: true,
         async handle(request) {
           await scope.streams.stop(streamIdOf(request), request, { tokens: tokensOf(request, required) });

@@ -47,6 +47,16 @@ export interface ChannelPlugin {
   linking?: ChannelLinking;
   /** Stands in for the platform: `agentd simulate`, `serve --dev`. Loaded when it is used. */
   simulator?(): Promise<PlatformSimulator>;
+  /** Where programs talk to it over event streams, for `agentd chat`; absent: they do not. */
+  eventStream?: EventStreamPaths;
+}
+
+/** The documented interface of an event stream: the start request, then the stream (service.md). */
+export interface EventStreamPaths {
+  /** POST: `{user_id, message, …}`, answered with `{stream_id}`. */
+  start: string;
+  /** GET reads the answer, DELETE stops it; holds `:stream_id`. */
+  stream: string;
 }
 
 /** How users of a channel are named where they are linked (`agentd link`). */

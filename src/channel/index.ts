@@ -12,6 +12,7 @@ export type {
   ChannelResponse,
   ChannelScope,
   ChannelStreams,
+  EventStreamPaths,
   FieldError,
   LinkAnswer,
   OpenStream,

@@ -24,6 +24,11 @@ export const COMMANDS: readonly IndexEntry[] = [
     load: async () => (await import('./commands/status.ts')).command,
   },
   {
+    name: 'chat',
+    summary: 'Talk to the running daemon from the terminal.',
+    load: async () => (await import('./commands/chat.ts')).command,
+  },
+  {
     name: 'config check',
     summary: 'Validate all settings.',
     load: async () => (await import('./commands/config-check.ts')).command,

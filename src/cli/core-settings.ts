@@ -9,7 +9,8 @@ import { placeOf } from './settings-place.ts';
 export async function coreSettings(
   options: Readonly<Record<string, unknown>>,
   purpose: Purpose,
+  place = placeOf(options),
 ): Promise<Settings> {
   const { configureCore } = await import('../daemon/settings/configure.ts');
-  return configureCore({ ...placeOf(options), purpose });
+  return configureCore({ ...place, purpose });
 }

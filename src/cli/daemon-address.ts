@@ -1,4 +1,5 @@
-import { type ConfigureOptions, configureCore } from '../daemon/settings/configure.ts';
+import type { ConfigureOptions } from '../daemon/settings/configure.ts';
+import { coreSettings } from './core-settings.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { placeOf } from './settings-place.ts';
@@ -16,7 +17,7 @@ export async function daemonAddress(
   options: Readonly<Record<string, unknown>>,
   place = placeOf(options),
 ): Promise<URL> {
-  return typeof options.url === 'string' ? parseUrl(options.url) : configuredUrl(place);
+  return typeof options.url === 'string' ? parseUrl(options.url) : configuredUrl(options, place);
 }
 
 function parseUrl(text: string): URL {
@@ -25,8 +26,11 @@ function parseUrl(text: string): URL {
   throw new CliError(EXIT.usage, `--url takes an address such as http://127.0.0.1:8080, not '${text}'`);
 }
 
-async function configuredUrl(place: ConfigureOptions): Promise<URL> {
-  const { HOST, PORT } = await configureCore({ ...place, purpose: 'address' });
+async function configuredUrl(
+  options: Readonly<Record<string, unknown>>,
+  place: ConfigureOptions,
+): Promise<URL> {
+  const { HOST, PORT } = await coreSettings(options, 'address', place);
   if (PORT === 0) {
     throw new CliError(
       EXIT.usage,

@@ -13,9 +13,8 @@ const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
  * the member, what was expected and what came. Runs nothing of it.
  */
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
-  const { name, summary, settings, detect, capabilities, create, linking, simulator } = plugin as Partial<
-    Record<keyof ChannelPlugin, unknown>
-  >;
+  const { name, summary, settings, detect, capabilities, create, linking, simulator, eventStream } =
+    plugin as Partial<Record<keyof ChannelPlugin, unknown>>;
   if (typeof name !== 'string' || !NAME.test(name) || name.length > NAME_MAX) {
     return [unfit('`name`', `lower-case letters, digits and hyphens, at most ${NAME_MAX}`, name)];
   }
@@ -24,7 +23,11 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
     refusals.push(unfit('`summary`', 'one sentence', summary));
   if (typeof detect !== 'function') refusals.push(unfit('`detect`', 'a function', detect));
   if (typeof create !== 'function') refusals.push(unfit('`create`', 'a function', create));
-  refusals.push(...checkCapabilities(capabilities), ...checkLinking(linking));
+  refusals.push(
+    ...checkCapabilities(capabilities),
+    ...checkLinking(linking),
+    ...checkEventStream(eventStream),
+  );
   if (simulator !== undefined && typeof simulator !== 'function')
     refusals.push(unfit('`simulator`', 'a function, or absent', simulator));
   if (Array.isArray(settings)) refusals.push(...checkSettings(name, settings));
@@ -67,6 +70,17 @@ function checkLinking(linking: unknown): Refusal[] {
     refusals.push(unfit('`linking.word`', 'a name, or absent', word));
   if (!isText(argument)) refusals.push(unfit('`linking.argument`', 'a word', argument));
   if (typeof idsOf !== 'function') refusals.push(unfit('`linking.idsOf`', 'a function', idsOf));
+  return refusals;
+}
+
+function checkEventStream(paths: unknown): Refusal[] {
+  if (paths === undefined) return [];
+  if (!isObject(paths)) return [unfit('`eventStream`', 'an object, or absent', paths)];
+  const { start, stream } = paths;
+  const refusals: Refusal[] = [];
+  if (!isText(start)) refusals.push(unfit('`eventStream.start`', 'a path', start));
+  if (!(typeof stream === 'string' && stream.includes(':stream_id')))
+    refusals.push(unfit('`eventStream.stream`', 'a path that holds :stream_id', stream));
   return refusals;
 }
 

@@ -206,6 +206,14 @@ describe('a plugin is refused', () => {
     ]);
   });
 
+  it('with paths of an event stream that lead to no stream', async () => {
+    const eventStream = `{ start: '', stream: '/telex/stream' }`;
+    expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
+      'plugins[0] `eventStream.start` is "" → a path',
+      'plugins[0] `eventStream.stream` is "/telex/stream" → a path that holds :stream_id',
+    ]);
+  });
+
   it('before anything but its version is read', async () => {
     const source = `export default {
       apiVersion: 2,

@@ -1,0 +1,67 @@
+/** An event as it came over the wire. */
+export interface ServerEvent {
+  /** Of the last `id:` line so far; empty where there was none. */
+  id: string;
+  event: string;
+  data: string;
+}
+
+/** Longest line and longest data of an event, in characters: far above any reply. */
+const LENGTH_MAX = 8_388_608;
+
+/**
+ * Reads an event stream that comes in pieces, cut anywhere: within a character, a line end or an event (WHATWG
+ * HTML, "Interpreting an event stream"). `retry` is left to those who connect again by it.
+ */
+export class EventParser {
+  /** Leaves out a byte order mark at the beginning, as it should. */
+  readonly #decoder = new TextDecoder();
+  #line = '';
+  /** The last piece ended in a carriage return: a line feed at the beginning of the next belongs to it. */
+  #returned = false;
+  #id = '';
+  #event = '';
+  #data: string[] = [];
+  #length = 0;
+
+  /** @returns the events that are whole by now. @throws RangeError for one that is too long. */
+  push(bytes: Uint8Array): ServerEvent[] {
+    let text = this.#decoder.decode(bytes, { stream: true });
+    if (text === '') return [];
+    if (this.#returned && text.startsWith('\n')) text = text.slice(1);
+    this.#returned = text.endsWith('\r');
+    const lines = text.split(/\r\n|\r|\n/);
+    const events: ServerEvent[] = [];
+    lines[0] = this.#line + lines[0];
+    this.#line = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line === '') events.push(...this.#dispatch());
+      else this.#field(line);
+    }
+    if (this.#line.length > LENGTH_MAX || this.#length > LENGTH_MAX)
+      throw new RangeError(`an event of more than ${LENGTH_MAX} characters came`);
+    return events;
+  }
+
+  #field(line: string): void {
+    const colon = line.indexOf(':');
+    // A comment.
+    if (colon === 0) return;
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
+    if (name === 'data') {
+      this.#data.push(value);
+      this.#length += value.length;
+    } else if (name === 'event') this.#event = value;
+    else if (name === 'id' && !value.includes('\0')) this.#id = value;
+  }
+
+  /** The id stays, all else begins anew; an event without data is none. */
+  #dispatch(): ServerEvent[] {
+    const [event, data] = [this.#event || 'message', this.#data];
+    this.#event = '';
+    this.#data = [];
+    this.#length = 0;
+    return data.length > 0 ? [{ id: this.#id, event, data: data.join('\n') }] : [];
+  }
+}

@@ -1,0 +1,97 @@
+import type { Readable } from 'node:stream';
+import { CliError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Sink } from '../output.ts';
+import { explainError } from '../report-error.ts';
+import { answerAloud } from './answer-aloud.ts';
+import type { Conversation, Interrupts } from './conversation.ts';
+import { Prompt } from './prompt.ts';
+import { readLines } from './read-lines.ts';
+import type { Screen } from './screen.ts';
+
+/**
+ * Asks for messages on a terminal until the person leaves. Ctrl-C stops an answer, a second one leaves at
+ * once; what fails is told, and the next message asked for.
+ * @returns the exit code
+ */
+export async function talk(
+  conversation: Conversation,
+  screen: Screen,
+  input: Readable,
+  terminal: Sink,
+): Promise<number> {
+  const prompt = new Prompt(input, terminal);
+  try {
+    for (;;) {
+      const line = await prompt.line();
+      if (line === null) return EXIT.ok;
+      if (line.trim() === '') continue;
+      const { interrupts, interrupt } = interruptible();
+      prompt.interrupted = interrupt;
+      const failed = await answer(conversation, line, screen, interrupts);
+      if (interrupts.leave.aborted) return EXIT.ok;
+      if (failed) tell(failed, screen);
+    }
+  } finally {
+    prompt.close();
+  }
+}
+
+/**
+ * Answers each line of an input, in order. What fails is told on standard error, and the next line is
+ * answered; only a daemon that is out of reach, or Ctrl-C, ends it.
+ * @returns the exit code: 1 where an answer failed or was stopped
+ */
+export async function answerLines(
+  conversation: Conversation,
+  screen: Screen,
+  input: AsyncIterable<Uint8Array | string>,
+): Promise<number> {
+  let code: number = EXIT.ok;
+  for await (const line of readLines(input)) {
+    if (line.trim() === '') continue;
+    const { interrupts, interrupt } = interruptible();
+    process.on('SIGINT', interrupt);
+    const failed = await answer(conversation, line, screen, interrupts).finally(() =>
+      process.off('SIGINT', interrupt),
+    );
+    if (interrupts.stop.aborted) return EXIT.no;
+    if (!failed) continue;
+    tell(failed, screen);
+    if (failed.exitCode === EXIT.unavailable) return EXIT.unavailable;
+    code = EXIT.no;
+  }
+  return code;
+}
+
+/** @returns why there is no whole answer, in words. */
+async function answer(
+  conversation: Conversation,
+  line: string,
+  screen: Screen,
+  interrupts: Interrupts,
+): Promise<CliError | null> {
+  try {
+    const { stopped } = await answerAloud(conversation, line.trim(), screen, interrupts);
+    if (stopped) screen.note('(stopped)');
+    return null;
+  } catch (error) {
+    if (interrupts.leave.aborted) return null;
+    if (error instanceof CliError) return error;
+    throw error;
+  }
+}
+
+function tell(error: CliError, screen: Screen): void {
+  const { message, advice } = explainError(error);
+  screen.note([`agentd: ${message}`, advice].filter(Boolean).join('\n'));
+}
+
+/** The first interrupt stops the answer, the second one leaves. */
+function interruptible(): { interrupts: Interrupts; interrupt(): void } {
+  const [stop, leave] = [new AbortController(), new AbortController()];
+  return {
+    interrupts: { stop: stop.signal, leave: leave.signal },
+    interrupt: () => (stop.signal.aborted ? leave.abort() : stop.abort()),
+  };
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { EventParser, type ServerEvent } from '../../../../src/cli/chat/event-parser.ts';
+
+/** The events of a stream that comes in these pieces. */
+function parse(...pieces: (string | Uint8Array)[]): ServerEvent[] {
+  const parser = new EventParser();
+  return pieces.flatMap((piece) => parser.push(typeof piece === 'string' ? Buffer.from(piece) : piece));
+}
+
+describe('an event stream', () => {
+  const stream = Buffer.from(
+    '\u{feff}retry: 1000\r\n\r\nid: 1\nevent: stream_start\ndata: {"ä":"€🙂"}\n\n: still here\n\nid: 2\r\nevent: text_chunk\r\ndata: one\r\ndata:two\r\n\r\nid: 3\rdata\rdata: x\r\r',
+  );
+  const events = [
+    { id: '1', event: 'stream_start', data: '{"ä":"€🙂"}' },
+    { id: '2', event: 'text_chunk', data: 'one\ntwo' },
+    { id: '3', event: 'message', data: '\nx' },
+  ];
+
+  it('is read with every line end, with comments, and without a byte order mark', () => {
+    expect(parse(stream)).toEqual(events);
+  });
+
+  it('is the same wherever it is cut', () => {
+    for (let cut = 0; cut <= stream.length; cut++) {
+      expect(parse(stream.subarray(0, cut), stream.subarray(cut)), `cut at ${cut}`).toEqual(events);
+    }
+    expect(parse(...[...stream].map((byte) => Uint8Array.of(byte)))).toEqual(events);
+  });
+
+  it('tells an event at once when it is whole, and never one that is not', () => {
+    const parser = new EventParser();
+    expect(parser.push(Buffer.from('id: 7\ndata: x\n'))).toEqual([]);
+    expect(parser.push(Buffer.from('\n'))).toEqual([{ id: '7', event: 'message', data: 'x' }]);
+  });
+
+  it('keeps the id, and nothing else, from one event to the next', () => {
+    expect(parse('id: 4\nevent: a\ndata: x\n\ndata: y\n\n')[1]).toEqual({
+      id: '4',
+      event: 'message',
+      data: 'y',
+    });
+  });
+
+  it('has no event without data, and no id with a NUL in it', () => {
+    expect(parse('id: 1\nevent: a\n\nid: 2\0\ndata: x\n\n')).toEqual([
+      { id: '1', event: 'message', data: 'x' },
+    ]);
+  });
+
+  it('ignores fields that it does not know', () => {
+    expect(parse('colour: red\nDATA: y\ndata: x\n\n')).toEqual([{ id: '', event: 'message', data: 'x' }]);
+  });
+
+  it.each([
+    ['line', 'x'.repeat(1_048_576)],
+    ['event', `data: ${'x'.repeat(1_048_576)}\n`],
+  ])('without an end to a %s is given up', (_what, piece) => {
+    const parser = new EventParser();
+    parser.push(Buffer.from('data: '));
+    expect(() => {
+      for (let count = 0; count < 10; count++) parser.push(Buffer.from(piece));
+    }).toThrow('an event of more than 8388608 characters came');
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { Screen } from '../../../../src/cli/chat/screen.ts';
+import { type Captured, capture } from '../captured-output.ts';
+
+const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiIsImVtYWlsIjoiYUBiLmMifQ.c2lnbmF0dXJl';
+
+function screen(terminal = false): { shown: Screen; stdout: Captured; stderr: Captured } {
+  const of = terminal ? { columns: 30 } : undefined;
+  const [stdout, stderr] = [capture(of), capture(of)];
+  return { shown: new Screen(stdout, stderr, { NO_COLOR: '1' }), stdout, stderr };
+}
+
+describe('an answer on the screen', () => {
+  it('is as it came, and ends its line', () => {
+    const { shown, stdout, stderr } = screen();
+    for (const piece of ['One\n\n- t', 'wo\tthree']) shown.text(piece);
+    shown.endAnswer();
+    expect([stdout.text, stderr.text]).toEqual(['One\n\n- two\tthree\n', '']);
+  });
+
+  it('has one line end at its end, and none where it is empty', () => {
+    const { shown, stdout } = screen();
+    shown.text('One\n');
+    shown.endAnswer();
+    shown.endAnswer();
+    expect(stdout.text).toBe('One\n');
+  });
+
+  it('shows what was cut within a character', () => {
+    const { shown, stdout } = screen();
+    for (const unit of 'a🙂b'.split('')) shown.text(unit);
+    shown.endAnswer();
+    expect(stdout.text).toBe('a🙂b\n');
+  });
+
+  it('can make the terminal do nothing', () => {
+    const { shown, stdout } = screen();
+    shown.text('\u{1b}[2J\u{1b}]0;title\u{7}x\rover\u{9b}31m\u{202e}red\u{8}\n');
+    shown.endAnswer();
+    expect(stdout.text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(stdout.text).toContain('red');
+  });
+
+  it('never shows a token, wherever it is cut', () => {
+    for (let cut = 1; cut < TOKEN.length; cut++) {
+      const { shown, stdout } = screen();
+      shown.text(`It is ${TOKEN.slice(0, cut)}`);
+      shown.text(`${TOKEN.slice(cut)} indeed`);
+      shown.endAnswer();
+      expect(stdout.text, `cut at ${cut}`).toBe('It is [token] indeed\n');
+    }
+  });
+});
+
+describe('the line of what goes on', () => {
+  it('is for terminals only', () => {
+    const { shown, stderr } = screen();
+    shown.status('get_user…');
+    expect(stderr.text).toBe('');
+  });
+
+  it('goes away when the answer goes on, or something else goes on', () => {
+    const { shown, stdout, stderr } = screen(true);
+    shown.status('Waiting…');
+    shown.status('get_user…');
+    shown.text('Hello');
+    shown.endAnswer();
+    expect(stderr.text).toBe('Waiting…\r\u{1b}[Kget_user…\r\u{1b}[K');
+    expect(stdout.text).toBe('Hello\n');
+  });
+
+  it('stands on a line of its own', () => {
+    const { shown, stdout } = screen(true);
+    shown.text('Let me look.');
+    shown.status('get_user…');
+    shown.text('You are Ada.');
+    shown.endAnswer();
+    expect(stdout.text).toBe('Let me look.\nYou are Ada.\n');
+  });
+
+  it('is cut to the width of the terminal, and cannot move the cursor', () => {
+    const { shown, stderr } = screen(true);
+    shown.status(`\u{1b}[2J${'x'.repeat(50)}\nsecond`);
+    expect(stderr.text).toBe(`\u{fffd}[2J${'x'.repeat(25)}`);
+  });
+
+  it('makes room for a note', () => {
+    const { shown, stderr } = screen(true);
+    shown.status('Waiting…');
+    shown.note('(stopped)');
+    expect(stderr.text).toBe('Waiting…\r\u{1b}[K(stopped)\n');
+  });
+});
