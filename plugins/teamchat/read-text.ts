@@ -1,5 +1,5 @@
 /** What the platform encloses in angle brackets, and the three characters that it escapes. */
-const MARKUP = /<([^<>]*)>|&(amp|lt|gt);/g;
+const MARKUP = /<([@#!][^<>]*|[a-z][a-z0-9+.-]{0,30}:[^<>]*)>|&(amp|lt|gt);/gi;
 const ESCAPED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' };
 
 /**
@@ -26,11 +26,16 @@ export function withoutMentions(markup: string, isMeant: (user: string) => boole
     from = found.index + found[0].length;
   }
   kept.push(markup.slice(from));
-  // Where no white space stood around the mention, the words beside it stay two.
-  const text = kept.map((piece, index) => (index > 0 && /^[\p{L}\p{N}]/u.test(piece) ? ` ${piece}` : piece));
   const isAddress = kept.length > 1 && kept[0] === '';
-  const rest = text.join('').trim();
+  const rest = kept.reduce(joined, '').trim();
   return isAddress ? rest.replace(/^[,:]\s*/, '') : rest;
+}
+
+/** Where no white space stood around the mention, the words beside it stay two; its comma goes with it. */
+function joined(before: string, after: string): string {
+  if (before === '') return after;
+  if (/^[\p{L}\p{N}]/u.test(after)) return `${before} ${after}`;
+  return before.endsWith(',') && /^(?:[?!.]|$)/.test(after) ? before.slice(0, -1) + after : before + after;
 }
 
 function wordsOf(enclosed: string): string {

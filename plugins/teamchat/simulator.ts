@@ -51,9 +51,10 @@ function signed(
   };
 }
 
-/** What whoever typed a command sees of its answer. */
+/** What whoever typed a command sees of its answer; a plain text is shown as well. */
 function ephemeral(body: string): Shown[] {
-  if (body === '') return [];
-  const { response_type, text } = JSON.parse(body) as { response_type?: string; text?: string };
-  return response_type === 'ephemeral' ? [{ what: 'private', to: 'you', text: text ?? '' }] : [];
+  const shown = (text: string): Shown[] => (text === '' ? [] : [{ what: 'private', to: 'you', text }]);
+  if (!body.startsWith('{')) return shown(body);
+  const { response_type, text = '' } = JSON.parse(body) as { response_type?: string; text?: string };
+  return response_type === 'ephemeral' ? shown(text) : [];
 }

@@ -1,0 +1,171 @@
+import { describe, expect, it, vi } from 'vitest';
+import teamchat from '../../../../plugins/teamchat/index.ts';
+import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
+import type { ChannelRequest, ChannelResponse } from '../../../../src/channel/index.ts';
+import { AgentdError } from '../../../../src/daemon/errors.ts';
+import { GOOD_TOKEN, type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
+import { settingsOf } from '../../../harness/fake-platform.ts';
+
+const SECRET = 'a signing secret';
+const settings = settingsOf(teamchat, { TEAMCHAT_BOT_TOKEN: 'xoxb-1', TEAMCHAT_SIGNING_SECRET: SECRET });
+
+/** Of the documentation of slash commands. */
+const FORM = {
+  token: 'gIkuvaNzQIHg97ATvDxqgjtO',
+  team_id: 'T0001',
+  team_domain: 'example',
+  enterprise_id: 'E0001',
+  enterprise_name: 'Globular Construct Inc',
+  channel_id: 'C2147483705',
+  channel_name: 'test',
+  user_id: 'U2147483697',
+  user_name: 'Steve',
+  command: '/service-auth',
+  text: '',
+  response_url: 'https://hooks.slack.com/commands/1234/5678',
+  trigger_id: '13345224609.738474920.8088930838d88f008e0',
+  api_app_id: 'A123456',
+  is_enterprise_install: 'false',
+};
+
+async function typed(form: Record<string, string>, scope: RecordingScope = recordingScope(settings)) {
+  const body = new URLSearchParams({ ...FORM, ...form }).toString();
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const request = {
+    id: 'r1',
+    headers: {
+      'x-slack-request-timestamp': timestamp,
+      'x-slack-signature': signatureOf(SECRET, timestamp, body),
+    },
+    body: Buffer.from(body),
+    form: () => new URLSearchParams(body),
+  } as unknown as ChannelRequest;
+  const route = teamchat.create(scope).routes.find(({ path }) => path === '/webhook/teamchat/commands');
+  const response = (await route?.handle(request)) as ChannelResponse;
+  return { ...response, body: response.body as { response_type: string; text: string } };
+}
+
+describe('/service-auth', () => {
+  it('links who typed it, and confirms for whom and until when, to them alone', async () => {
+    const scope = recordingScope(settings);
+    const { status, body } = await typed({ text: `  ${GOOD_TOKEN}\n` }, scope);
+    expect(status ?? 200).toBe(200);
+    expect(body).toEqual({
+      response_type: 'ephemeral',
+      text: '✅ You are signed in as ada@example.com until 2030-01-02 03:04 (UTC). `/service-auth off` signs you out.',
+    });
+    expect([...scope.linked]).toEqual([['U2147483697', GOOD_TOKEN]]);
+    expect(JSON.stringify([body, scope.logged])).not.toContain(GOOD_TOKEN);
+  });
+
+  it('says why a token is no use', async () => {
+    const { body } = await typed({ text: 'nonsense' });
+    expect(body).toEqual({
+      response_type: 'ephemeral',
+      text: '❌ You could not be signed in: JWT Malformed.',
+    });
+  });
+
+  it.each(['off', ' OFF ', 'Off'])('ends the link: %j', async (text) => {
+    const scope = recordingScope(settings);
+    scope.linked.set('U2147483697', GOOD_TOKEN);
+    expect((await typed({ text }, scope)).body).toEqual({
+      response_type: 'ephemeral',
+      text: '✅ You are signed out.',
+    });
+    expect(scope.linked.size).toBe(0);
+    expect((await typed({ text }, scope)).body.text).toBe('✅ You are signed out: you were not signed in.');
+  });
+
+  it.each(['', '   ', 'help'])('explains itself without a token: %j', async (text) => {
+    const { body } = await typed({ text });
+    expect(body.response_type).toBe('ephemeral');
+    expect(body.text).toMatch(/^To be signed in here, send `\/service-auth` and your token/);
+  });
+
+  it('tells a person that it could not be done, where nothing can be kept', async () => {
+    const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
+    const links = { link: fails, unlink: fails, unlinkPerson: fails };
+    const scope = recordingScope(settings, { links });
+    for (const text of [GOOD_TOKEN, 'off']) {
+      const { status, body } = await typed({ text }, scope);
+      expect([status ?? 200, body.response_type]).toEqual([200, 'ephemeral']);
+      expect(body.text).toMatch(/^❌ .*cannot keep anything at the moment/);
+    }
+    expect(scope.logged.map(({ level }) => level)).toEqual(['error', 'error']);
+    expect(JSON.stringify(scope.logged)).not.toContain(GOOD_TOKEN);
+  });
+
+  it('answers before the platform stops waiting, and does not claim to know what it does not', async () => {
+    vi.useFakeTimers();
+    try {
+      const never = () => new Promise<never>(() => {});
+      const scope = recordingScope(settings, { links: { link: never, unlink: never, unlinkPerson: never } });
+      const answer = typed({ text: GOOD_TOKEN }, scope);
+      await vi.advanceTimersByTimeAsync(2999);
+      expect((await answer).body.text).toMatch(/^❌ .*do not know whether it will still happen/);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('shows an address that looks like markup as it is', async () => {
+    const link = async () =>
+      ({ linked: true, user_id: 'x', email: '<!channel>&@example.com', expires_at: 0 }) as const;
+    const links = {
+      link,
+      unlink: async () => false,
+      unlinkPerson: async () => ({ outcome: 'none' }) as const,
+    };
+    const { body } = await typed({ text: GOOD_TOKEN }, recordingScope(settings, { links }));
+    expect(body.text).toContain('&lt;!channel&gt;&amp;@example.com');
+  });
+});
+
+describe('another command', () => {
+  it.each(['/service_auth', '/help', '', '/service-auth-x'])(
+    'gets a hint, to who typed it: %j',
+    async (command) => {
+      const scope = recordingScope(settings);
+      const { body } = await typed({ command, text: GOOD_TOKEN }, scope);
+      expect(body.response_type).toBe('ephemeral');
+      expect(body.text).toMatch(/^I do not know this command\..*`\/service-auth`/);
+      expect(body.text).not.toContain(GOOD_TOKEN);
+      expect(scope.linked.size).toBe(0);
+    },
+  );
+});
+
+describe('a request that is none', () => {
+  it('but a look at the certificate is answered', async () => {
+    const scope = recordingScope(settings);
+    const { status, body } = await typed({ ssl_check: '1', text: GOOD_TOKEN }, scope);
+    expect([status, body]).toEqual([200, undefined]);
+    expect(scope.linked.size).toBe(0);
+  });
+
+  it.each(['', 'U1:2', 'U1\n', 'x'.repeat(65)])('of a user %j is refused', async (user_id) => {
+    await expect(typed({ user_id, text: GOOD_TOKEN })).rejects.toMatchObject({
+      code: 'invalid_request',
+      errors: [{ field: 'user_id' }],
+    });
+  });
+});
+
+describe('ids of users', () => {
+  const idsOf = (given: string) => teamchat.linking?.idsOf(given);
+
+  it.each([
+    ['U012AB3CD', ['U012AB3CD']],
+    [' w012ab3cd ', ['W012AB3CD']],
+    ['T0EXTERNAL:U012AB3CD', ['T0EXTERNAL:U012AB3CD']],
+    ['B012AB3CD', []],
+    ['ada', []],
+    ['U', []],
+    ['', []],
+    ['U012AB3CD U1', []],
+    ['<@U012AB3CD>', []],
+  ])('%j: %j', (given, ids) => {
+    expect(idsOf(given)).toEqual(ids);
+  });
+});

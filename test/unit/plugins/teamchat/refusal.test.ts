@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { refusalOf } from '../../../../plugins/teamchat/refusal.ts';
+
+const answered = (error: unknown, retryAfter?: number) =>
+  refusalOf({
+    code: 'slack_webapi_platform_error',
+    data: { ok: false, error, response_metadata: { retryAfter } },
+  });
+
+describe('an answer that says no', () => {
+  it.each([
+    'as_user_not_supported',
+    'channel_not_found',
+    'deprecated_endpoint',
+    'duplicate_channel_not_found',
+    'duplicate_message_not_found',
+    'ekm_access_denied',
+    'invalid_arguments',
+    'invalid_blocks',
+    'invalid_thread_ts',
+    'is_archived',
+    'messages_tab_disabled',
+    'msg_too_long',
+    'no_text',
+    'not_in_channel',
+    'restricted_action',
+    'restricted_action_non_threadable_channel',
+    'restricted_action_read_only_channel',
+    'restricted_action_thread_locked',
+    'restricted_action_thread_only_channel',
+    'slack_connect_file_link_sharing_blocked',
+    'thread_not_found',
+    'unknown_method',
+    'a_code_of_next_year',
+  ])('is final: %s', (error) => {
+    expect(answered(error)).toEqual({ reason: error, final: true, credentials: false });
+  });
+
+  it.each([
+    'access_denied',
+    'account_inactive',
+    'invalid_auth',
+    'missing_scope',
+    'no_permission',
+    'not_allowed_token_type',
+    'not_authed',
+    'team_access_not_granted',
+    'token_expired',
+    'token_revoked',
+  ])('is final, and speaks of our credentials: %s', (error) => {
+    expect(answered(error)).toEqual({ reason: error, final: true, credentials: true });
+  });
+
+  it.each([
+    'fatal_error',
+    'internal_error',
+    'message_limit_exceeded',
+    'org_login_required',
+    'rate_limited',
+    'ratelimited',
+    'request_timeout',
+    'service_unavailable',
+    'team_added_to_org',
+  ])('is tried again: %s', (error) => {
+    expect(answered(error)).toEqual({ reason: error, final: false, credentials: false });
+  });
+
+  it('says how long to wait, where it does', () => {
+    expect(answered('ratelimited', 30)).toMatchObject({ final: false, retryAfterSeconds: 30 });
+    expect(answered('is_archived', 30)).not.toHaveProperty('retryAfterSeconds');
+  });
+
+  it.each([
+    '<html>Sign in to the network</html>',
+    'xoxb-1 and more',
+    '',
+    'A'.repeat(5),
+    'a'.repeat(65),
+    7,
+    null,
+    {},
+  ])('is not quoted, and tried again, where it is not of the platform: %j', (error) => {
+    expect(answered(error)).toEqual({
+      reason: 'an answer that is not the platform’s',
+      final: false,
+      credentials: false,
+    });
+  });
+});
+
+describe('a status', () => {
+  it.each([
+    [400, true, false],
+    [401, true, true],
+    [403, true, true],
+    [404, true, false],
+    [408, false, false],
+    [413, true, false],
+    [500, false, false],
+    [502, false, false],
+    [503, false, false],
+    [302, false, false],
+  ])('%i: final %s, credentials %s', (statusCode, final, credentials) => {
+    const refusal = refusalOf({ code: 'slack_webapi_http_error', statusCode });
+    expect(refusal).toEqual({ reason: `status ${statusCode}`, final, credentials });
+  });
+});
+
+describe('no answer', () => {
+  it('is tried again, and says why in a word', () => {
+    const cause = { name: 'TypeError', cause: { code: 'ECONNREFUSED' } };
+    expect(refusalOf({ code: 'slack_webapi_request_error', original: cause })).toEqual({
+      reason: 'no answer (ECONNREFUSED)',
+      final: false,
+      credentials: false,
+    });
+    expect(refusalOf({ code: 'slack_webapi_request_error', original: { name: 'TimeoutError' } }).reason).toBe(
+      'no answer (TimeoutError)',
+    );
+  });
+
+  it.each([null, undefined, 'words', new Error('xoxb-secret in words'), { code: 'ELSE' }])(
+    'is what anything else counts as, and nothing of it is quoted',
+    (error) => {
+      const refusal = refusalOf(error);
+      expect(refusal.final).toBe(false);
+      expect(refusal.reason).not.toContain('xoxb');
+    },
+  );
+
+  it('of a rate limit says how long to wait', () => {
+    expect(refusalOf({ code: 'slack_webapi_rate_limited_error', retryAfter: 7 })).toEqual({
+      reason: 'ratelimited',
+      final: false,
+      credentials: false,
+      retryAfterSeconds: 7,
+    });
+  });
+});

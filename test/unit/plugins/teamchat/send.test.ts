@@ -1,0 +1,306 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import teamchat from '../../../../plugins/teamchat/index.ts';
+import type { Channel, OutgoingReply } from '../../../../src/channel/index.ts';
+import { type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
+import { FakePlatform, type PlatformCall } from '../../../harness/fake-platform.ts';
+
+let platform: FakePlatform;
+let scope: RecordingScope;
+let channel: Channel;
+
+beforeEach(async () => {
+  platform = await FakePlatform.start(teamchat);
+  scope = recordingScope(platform.settings);
+  channel = teamchat.create(scope);
+});
+
+afterEach(async () => {
+  await channel.stop?.();
+  await platform.close();
+});
+
+function reply(text: string, members: Partial<OutgoingReply> = {}): OutgoingReply {
+  return {
+    id: 'reply-1',
+    session_id: 's',
+    text,
+    reply_to: { channel: 'C0LOUNGE', thread_ts: '1.2' },
+    ...members,
+  };
+}
+
+const send = async (one: OutgoingReply) => channel.send?.(one);
+const posts = () => platform.calls.filter(({ path }) => path === '/chat.postMessage');
+const formOf = ({ body }: PlatformCall) => Object.fromEntries(new URLSearchParams(body));
+const long = (parts: number) =>
+  Array.from({ length: parts }, (_, part) => `Part ${part}. ${'word '.repeat(750)}`).join('\n\n');
+
+describe('a reply', () => {
+  it('goes into its thread, in the markup of the platform, with nothing unfurled', async () => {
+    await send(reply('**Hello** [there](https://example.com)'));
+    expect(platform.calls).toHaveLength(1);
+    expect(platform.calls[0]).toMatchObject({
+      method: 'POST',
+      path: '/chat.postMessage',
+      headers: {
+        authorization: `Bearer ${platform.env.TEAMCHAT_BOT_TOKEN}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+    });
+    expect(formOf(posts()[0] as PlatformCall)).toEqual({
+      channel: 'C0LOUNGE',
+      thread_ts: '1.2',
+      text: '*Hello* <https://example.com|there>',
+      mrkdwn: 'true',
+      parse: 'none',
+      link_names: 'false',
+      unfurl_links: 'false',
+      unfurl_media: 'false',
+      client_msg_id: expect.stringMatching(
+        /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/,
+      ),
+    });
+    expect(channel.health?.()).toEqual({ status: 'ok' });
+  });
+
+  it('in a direct message stands in no thread', async () => {
+    await send(reply('Hello', { reply_to: { channel: 'D0ADA' } }));
+    expect(formOf(posts()[0] as PlatformCall)).not.toHaveProperty('thread_ts');
+  });
+
+  it.each([
+    '<!channel>',
+    '<!here>',
+    '<!everyone>',
+    '<!subteam^S1>',
+    '<@U1>',
+    '@channel',
+    '@here',
+    '@everyone',
+  ])('notifies nobody: %s', async (mention) => {
+    await send(reply(`Hear ${mention} now, and **${mention}** and \`${mention}\``));
+    const text = platform.shown[0]?.text ?? '';
+    expect(text).not.toMatch(/<[!@]/);
+    // What is shown as code mentions nobody.
+    expect(text.replace(/`[^`]*`/g, '')).not.toMatch(/@(?:channel|here|everyone)/);
+    expect(text).toMatch(/^Hear .+ now, and/);
+  });
+
+  it('that is long is several messages, in order, each with an id of its own that a repeat shares', async () => {
+    await send(reply(long(3)));
+    const first = posts().map(formOf);
+    expect(first.length).toBeGreaterThanOrEqual(3);
+    for (const { text } of first) expect(text?.length).toBeLessThanOrEqual(4000);
+    expect(first.map(({ text }) => /Part (\d)/.exec(text ?? '')?.[1]).filter(Boolean)).toEqual([
+      '0',
+      '1',
+      '2',
+    ]);
+    expect(new Set(first.map(({ client_msg_id }) => client_msg_id)).size).toBe(first.length);
+
+    const elsewhere = teamchat.create(recordingScope(platform.settings));
+    await elsewhere.send?.(reply(long(3)));
+    expect(posts().slice(first.length).map(formOf)).toEqual(first);
+  });
+
+  it('goes on after the part that failed, when it is sent again', async () => {
+    let calls = 0;
+    platform.answer = () => (++calls === 2 ? { status: 503 } : null);
+    await expect(send(reply(long(3)))).rejects.toMatchObject({ final: false, message: 'status 503' });
+    await send(reply(long(3)));
+    const shown = platform.textsTo('C0LOUNGE').map((text) => /Part (\d)/.exec(text)?.[1]);
+    expect(shown).toEqual(['0', '1', '2']);
+    await send(reply(long(3)));
+    expect(platform.shown).toHaveLength(3);
+    await send(reply(long(3), { id: 'reply-2' }));
+    expect(platform.shown).toHaveLength(6);
+  });
+
+  it('that is still under way is not begun a second time', async () => {
+    platform.answer = () => ({ slow: 50 });
+    await Promise.all([send(reply('once')), send(reply('once'))]);
+    expect(platform.textsTo('C0LOUNGE')).toEqual(['once']);
+  });
+
+  it('to no channel is refused for good', async () => {
+    await expect(send(reply('x', { reply_to: { to: 7 } }))).rejects.toMatchObject({ final: true });
+    expect(platform.calls).toEqual([]);
+  });
+});
+
+describe('a refusal', () => {
+  it('of rate says how long to wait, and is not waited for here', async () => {
+    platform.answer = () => ({ status: 429, headers: { 'Retry-After': '30' }, body: { ok: false } });
+    await expect(send(reply('x'))).rejects.toMatchObject({
+      final: false,
+      retryAfterSeconds: 30,
+      message: 'ratelimited',
+    });
+    platform.answer = () => ({ status: 429, body: {} });
+    await expect(send(reply('x'))).rejects.toMatchObject({ final: false, retryAfterSeconds: 0 });
+    platform.answer = () => ({
+      status: 200,
+      headers: { 'Retry-After': '5' },
+      body: { ok: false, error: 'ratelimited' },
+    });
+    await expect(send(reply('x'))).rejects.toMatchObject({ final: false, retryAfterSeconds: 5 });
+    expect(platform.calls).toHaveLength(3);
+  });
+
+  it.each([
+    ['is_archived', true],
+    ['channel_not_found', true],
+    ['invalid_auth', true],
+    ['internal_error', false],
+    ['fatal_error', false],
+  ])('%s: final %s', async (error, final) => {
+    platform.answer = () => ({ status: 200, body: { ok: false, error } });
+    await expect(send(reply('x'))).rejects.toMatchObject({ message: error, final });
+  });
+
+  it.each([
+    ['a page of something in between', { status: 200, body: '<html>Sign in</html>' }],
+    ['an empty answer', { status: 200, body: '' }],
+    ['no object', { status: 200, body: '[1]' }],
+    ['too much', { status: 200, body: `{"ok":true,"x":"${'x'.repeat(1_100_000)}"}` }],
+    ['a redirect', { status: 302, headers: { Location: 'http://127.0.0.1:1/' } }],
+    ['an error of a proxy', { status: 502, body: 'bad gateway' }],
+  ])('that is %s is tried again', async (_what, answer) => {
+    platform.answer = () => answer;
+    await expect(send(reply('x'))).rejects.toMatchObject({ name: 'DeliveryFailed', final: false });
+    expect(platform.calls).toHaveLength(1);
+  });
+
+  it('never tells the token, nor what was said', async () => {
+    const token = String(platform.env.TEAMCHAT_BOT_TOKEN);
+    const errors: unknown[] = [];
+    for (const answer of [
+      { status: 200, body: { ok: false, error: `bad ${token}` } },
+      { status: 401, body: token },
+      { status: 500, body: { token } },
+      { status: 200, body: token },
+    ]) {
+      platform.answer = () => answer;
+      errors.push(await send(reply('a private word')).catch((error: unknown) => error));
+    }
+    const told = JSON.stringify([scope.logged, channel.health?.(), errors.map(String)]);
+    expect(told).not.toContain(token.slice(5));
+    expect(told).not.toContain('a private word');
+  });
+
+  it('of a platform that is not there is tried again', async () => {
+    const nowhere = createServer().listen(0, '127.0.0.1');
+    await once(nowhere, 'listening');
+    const url = `http://127.0.0.1:${(nowhere.address() as AddressInfo).port}`;
+    nowhere.close();
+    await once(nowhere, 'close');
+    const alone = teamchat.create(recordingScope({ ...platform.settings, TEAMCHAT_API_URL: url }));
+    await expect(alone.send?.(reply('x'))).rejects.toMatchObject({
+      final: false,
+      message: 'no answer (ECONNREFUSED)',
+    });
+  });
+
+  it('follows no redirect, so that the token stays with the platform', async () => {
+    const seen: string[] = [];
+    const other = createServer((request, response) => {
+      seen.push(String(request.headers.authorization));
+      response.end('{"ok":true}');
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const Location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/chat.postMessage`;
+    for (const status of [301, 302, 303, 307, 308]) {
+      platform.answer = () => ({ status, headers: { Location } });
+      await expect(send(reply('x'))).rejects.toMatchObject({ final: false });
+    }
+    expect(seen).toEqual([]);
+    other.close();
+  });
+});
+
+describe('health', () => {
+  it('is degraded at once where the platform refuses our credentials, until it takes them', async () => {
+    platform.answer = () => ({ status: 200, body: { ok: false, error: 'token_revoked' } });
+    await expect(send(reply('x'))).rejects.toThrow();
+    expect(channel.health?.()).toEqual({
+      status: 'degraded',
+      detail: 'The platform refuses our credentials: token_revoked.',
+    });
+    platform.answer = () => null;
+    await send(reply('x'));
+    expect(channel.health?.()).toEqual({ status: 'ok' });
+  });
+
+  it('is degraded where calls keep failing, and not for a reply that is refused', async () => {
+    platform.answer = () => ({ status: 503 });
+    for (const _ of [1, 2]) await expect(send(reply('x'))).rejects.toThrow();
+    expect(channel.health?.()).toEqual({ status: 'ok' });
+    await expect(send(reply('x'))).rejects.toThrow();
+    expect(channel.health?.()).toEqual({
+      status: 'degraded',
+      detail: "The last 3 calls of the platform's API failed: status 503.",
+    });
+    platform.answer = () => ({ status: 200, body: { ok: false, error: 'is_archived' } });
+    await expect(send(reply('x'))).rejects.toThrow();
+    expect(channel.health?.()).toEqual({ status: 'ok' });
+  });
+});
+
+describe('the start', () => {
+  it('asks who the bot is, and does not wait for it', async () => {
+    platform.answer = () => 'hang';
+    await channel.start?.();
+    await platform.until(() => platform.calls.length === 1);
+    expect(platform.calls[0]?.path).toBe('/auth.test');
+    await channel.stop?.();
+  });
+
+  it('tells of credentials that the platform refuses', async () => {
+    platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
+    await channel.start?.();
+    await expect.poll(() => scope.logged.map(({ level }) => level)).toContain('error');
+    expect(channel.health?.()).toMatchObject({ status: 'degraded' });
+  });
+});
+
+describe('the status of a thread', () => {
+  const place = { channel: 'C0LOUNGE', thread_ts: '1.2' };
+  const statuses = () =>
+    platform.calls
+      .filter(({ path }) => path === '/assistant.threads.setStatus')
+      .map((call) => formOf(call).status);
+
+  it('says that an answer is being written', async () => {
+    await channel.typing?.(place);
+    expect(platform.shown).toEqual([{ what: 'typing', to: 'C0LOUNGE', thread: '1.2', text: 'is thinking…' }]);
+  });
+
+  it('is not there outside of threads', async () => {
+    await channel.typing?.({ channel: 'D0ADA' });
+    expect(platform.calls).toEqual([]);
+  });
+
+  it('that arrives after the answer is taken away again', async () => {
+    platform.answer = ({ path }) =>
+      path.endsWith('setStatus') && statuses().length === 1 ? { slow: 60 } : null;
+    const showing = channel.typing?.(place);
+    await send(reply('the answer'));
+    await showing;
+    await platform.until(() => statuses().length === 2);
+    expect(statuses()).toEqual(['is thinking…', '']);
+  });
+
+  it('is not asked for again where the app may not show it; a failure is no trouble', async () => {
+    platform.answer = () => ({ status: 500 });
+    await channel.typing?.(place);
+    platform.answer = () => ({ status: 200, body: { ok: false, error: 'missing_scope' } });
+    await channel.typing?.(place);
+    await channel.typing?.(place);
+    expect(statuses()).toHaveLength(2);
+    expect(channel.health?.()).toEqual({ status: 'ok' });
+    expect(scope.logged.every(({ level }) => level === 'debug')).toBe(true);
+  });
+});
