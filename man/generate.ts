@@ -19,6 +19,7 @@ const OTHER_PAGES = [
   ['agentd-design', '7'],
   ['agentd-errors', '7'],
   ['agentd-message', '7'],
+  ['agentd-msgbot', '7'],
   ['agentd-webchat', '7'],
 ] as const;
 

@@ -1,0 +1,93 @@
+import type { Channel, ChannelPlugin, ChannelScope, SecretValue } from '../../src/channel/index.ts';
+import { PlatformApi } from './api.ts';
+import { Bot } from './bot.ts';
+import { Receiver } from './receive.ts';
+import { Sender } from './send.ts';
+
+/** A shorter secret can be guessed. */
+const SECRET_MIN = 16;
+
+/** A bot of Telegram: updates by webhook (Bot API), replies by its methods. */
+const msgbot: ChannelPlugin = {
+  name: 'msgbot',
+  apiVersion: 1,
+  summary: 'People who write to a Telegram bot, alone with it or in a group.',
+  settings: [
+    {
+      name: 'MSGBOT_BOT_TOKEN',
+      kind: 'string',
+      pattern: /^[1-9]\d{0,15}:[\w-]+$/,
+      required: true,
+      secret: true,
+      sentence: 'Token of the bot, as BotFather gives it; turns the msgbot channel on.',
+    },
+    {
+      name: 'MSGBOT_WEBHOOK_SECRET',
+      kind: 'string',
+      pattern: /^[\w-]{1,256}$/,
+      required: true,
+      secret: true,
+      sentence: 'The secret_token that the webhook was set with; updates that do not bring it are refused.',
+    },
+    {
+      name: 'MSGBOT_API_URL',
+      kind: 'url',
+      default: 'https://api.telegram.org',
+      sentence:
+        'Where the Bot API is: the platform’s own, a Bot API server of yours, or a stand-in for tests.',
+    },
+  ],
+  detect: (settings) => settings.MSGBOT_BOT_TOKEN !== undefined,
+  capabilities: {
+    reply: 'later',
+    streaming: false,
+    textLimit: 4096,
+    markdown: 'platform',
+    typing: true,
+  },
+  linking: {
+    argument: 'ID',
+    idsOf: (given) => (/^[1-9]\d{0,15}$/.test(given.trim()) ? [given.trim()] : []),
+  },
+  simulator: async () => (await import('./simulator.ts')).simulator,
+  create: (scope) => createMsgbot(scope),
+};
+
+function createMsgbot(scope: ChannelScope): Channel {
+  const token = secretOf(scope, 'MSGBOT_BOT_TOKEN');
+  const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
+  const api = new PlatformApi(scope, token, String(scope.settings.MSGBOT_API_URL));
+  const bot = new Bot(token, api, scope.log);
+  const receiver = new Receiver(scope, bot, secret);
+  const sender = new Sender(scope, api);
+  return {
+    routes: [
+      {
+        method: 'POST',
+        path: '/webhook/msgbot',
+        contentType: 'application/json',
+        async handle(request) {
+          await receiver.receive(request);
+          return { status: 200 };
+        },
+      },
+    ],
+    async start() {
+      if (secret.length < SECRET_MIN)
+        scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; take ${SECRET_MIN} characters or more`);
+      // The platform may be out of reach now; nobody waits for it.
+      bot.start();
+    },
+    send: (reply) => sender.send(reply),
+    typing: (reply_to) => sender.showTyping(reply_to),
+    health: () => api.health(),
+    stop: async () => bot.stop(),
+  };
+}
+
+/** Both are required: a channel without them is not created. */
+function secretOf({ settings }: ChannelScope, name: string): string {
+  return (settings[name] as SecretValue).reveal();
+}
+
+export default msgbot satisfies ChannelPlugin;

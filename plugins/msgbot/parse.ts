@@ -1,0 +1,129 @@
+import type { IncomingMessage, JsonObject } from '../../src/channel/index.ts';
+import { addressed, type BotName, type Command } from './address.ts';
+import { readUpdate, type Written } from './read-update.ts';
+
+/** Longest text that the agent takes, in characters (decisions §1); the platform's own limit is far below. */
+const TEXT_MAX = 16_000;
+
+/** What an update asks for. */
+export type Parsed =
+  | { kind: 'nothing'; why: string }
+  /** Whether it is for the bot depends on the bot's name, which is not known yet. */
+  | { kind: 'unclear' }
+  | { kind: 'message'; message: IncomingMessage; album: string | null }
+  | { kind: 'edit'; message_id: string; text: string }
+  | ParsedCommand
+  | { kind: 'no-words'; place: Place; about: 'content' | 'empty' | 'too-long'; album: string | null };
+
+export interface ParsedCommand {
+  kind: 'command';
+  command: Command;
+  place: Place;
+  user_id: string;
+  inPrivate: boolean;
+  /** Somebody else wrote it. */
+  forwarded: boolean;
+  /** Number of the message that holds it. */
+  message: number;
+}
+
+/** Where an answer goes, and what it answers. */
+export interface Place {
+  reply_to: JsonObject;
+  /** Identifies the message, and each edit of it that is answered by itself. */
+  message_id: string;
+}
+
+/** Commands that the channel answers itself; all others are words for the agent. */
+const OWN_COMMANDS = ['start', 'help', 'service_auth'];
+
+/** Reads an update (Bot API, "Update"). Total: no payload makes it throw. */
+export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): Parsed {
+  const written = readUpdate(update);
+  if (typeof written === 'string') return { kind: 'nothing', why: written };
+  const { isForBot, text, command } = addressed(written, bot);
+  if (command && OWN_COMMANDS.includes(command.name) && isForBot === true)
+    return ownCommand(written, command);
+  if (written.edited !== null) return editOf(written, text);
+  if (isForBot === 'unclear') return { kind: 'unclear' };
+  if (!isForBot) return { kind: 'nothing', why: 'not addressed to the bot' };
+  const about = withoutWords(written, text);
+  if (about === null) return { kind: 'message', message: messageOf(written, text), album: albumOf(written) };
+  if (about === 'nothing' || (about === 'content' && written.place === 'group'))
+    return { kind: 'nothing', why: 'nothing that is said to anybody' };
+  return { kind: 'no-words', place: placeOf(written), about, album: albumOf(written) };
+}
+
+function ownCommand(written: Written, command: Command): Parsed {
+  // A greeting is answered once, whatever becomes of its words; a sign-in that was mended is one.
+  if (written.edited !== null && command.name !== 'service_auth')
+    return { kind: 'nothing', why: 'an edited command' };
+  const { id, user, place, forwarded } = written;
+  return {
+    kind: 'command',
+    command,
+    place: placeOf(written),
+    user_id: String(user),
+    inPrivate: place === 'private',
+    forwarded,
+    message: id,
+  };
+}
+
+/** Whether it was addressed to us does not matter: the inbox knows what it holds. */
+function editOf(written: Written, text: string): Parsed {
+  if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without words' };
+  return { kind: 'edit', message_id: messageId(written), text };
+}
+
+function withoutWords(
+  { place, hasContent, text: asItCame }: Written,
+  text: string,
+): null | 'content' | 'empty' | 'too-long' | 'nothing' {
+  if (isTooLong(text)) return 'too-long';
+  if (text !== '') return null;
+  if (hasContent) return 'content';
+  // The bot was called by its name alone; else it is the platform that tells of something.
+  return place === 'group' && asItCame !== '' ? 'empty' : 'nothing';
+}
+
+function messageOf(written: Written, text: string): IncomingMessage {
+  const { chat, topic, user, name, sent_at, place } = written;
+  return {
+    platform: 'msgbot',
+    user_id: String(user),
+    channel_id: String(chat),
+    thread_id: `msgbot:${chat}${topic === null ? '' : `:${topic}`}`,
+    text,
+    metadata: name === '' ? {} : { user_name: name },
+    message_id: messageId(written),
+    shared: place === 'group',
+    reply_to: placeOf(written).reply_to,
+    ...(sent_at === null ? {} : { sent_at }),
+  };
+}
+
+function placeOf(written: Written): Place {
+  const { chat, id, topic, place, edited } = written;
+  return {
+    // In a group it shows whom the bot answers; in a private chat that is plain.
+    reply_to: {
+      chat,
+      ...(topic === null ? {} : { topic }),
+      ...(place === 'group' ? { answers: id } : {}),
+    },
+    message_id: edited === null ? messageId(written) : `${messageId(written)}:${edited}`,
+  };
+}
+
+function messageId({ chat, id }: Written): string {
+  return `${chat}:${id}`;
+}
+
+function albumOf({ chat, album }: Written): string | null {
+  return album === null ? null : `${chat}:album:${album}`;
+}
+
+function isTooLong(text: string): boolean {
+  return text.length > TEXT_MAX && [...text].length > TEXT_MAX;
+}

@@ -1,0 +1,176 @@
+/** Ids of messages, chats and users are whole numbers of at most 52 bits (Bot API, "Chat"). */
+type Id = number;
+
+/** What somebody wrote, as far as this channel reads it. */
+export interface Written {
+  chat: Id;
+  place: 'private' | 'group';
+  /** Of a forum, or of a private chat that has topics. */
+  topic: Id | null;
+  id: Id;
+  user: Id;
+  /** As they call themselves; empty where nothing of it can be shown. */
+  name: string;
+  /** ms since the epoch; null where it is not told. */
+  sent_at: number | null;
+  /** When it was edited, seconds since the epoch; null: it is as it was written first. */
+  edited: number | null;
+  /** Text or caption as it came: entities count in it. Empty where there are no words. */
+  text: string;
+  entities: readonly Entity[];
+  /** Who wrote what this answers; null: nobody in particular. */
+  answers: Id | null;
+  /** Somebody else's words. */
+  forwarded: boolean;
+  /** Several pictures sent as one come as messages that share this. */
+  album: string | null;
+  /** Holds something that is no words: a picture, a voice, … */
+  hasContent: boolean;
+}
+
+/** A part of the text that the platform has recognised; `offset` and `length` in UTF-16 units. */
+export interface Entity {
+  type: 'mention' | 'text_mention';
+  offset: number;
+  length: number;
+  /** Of a `text_mention`. */
+  user: Id | null;
+}
+
+/** What people send other than words (Bot API, "Message"); anything else without words is no message of theirs. */
+const CONTENT = [
+  'animation',
+  'audio',
+  'checklist',
+  'contact',
+  'dice',
+  'document',
+  'game',
+  'gift',
+  'giveaway',
+  'live_photo',
+  'location',
+  'paid_media',
+  'photo',
+  'poll',
+  'rich_message',
+  'sticker',
+  'story',
+  'venue',
+  'video',
+  'video_note',
+  'voice',
+] as const;
+
+/** Characters of a name; the platform allows 64 in each half. */
+const NAME_MAX = 200;
+
+/**
+ * The message in an update, or in words why there is none for us. Total: whatever the fields are, nothing is
+ * thrown, and what is not as documented is no message.
+ */
+export function readUpdate(update: Readonly<Record<string, unknown>>): Written | string {
+  const edited = object(update.edited_message);
+  const message = object(update.message) ?? edited;
+  if (message === null) return `no message: ${kindOf(update)}`;
+  const chat = object(message.chat);
+  const from = object(message.from);
+  const [chatId, id, user] = [idOf(chat?.id), positive(message.message_id), positive(from?.id)];
+  if (chat === null || chatId === null || id === null) return 'malformed: no chat or message_id';
+  const place = placeOf(chat);
+  if (place === null) return `a chat of type ${word(chat.type)}`;
+  // An anonymous administrator or a channel: one id that stands for many people, so for no person.
+  if (message.sender_chat !== undefined) return 'sent on behalf of a chat';
+  if (from === null || user === null) return 'no sender';
+  if (from.is_bot !== undefined && from.is_bot !== false) return 'sent by a bot';
+  if (place === 'private' && chatId !== user) return 'malformed: a private chat with somebody else';
+  const inText = typeof message.text === 'string';
+  return {
+    chat: chatId,
+    place,
+    topic: message.is_topic_message === true ? positive(message.message_thread_id) : null,
+    id,
+    user,
+    name: nameOf(from),
+    sent_at: secondsOf(message.date, 1000),
+    edited: message === edited ? (secondsOf(message.edit_date, 1) ?? 0) : null,
+    text: inText ? String(message.text) : typeof message.caption === 'string' ? message.caption : '',
+    entities: entitiesOf(inText ? message.entities : message.caption_entities),
+    answers: answeredBy(message),
+    forwarded: message.forward_origin !== undefined || message.forward_date !== undefined,
+    album: typeof message.media_group_id === 'string' ? message.media_group_id.slice(0, 64) : null,
+    hasContent: CONTENT.some((name) => message[name] !== undefined),
+  };
+}
+
+/** Null: not a chat where the agent speaks: a channel, or what only its administrators see of its letters. */
+function placeOf({ type, is_direct_messages }: Readonly<Record<string, unknown>>): Written['place'] | null {
+  if (type === 'private') return 'private';
+  return (type === 'group' || type === 'supergroup') && is_direct_messages !== true ? 'group' : null;
+}
+
+/**
+ * In a topic every message that answers nothing "answers" the one that opened the topic; its author, who may
+ * be the bot, is not meant.
+ */
+function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
+  const answered = object(message.reply_to_message);
+  if (answered === null || answered.forum_topic_created !== undefined) return null;
+  return positive(object(answered.from)?.id);
+}
+
+function entitiesOf(given: unknown): Entity[] {
+  if (!Array.isArray(given)) return [];
+  return given.flatMap((item: unknown): Entity[] => {
+    const { type, offset, length, user } = object(item) ?? {};
+    if (type !== 'mention' && type !== 'text_mention') return [];
+    if (!isCount(offset) || !isCount(length)) return [];
+    return [{ type, offset, length, user: positive(object(user)?.id) }];
+  });
+}
+
+function nameOf({ first_name, last_name, username }: Readonly<Record<string, unknown>>): string {
+  const given = [first_name, last_name].filter((part) => typeof part === 'string').join(' ');
+  const name = [given, typeof username === 'string' ? username : ''].map(shown).find((part) => part !== '');
+  return name ?? '';
+}
+
+function shown(name: string): string {
+  return name
+    .slice(0, NAME_MAX)
+    .toWellFormed()
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim();
+}
+
+/** What an update is about, for the log. */
+function kindOf(update: Readonly<Record<string, unknown>>): string {
+  return word(Object.keys(update).find((key) => key !== 'update_id'));
+}
+
+/** A word of the platform's; whatever else came is not repeated. */
+function word(value: unknown): string {
+  return typeof value === 'string' && /^[a-z_]{1,40}$/.test(value) ? value : 'unknown';
+}
+
+function secondsOf(value: unknown, factor: number): number | null {
+  return isCount(value) && Number.isSafeInteger(value * factor) ? value * factor : null;
+}
+
+function positive(value: unknown): Id | null {
+  return isCount(value) && value > 0 ? value : null;
+}
+
+function idOf(value: unknown): Id | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value !== 0 ? value : null;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function object(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+}

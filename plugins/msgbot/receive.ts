@@ -1,0 +1,99 @@
+import type { ChannelRequest, ChannelScope, JsonObject } from '../../src/channel/index.ts';
+import { answerCommand } from './answer-command.ts';
+import type { Bot } from './bot.ts';
+import { Courtesies } from './courtesies.ts';
+import { type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
+import { NOTHING_SAID, TOO_LONG, WORDS_ONLY } from './texts.ts';
+import { isSigned, SECRET_HEADER } from './verify.ts';
+
+/** How long an update waits for the bot's name where it depends on it, ms. */
+const NAME_WAIT_MS = 2000;
+/** So long after the start such updates are refused, so that the platform brings them again; then they are left. */
+const NAME_REFUSE_MS = 60_000;
+/** Albums of which a part had words, at most. */
+const ALBUMS_MAX = 1000;
+
+const HINTS = { content: WORDS_ONLY, empty: NOTHING_SAID, 'too-long': TOO_LONG } as const;
+
+/** Takes the platform's updates. Whatever resolves is answered 200, and the platform does not come again. */
+export class Receiver {
+  readonly #scope: ChannelScope;
+  readonly #bot: Bot;
+  readonly #secret: string;
+  readonly #courtesies: Courtesies;
+  readonly #albumsWithWords = new Set<string>();
+  readonly #begun: number;
+
+  constructor(scope: ChannelScope, bot: Bot, secret: string) {
+    this.#scope = scope;
+    this.#bot = bot;
+    this.#secret = secret;
+    this.#courtesies = new Courtesies(() => scope.now());
+    this.#begun = scope.now();
+  }
+
+  /** @throws `invalid_signature`, `malformed_json`, or `unavailable` where nothing of it was kept */
+  async receive(request: ChannelRequest): Promise<void> {
+    if (!isSigned(request.headers[SECRET_HEADER], this.#secret))
+      throw this.#scope.problem('invalid_signature', 'The secret token of the webhook is missing or wrong.');
+    const parsed = await this.#parse(request.json());
+    switch (parsed.kind) {
+      case 'message':
+        this.#rememberAlbum(parsed.album);
+        return this.#scope.accept([parsed.message], request);
+      case 'edit':
+        await this.#scope.edit(parsed.message_id, parsed.text);
+        return;
+      case 'command':
+        return this.#answer(parsed);
+      case 'no-words':
+        return this.#hint(parsed);
+      case 'unclear':
+      case 'nothing':
+        this.#scope.log.debug(
+          { why: parsed.kind === 'nothing' ? parsed.why : parsed.kind },
+          'update ignored',
+        );
+    }
+  }
+
+  async #parse(update: Readonly<Record<string, unknown>>): Promise<Parsed> {
+    const parsed = parse(update, this.#bot);
+    if (parsed.kind !== 'unclear') return parsed;
+    await this.#bot.whenKnown(NAME_WAIT_MS);
+    const again = parse(update, this.#bot);
+    if (again.kind !== 'unclear') return again;
+    if (this.#scope.now() - this.#begun < NAME_REFUSE_MS)
+      throw this.#scope.problem('unavailable', 'The name of the bot is not known yet.');
+    this.#scope.log.warn({}, 'a message that may have been for the bot is ignored: its name is not known');
+    return again;
+  }
+
+  async #answer(parsed: ParsedCommand): Promise<void> {
+    if (parsed.command.name !== 'service_auth') {
+      const { text } = await answerCommand(parsed, this.#scope.links);
+      return this.#sayCourteously(parsed.place, text);
+    }
+    const { text, hidesMessage } = await answerCommand(parsed, this.#scope.links);
+    // It goes with the answer, so it is as durable: who reads the answer knows that the token is gone.
+    const reply_to: JsonObject = hidesMessage
+      ? { ...parsed.place.reply_to, deletes: parsed.message }
+      : parsed.place.reply_to;
+    await this.#scope.say(reply_to, text, { message_id: parsed.place.message_id });
+  }
+
+  async #hint({ place, about, album }: Extract<Parsed, { kind: 'no-words' }>): Promise<void> {
+    if (album !== null && this.#albumsWithWords.has(album)) return;
+    await this.#sayCourteously({ ...place, message_id: album ?? place.message_id }, HINTS[about]);
+  }
+
+  async #sayCourteously({ reply_to, message_id }: Place, text: string): Promise<void> {
+    if (this.#courtesies.allow(String(reply_to.chat))) await this.#scope.say(reply_to, text, { message_id });
+  }
+
+  #rememberAlbum(album: string | null): void {
+    if (album === null) return;
+    if (this.#albumsWithWords.size >= ALBUMS_MAX) this.#albumsWithWords.clear();
+    this.#albumsWithWords.add(album);
+  }
+}

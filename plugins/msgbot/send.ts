@@ -1,0 +1,132 @@
+import type { Api } from 'grammy';
+import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
+import type { PlatformApi } from './api.ts';
+import { PlatformFailure } from './failures.ts';
+import { plainText } from './plain-text.ts';
+import { SentParts } from './sent-parts.ts';
+import { DELETE_IT_YOURSELF } from './texts.ts';
+
+/** No part is begun later than this after the first, ms: the daemon gives up on a `send` after a minute. */
+const BEGIN_WITHIN_MS = 40_000;
+/** Groups that are remembered to have become other chats. */
+const MOVED_MAX = 1000;
+
+type Sending = NonNullable<Parameters<Api['sendMessage']>[2]>;
+
+/** Where a text goes; the `reply_to` that parse.ts makes. */
+interface Target {
+  chat: number;
+  topic: number | null;
+  /** The message that is answered. */
+  answers: number | null;
+  /** A message that is deleted before: it holds a token. */
+  deletes: number | null;
+}
+
+/** Sends replies and what the channel says by itself. */
+export class Sender {
+  readonly #scope: ChannelScope;
+  readonly #api: PlatformApi;
+  readonly #sent = new SentParts();
+  readonly #moved = new Map<number, number>();
+
+  constructor(scope: ChannelScope, api: PlatformApi) {
+    this.#scope = scope;
+    this.#api = api;
+  }
+
+  /** Resolves when the platform has all parts. @throws what `scope.deliveryFailed` makes */
+  send(reply: OutgoingReply): Promise<void> {
+    return this.#sent.alone(reply.id, () => this.#sendParts(reply));
+  }
+
+  async showTyping(reply_to: JsonObject): Promise<void> {
+    const { chat, topic } = targetOf(reply_to);
+    await this.#inChat(chat, (id) =>
+      this.#api.call((api) =>
+        api.sendChatAction(id, 'typing', topic === null ? {} : { message_thread_id: topic }),
+      ),
+    );
+  }
+
+  async #sendParts({ id, text, reply_to }: OutgoingReply): Promise<void> {
+    const target = targetOf(reply_to);
+    const latest = this.#scope.now() + BEGIN_WITHIN_MS;
+    try {
+      const deleted = target.deletes === null || (await this.#delete(target.chat, target.deletes));
+      // Loaded with the first reply: what the library weighs, only a daemon with this channel carries.
+      const { render } = await import('./render.ts');
+      const parts = render(deleted ? text : `${text}\n\n${DELETE_IT_YOURSELF}`);
+      for (const part of parts.slice(this.#sent.of(id))) {
+        if (this.#scope.now() > latest) throw new PlatformFailure(null, 'it takes too long');
+        await this.#sendPart(target, part, this.#sent.of(id) === 0);
+        this.#sent.add(id);
+      }
+      this.#sent.forget(id);
+    } catch (error) {
+      throw error instanceof PlatformFailure ? this.#deliveryFailed(error) : error;
+    }
+  }
+
+  /** False where the bot may not delete it. */
+  async #delete(chat: number, message: number): Promise<boolean> {
+    try {
+      await this.#inChat(chat, (id) => this.#api.call((api) => api.deleteMessage(id, message)));
+      return true;
+    } catch (error) {
+      if (!(error instanceof PlatformFailure) || !error.isFinal) throw error;
+      if (error.refusal === 'gone') return true;
+      this.#scope.log.warn({ failure: error.message }, 'a message with a token could not be deleted');
+      return false;
+    }
+  }
+
+  async #sendPart({ chat, topic, answers }: Target, part: string, isFirst: boolean): Promise<void> {
+    const sendAs = (text: string, as: Pick<Sending, 'parse_mode'>) =>
+      this.#inChat(chat, (id) =>
+        this.#api.call((api) =>
+          api.sendMessage(id, text, {
+            ...as,
+            link_preview_options: { is_disabled: true },
+            ...(topic === null ? {} : { message_thread_id: topic }),
+            // A message of the chat that it was before is none of this one.
+            ...(isFirst && answers !== null && id === chat
+              ? { reply_parameters: { message_id: answers, allow_sending_without_reply: true } }
+              : {}),
+          }),
+        ),
+      );
+    try {
+      await sendAs(part, { parse_mode: 'HTML' });
+    } catch (error) {
+      if (!(error instanceof PlatformFailure) || error.refusal !== 'markup') throw error;
+      this.#scope.log.warn({ failure: error.message }, 'the platform cannot read our markup; sent without');
+      await sendAs(plainText(part), {});
+    }
+  }
+
+  /** A group that becomes a supergroup has another id from then on. */
+  async #inChat<T>(chat: number, work: (chat: number) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.#moved.get(chat) ?? chat);
+    } catch (error) {
+      if (!(error instanceof PlatformFailure) || error.movedTo === undefined) throw error;
+      if (this.#moved.size >= MOVED_MAX) this.#moved.clear();
+      this.#moved.set(chat, error.movedTo);
+      return work(error.movedTo);
+    }
+  }
+
+  #deliveryFailed({ message, isFinal, retryAfterSeconds }: PlatformFailure): Error {
+    return this.#scope.deliveryFailed(message, {
+      final: isFinal,
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    });
+  }
+}
+
+function targetOf({ chat, topic, answers, deletes }: JsonObject): Target {
+  if (typeof chat !== 'number') throw new Error('a reply without a chat');
+  const numberOr = (value: unknown) => (typeof value === 'number' ? value : null);
+  return { chat, topic: numberOr(topic), answers: numberOr(answers), deletes: numberOr(deletes) };
+}

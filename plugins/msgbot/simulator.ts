@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import type { PlatformSimulator } from '../../src/channel/index.ts';
+import { BotApi } from './simulator/api.ts';
+import { PEOPLE, roomOf, secretOf } from './simulator/cast.ts';
+import { updateOf } from './simulator/update.ts';
+
+/** Of the bot that nobody has at the platform. */
+const BOT_ID = 5550100;
+
+/** Stands in for Telegram: its updates, and its Bot API. */
+export const simulator: PlatformSimulator = {
+  apiUrlSetting: 'MSGBOT_API_URL',
+  devSettings: (secret, api_url) => ({
+    MSGBOT_BOT_TOKEN: `${BOT_ID}:${secret('MSGBOT_BOT_TOKEN')}`,
+    MSGBOT_WEBHOOK_SECRET: secret('MSGBOT_WEBHOOK_SECRET'),
+    MSGBOT_API_URL: api_url,
+  }),
+  who: () => PEOPLE,
+  delivery(event, settings) {
+    const secret = secretOf(settings, 'MSGBOT_WEBHOOK_SECRET');
+    return {
+      method: 'POST',
+      path: '/webhook/msgbot',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-Telegram-Bot-Api-Secret-Token': event.bad_signature ? another(secret) : secret,
+      },
+      body: JSON.stringify(updateOf(event, secretOf(settings, 'MSGBOT_BOT_TOKEN'))),
+    };
+  },
+  seenIn: (event) => [String(roomOf(event))],
+  startApi: (settings) => new BotApi(secretOf(settings, 'MSGBOT_BOT_TOKEN')),
+};
+
+function another(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}

@@ -1,0 +1,156 @@
+import type {
+  Shown,
+  SimulatedApi,
+  SimulatedApiAnswer,
+  SimulatedApiCall,
+} from '../../../src/channel/index.ts';
+import { BOT_NAME, BOT_USERNAME, botId, GROUP } from './cast.ts';
+import { parseHtml } from './html.ts';
+
+/** Longest text of a message, UTF-16 units after its markup was read. */
+const TEXT_MAX = 4096;
+/** Numbers of the bot's own messages begin here, so that they are not those of people. */
+const FIRST_MESSAGE = 1_000_001;
+
+type Payload = Readonly<Record<string, unknown>>;
+/** What a method answers; a string: a bad request, in the platform's words. */
+type Outcome = { result: unknown; shown?: readonly Shown[] } | string;
+
+/** The Bot API as far as the channel calls it, with the answers of the platform's own server. */
+export class BotApi implements SimulatedApi {
+  readonly #token: string;
+  /** The bot's own messages, and those that were deleted, as `<chat>:<message>`. */
+  readonly #sent = new Set<string>();
+  readonly #deleted = new Set<string>();
+  #last = FIRST_MESSAGE - 1;
+
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  answer({ path, headers, body }: SimulatedApiCall): SimulatedApiAnswer {
+    const [, token, method] = /^\/bot([^/]*)\/([^/?]*)(?:\?|$)/.exec(path) ?? [];
+    // What has not the form of a token is no path of the API.
+    if (token === undefined || method === undefined || !/^\d+:[\w-]+$/.test(token))
+      return refusal(404, 'Not Found');
+    if (token !== this.#token) return refusal(401, 'Unauthorized');
+    const payload = payloadOf(headers['content-type'], body);
+    if (payload === null) return refusal(400, "Bad Request: can't parse JSON object");
+    const outcome = this.#call(method, payload);
+    if (outcome === null) return refusal(404, 'Not Found: method not found');
+    if (typeof outcome === 'string') return refusal(400, `Bad Request: ${outcome}`);
+    return { status: 200, body: { ok: true, result: outcome.result }, shown: outcome.shown ?? [] };
+  }
+
+  /** Names of methods are read in any case. */
+  #call(method: string, payload: Payload): Outcome | null {
+    switch (method.toLowerCase()) {
+      case 'getme':
+        return { result: { ...this.#bot, ...ABILITIES } };
+      case 'sendmessage':
+        return this.#sendMessage(payload);
+      case 'sendchataction':
+        return this.#sendChatAction(payload);
+      case 'deletemessage':
+        return this.#deleteMessage(payload);
+      default:
+        return null;
+    }
+  }
+
+  #sendMessage(payload: Payload): Outcome {
+    const chat = chatOf(payload);
+    if (typeof chat === 'string') return chat;
+    const { text: given, parse_mode, message_thread_id } = payload;
+    const markup = typeof given === 'string' ? given : '';
+    const html = parse_mode !== undefined && String(parse_mode).toLowerCase() === 'html';
+    if (parse_mode !== undefined && !html) return 'unsupported parse_mode';
+    const parsed = html ? parseHtml(markup) : { text: markup, entities: [] };
+    if (typeof parsed === 'string') return `can't parse entities: ${parsed}`;
+    const text = parsed.text.trim();
+    if (text === '') return 'message text is empty';
+    if (text.length > TEXT_MAX) return 'message is too long';
+    const message_id = ++this.#last;
+    this.#sent.add(`${chat.id}:${message_id}`);
+    const result = {
+      message_id,
+      from: this.#bot,
+      chat,
+      date: Math.floor(Date.now() / 1000),
+      text,
+      ...(parsed.entities.length > 0 ? { entities: parsed.entities } : {}),
+      ...(message_thread_id === undefined ? {} : { message_thread_id, is_topic_message: true }),
+    };
+    return { result, shown: [shown('message', payload, markup)] };
+  }
+
+  #sendChatAction(payload: Payload): Outcome {
+    const chat = chatOf(payload);
+    if (typeof chat === 'string') return chat;
+    if (payload.action !== 'typing') return 'wrong parameter action in request';
+    return { result: true, shown: [shown('typing', payload, '')] };
+  }
+
+  /** In a group the bot is no administrator: only its own messages are its to delete. */
+  #deleteMessage(payload: Payload): Outcome {
+    const chat = chatOf(payload);
+    if (typeof chat === 'string') return chat;
+    const key = `${chat.id}:${Number(payload.message_id)}`;
+    if (!(Number(payload.message_id) > 0)) return 'message identifier is not specified';
+    if (this.#deleted.has(key)) return 'message to delete not found';
+    if (chat.type !== 'private' && !this.#sent.has(key)) return "message can't be deleted";
+    this.#deleted.add(key);
+    return { result: true, shown: [shown('deleted', payload, '')] };
+  }
+
+  get #bot() {
+    return { id: botId(this.#token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME };
+  }
+}
+
+const ABILITIES = {
+  can_join_groups: true,
+  can_read_all_group_messages: false,
+  supports_guest_queries: false,
+  supports_inline_queries: false,
+  can_connect_to_business: false,
+  has_main_web_app: false,
+  has_topics_enabled: false,
+  allows_users_to_create_topics: false,
+  can_manage_bots: false,
+  supports_join_request_queries: false,
+};
+
+/** A private chat has the person's id, every other a negative one. A string: there is none. */
+function chatOf({ chat_id }: Payload): { id: number; type: string; [member: string]: unknown } | string {
+  if (chat_id === undefined || chat_id === '') return 'chat_id is empty';
+  const id = Number(chat_id);
+  if (!Number.isSafeInteger(id) || id === 0) return 'chat not found';
+  return id > 0 ? { id, first_name: `User ${id}`, type: 'private' } : { ...GROUP, id };
+}
+
+function shown(what: Shown['what'], { chat_id, message_thread_id }: Payload, text: string): Shown {
+  return {
+    what,
+    to: String(chat_id),
+    text,
+    ...(message_thread_id === undefined ? {} : { thread: String(message_thread_id) }),
+  };
+}
+
+function refusal(error_code: number, description: string): SimulatedApiAnswer {
+  return { status: error_code, body: { ok: false, error_code, description }, shown: [] };
+}
+
+/** Null: no JSON object. Methods without parameters come without a body. */
+function payloadOf(type: string | undefined, body: Uint8Array): Payload | null {
+  if (body.length === 0) return {};
+  const text = new TextDecoder().decode(body);
+  if (!type?.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(text));
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Payload) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parse } from '../../../../plugins/msgbot/parse.ts';
+import {
+  checkMessage,
+  checkMessageId,
+  checkPlace,
+  checkText,
+} from '../../../../src/daemon/inbox/check-message.ts';
+import { BOT, SAMPLES, sample } from './samples.ts';
+
+/** Values that a field may be given in place of its own. */
+const ODD = fc.oneof(
+  fc.anything({ withBigInt: false, withObjectString: true, withNullPrototype: false }),
+  fc.constantFrom<unknown>(
+    null,
+    '',
+    ' ',
+    '\u0000',
+    '\ud800',
+    '/service_auth',
+    '/service_auth@agentd_bot x',
+    '@agentd_bot',
+    'a'.repeat(20_000),
+    -0,
+    0,
+    -1,
+    1.5,
+    2 ** 53,
+    Number.MAX_VALUE,
+    true,
+    [],
+    {},
+    [null],
+    [{ type: 'mention', offset: -1, length: 1e9 }],
+    [{ type: 'mention', offset: 0, length: 2 ** 53 }],
+    [{ type: 'text_mention', offset: 3, length: 5, user: { id: BOT.id } }],
+    JSON.parse('{"__proto__":{"id":1,"is_bot":false},"constructor":null}'),
+  ),
+);
+
+/** A place in a tree, by the number of the node. */
+function replaceAt(tree: unknown, at: { left: number }, value: unknown): unknown {
+  if (at.left-- === 0) return value;
+  if (Array.isArray(tree)) return tree.map((item) => replaceAt(item, at, value));
+  if (typeof tree !== 'object' || tree === null) return tree;
+  return Object.fromEntries(Object.entries(tree).map(([key, item]) => [key, replaceAt(item, at, value)]));
+}
+
+/** What the inbox would refuse of it. */
+function refusals(update: unknown, username: string | null): string[] {
+  const parsed = parse(update as Record<string, unknown>, { id: BOT.id, username });
+  const wrong: string[] = [];
+  const note = (problem: string) => void wrong.push(problem);
+  if (parsed.kind === 'message')
+    return checkMessage(parsed.message, 'msgbot', 'message').map(
+      ({ field, message }) => `${field} ${message}`,
+    );
+  if (parsed.kind === 'edit') {
+    checkText(parsed.text, note);
+    checkMessageId(parsed.message_id, note);
+  }
+  if (parsed.kind === 'command' || parsed.kind === 'no-words') {
+    checkPlace(parsed.place.reply_to, note);
+    checkMessageId(parsed.place.message_id, note);
+    if (parsed.kind === 'no-words' && parsed.album !== null) checkMessageId(parsed.album, note);
+  }
+  return wrong;
+}
+
+describe('whatever the platform sends', () => {
+  it('is read without a throw, and nothing comes of it that the inbox refuses', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...SAMPLES),
+        fc.array(fc.tuple(fc.nat(60), ODD), { minLength: 1, maxLength: 4 }),
+        fc.constantFrom(BOT.username, null),
+        (name, changes, username) => {
+          let update: unknown = sample(name);
+          for (const [left, value] of changes) update = replaceAt(update, { left: left + 1 }, value);
+          // As it comes over the wire: what JSON cannot say does not come.
+          const received: unknown = JSON.parse(JSON.stringify(update));
+          expect(refusals(received, username)).toEqual([]);
+        },
+      ),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('is read also where nothing of it is as documented', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.constantFrom('update_id', 'message', 'edited_message', '__proto__'), ODD),
+        (update) => {
+          expect(refusals(update, BOT.username)).toEqual([]);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,236 @@
+import { describe, expect, it } from 'vitest';
+import { type Parsed, parse } from '../../../../plugins/msgbot/parse.ts';
+import { BOT, SAMPLES, sample } from './samples.ts';
+
+const nothing = (why: string) => ({ kind: 'nothing', why });
+const message = (text: string, thread_id: string, members: object = {}) => ({
+  kind: 'message',
+  message: { platform: 'msgbot', text, thread_id, ...members },
+});
+
+/** What must come of each sample. */
+const EXPECTED: Readonly<Record<string, object>> = {
+  'private-text': {
+    kind: 'message',
+    album: null,
+    message: {
+      platform: 'msgbot',
+      user_id: '5550111',
+      channel_id: '5550111',
+      thread_id: 'msgbot:5550111',
+      text: 'Where is my order A-1001?',
+      metadata: { user_name: 'Ada Lovelace' },
+      message_id: '5550111:101',
+      sent_at: 1_795_290_101_000,
+      shared: false,
+      reply_to: { chat: 5550111 },
+    },
+  },
+  'private-entities': message('See https://example.com and *this*', 'msgbot:5550111'),
+  'private-start': {
+    kind: 'command',
+    command: { name: 'start', argument: 'from-the-website' },
+    inPrivate: true,
+  },
+  'private-command': {
+    kind: 'command',
+    command: { name: 'service_auth', argument: 'off' },
+    user_id: '5550111',
+    message: 103,
+    forwarded: false,
+    place: { reply_to: { chat: 5550111 }, message_id: '5550111:103' },
+  },
+  'private-topic': message('In a topic of the private chat', 'msgbot:5550111:31', {
+    reply_to: { chat: 5550111, topic: 31 },
+  }),
+  'private-reply-with-quote': message('At what time?', 'msgbot:5550111'),
+  'private-forwarded-command': {
+    kind: 'command',
+    forwarded: true,
+    command: { name: 'service_auth', argument: 'x.y.z' },
+  },
+  'private-photo-with-caption': message('What is this wheel for?', 'msgbot:5550111'),
+  'private-photo': { kind: 'no-words', about: 'content', album: null },
+  'private-album-first': {
+    ...message('Both sides', 'msgbot:5550111'),
+    album: '5550111:album:13700000000000001',
+  },
+  'private-album-second': { kind: 'no-words', about: 'content', album: '5550111:album:13700000000000001' },
+  'private-sticker': { kind: 'no-words', about: 'content' },
+  'private-voice': { kind: 'no-words', about: 'content' },
+  'private-location': { kind: 'no-words', about: 'content' },
+  'private-live-location-moved': nothing('an edit without words'),
+  'private-edited': { kind: 'edit', message_id: '5550111:101', text: 'Where is my order A-1002?' },
+  'private-edited-caption': { kind: 'edit', message_id: '5550111:107', text: 'And this one?' },
+  'private-via-bot': message('found by an inline bot', 'msgbot:5550111'),
+  'private-service-auto-delete-timer': nothing('nothing that is said to anybody'),
+  'private-blocked': nothing('no message: my_chat_member'),
+  'group-mention': message('who am I?', 'msgbot:-5550200', {
+    user_id: '5550111',
+    channel_id: '-5550200',
+    message_id: '-5550200:201',
+    shared: true,
+    reply_to: { chat: -5550200, answers: 201 },
+  }),
+  'supergroup-mention-after-emoji': message('👩‍🔧👍 hey what is 𝒳?', 'msgbot:-1005550200'),
+  'supergroup-text-mention': message('ask about it', 'msgbot:-1005550200'),
+  'supergroup-reply-to-bot': message('And mine?', 'msgbot:-1005550200', { user_id: '5550112' }),
+  'supergroup-reply-to-other': nothing('not addressed to the bot'),
+  'supergroup-mention-of-other': nothing('not addressed to the bot'),
+  'supergroup-mention-alone': { kind: 'no-words', about: 'empty' },
+  'supergroup-command': message('/weather London', 'msgbot:-1005550200'),
+  'group-command-bare': message('/weather London', 'msgbot:-5550200'),
+  'supergroup-command-of-other-bot': nothing('not addressed to the bot'),
+  'supergroup-service-auth': {
+    kind: 'command',
+    command: { name: 'service_auth', argument: 'x.y.z' },
+    inPrivate: false,
+    message: 211,
+    place: { reply_to: { chat: -1005550200, answers: 211 }, message_id: '-1005550200:211' },
+  },
+  'supergroup-caption-mention': message('on this picture', 'msgbot:-1005550200'),
+  'forum-topic-of-the-bot-plain': nothing('not addressed to the bot'),
+  'forum-topic-mention': message('in the topic', 'msgbot:-1005550300:301', {
+    reply_to: { chat: -1005550300, topic: 301, answers: 303 },
+  }),
+  'forum-general-mention': message('in General', 'msgbot:-1005550300'),
+  'supergroup-thread-of-replies': message('in a thread of replies', 'msgbot:-1005550200'),
+  'supergroup-anonymous-admin': nothing('sent on behalf of a chat'),
+  'supergroup-automatic-forward': nothing('sent on behalf of a chat'),
+  'supergroup-another-bot': nothing('sent by a bot'),
+  'group-new-members': nothing('not addressed to the bot'),
+  'group-migrated': nothing('not addressed to the bot'),
+  'supergroup-pinned': nothing('not addressed to the bot'),
+  'supergroup-edited-mention': { kind: 'edit', message_id: '-1005550200:202', text: 'what is Y?' },
+  'channel-post': nothing('no message: channel_post'),
+  'channel-post-edited': nothing('no message: edited_channel_post'),
+  'channel-direct-messages': nothing('a chat of type supergroup'),
+  'callback-query': nothing('no message: callback_query'),
+  'business-message': nothing('no message: business_message'),
+  'message-reaction': nothing('no message: message_reaction'),
+};
+
+describe('parse', () => {
+  it('knows what must come of every sample', () => {
+    expect(Object.keys(EXPECTED).sort()).toEqual([...SAMPLES].sort());
+  });
+
+  it.each(SAMPLES)('reads %s', (name) => {
+    expect(parse(sample(name), BOT)).toMatchObject(EXPECTED[name] ?? {});
+  });
+
+  it('says that it cannot tell, where it depends on the name of the bot and that is not known', () => {
+    const unnamed = { ...BOT, username: null };
+    const kinds = (name: string) => parse(sample(name), unnamed).kind;
+    for (const name of ['group-mention', 'supergroup-command', 'supergroup-mention-of-other'])
+      expect(kinds(name), name).toBe('unclear');
+    // Its id is in its token: who answers it or means it is known at once.
+    for (const name of [
+      'supergroup-reply-to-bot',
+      'supergroup-text-mention',
+      'group-command-bare',
+      'private-text',
+    ])
+      expect(kinds(name), name).toBe('message');
+  });
+});
+
+/** A private message with other members; `from` and `chat` are merged. */
+function privately(
+  text: string,
+  { from = {}, chat = {}, ...members }: Record<string, object | unknown> = {},
+): Parsed {
+  const { message: base } = sample('private-text') as { message: Record<string, object> };
+  const update = {
+    update_id: 1,
+    message: {
+      ...base,
+      text,
+      ...members,
+      from: { ...base.from, ...(from as object) },
+      chat: { ...base.chat, ...(chat as object) },
+    },
+  };
+  return parse(update, BOT);
+}
+
+describe('a command', () => {
+  it.each([
+    ['/service_auth a.b.c', 'a.b.c'],
+    ['  /service_auth\n\na.b.c \n', 'a.b.c'],
+    ['/Service_Auth a.b.c', 'a.b.c'],
+    ['/service-auth a.b.c', 'a.b.c'],
+    ['/service_auth@agentd_bot a.b.c', 'a.b.c'],
+    ['/service_auth@Other_Bot a.b.c', 'a.b.c'],
+    ['/service_auth', ''],
+    ['/service_auth OFF', 'OFF'],
+  ])('is recognised in a private chat: %j', (text, argument) => {
+    expect(privately(text)).toMatchObject({ kind: 'command', command: { name: 'service_auth', argument } });
+  });
+
+  it.each([
+    'please /service_auth a.b.c',
+    '/service_authx a.b.c',
+    '//service_auth',
+    '/service_auth:a.b.c',
+    '/',
+  ])('is none: %j', (text) => {
+    expect(privately(text)).toMatchObject({ kind: 'message', message: { text } });
+  });
+
+  it('that the channel does not know is for the agent', () => {
+    expect(privately('/weather London')).toMatchObject({ message: { text: '/weather London' } });
+  });
+
+  it('may be mended by an edit, which is answered by itself; a greeting is not said again', () => {
+    const edited = (text: string) => {
+      const { message: base } = sample('private-text') as { message: object };
+      return parse({ update_id: 1, edited_message: { ...base, text, edit_date: 1_795_290_200 } }, BOT);
+    };
+    expect(edited('/service_auth a.b.c')).toMatchObject({
+      kind: 'command',
+      place: { message_id: '5550111:101:1795290200' },
+    });
+    expect(edited('/start')).toEqual(nothing('an edited command'));
+  });
+});
+
+describe('a sender', () => {
+  it.each([
+    [{ first_name: ' Ada\u0000\n', last_name: 'King\u2028Lovelace' }, 'Ada King Lovelace'],
+    [{ first_name: '', last_name: undefined, username: 'ada_l' }, 'ada_l'],
+    [{ first_name: 'A'.repeat(5000), last_name: undefined }, 'A'.repeat(200)],
+    [{ first_name: '👍'.repeat(150), last_name: undefined }, '👍'.repeat(100)],
+  ])('is called as they call themselves', (from, user_name) => {
+    expect(privately('hello', { from })).toMatchObject({ message: { metadata: { user_name } } });
+  });
+
+  it('needs no name', () => {
+    const from = { first_name: 5, last_name: {}, username: null };
+    expect(privately('hello', { from })).toMatchObject({ kind: 'message', message: { metadata: {} } });
+  });
+
+  it.each([
+    ['is no bot', { from: { is_bot: 'true' } }],
+    ['is a person', { from: { id: -5 } }],
+    ['has an id that is exact', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
+    ['writes in their own chat', { chat: { id: 5550112 } }],
+    ['speaks for themselves', { sender_chat: null }],
+  ])('%s', (_title, members) => {
+    expect(privately('hello', members).kind).toBe('nothing');
+  });
+});
+
+describe('a text', () => {
+  it('that is too long for the agent is not passed on, but told', () => {
+    expect(privately('a'.repeat(16_001))).toMatchObject({ kind: 'no-words', about: 'too-long' });
+    expect(privately('👍'.repeat(16_000))).toMatchObject({ kind: 'message' });
+  });
+
+  it('is well-formed, whatever an entity cuts', () => {
+    const { message: base } = sample('group-mention') as { message: object };
+    const entities = [{ type: 'text_mention', offset: 1, length: 1, user: { id: BOT.id } }];
+    const parsed = parse({ update_id: 1, message: { ...base, text: '👍👍', entities } }, BOT);
+    expect(parsed).toMatchObject({ kind: 'message', message: { text: '\ufffd 👍' } });
+  });
+});

@@ -1,0 +1,248 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { PlatformApi } from '../../../../plugins/msgbot/api.ts';
+import { Sender } from '../../../../plugins/msgbot/send.ts';
+import { type Called, granted, platformScope, refused, reply, TOKEN } from './scope.ts';
+
+function senderAt(answer: Parameters<typeof platformScope>[0], url = 'https://bots.example') {
+  const platform = platformScope(answer);
+  const api = new PlatformApi(platform.scope, TOKEN, url);
+  return { ...platform, api, sender: new Sender(platform.scope, api) };
+}
+
+const texts = (calls: readonly Called[]) => calls.map(({ payload }) => payload.text);
+/** Three messages of the platform. */
+const LONG = ['one', 'two', 'three'].map((word) => `${word} `.repeat(650).trim()).join('\n\n');
+
+describe('a reply', () => {
+  it('goes to its chat as HTML, without a preview of its links', async () => {
+    const { sender, calls } = senderAt(granted);
+    await sender.send(reply('**Hello** @everyone & @ada'));
+    expect(calls).toEqual([
+      {
+        method: 'sendMessage',
+        payload: {
+          chat_id: 5550111,
+          text: expect.stringMatching(/^<b>Hello<\/b> @\u2060everyone &amp; @\u2060ada$/),
+          parse_mode: 'HTML',
+          link_preview_options: { is_disabled: true },
+        },
+      },
+    ]);
+  });
+
+  it('answers its message in a group, in its topic, with the first part alone', async () => {
+    const { sender, calls } = senderAt(granted);
+    await sender.send(reply(LONG, { chat: -1005550300, topic: 301, answers: 303 }));
+    expect(calls).toHaveLength(3);
+    expect(calls.map(({ payload }) => [payload.message_thread_id, payload.reply_parameters])).toEqual([
+      [301, { message_id: 303, allow_sending_without_reply: true }],
+      [301, undefined],
+      [301, undefined],
+    ]);
+  });
+
+  it('goes on where it broke off when it is sent again', async () => {
+    const { sender, calls } = senderAt((_called, count) =>
+      count === 2 ? refused(500, 'Internal') : granted(),
+    );
+    await expect(sender.send(reply(LONG))).rejects.toMatchObject({ final: false });
+    await sender.send(reply(LONG));
+    const [first, second, again, third] = texts(calls);
+    expect(calls).toHaveLength(4);
+    expect(again).toBe(second);
+    expect(new Set([first, second, third]).size).toBe(3);
+    await sender.send(reply(LONG));
+    expect(calls).toHaveLength(7);
+  });
+
+  it('is sent once, also where it is asked for again meanwhile', async () => {
+    const { sender, calls } = senderAt(granted);
+    await Promise.all([sender.send(reply('hello')), sender.send(reply('hello'))]);
+    expect(calls).toHaveLength(1);
+  });
+
+  it('is sent as plain words where the platform cannot read the markup', async () => {
+    const { sender, calls } = senderAt(({ payload }) =>
+      payload.parse_mode
+        ? refused(400, "Bad Request: can't parse entities: Unsupported start tag")
+        : granted(),
+    );
+    await sender.send(reply('**a** < `b` & [c](https://example.com)'));
+    expect(calls).toHaveLength(2);
+    expect(calls[1]?.payload).toMatchObject({ text: 'a < b & c' });
+    expect(calls[1]?.payload).not.toHaveProperty('parse_mode');
+  });
+
+  it('follows a group that has become a supergroup, and remembers it', async () => {
+    const { sender, calls } = senderAt(({ payload }) =>
+      payload.chat_id === -5550200
+        ? refused(400, 'Bad Request: group chat was upgraded to a supergroup chat', {
+            migrate_to_chat_id: -1005550200,
+          })
+        : granted(),
+    );
+    await sender.send(reply(LONG, { chat: -5550200, answers: 9 }));
+    await sender.showTyping({ chat: -5550200 });
+    expect(calls.map(({ payload }) => payload.chat_id)).toEqual([-5550200, ...Array(4).fill(-1005550200)]);
+    expect(calls[1]?.payload).not.toHaveProperty('reply_parameters');
+  });
+
+  it.each([
+    ['too many calls', () => refused(429, 'Too Many Requests: retry after 7', { retry_after: 7 }), false, 7],
+    [
+      'a proxy that counts calls',
+      () => new Response('slow down', { status: 429, headers: { 'Retry-After': '9' } }),
+      false,
+      9,
+    ],
+    ['a failing platform', () => refused(500, 'Internal Server Error'), false, 0],
+    ['a failing proxy', () => new Response('<html>', { status: 502 }), false, 0],
+    ['an answer that is none', () => new Response('null', { status: 200 }), false, 0],
+    [
+      'a redirect',
+      () => new Response('', { status: 307, headers: { Location: 'https://else.example' } }),
+      false,
+      0,
+    ],
+    ['blocked by the user', () => refused(403, 'Forbidden: bot was blocked by the user'), true, 0],
+    ['kicked', () => refused(403, 'Forbidden: bot was kicked from the supergroup chat'), true, 0],
+    ['chat not found', () => refused(400, 'Bad Request: chat not found'), true, 0],
+    ['a closed topic', () => refused(400, 'Bad Request: TOPIC_CLOSED'), true, 0],
+    ['a deleted topic', () => refused(400, 'Bad Request: message thread not found'), true, 0],
+    [
+      'no rights',
+      () => refused(400, 'Bad Request: not enough rights to send text messages to the chat'),
+      true,
+      0,
+    ],
+    ['a token that was revoked', () => refused(401, 'Unauthorized'), true, 0],
+    ['a token that is none', () => refused(404, 'Not Found'), true, 0],
+    ['a wrong address', () => new Response('<html>', { status: 404 }), true, 0],
+  ])('tells of %s', async (_title, answer, final, retryAfterSeconds) => {
+    const { sender } = senderAt(answer);
+    await expect(sender.send(reply('hello'))).rejects.toMatchObject({
+      name: 'DeliveryFailed',
+      final,
+      retryAfterSeconds,
+    });
+  });
+
+  it('is tried again where the platform cannot be reached', async () => {
+    const { sender } = senderAt(() => Promise.reject(new TypeError('fetch failed')));
+    await expect(sender.send(reply('hello'))).rejects.toMatchObject({
+      final: false,
+      message: 'it cannot be reached',
+    });
+  });
+
+  it('says why the platform cannot be reached, as far as that is no secret', async () => {
+    const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' });
+    const failing = async (error: Error) => {
+      const { sender } = senderAt(() => Promise.reject(error));
+      return sender.send(reply('hello')).catch(({ message }: Error) => message);
+    };
+    expect(await failing(new TypeError('fetch failed', { cause }))).toBe(
+      'it cannot be reached (ECONNREFUSED)',
+    );
+    expect(await failing(new DOMException('The operation timed out', 'TimeoutError'))).toBe(
+      'it did not answer in time',
+    );
+  });
+});
+
+describe('a message with a token', () => {
+  const TO = { chat: 5550111, deletes: 77 };
+
+  it('is deleted before the answer goes out', async () => {
+    const { sender, calls } = senderAt(granted);
+    await sender.send(reply('Signed in.', TO));
+    expect(calls.map(({ method, payload }) => [method, payload.message_id ?? payload.text])).toEqual([
+      ['deleteMessage', 77],
+      ['sendMessage', 'Signed in.'],
+    ]);
+  });
+
+  it('that is gone already is deleted', async () => {
+    const { sender, calls } = senderAt(({ method }) =>
+      method === 'deleteMessage' ? refused(400, 'Bad Request: message to delete not found') : granted(),
+    );
+    await sender.send(reply('Signed in.', TO));
+    expect(texts(calls).at(-1)).toBe('Signed in.');
+  });
+
+  it('that the bot may not delete is left to its sender, who is told', async () => {
+    const { sender, calls } = senderAt(({ method }) =>
+      method === 'deleteMessage' ? refused(400, "Bad Request: message can't be deleted") : granted(),
+    );
+    await sender.send(reply('In private only.', { chat: -1005550200, deletes: 77 }));
+    expect(texts(calls).at(-1)).toBe('In private only.\n\nPlease delete your message yourself: I may not.');
+  });
+
+  it('is not left because the platform is away for a moment', async () => {
+    const { sender, calls } = senderAt((_called, count) =>
+      count === 1 ? refused(502, 'Bad Gateway') : granted(),
+    );
+    await expect(sender.send(reply('Signed in.', TO))).rejects.toMatchObject({ final: false });
+    await sender.send(reply('Signed in.', TO));
+    expect(calls.map(({ method }) => method)).toEqual(['deleteMessage', 'deleteMessage', 'sendMessage']);
+  });
+});
+
+describe('the token of the bot', () => {
+  const leaks = (value: unknown): boolean => JSON.stringify(value).includes('canary_of_the');
+
+  it.each([
+    ['a refusal that repeats it', () => refused(400, `Bad Request: no method at /bot${TOKEN}/sendMessage`)],
+    ['a proxy that repeats it', () => new Response(`no route /bot${TOKEN}/`, { status: 503 })],
+    [
+      'an error that names the address',
+      () => Promise.reject(new TypeError(`bad URL https://x/bot${TOKEN}/`)),
+    ],
+  ])('is in no error, nor in the log: %s', async (_title, answer) => {
+    const { sender, api, lines } = senderAt(answer);
+    const error: unknown = await sender.send(reply('hello')).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ name: 'DeliveryFailed', message: expect.stringMatching(/\w/) });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('canary_of_the');
+    expect(leaks([lines, api.health()])).toBe(false);
+    const typing = await sender.showTyping({ chat: 5550111 }).catch((caught: unknown) => caught);
+    expect(inspect(typing, { depth: 9, showHidden: true })).not.toContain('canary_of_the');
+  });
+});
+
+describe('health', () => {
+  it('is degraded while the platform refuses the token, and well again when it does not', async () => {
+    let isRevoked = true;
+    const { sender, api } = senderAt(() => (isRevoked ? refused(401, 'Unauthorized') : granted()));
+    expect(api.health()).toEqual({ status: 'ok' });
+    await expect(sender.send(reply('hello'))).rejects.toThrow();
+    expect(api.health()).toEqual({
+      status: 'degraded',
+      detail: 'the platform refuses MSGBOT_BOT_TOKEN; replies cannot be sent',
+    });
+    isRevoked = false;
+    await sender.send(reply('hello'));
+    expect(api.health()).toEqual({ status: 'ok' });
+  });
+
+  it('is degraded when calls keep failing, not for what one person refuses', async () => {
+    let answer = refused(403, 'Forbidden: bot was blocked by the user');
+    const { sender, api } = senderAt(() => answer.clone());
+    for (let n = 0; n < 5; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
+    expect(api.health()).toEqual({ status: 'ok' });
+    answer = new Response('', { status: 503 });
+    for (let n = 0; n < 3; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
+    expect(api.health()).toEqual({
+      status: 'degraded',
+      detail: 'the last 3 calls to the platform failed; replies are tried again',
+    });
+  });
+});
+
+describe('the address of the API', () => {
+  it('may end in a slash', async () => {
+    const { sender, calls } = senderAt(granted, 'https://bots.example/');
+    await sender.send(reply('hello'));
+    expect(calls).toHaveLength(1);
+  });
+});
