@@ -1,10 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ChannelScope } from '../../src/channel/index.ts';
 import type { BotName } from './address.ts';
 import type { PlatformApi } from './api.ts';
-import type { PlatformFailure } from './failures.ts';
+import { PlatformFailure } from './failures.ts';
 
-/** Wait before the platform is asked again, ms; doubled each time. */
+/** Wait before the platform is asked again, ms; doubled each time. Nobody makes it ask more often. */
 const FIRST_MS = 1000;
 const LONGEST_MS = 60_000;
 
@@ -13,53 +12,74 @@ export class Bot implements BotName {
   readonly id: number;
   username: string | null = null;
   readonly #api: PlatformApi;
-  readonly #log: ChannelScope['log'];
-  readonly #stopped = new AbortController();
-  #known = Promise.withResolvers<void>();
+  readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'dev'>;
+  readonly #known = Promise.withResolvers<void>();
+  #isStopped = false;
+  #askedAt = 0;
+  #cutWaitShort: () => void = () => undefined;
 
-  constructor(token: string, api: PlatformApi, log: ChannelScope['log']) {
+  constructor(token: string, api: PlatformApi, scope: Pick<ChannelScope, 'log' | 'now' | 'dev'>) {
     this.id = Number(token.slice(0, token.indexOf(':')));
     this.#api = api;
-    this.#log = log;
+    this.#scope = scope;
   }
 
   /** Begins to ask; nobody waits for it. */
   start(): void {
-    this.#ask().catch((error: unknown) => {
-      if (!this.#stopped.signal.aborted)
-        this.#log.error({ err: error }, 'the name of the bot is not asked for any more');
-    });
+    this.#askUntilKnown().catch((error: unknown) =>
+      this.#scope.log.error({ err: error }, 'the name of the bot is not asked for any more'),
+    );
   }
 
   stop(): void {
-    this.#stopped.abort();
+    this.#isStopped = true;
+    this.#cutWaitShort();
   }
 
-  /** Resolves when the name is known, or the time is up. */
+  /** Resolves when the name is known, or the time is up. It is asked for now, rather than when it is due. */
   async whenKnown(ms: number): Promise<void> {
-    const over = new AbortController();
-    const { signal } = over;
-    await Promise.race([this.#known.promise, delay(ms, undefined, { signal }).catch(() => undefined)]);
-    over.abort();
+    if (this.#scope.now() - this.#askedAt >= FIRST_MS) this.#cutWaitShort();
+    const { promise: timeIsUp, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    await Promise.race([this.#known.promise, timeIsUp]);
+    clearTimeout(timer);
   }
 
-  async #ask(): Promise<void> {
-    for (let wait = FIRST_MS; ; wait = Math.min(wait * 2, LONGEST_MS)) {
-      try {
-        const { username } = await this.#api.call((api) => api.getMe());
-        if (this.#stopped.signal.aborted) return;
-        this.username = username;
-        this.#log.info({ bot: this.id, username }, 'the platform knows the bot');
-        this.#known.resolve();
-        return;
-      } catch (error) {
-        const failure = error as PlatformFailure;
-        this.#log.warn(
-          { failure: failure.message, wait_ms: wait },
-          'the platform did not tell the name of the bot; in groups it cannot be mentioned until it has',
-        );
-      }
-      await delay(wait, undefined, { signal: this.#stopped.signal, ref: false });
+  async #askUntilKnown(): Promise<void> {
+    for (let wait = FIRST_MS; !(await this.#ask()); wait = Math.min(wait * 2, LONGEST_MS)) {
+      if (!this.#isStopped) await this.#wait(wait);
+      if (this.#isStopped) return;
+    }
+    this.#known.resolve();
+  }
+
+  #wait(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms).unref();
+    this.#cutWaitShort = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    return promise;
+  }
+
+  async #ask(): Promise<boolean> {
+    const isFirst = this.#askedAt === 0;
+    this.#askedAt = this.#scope.now();
+    try {
+      const { username } = await this.#api.call((api) => api.getMe());
+      this.username = username;
+      this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');
+      return true;
+    } catch (error) {
+      if (!(error instanceof PlatformFailure)) throw error;
+      // Told once; with `serve --dev` nobody may be there to be asked, and that is as it should be.
+      const level = isFirst && this.#scope.dev === undefined ? 'warn' : 'debug';
+      this.#scope.log[level](
+        { failure: error.message },
+        'the platform did not tell the name of the bot: in groups nobody can mention it yet',
+      );
+      return false;
     }
   }
 }

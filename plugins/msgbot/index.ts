@@ -57,7 +57,7 @@ function createMsgbot(scope: ChannelScope): Channel {
   const token = secretOf(scope, 'MSGBOT_BOT_TOKEN');
   const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
   const api = new PlatformApi(scope, token, String(scope.settings.MSGBOT_API_URL));
-  const bot = new Bot(token, api, scope.log);
+  const bot = new Bot(token, api, scope);
   const receiver = new Receiver(scope, bot, secret);
   const sender = new Sender(scope, api);
   return {

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PlatformApi } from '../../../../plugins/msgbot/api.ts';
+import { Bot } from '../../../../plugins/msgbot/bot.ts';
+import { PlatformFailure } from '../../../../plugins/msgbot/failures.ts';
+import { collectLog } from '../../../harness/log-lines.ts';
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
+afterEach(() => void vi.useRealTimers());
+
+/** A bot whose platform tells its name from the call on that `isThere` says. */
+function botAt(isThere: (call: number) => boolean) {
+  const { log, lines } = collectLog();
+  const asked: number[] = [];
+  const api = {
+    async call() {
+      asked.push(Date.now());
+      if (!isThere(asked.length)) throw new PlatformFailure(502, 'Bad Gateway');
+      return { username: 'agentd_bot' };
+    },
+  };
+  const bot = new Bot('5550100:token', api as unknown as PlatformApi, { log, now: Date.now });
+  return { bot, asked, lines };
+}
+
+describe('the name of the bot', () => {
+  it('is asked for until the platform tells it, less and less often, with one warning', async () => {
+    const { bot, asked, lines } = botAt((call) => call === 10);
+    bot.start();
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(bot).toMatchObject({ id: 5550100, username: 'agentd_bot' });
+    const waits = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1000));
+    expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
+  it('is asked for at once when somebody waits for it, though not more than once a second', async () => {
+    let isThere = false;
+    const { bot, asked } = botAt(() => isThere);
+    bot.start();
+    await vi.advanceTimersByTimeAsync(7000);
+    expect(asked).toHaveLength(4);
+    isThere = true;
+    const tooEarly = bot.whenKnown(100);
+    await vi.advanceTimersByTimeAsync(100);
+    await tooEarly;
+    expect(bot.username).toBeNull();
+    await vi.advanceTimersByTimeAsync(900);
+    await bot.whenKnown(2000);
+    expect(bot.username).toBe('agentd_bot');
+    expect(asked).toHaveLength(5);
+  });
+
+  it('is not asked for any more after the stop', async () => {
+    const { bot, asked } = botAt(() => false);
+    bot.start();
+    await vi.advanceTimersByTimeAsync(500);
+    bot.stop();
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(asked).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
