@@ -54,6 +54,21 @@ export const COMMANDS: readonly IndexEntry[] = [
     load: async () => (await import('./commands/token-issue.ts')).command,
   },
   {
+    name: 'link',
+    summary: 'Link a user of a channel to the person of a token.',
+    load: async () => (await import('./commands/link.ts')).command,
+  },
+  {
+    name: 'link list',
+    summary: 'List who is linked to which person, and until when.',
+    load: async () => (await import('./commands/link-list.ts')).command,
+  },
+  {
+    name: 'link remove',
+    summary: 'Remove the link of a user of a channel.',
+    load: async () => (await import('./commands/link-remove.ts')).command,
+  },
+  {
     name: 'sessions list',
     summary: 'List sessions, newest activity first.',
     load: async () => (await import('./commands/sessions-list.ts')).command,
@@ -95,10 +110,11 @@ export const COMMANDS: readonly IndexEntry[] = [
   },
 ];
 
-/** What `sessions`, `token`, … hold together; a group is no command of its own. */
+/** What `sessions`, `token`, … hold together; but for `link` a group is no command of its own. */
 export const GROUPS: Readonly<Record<string, string>> = {
   config: 'Check, show and describe the settings.',
   token: 'Verify and issue user tokens.',
+  link: 'Link users of channels to persons, list and remove links.',
   sessions: 'List, show and end sessions.',
   guard: 'Show whom the loop guard blocks, and reset it.',
 };

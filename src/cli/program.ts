@@ -71,10 +71,17 @@ function addCommand(program: Commander, entry: IndexEntry, streams: Streams, fin
   const leaf = parent
     .command(name)
     .summary(entry.summary)
+    .helpCommand(false)
     .showHelpAfterError(`Try \`agentd ${entry.name} --help\`.`);
   parent.hook('preSubcommand', async (_parent, chosen) => {
-    if (chosen === leaf) describe(leaf, await entry.load(), streams, finish);
+    if (chosen === leaf && !leadsOn(parent, leaf)) describe(leaf, await entry.load(), streams, finish);
   });
+}
+
+/** A command of which others begin (`link`, `link list`) is only their group where one of them is meant. */
+function leadsOn(parent: Commander, leaf: Commander): boolean {
+  const next = parent.args.slice(1).find((argument) => !argument.startsWith('-'));
+  return leaf.commands.some((command) => command.name() === next);
 }
 
 function group(program: Commander, name: string): Commander {

@@ -1,4 +1,5 @@
 import { systemClock } from '../daemon/clock.ts';
+import type { Purpose } from '../daemon/settings/configure.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
 import type { Store } from '../daemon/store/store.ts';
 import { coreSettings } from './core-settings.ts';
@@ -10,8 +11,9 @@ import { coreSettings } from './core-settings.ts';
 export async function withStore<T>(
   options: Readonly<Record<string, unknown>>,
   work: (store: Store, settings: Settings) => Promise<T>,
+  purpose: Extract<Purpose, 'store' | 'links' | 'link'> = 'store',
 ): Promise<T> {
-  const settings = await coreSettings(options, 'store');
+  const settings = await coreSettings(options, purpose);
   const { openStore } = await import('../daemon/store/open.ts');
   const store = await openStore(settings, { role: 'administrator', clock: systemClock });
   try {

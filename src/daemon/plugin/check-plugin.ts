@@ -8,6 +8,9 @@ const NAME_MAX = 32;
 const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
 const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
 
+/** `agentd link list` is no channel called list. */
+const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
+
 /**
  * Has a plugin the shape of the contract (src/channel/channel.ts)? All that does not fit at once, each with
  * the member, what was expected and what came. Runs nothing of it.
@@ -25,7 +28,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
   if (typeof create !== 'function') refusals.push(unfit('`create`', 'a function', create));
   refusals.push(
     ...checkCapabilities(capabilities),
-    ...checkLinking(linking),
+    ...checkLinking(name, linking),
     ...checkEventStream(eventStream),
   );
   if (simulator !== undefined && typeof simulator !== 'function')
@@ -61,13 +64,13 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
   return refusals;
 }
 
-function checkLinking(linking: unknown): Refusal[] {
+function checkLinking(name: string, linking: unknown): Refusal[] {
   if (linking === undefined) return [];
   if (!isObject(linking)) return [unfit('`linking`', 'an object, or absent', linking)];
-  const { word, argument, idsOf } = linking;
+  const { word = name, argument, idsOf } = linking;
   const refusals: Refusal[] = [];
-  if (word !== undefined && !(typeof word === 'string' && NAME.test(word)))
-    refusals.push(unfit('`linking.word`', 'a name, or absent', word));
+  if (typeof word !== 'string' || !NAME.test(word) || LINK_COMMANDS.includes(word))
+    refusals.push(unfit('`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word));
   if (!isText(argument)) refusals.push(unfit('`linking.argument`', 'a word', argument));
   if (typeof idsOf !== 'function') refusals.push(unfit('`linking.idsOf`', 'a function', idsOf));
   return refusals;

@@ -44,14 +44,27 @@ export interface Inspection extends Omit<Configuration, 'settings'> {
 }
 
 /** What a command needs the settings for: nothing else in them can make it fail. */
-export type Purpose = 'address' | 'store' | 'log' | 'tokens';
+export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link';
+
+const STORE: readonly (keyof Settings)[] = [
+  'STATE_DIR',
+  'SESSION_BACKEND',
+  'TRACE_RETENTION_DAYS',
+  'JWT_VERIFY_EXP',
+  'JWT_CLOCK_SKEW_SECONDS',
+];
+const TOKENS = SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_'));
 
 const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
   address: ['HOST', 'PORT'],
-  store: ['STATE_DIR', 'SESSION_BACKEND', 'TRACE_RETENTION_DAYS', 'JWT_VERIFY_EXP', 'JWT_CLOCK_SKEW_SECONDS'],
+  store: STORE,
   log: ['LOG_FILE'],
-  tokens: SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_')),
+  tokens: TOKENS,
+  links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
+  link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
 };
+
+const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link'];
 
 /** `NODE_ENV` in lower case, wherever it stands; empty where it is not set. Looks at nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
@@ -68,15 +81,16 @@ export async function configure(place: Place): Promise<Configuration> {
   return { ...found, settings: settingsOf(found.effective) };
 }
 
-/** The same, but what is wrong is told beside what is right. Never throws for it. */
+/** All plugins that there are, active or not, with what is wrong with those that do not fit. */
+export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
+  return loadFrom(await readSources(place), place);
+}
+
+/** As `configure`, but what is wrong is told beside what is right. Never throws for it. */
 export async function inspectConfiguration(place: Place): Promise<Inspection> {
   const sources = await readSources(place);
   const platforms = readPlatforms(sources, place);
-  const loaded = await loadPlugins({
-    entries: sources.plugins,
-    platforms,
-    folders: [...new Set([sources.folder, place.cwd])],
-  });
+  const loaded = await loadFrom(sources, place);
   const plugins = loaded.plugins.map(({ plugin }) => plugin);
   const records: SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ settings }) => settings)];
   const checked = checkRecords(records, sources, place);
@@ -137,16 +151,22 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   const sources = await readSources(place);
   const { effective, problems } = checkRecords(SETTINGS, sources, place);
   const look = new Examination(effective, sources, { environment: environmentOf(sources), cwd: place.cwd });
-  if (purpose === 'tokens') {
-    look.demand('JWT_ALGORITHM', 'is not set');
-    await checkTokenSettings(look);
-  }
+  if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
+  if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
   const all = [
     ...sources.problems,
     ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),
   ];
   if (all.length > 0) throw new ConfigurationError(all);
   return settingsOf(effective.map(orDefault));
+}
+
+function loadFrom(sources: Sources, place: Place): Promise<LoadedPlugins> {
+  return loadPlugins({
+    entries: sources.plugins,
+    platforms: readPlatforms(sources, place),
+    folders: [...new Set([sources.folder, place.cwd])],
+  });
 }
 
 function orDefault(setting: EffectiveSetting): EffectiveSetting {

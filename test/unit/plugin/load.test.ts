@@ -214,6 +214,24 @@ describe('a plugin is refused', () => {
     ]);
   });
 
+  it.each([
+    ['an object', `'phone'`, '`linking` is "phone" → an object, or absent'],
+    [
+      'its members',
+      `{ word: 'Phone!', argument: '', idsOf: [] }`,
+      '`linking.word` is "Phone!" → a name other than list and remove',
+      '`linking.argument` is "" → a word',
+      '`linking.idsOf` is a list → a function',
+    ],
+    [
+      'a word that is no command of `agentd link`',
+      `{ word: 'list', argument: 'ID', idsOf: (id) => [id] }`,
+      '`linking.word` is "list" → a name other than list and remove',
+    ],
+  ])('for `linking`, %s', async (_what, linking, ...told) => {
+    expect(await refusalOf(pluginSource({ linking }))).toEqual(told.map((one) => `plugins[0] ${one}`));
+  });
+
   it('before anything but its version is read', async () => {
     const source = `export default {
       apiVersion: 2,

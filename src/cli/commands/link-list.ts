@@ -1,0 +1,62 @@
+import { systemClock } from '../../daemon/clock.ts';
+import { createSeal } from '../../daemon/identity/seal.ts';
+import { StoreMissing } from '../../daemon/store/failures.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { LINK_HEAD, linkRow, linkView } from '../link-view.ts';
+import { wholeNumber } from '../number-option.ts';
+import { relativeTime } from '../time-words.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'link list',
+  summary: 'List who is linked to which person, and until when.',
+  description:
+    'A link is live while both it and the token in it are: a link ends after 30 days, a token mostly sooner; then messages go under the default credentials, and the person is told once. One that no TOKEN_ENCRYPTION_KEY opens counts as none. Sorted by channel and user. Tokens are never shown. Works with the daemon up or down. Exit code 1 when there is none.',
+  options: [
+    { flags: '--platform <name>', sentence: 'only those of this channel' },
+    { flags: '--limit <n>', sentence: 'how many at most, 1 to 100000', default: 1000 },
+  ],
+  examples: [
+    { line: 'agentd link list', does: 'Shows all links.' },
+    {
+      line: 'agentd link list --platform telex --json',
+      does: 'Prints those of one channel as a JSON array.',
+    },
+  ],
+  json: true,
+  async run({ options, out }) {
+    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 100_000 });
+    const now = systemClock.now();
+    let nowhere = '';
+    const links = await withStore(
+      options,
+      async (store, settings) => {
+        const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
+        const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
+        // One more than is shown tells whether there are more.
+        const found = await store.links.list({ ...platform, limit: limit + 1 });
+        return found.map((link) => linkView(link, now, seal, settings));
+      },
+      'links',
+    ).catch((error: unknown) => {
+      // No daemon has stored anything yet: an empty list, not a failure.
+      if (!(error instanceof StoreMissing)) throw error;
+      nowhere = ` ${error.message}`;
+      return [];
+    });
+    const shown = links.slice(0, limit);
+    out.data(shown, () => {
+      if (shown.length === 0) return '';
+      const time = (at: string) => (out.terminal ? relativeTime(Date.parse(at), now) : at);
+      return out.table(
+        LINK_HEAD,
+        shown.map((link) => linkRow(link, time)),
+      );
+    });
+    if (links.length > limit) out.note(`There are more than these ${limit}; --limit shows more.`);
+    if (shown.length > 0) return EXIT.ok;
+    out.note(`No link found.${nowhere}`);
+    return EXIT.no;
+  },
+};

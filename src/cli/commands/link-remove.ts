@@ -1,0 +1,44 @@
+import { writingsOf } from '../../daemon/identity/link-ids.ts';
+import { unlink } from '../../daemon/identity/links.ts';
+import { createSeal } from '../../daemon/identity/seal.ts';
+import { printable } from '../../daemon/printable.ts';
+import type { Command } from '../command.ts';
+import { CliError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import { linkableChannel } from '../linkable-channel.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'link remove',
+  summary: 'Remove the link of a user of a channel.',
+  description:
+    'From the next message on, what this user writes there goes under the default credentials. The link is removed under every writing of the id, and so is what a second id of the user was bound to. Exit code 1 when there is none.',
+  args: [
+    { name: 'channel', sentence: "the channel's word for linking, or its name", required: true },
+    { name: 'user', sentence: 'whose: the id or number that the channel knows them by', required: true },
+  ],
+  examples: [{ line: 'agentd link remove phone +15550100123', does: 'Removes the link of one number.' }],
+  json: true,
+  async run({ args: [word = '', user = ''], options, out }) {
+    const channel = await linkableChannel(options, word);
+    const [user_id = user] = writingsOf(channel, user);
+    const removed = await withStore(
+      options,
+      (store, settings) => {
+        const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
+        return unlink({ store, seal, log: { info() {}, warn() {} } }, channel, user);
+      },
+      'links',
+    );
+    const whose = `${printable(user_id)} of ${channel.name}`;
+    if (!removed) {
+      throw new CliError(
+        EXIT.no,
+        `there is no link of ${whose}`,
+        '`agentd link list` shows those that there are.',
+      );
+    }
+    out.data({ platform: channel.name, user_id, removed: true }, () => `removed the link of ${whose}`);
+    return EXIT.ok;
+  },
+};

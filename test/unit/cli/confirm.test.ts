@@ -1,0 +1,37 @@
+import { PassThrough } from 'node:stream';
+import { expect, it } from 'vitest';
+import { confirm } from '../../../src/cli/confirm.ts';
+
+function terminal() {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  return { stdin, stderr };
+}
+
+it.each([
+  ['y', true],
+  [' YES ', true],
+  ['n', false],
+  ['', false],
+  ['yesterday', false],
+])('takes %j for %s', async (typed, agreed) => {
+  const { stdin, stderr } = terminal();
+  const answer = confirm('Really?', { stdin, stderr });
+  stdin.write(`${typed}\n`);
+  expect(await answer).toBe(agreed);
+  expect(String(stderr.read())).toContain('Really? [y/N] ');
+});
+
+it('takes the end of the input for no', async () => {
+  const { stdin, stderr } = terminal();
+  const answer = confirm('Really?', { stdin, stderr });
+  stdin.end();
+  expect(await answer).toBe(false);
+});
+
+it.each(['stdin', 'stderr'] as const)('asks nobody where %s is no terminal', async (which) => {
+  const streams = terminal();
+  streams[which].isTTY = false;
+  expect(await confirm('Really?', streams)).toBeNull();
+  expect(streams.stderr.read()).toBeNull();
+});
