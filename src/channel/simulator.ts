@@ -20,7 +20,7 @@ export interface PlatformSimulator {
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /** `to` of what is shown in answer to an event: its room, and its sender where they are told in private. */
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
-  /** What people see of the daemon's own answer to a delivery; absent: nothing of it. */
+  /** What the sender sees of the daemon's own answer to a delivery; absent: nothing of it. */
   shownOf?(answer: { status: number; body: string }): readonly Shown[];
   /** A platform of one's own: what it keeps (messages that were sent, so that they can be edited) is its own. */
   startApi(settings: ChannelSettings): SimulatedApi;

@@ -155,6 +155,23 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   // Replies
   on_stream: { happened: 'The reply is on its event stream, whether anybody reads it or not.' },
   in_response: { happened: 'The reply left in the response to the request.' },
+  sent: { happened: 'The platform has taken the reply.' },
+  waiting: {
+    happened: 'The message waits for its turn, or for another run after one that failed.',
+    todo: 'Nothing, if its time has not come; `agentd inbox retry` has it tried now. Does a daemon run that has the channel?',
+  },
+  running: {
+    happened: 'The message is being answered.',
+    todo: 'Look again in a moment.',
+  },
+  replied: {
+    happened: 'The reply is kept, and has yet to be taken by the platform.',
+    todo: 'Nothing, if its time has not come; `agentd inbox retry` has it sent now.',
+  },
+  interrupted: {
+    happened: 'The daemon died during each attempt.',
+    todo: 'See in the log what ended it; `agentd inbox retry` has the message begin anew.',
+  },
   delivery_failed: {
     happened: 'The platform did not take the reply, for now.',
     todo: 'It is sent again by itself; look at the platform and at the credentials of the channel.',

@@ -99,6 +99,26 @@ export const COMMANDS: readonly IndexEntry[] = [
     load: async () => (await import('./commands/guard-reset.ts')).command,
   },
   {
+    name: 'inbox list',
+    summary: 'List the messages of platforms that wait or have failed, newest first.',
+    load: async () => (await import('./commands/inbox-list.ts')).command,
+  },
+  {
+    name: 'inbox show',
+    summary: 'Show one message of a platform: what was written, and what came of it.',
+    load: async () => (await import('./commands/inbox-show.ts')).command,
+  },
+  {
+    name: 'inbox retry',
+    summary: 'Have a failed message begin anew, or one that waits be tried now.',
+    load: async () => (await import('./commands/inbox-retry.ts')).command,
+  },
+  {
+    name: 'inbox discard',
+    summary: 'Delete a message of a platform: it is not answered any more.',
+    load: async () => (await import('./commands/inbox-discard.ts')).command,
+  },
+  {
     name: 'logs',
     summary: 'Read the log file, filtered, and follow it.',
     load: async () => (await import('./commands/logs.ts')).command,
@@ -116,5 +136,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
   token: 'Verify and issue user tokens.',
   link: 'Link users of channels to persons, list and remove links.',
   sessions: 'List, show and end sessions.',
+  inbox: 'Show, retry and discard messages of platforms.',
   guard: 'Show whom the loop guard blocks, and reset it.',
 };

@@ -461,6 +461,38 @@ export function describeInbox(current: () => StoreUnderTest): void {
         });
       });
 
+      it('finds a message by its id, and by its message id with or without the channel, in any state', async () => {
+        const [done, failed, open] = [
+          anInboxMessage({ message_id: 'room:1' }),
+          anInboxMessage({ message_id: 'room:2' }),
+          anInboxMessage({ message_id: 'room:3' }),
+        ];
+        await inbox.enqueue([done, failed, open]);
+        await inbox.finish(await claimed());
+        await inbox.fail(await claimed(), 'agent_failed');
+        for (const { id, message_id } of [done, failed, open]) {
+          for (const name of [id, `${message_id}`, `chat:${message_id}`])
+            expect((await inbox.search(name)).map((found) => found.id)).toEqual([id]);
+        }
+        for (const stranger of ['room:4', 'mail:room:1', 'room', '', 'chat:', '1'])
+          expect(await inbox.search(stranger)).toEqual([]);
+      });
+
+      it('finds all that an id may mean, newest first; by request and session while they are not done', async () => {
+        const [first, second, done] = [
+          inQueue('a', { message_id: 'm', request_id: 'r' }),
+          inQueue('a', { message_id: 'm', platform: 'mail', request_id: 'r' }),
+          inQueue('b', { request_id: 'r' }),
+        ];
+        await inbox.enqueue([done]);
+        await inbox.finish(await claimed());
+        await inbox.enqueue([first, second]);
+        for (const name of ['m', 'r', 'chat:a'])
+          expect((await inbox.search(name)).map(({ id }) => id)).toEqual([second.id, first.id]);
+        expect((await inbox.search('mail:m')).map(({ id }) => id)).toEqual([second.id]);
+        expect(await inbox.search('chat:b')).toEqual([]);
+      });
+
       it('has a message that waits for its next attempt be due now', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);

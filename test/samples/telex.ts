@@ -153,7 +153,7 @@ const simulator: PlatformSimulator = {
     const { linked, email, reason } = JSON.parse(body || '{}') as Record<string, unknown>;
     if (linked === undefined) return [];
     const text = linked ? `You are ${email} from now on.` : `Not linked: ${reason}`;
-    return [{ what: 'private', to: 'ada', text }];
+    return [{ what: 'private', to: 'the sender', text }];
   },
   startApi: () => ({
     answer({ method, path, body }) {

@@ -104,7 +104,7 @@ describe('agentd simulate', () => {
     const line = `/link ${token.trim()}`;
     const linked = await run(['simulate', 'telex', '--command', '-'], {}, line);
     expect(linked.code).toBe(0);
-    expect(linked.stdout).toContain('← ada, in private: You are ada@example.com from now on.');
+    expect(linked.stdout).toContain('← the sender, in private: You are ada@example.com from now on.');
     expect(linked.stdout + linked.stderr).not.toContain(token.trim());
     const { stdout } = await run(['simulate', 'telex', 'Who am I?']);
     expect(stdout).toContain('Analytical engine, brass');

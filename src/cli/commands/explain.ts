@@ -2,6 +2,7 @@ import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { messageTraces } from '../message-traces.ts';
 import { wholeNumber } from '../number-option.ts';
 import { traceInWords, traceView } from '../trace-view.ts';
 import { withStore } from '../with-store.ts';
@@ -10,7 +11,7 @@ export const command: Command = {
   name: 'explain',
   summary: 'Tell why a conversation went as it did.',
   description:
-    "A time line of a message, or of the last messages of a session: who sent it and what its token was worth, which credentials each call of the business API used, the tools, the reply or failure; then what happened and what to do. ID is that of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 when nothing is found.",
+    "A time line of a message, or of the last messages of a session: who sent it and what its token was worth, which credentials each call of the business API used, the tools, the reply or failure; of a platform's message also when it was accepted, and when its reply was sent or what it waits for; then what happened and what to do. ID is that of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 when nothing is found.",
   args: [{ name: 'id', sentence: 'id of a session, a request or a message', required: true }],
   options: [
     {
@@ -26,23 +27,21 @@ export const command: Command = {
   json: true,
   async run({ args: [id = ''], options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 200 });
-    const { traces, days } = await withStore(options, async (store, settings) => ({
-      traces: await store.traces.find(id),
+    const { shown, all, days } = await withStore(options, async (store, settings) => ({
+      ...(await messageTraces(store, id, limit)),
       days: settings.TRACE_RETENTION_DAYS,
     }));
-    if (traces.length === 0) {
+    if (shown.length === 0) {
       throw new CliError(
         EXIT.no,
         `nothing is known of '${printable(id)}'`,
         `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Look for the id in \`agentd logs\`; is this the daemon's STATE_DIR?`,
       );
     }
-    const shown = traces.slice(-limit);
     out.data({ id, traces: shown.map(traceView) }, () =>
       shown.map((trace) => traceInWords(trace, out)).join('\n'),
     );
-    if (shown.length < traces.length && !out.json)
-      out.note(`The last ${shown.length} of ${traces.length}; --limit shows more.`);
+    if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
     return EXIT.ok;
   },
 };

@@ -64,9 +64,9 @@ export class Conversation {
     this.#quietUnrecorded_ms = QUIET_UNRECORDED_MS + options.slow_ms;
   }
 
-  /** Something is seen in the platform's app. */
-  show(shown: Shown): void {
-    const other = !this.#ours.has(shown.to);
+  /** Something is seen in the platform's app. @param ours it is known to belong to this conversation. */
+  show(shown: Shown, ours = this.#ours.has(shown.to)): void {
+    const other = !ours;
     this.#lastSign = Date.now();
     if (!other && (shown.what === 'message' || shown.what === 'private')) this.#texts++;
     this.#tell({ type: 'shown', other, ...shown });
@@ -137,7 +137,7 @@ export class Conversation {
       const isRecorded = event.kind === 'message' && request_id !== null;
       this.#pending.push({ number: event.number, request_id, isRecorded, ending: null });
     }
-    if (taken) for (const shown of simulator.shownOf?.({ status, body }) ?? []) this.show(shown);
+    if (taken) for (const shown of simulator.shownOf?.({ status, body }) ?? []) this.show(shown, true);
   }
 
   async #look(): Promise<void> {

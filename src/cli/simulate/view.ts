@@ -76,7 +76,7 @@ export function summaryInWords(summary: Summary, until: string): string {
     [unseen, 'sent; what becomes of it cannot be seen from here'],
   ] as const;
   const told = parts.filter(([count]) => count > 0);
-  if (messages === 0) return 'Nothing of this gets an answer.';
+  if (messages === 0) return 'Nothing of this asks for an answer.';
   if (messages === 1) return `The message was ${told[0]?.[1]}${why}.`;
   return `${messages} messages: ${told.map(([count, how]) => `${count} ${how}`).join(', ')}${why}.`;
 }

@@ -3,7 +3,8 @@ import type { InboxMessage } from '../store/store.ts';
 
 /**
  * Keeps what came of an attempt to send, beside the trace of the run: the run's own was complete when the
- * reply was stored. A first attempt that succeeds needs none; texts that are said without a run have none.
+ * reply was stored. A first attempt that succeeds needs none, since the message in the inbox tells of it; texts
+ * that are said without a run have none.
  */
 export async function traceDelivery(
   { store, clock }: Pick<House, 'store' | 'clock'>,

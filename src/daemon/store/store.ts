@@ -199,6 +199,11 @@ export interface InboxStore {
   /** By `id`; null where there is none (any more). */
   find(id: string): Promise<InboxMessage | null>;
   /**
+   * Newest first, at most 100: those whose `id` or `message_id` it is, with or without the channel's name and a
+   * colon before the latter; of those that are not done also by their request and session.
+   */
+  search(id: string): Promise<InboxMessage[]>;
+  /**
    * Has a failed message begin anew, with its reply where it had one, in its old place in its queue; one
    * that waits for its next attempt is due now. False for any other.
    */

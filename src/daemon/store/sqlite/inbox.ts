@@ -21,6 +21,9 @@ export const INBOX_MAX = 100_000;
 /** Failed messages that are kept at most; beyond it the oldest go. */
 export const FAILED_MAX = 10_000;
 
+/** Messages that one search answers at most. */
+const FOUND_MAX = 100;
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long a repeat of a message is known (decisions §6), and a finished message is kept to be looked at. */
 const KNOWN_MS = 7 * DAY_MS;
@@ -71,6 +74,7 @@ export class SqliteInbox implements InboxStore {
   readonly #end;
   readonly #list;
   readonly #find;
+  readonly #search;
   readonly #reopen;
   readonly #hurry;
   readonly #delete;
@@ -132,6 +136,22 @@ export class SqliteInbox implements InboxStore {
        ORDER BY seq DESC LIMIT @limit`,
     );
     this.#find = db.prepare<[string], InboxRow>(`SELECT ${COLUMNS} FROM inbox WHERE id = ?`);
+    // An id is looked for channel by channel, and among those that are not done: there are indexes for both.
+    const named = `id = @id OR message_id = @id OR (platform = @channel AND message_id = @rest)
+      OR request_id = @id OR session_id = @id`;
+    this.#search = db.prepare<{ id: string; channel: string; rest: string }, InboxRow>(
+      `WITH RECURSIVE channels (name) AS (
+         SELECT min(platform) FROM inbox_message_ids UNION ALL
+         SELECT (SELECT min(platform) FROM inbox_message_ids WHERE platform > name) FROM channels
+         WHERE name IS NOT NULL)
+       SELECT ${COLUMNS} FROM inbox WHERE id IN (
+         SELECT @id UNION ALL
+         SELECT known.id FROM channels CROSS JOIN inbox_message_ids AS known
+           ON platform = name AND (message_id = @id OR (name = @channel AND message_id = @rest)) UNION ALL
+         SELECT id FROM inbox WHERE ended_at IS NULL AND (${named}) UNION ALL
+         SELECT id FROM inbox WHERE ended_at IS NOT NULL AND state = 'failed' AND (${named}))
+       ORDER BY seq DESC LIMIT ${FOUND_MAX}`,
+    );
     this.#reopen = db
       .prepare<{ id: string; now: number }, string>(
         `UPDATE inbox SET state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, sends = 0, apology = NULL,
@@ -242,6 +262,12 @@ export class SqliteInbox implements InboxStore {
       const row = this.#find.get(id);
       return row ? messageOf(row) : null;
     });
+  }
+
+  search(id: string): Promise<InboxMessage[]> {
+    const colon = id.indexOf(':');
+    const [channel, rest] = colon < 0 ? ['', ''] : [id.slice(0, colon), id.slice(colon + 1)];
+    return read(() => this.#search.all({ id, channel, rest }).map(messageOf));
   }
 
   retry(id: string): Promise<boolean> {

@@ -1,0 +1,63 @@
+import { systemClock } from '../../daemon/clock.ts';
+import { StoreMissing } from '../../daemon/store/failures.ts';
+import type { InboxMessage, InboxState } from '../../daemon/store/store.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { attemptsInWords, inboxView, nextInWords, stateInWords } from '../inbox-view.ts';
+import { wholeNumber } from '../number-option.ts';
+import { relativeTime } from '../time-words.ts';
+import { withStore } from '../with-store.ts';
+
+const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
+
+export const command: Command = {
+  name: 'inbox list',
+  summary: 'List the messages of platforms that wait or have failed, newest first.',
+  description:
+    'For each: where it stands, when it came, the runs of the agent and attempts to send that were begun, when the next one is due, and why the last one failed. What was written is shown by `agentd inbox show` alone. Works with the daemon up or down. Exit code 1 when there is none.',
+  options: [
+    { flags: '--failed', sentence: 'only those that have failed for good' },
+    { flags: '--limit <n>', sentence: 'how many at most, 1 to 10000', default: 20 },
+  ],
+  examples: [
+    { line: 'agentd inbox list', does: 'Shows the 20 latest messages that wait or have failed.' },
+    { line: 'agentd inbox list --failed --json', does: 'Prints the failed ones as a JSON array.' },
+  ],
+  json: true,
+  async run({ options, out }) {
+    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
+    const failed = options.failed === true;
+    const states: readonly InboxState[] = failed ? ['failed'] : [...OPEN, 'failed'];
+    const messages = await withStore(options, (store) => store.inbox.list({ states, limit })).catch(
+      (error: unknown): InboxMessage[] => {
+        // No daemon has stored anything yet: an empty list, not a failure.
+        if (error instanceof StoreMissing) return [];
+        throw error;
+      },
+    );
+    const now = systemClock.now();
+    const first = firstOfQueues(messages);
+    const rows = messages.map((message) => [
+      message.id,
+      message.platform,
+      message.message?.user_id ?? '',
+      stateInWords(message),
+      out.terminal ? relativeTime(message.received_at, now) : inboxView(message).received_at,
+      attemptsInWords(message),
+      nextInWords(message, now, first.has(message)),
+      message.failure ?? '',
+    ]);
+    const head = ['ID', 'CHANNEL', 'USER', 'STATE', 'RECEIVED', 'ATTEMPTS', 'NEXT', 'LAST FAILURE'];
+    out.data(messages.map(inboxView), () => (rows.length === 0 ? '' : out.table(head, rows)));
+    if (messages.length > 0) return EXIT.ok;
+    out.note(failed ? 'No message has failed.' : 'No message waits, and none has failed.');
+    return EXIT.no;
+  },
+};
+
+/** The oldest open message of each queue: those behind it wait for it, whatever they are due. */
+function firstOfQueues(newestFirst: readonly InboxMessage[]): Set<InboxMessage> {
+  const first = new Map<string, InboxMessage>();
+  for (const message of newestFirst) if (message.ended_at === null) first.set(message.queue, message);
+  return new Set(first.values());
+}

@@ -1,0 +1,108 @@
+import type { TraceLine, TraceRecord } from '../daemon/message/trace.ts';
+import type { InboxMessage, Store } from '../daemon/store/store.ts';
+import { isoTime } from './time-words.ts';
+
+/**
+ * What is known of an id, message by message, oldest first: the traces of its attempts as one time line, with
+ * what the inbox says of a message that is answered later: when it was accepted, and how it ended or what it
+ * waits for. A message that no attempt has begun for has a time line, too.
+ *
+ * @param limit messages at most, the last ones. @returns those, and how many there are.
+ */
+export async function messageTraces(
+  { traces, inbox }: Store,
+  id: string,
+  limit: number,
+): Promise<{ shown: TraceRecord[]; all: number }> {
+  const byTurn = new Map<string, TraceRecord[]>();
+  for (const trace of await traces.find(id)) {
+    const earlier = byTurn.get(trace.turn_id);
+    if (earlier) earlier.push(trace);
+    else byTurn.set(trace.turn_id, [trace]);
+  }
+  // Newest first there, oldest first here. Texts that nobody asked for are no messages.
+  const waiting = (await inbox.search(id)).reverse().filter(({ message }) => message !== null);
+  for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
+  const known = new Map(waiting.map((message) => [message.id, message]));
+  const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
+    const message = known.get(turn_id) ?? (await inbox.find(turn_id));
+    return timeLineOf(records, message);
+  });
+  return { shown: (await Promise.all(shown)).filter((trace) => trace !== null), all: byTurn.size };
+}
+
+function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | null): TraceRecord | null {
+  const [first] = records;
+  const last = records.at(-1);
+  const begun = message === null ? first : (first ?? emptyTrace(message));
+  if (!begun) return null;
+  const lines = records.flatMap((record) => record.lines);
+  if (message === null) {
+    const { finished_at, outcome } = last ?? begun;
+    return { ...begun, lines, finished_at, outcome: outcome === 'sent' ? 'answered' : outcome };
+  }
+  const { received_at, ended_at } = message;
+  const isTold = lines.some(({ step, reason }) => step === 'send-reply' && reason === 'sent');
+  return {
+    ...begun,
+    started_at: received_at,
+    finished_at: ended_at ?? last?.finished_at ?? received_at,
+    outcome: outcomeOf(message),
+    lines: [
+      acceptLine(message, first),
+      ...lines,
+      ...(message.state === 'done' && isTold ? [] : [endLine(message)]),
+    ],
+  };
+}
+
+/** Of a message that no attempt has begun for. */
+function emptyTrace(message: InboxMessage): TraceRecord {
+  const { id, request_id, session_id, message_id, platform, received_at } = message;
+  return {
+    turn_id: id,
+    request_id,
+    session_id,
+    message_id,
+    platform,
+    user_id: message.message?.user_id ?? null,
+    started_at: received_at,
+    finished_at: received_at,
+    outcome: message.state,
+    lines: [],
+  };
+}
+
+function acceptLine({ received_at, sent_at }: InboxMessage, first: TraceRecord | undefined): TraceLine {
+  const waited = first ? { waited_ms: first.started_at - received_at } : {};
+  return {
+    at: received_at,
+    step: 'accept',
+    verdict: 'ok',
+    detail: { written: isoTime(sent_at), ...waited },
+  };
+}
+
+function endLine(message: InboxMessage): TraceLine {
+  const { state, attempts, sends, failure, apology, ended_at, next_attempt_at } = message;
+  const figures = { runs: attempts, sends };
+  if (state === 'done')
+    return { at: ended_at ?? 0, step: 'send-reply', verdict: 'ok', reason: 'sent', detail: figures };
+  const words = failure === null ? {} : { last_failure: failure };
+  if (state === 'failed') {
+    const detail = { ...figures, apology: apology !== null, ...words };
+    return { at: ended_at ?? 0, step: 'end', verdict: 'failed', reason: outcomeOf(message), detail };
+  }
+  return {
+    at: next_attempt_at,
+    step: 'next',
+    verdict: 'ok',
+    reason: state,
+    detail: { ...figures, ...words },
+  };
+}
+
+function outcomeOf({ state, failure }: InboxMessage): string {
+  if (state === 'done') return 'answered';
+  return state === 'failed' ? (failure?.split(':')[0] ?? 'failed') : state;
+}
