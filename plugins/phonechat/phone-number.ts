@@ -6,7 +6,7 @@ const WRITTEN_MAX = 40;
 const WRITTEN = /^(\+|00)?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
 
 /** Mobile numbers: without the ninth digit they begin with 6 to 9; other ones are landlines, and somebody else's. */
-const BRAZIL = /^\+55([1-9]\d)(9?)([6-9]\d{7})$/;
+const BRAZIL = /^\+55([1-9][1-9])(9?)([6-9]\d{7})$/;
 const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
 
 /**
@@ -43,8 +43,9 @@ function e164(given: string): string | null {
   const written = given.trim();
   if (written.length > WRITTEN_MAX || !WRITTEN.test(written)) return null;
   const number = `+${written.replace(/^00/, '').replace(/\D/g, '')}`;
-  if (MEXICO.test(number)) return number;
-  // The library is given digits alone: it takes and strips what comes after `;` or white space.
+  // Known by their form: the library takes some of their digits for prefixes.
+  if (BRAZIL.test(number) || MEXICO.test(number)) return number;
+  // It is given digits alone, since it takes and strips what comes after `;` or white space.
   const parsed = parsePhoneNumberFromString(number);
   return parsed?.isPossible() ? parsed.number : null;
 }

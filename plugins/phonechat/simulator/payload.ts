@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject, SimulatedEvent } from '../../../src/channel/index.ts';
+import { idsOf } from '../phone-number.ts';
 import { MESSAGES_FIELD, WEBHOOK_OBJECT } from '../platform.ts';
 import { isBusinessScopedId } from '../who.ts';
 
@@ -36,7 +37,9 @@ export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject 
 export function userOf(user: string): { wa_id: string; user_id: string } {
   const digits = user.replace(/^\+/, '');
   const wa_id = /^\d{5,20}$/.test(digits) ? digits : `1650555${decimalsOf(user, 4)}`;
-  return { wa_id, user_id: `US.${decimalsOf(wa_id, 20)}` };
+  // Both writings of a number are one person.
+  const [number = wa_id] = idsOf(wa_id);
+  return { wa_id, user_id: `US.${decimalsOf(number, 20)}` };
 }
 
 function messageOf(event: SimulatedEvent): JsonObject {

@@ -1,0 +1,117 @@
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import phonechat from '../../plugins/phonechat/index.ts';
+import { type Agentd, agentd, SECRET, startAgentd } from './daemon.ts';
+import { FakeApi } from './fake-api.ts';
+import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
+
+export const NUMBER_ID = '106540352242922';
+/** Two people, as the platform writes them, and the id of one who hides the number. */
+export const ADA = '16505551234';
+export const BOB = '16505555678';
+export const HIDDEN = 'US.13491208655302741918';
+
+const SAMPLES = resolve(import.meta.dirname, '../samples/phonechat');
+
+/** A body that the platform documents. */
+export function sample(name: string): string {
+  return readFileSync(join(SAMPLES, `${name}.json`), 'utf8');
+}
+
+/** A daemon with the channel phonechat between the platform and a business API. */
+export class Phonechat {
+  readonly platform: FakePlatform;
+  readonly api: FakeApi;
+  readonly directory = mkdtempSync(join(tmpdir(), 'agentd-phonechat-'));
+  #daemon: Agentd | null = null;
+  #settings: Record<string, string> = {};
+
+  private constructor(platform: FakePlatform, api: FakeApi) {
+    this.platform = platform;
+    this.api = api;
+  }
+
+  static async prepare(): Promise<Phonechat> {
+    return new Phonechat(await FakePlatform.start(phonechat), await FakeApi.start({ secret: SECRET }));
+  }
+
+  get env(): Record<string, string> {
+    return {
+      ...this.platform.env,
+      API_BASE_URL: this.api.url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+      ...this.#settings,
+    };
+  }
+
+  async start(settings: Record<string, string> = {}): Promise<Agentd> {
+    this.#settings = settings;
+    this.#daemon = await startAgentd({ directory: this.directory, env: this.env });
+    return this.#daemon;
+  }
+
+  get daemon(): Agentd {
+    if (!this.#daemon) throw new Error('the daemon does not run');
+    return this.#daemon;
+  }
+
+  /** A command beside the daemon. */
+  run(...args: string[]): ReturnType<typeof agentd> {
+    return agentd(args, {
+      cwd: this.directory,
+      env: { ...this.env, STATE_DIR: join(this.directory, 'state') },
+    });
+  }
+
+  /** Posts a body as the platform signs it; the headers given win. */
+  post(body: string, headers: Record<string, string> = {}): Promise<DaemonAnswer> {
+    return this.platform.post(this.daemon, {
+      method: 'POST',
+      path: '/webhook/phonechat',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-Hub-Signature-256': this.signature(body),
+        ...headers,
+      },
+      body,
+    });
+  }
+
+  signature(body: string, secret = this.platform.env.PHONECHAT_APP_SECRET ?? ''): string {
+    return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+  }
+
+  /** Calls that send a text, with their bodies. */
+  sends(): { call: PlatformCall; body: Record<string, unknown> }[] {
+    return this.calls().filter(({ body }) => body.type === 'text');
+  }
+
+  /** Calls that mark a message as read. */
+  marks(): Record<string, unknown>[] {
+    return this.calls().flatMap(({ body }) => (body.status === 'read' ? [body] : []));
+  }
+
+  /** Resolves with what somebody has been sent, once it is so many texts. */
+  async texts(place: string, count: number): Promise<string[]> {
+    await this.platform.until(() => this.platform.textsTo(place).length >= count);
+    return this.platform.textsTo(place);
+  }
+
+  async stop(): Promise<void> {
+    await this.#daemon?.stop('SIGKILL');
+    await this.platform.close();
+    await this.api.close();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  private calls() {
+    return this.platform.calls.map((call) => ({
+      call,
+      body: JSON.parse(call.body) as Record<string, unknown>,
+    }));
+  }
+}

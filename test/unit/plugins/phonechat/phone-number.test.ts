@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { idsOf, isSameNumber } from '../../../../plugins/phonechat/phone-number.ts';
+
+describe('idsOf', () => {
+  it.each([
+    ['+16505551234', ['+16505551234']],
+    ['16505551234', ['+16505551234']],
+    ['0049 170 1234567', ['+491701234567']],
+    ['+44 (0)20 7946 0958', ['+442079460958']],
+    ['+49.170/123-45 67', ['+491701234567']],
+    // Brazilian mobile numbers, the one with the ninth digit first.
+    ['+5511987654321', ['+5511987654321', '+551187654321']],
+    ['551187654321', ['+5511987654321', '+551187654321']],
+    ['+55 31 99688-3193', ['+5531996883193', '+553196883193']],
+    // Landlines, and what would be one without its ninth digit: another person's number.
+    ['+551133334444', ['+551133334444']],
+    ['+5511933334444', ['+5511933334444']],
+    // Mexican ones, the one without the 1 first.
+    ['+525512345678', ['+525512345678', '+5215512345678']],
+    ['5215512345678', ['+525512345678', '+5215512345678']],
+    ['+1 650 555', []],
+    ['+999123456789', []],
+    ['+16505551234;ext=5', []],
+    ['+16505551234 or so', []],
+    ['US.13491208655302741918', []],
+    ['+', []],
+    ['', []],
+    ['1'.repeat(100), []],
+    ['+١٦٥٠٥٥٥١٢٣٤', []],
+  ])('reads %j', (given, ids) => {
+    expect(idsOf(given)).toEqual(ids);
+  });
+
+  it('gives the same for each of its own writings, whatever the number', () => {
+    const written = fc.oneof(
+      fc.stringMatching(/^\+?\d{1,16}$/),
+      fc.stringMatching(/^\+55[1-9]\d9?\d{8}$/),
+      fc.stringMatching(/^\+521?\d{10}$/),
+      fc.string(),
+    );
+    fc.assert(
+      fc.property(written, (given) => {
+        const ids = idsOf(given);
+        expect(new Set(ids).size).toBe(ids.length);
+        for (const id of ids) {
+          expect(id).toMatch(/^\+\d{5,16}$/);
+          expect(idsOf(id)).toEqual(ids);
+          expect(idsOf(id.slice(1))).toEqual(ids);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('isSameNumber', () => {
+  it.each([
+    ['+16505551234', true],
+    ['1 650 555 1234', true],
+    ['(650) 555-1234', true],
+    ['+16505551235', false],
+    ['650', false],
+    ['Alice', false],
+    ['+', false],
+  ])('compares the claim %j', (claim, same) => {
+    expect(isSameNumber(claim, '+16505551234')).toBe(same);
+  });
+
+  it('knows a person by either writing', () => {
+    expect(isSameNumber('+551187654321', '+5511987654321')).toBe(true);
+    expect(isSameNumber('0170 1234567', '+491701234567')).toBe(true);
+    expect(isSameNumber('+5215512345678', '+525512345678')).toBe(true);
+  });
+});

@@ -1,0 +1,284 @@
+import { describe, expect, it, vi } from 'vitest';
+import { readSettings } from '../../../../plugins/phonechat/configured.ts';
+import { Graph } from '../../../../plugins/phonechat/graph.ts';
+import { meaningOf } from '../../../../plugins/phonechat/graph-errors.ts';
+import { HintLimit } from '../../../../plugins/phonechat/hint-limit.ts';
+import phonechat from '../../../../plugins/phonechat/index.ts';
+import { Sender } from '../../../../plugins/phonechat/send.ts';
+import { ReadMarks } from '../../../../plugins/phonechat/typing.ts';
+import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts';
+import type { ChannelScope } from '../../../../src/channel/index.ts';
+import { settingsOf } from '../../../harness/fake-platform.ts';
+
+// A paragraph is a part: how replies are split has tests of its own.
+vi.mock('../../../../plugins/phonechat/render.ts', () => ({
+  render: (markdown: string) => markdown.split('\n\n'),
+}));
+
+const ACCESS_TOKEN = 'EAAG-a-token';
+const settings = settingsOf(phonechat, {
+  PHONECHAT_ACCESS_TOKEN: `${ACCESS_TOKEN}\n`,
+  PHONECHAT_PHONE_NUMBER_ID: '1',
+  PHONECHAT_APP_SECRET: 's',
+  PHONECHAT_VERIFY_TOKEN: 'v',
+  PHONECHAT_API_URL: 'https://graph.example.com/',
+});
+const TAKEN = () => Response.json({ messages: [{ id: 'wamid.2' }] });
+
+interface Call {
+  url: string;
+  init: RequestInit;
+}
+
+/** The parts of the channel that call out, with a platform that answers as told, and a clock that stands. */
+function parts(answer: (call: number) => Response | Promise<Response>, token = ACCESS_TOKEN) {
+  const calls: Call[] = [];
+  const lines: string[] = [];
+  const clock = { now: 1_000_000 };
+  const line = (fields: object, message: string) => void lines.push(JSON.stringify([fields, message]));
+  const scope = {
+    log: { debug: line, info: line, warn: line, error: line },
+    now: () => clock.now,
+    fetch: async (url: string, init: RequestInit) => {
+      calls.push({ url, init });
+      return answer(calls.length);
+    },
+    deliveryFailed: (reason: string, options: { final: boolean; retryAfterSeconds?: number }) =>
+      new RecordedDeliveryFailure(reason, options),
+  } as unknown as ChannelScope;
+  const graph = new Graph(scope, { ...readSettings(settings), access_token: token });
+  return { graph, sender: new Sender(scope, graph), marks: new ReadMarks(scope, graph), calls, lines, clock };
+}
+
+const reply = (text: string, id = 'r1') => ({
+  id,
+  session_id: 'phonechat:1:+2',
+  text,
+  reply_to: { number_id: '1', to: '2', message_id: 'wamid.1' },
+});
+const LONG = 'a\n\nb\n\nc';
+const firstLetters = (calls: readonly Call[]) =>
+  calls.map(({ init }) => (JSON.parse(String(init.body)) as { text: { body: string } }).text.body[0]);
+
+async function failureOf(sending: Promise<void>): Promise<RecordedDeliveryFailure> {
+  const failure = await sending.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (!(failure instanceof RecordedDeliveryFailure)) throw new Error(`failed with ${String(failure)}`);
+  return failure;
+}
+
+describe('a reply', () => {
+  it('goes to the configured address alone, with the token in a header and nowhere else', async () => {
+    const { sender, calls } = parts(TAKEN);
+    await sender.send(reply('Hello.'));
+    expect(calls[0]?.url).toBe('https://graph.example.com/v25.0/1/messages');
+    expect(calls[0]?.init).toMatchObject({ redirect: 'manual', method: 'POST' });
+    expect(calls[0]?.init.headers).toMatchObject({ Authorization: `Bearer ${ACCESS_TOKEN}` });
+    expect(String(calls[0]?.init.body)).not.toContain(ACCESS_TOKEN);
+  });
+
+  it('is not followed to another address, and tried again', async () => {
+    const moved = new Response('', { status: 307, headers: { Location: 'https://evil.example.com' } });
+    const { sender, calls } = parts(() => moved);
+    expect(await failureOf(sender.send(reply('Hello.')))).toMatchObject({ final: false });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('goes on behind the parts that were taken, and begins anew as another reply', async () => {
+    const { sender, calls } = parts((call) => (call === 2 ? new Response('', { status: 500 }) : TAKEN()));
+    expect(await failureOf(sender.send(reply(LONG)))).toMatchObject({ final: false });
+    await sender.send(reply(LONG));
+    expect(firstLetters(calls)).toEqual(['a', 'b', 'b', 'c']);
+    await sender.send(reply(LONG, 'r2'));
+    expect(firstLetters(calls.slice(4))).toEqual(['a', 'b', 'c']);
+  });
+
+  it('remembers parts of a bounded number of replies', async () => {
+    let fails = true;
+    const { sender, calls } = parts((call) =>
+      fails && call % 2 === 0 ? new Response('', { status: 500 }) : TAKEN(),
+    );
+    for (let n = 0; n < 1001; n++) await failureOf(sender.send(reply(LONG, `r${n}`)));
+    fails = false;
+    calls.length = 0;
+    await sender.send(reply(LONG, 'r0'));
+    await sender.send(reply(LONG, 'r1000'));
+    expect(firstLetters(calls)).toEqual(['a', 'b', 'c', 'b', 'c']);
+  });
+
+  it.each([
+    [
+      'a connection that fails',
+      () => Promise.reject(new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } })),
+      'the platform could not be reached: ECONNREFUSED',
+    ],
+    [
+      'no answer in time',
+      () => Promise.reject(new DOMException('slow', 'TimeoutError')),
+      'the platform did not answer in time',
+    ],
+    ['a page that is no JSON', () => new Response('<html>', { status: 502 }), 'status 502'],
+    ['an endless answer', () => new Response('x'.repeat(1_000_000), { status: 500 }), 'status 500'],
+  ])('is tried again after %s', async (_title, answer, reason) => {
+    const failure = await failureOf(parts(answer).sender.send(reply('Hello.')));
+    expect([failure.final, failure.message]).toEqual([false, reason]);
+  });
+
+  it('tells no token where it cannot even be sent', async () => {
+    const broken = 'EAAG\u0000broken';
+    const { sender, lines } = parts(() => {
+      throw new TypeError(`Bearer ${broken} is an invalid header value`);
+    }, broken);
+    const failure = await failureOf(sender.send(reply('Hello.')));
+    expect(failure.message).toBe('the platform could not be reached: TypeError');
+    expect(lines.join()).not.toContain('EAAG');
+  });
+
+  it('counts as sent where the platform took it, whatever its answer says', async () => {
+    await parts(() => new Response('surprise')).sender.send(reply('Hello.'));
+  });
+});
+
+describe('an error', () => {
+  it.each<[number, number | undefined, boolean, number | undefined]>([
+    [400, 130429, false, undefined],
+    [400, 131056, false, 6],
+    [400, 80007, false, 60],
+    [400, 4, false, 60],
+    [500, 131000, false, undefined],
+    [503, 131016, false, undefined],
+    [500, 131057, false, undefined],
+    [400, 2, false, undefined],
+    [400, 131047, true, undefined],
+    [400, 470, true, undefined],
+    [400, 131026, true, undefined],
+    [400, 131030, true, undefined],
+    [400, 131048, true, undefined],
+    [403, 131031, true, undefined],
+    [401, 190, true, undefined],
+    [403, 200, true, undefined],
+    [403, 299, true, undefined],
+    [400, 100, true, undefined],
+    [400, undefined, true, undefined],
+    [404, undefined, true, undefined],
+    [408, undefined, false, undefined],
+    [429, undefined, false, undefined],
+    [429, 131047, false, undefined],
+    [500, 3, false, undefined],
+    [502, undefined, false, undefined],
+    [302, undefined, false, undefined],
+  ])('with status %i and code %s is final: %s', (status, code, final, retryAfterSeconds) => {
+    const { account: _, ...meaning } = meaningOf(status, code, undefined);
+    expect(meaning).toEqual({ final, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) });
+  });
+
+  it('that is about our account is told as such', () => {
+    expect(meaningOf(401, 190, undefined).account).toContain('PHONECHAT_ACCESS_TOKEN');
+    expect(meaningOf(403, 250, undefined).account).toContain('lacks a permission');
+    expect(meaningOf(400, 100, 33).account).toContain('PHONECHAT_PHONE_NUMBER_ID');
+    expect(meaningOf(400, 100, undefined).account).toBeUndefined();
+    expect(meaningOf(400, 131047, undefined).account).toBeUndefined();
+  });
+
+  it('is known by its code also where the answer calls itself good', async () => {
+    const { sender } = parts(() =>
+      Response.json({ error: { code: 131047, message: 'Re-engagement message' } }),
+    );
+    expect(await failureOf(sender.send(reply('Hello.')))).toMatchObject({ final: true });
+  });
+
+  it('waits until the date that the platform names', async () => {
+    const later = new Date(Date.now() + 30_000).toUTCString();
+    const { sender } = parts(() => new Response('{}', { status: 429, headers: { 'Retry-After': later } }));
+    const { retryAfterSeconds } = await failureOf(sender.send(reply('Hello.')));
+    expect(retryAfterSeconds).toBeGreaterThan(25);
+    expect(retryAfterSeconds).toBeLessThanOrEqual(31);
+  });
+});
+
+describe('health', () => {
+  it('is degraded after three failures in a row, until one call works', async () => {
+    let down = true;
+    const { graph, sender } = parts(() => (down ? new Response('', { status: 503 }) : TAKEN()));
+    for (let n = 0; n < 2; n++) await failureOf(sender.send(reply('Hello.')));
+    expect(graph.health()).toEqual({ status: 'ok' });
+    await failureOf(sender.send(reply('Hello.')));
+    expect(graph.health()).toEqual({
+      status: 'degraded',
+      detail: 'the last 3 calls to the platform failed: status 503',
+    });
+    down = false;
+    await sender.send(reply('Hello.'));
+    expect(graph.health()).toEqual({ status: 'ok' });
+  });
+
+  it('is degraded while the account is refused; a read mark does not mend it', async () => {
+    const refused = () => Response.json({ error: { code: 131042, message: 'Payment' } }, { status: 400 });
+    const { graph, sender, marks } = parts((call) => (call === 1 ? refused() : TAKEN()));
+    await failureOf(sender.send(reply('Hello.')));
+    await marks.show({ number_id: '1', message_id: 'wamid.1' });
+    expect(graph.health()).toMatchObject({ status: 'degraded', detail: expect.stringContaining('payment') });
+    await sender.send(reply('Hello.'));
+    expect(graph.health()).toEqual({ status: 'ok' });
+  });
+
+  it('is not about what one person was sent', async () => {
+    const { graph, sender } = parts(() =>
+      Response.json({ error: { code: 131026, message: 'x' } }, { status: 400 }),
+    );
+    for (let n = 0; n < 5; n++) await failureOf(sender.send(reply('Hello.')));
+    expect(graph.health()).toEqual({ status: 'ok' });
+  });
+});
+
+describe('the sign of typing', () => {
+  it('is shown again only when the platform has taken it down', async () => {
+    const { marks, calls, clock } = parts(TAKEN);
+    for (const at of [0, 5000, 10_000, 15_000, 20_000, 25_000]) {
+      clock.now = 1_000_000 + at;
+      await marks.show({ number_id: '1', message_id: 'wamid.1' });
+    }
+    await marks.show({ number_id: '1', message_id: 'wamid.2' });
+    expect(calls).toHaveLength(3);
+  });
+
+  it('is nothing where there is no message to be read', async () => {
+    const { marks, calls } = parts(TAKEN);
+    await marks.show({ number_id: '1', to: '2' });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('hints', () => {
+  it('are twenty an hour for a person, the same words once in ten seconds', () => {
+    const clock = { now: 0 };
+    const limit = new HintLimit(() => clock.now);
+    const say = (user: string, text: string) => {
+      const allowed = limit.allows(user, text);
+      if (allowed) limit.note(user, text);
+      return allowed;
+    };
+    expect([say('ada', 'x'), say('ada', 'x'), say('ada', 'y'), say('bob', 'x')]).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
+    for (let n = 0; n < 18; n++) {
+      clock.now += 10_000;
+      expect(say('ada', 'x')).toBe(true);
+    }
+    clock.now += 10_000;
+    expect([say('ada', 'x'), say('ada', 'z')]).toEqual([false, false]);
+    clock.now += 60 * 60 * 1000;
+    expect(say('ada', 'x')).toBe(true);
+  });
+
+  it('are counted for a bounded number of people', () => {
+    const limit = new HintLimit(() => 0);
+    for (let n = 0; n <= 10_000; n++) limit.note(`user ${n}`, 'x');
+    expect([limit.allows('user 0', 'x'), limit.allows('user 10000', 'x')]).toEqual([true, false]);
+  });
+});
