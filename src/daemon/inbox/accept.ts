@@ -121,7 +121,8 @@ function entryOf(message: IncomingMessage, request_id: string, house: House): Ar
     message: { ...message, text: maskTokens(message.text.trim()), metadata },
     reply_to: message.reply_to ?? {},
     reply: null,
-    sent_at: Math.min(message.sent_at ?? now, now),
+    // Whole ms, which is what stores count in: some platforms tell microseconds.
+    sent_at: Math.max(0, Math.floor(Math.min(message.sent_at ?? now, now))),
     request_id,
   };
 }

@@ -63,10 +63,16 @@ describe('accept', () => {
     expect(await kept()).toMatchObject([{ message: { user_id: 'u1', alias_id: 'US.1234' } }]);
   });
 
-  it('takes the time that the platform gives, never later than now', async () => {
-    await take(aMessage({ sent_at: 5 }), aMessage({ sent_at: Date.now() + 1e9 }), aMessage());
-    const [old, future, none] = await kept();
+  it('takes the time that the platform gives, in whole ms, never later than now', async () => {
+    await take(
+      aMessage({ sent_at: 5.678 }),
+      aMessage({ sent_at: Date.now() + 1e9 }),
+      aMessage(),
+      aMessage({ sent_at: -1e300 }),
+    );
+    const [old, future, none, absurd] = await kept();
     expect(old?.sent_at).toBe(5);
+    expect(absurd?.sent_at).toBe(0);
     expect(future?.sent_at).toBeLessThanOrEqual(Date.now());
     expect(none?.sent_at).toBeLessThanOrEqual(Date.now());
   });
