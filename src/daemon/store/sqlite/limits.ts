@@ -1,30 +1,53 @@
+import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { LimitStore, WindowState } from '../store.ts';
-import type { SlidingWindows } from './windows.ts';
+import { countHit, packHits, unpackHits } from './windows.ts';
 import type { GroupCommit } from './writer.ts';
 
-/** Request limits: sliding windows on the store's clock. */
+/** Request limits: sliding windows on the store's clock, one row a key. */
 export class SqliteLimits implements LimitStore {
-  readonly #windows: SlidingWindows;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
+  readonly #find;
+  readonly #insert;
+  readonly #update;
+  readonly #delete;
+  readonly #postpone;
 
-  constructor(windows: SlidingWindows, commit: GroupCommit, clock: Clock) {
-    this.#windows = windows;
+  constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
     this.#commit = commit;
     this.#clock = clock;
+    this.#find = db.prepare<[string], string>('SELECT hits FROM limit_windows WHERE key = ?').pluck();
+    this.#insert = db.prepare<{ key: string; hits: string; expires_at: number }>(
+      'INSERT INTO limit_windows (key, hits, expires_at, look_at) VALUES (@key, @hits, @expires_at, @expires_at)',
+    );
+    this.#update = db.prepare<{ key: string; hits: string; expires_at: number }>(
+      'UPDATE limit_windows SET hits = @hits, expires_at = @expires_at WHERE key = @key',
+    );
+    this.#delete = db.prepare<{ now: number; bite: number }>(
+      `DELETE FROM limit_windows WHERE key IN
+         (SELECT key FROM limit_windows WHERE look_at <= @now AND expires_at <= @now LIMIT @bite)`,
+    );
+    this.#postpone = db.prepare<{ now: number; bite: number }>(
+      `UPDATE limit_windows SET look_at = expires_at WHERE key IN
+         (SELECT key FROM limit_windows WHERE look_at <= @now AND expires_at > @now LIMIT @bite)`,
+    );
   }
 
   hit(key: string, limit: { max: number; window_ms: number }): Promise<WindowState> {
     return this.#commit.write(() => {
       const { max, window_ms } = limit;
       const now = this.#clock.now();
-      const { allowed, count, first, last } = this.#windows.hit(key, limit, now);
+      const found = this.#find.get(key);
+      const { allowed, count, last, hits } = countHit(found ? unpackHits(found) : [], limit, now);
+      if (allowed) {
+        const row = { key, hits: packHits(hits), expires_at: Math.max(last, now) + window_ms };
+        if (found === undefined) this.#insert.run(row);
+        else this.#update.run(row);
+      }
       const used = allowed ? count : count - 1;
-      let frees: number | undefined;
-      if (used === max) frees = first;
-      // More than the limit: it was lowered since they were counted.
-      else if (used > max) frees = this.#windows.nthAfter(key, now - window_ms, used - max);
+      // More than the limit are in it where it was lowered since they were counted.
+      const frees = used < max ? undefined : hits.at(-max)?.at;
       return {
         allowed,
         remaining: Math.max(0, max - used),
@@ -34,8 +57,10 @@ export class SqliteLimits implements LimitStore {
     });
   }
 
-  /** Within a commit: deletes at most `bite` hits that are over, whosever they are. @returns how many. */
+  /** Within a commit: sees to at most `bite` keys whose hits were to be over by now. @returns how many. */
   deleteExpired(bite: number): number {
-    return this.#windows.deleteExpired(this.#clock.now(), bite);
+    const now = this.#clock.now();
+    const deleted = this.#delete.run({ now, bite }).changes;
+    return deleted + this.#postpone.run({ now, bite: bite - deleted }).changes;
   }
 }

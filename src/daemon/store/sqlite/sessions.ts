@@ -22,6 +22,12 @@ interface SessionRow {
   metadata: string;
 }
 
+/** Where the turns of a session hang: the last one, which leads to those before it. */
+interface Chained {
+  id: number;
+  last_turn: number | null;
+}
+
 const COLUMNS = `session_id, user_id, platform, space, generated, owner, bound_user_id, bound_person,
   turns, created_at, last_active_at, expires_at, metadata`;
 
@@ -34,14 +40,20 @@ export class SqliteSessions implements SessionStore {
   readonly #insert;
   readonly #update;
   readonly #slide;
+  readonly #lookEarlier;
   readonly #insertTurn;
+  readonly #setLastTurn;
   readonly #history;
   readonly #turns;
   readonly #list;
+  readonly #live;
+  readonly #expired;
+  readonly #over;
+  readonly #previous;
+  readonly #deleteTurn;
   readonly #delete;
-  readonly #deleteIfExpired;
-  readonly #deleteExpiredTurns;
-  readonly #deleteExpiredSessions;
+  readonly #deleteCount;
+  readonly #postpone;
 
   constructor(db: Database.Database, commit: GroupCommit, traces: SqliteTraces, clock: Clock) {
     this.#clock = clock;
@@ -51,9 +63,9 @@ export class SqliteSessions implements SessionStore {
       `SELECT ${COLUMNS} FROM sessions WHERE session_id = ? AND expires_at > ?`,
     );
     this.#insert = db.prepare<SessionRow>(
-      `INSERT INTO sessions (${COLUMNS})
+      `INSERT INTO sessions (${COLUMNS}, look_at)
        VALUES (@session_id, @user_id, @platform, @space, @generated, @owner, @bound_user_id, @bound_person,
-         @turns, @created_at, @last_active_at, @expires_at, @metadata)`,
+         @turns, @created_at, @last_active_at, @expires_at, @metadata, @expires_at)`,
     );
     this.#update = db.prepare<SessionRow & { now: number }>(
       `UPDATE sessions SET user_id = @user_id, platform = @platform, space = @space, generated = @generated,
@@ -61,24 +73,36 @@ export class SqliteSessions implements SessionStore {
          created_at = @created_at, last_active_at = @last_active_at, expires_at = @expires_at, metadata = @metadata
        WHERE session_id = @session_id AND expires_at > @now`,
     );
-    this.#slide = db
-      .prepare<{ session_id: string; now: number; expires_at: number }, number>(
-        `UPDATE sessions SET turns = turns + 1, last_active_at = @now, expires_at = @expires_at
-         WHERE session_id = @session_id AND expires_at > @now RETURNING id`,
-      )
-      .pluck();
-    this.#insertTurn = db.prepare<[number, PersonKey | null, 0 | 1, string]>(
-      `INSERT INTO turns (session, person, answered, turn) VALUES (?, ?, ?, ?)`,
+    this.#live = db.prepare<[string, number], Chained & { look_at: number }>(
+      'SELECT id, last_turn, look_at FROM sessions WHERE session_id = ? AND expires_at > ?',
+    );
+    this.#slide = db.prepare<{ id: number; last_turn: number | bigint; now: number; expires_at: number }>(
+      `UPDATE sessions SET turns = turns + 1, last_turn = @last_turn, last_active_at = @now,
+         expires_at = @expires_at WHERE id = @id`,
+    );
+    this.#lookEarlier = db.prepare<{ session_id: string }>(
+      'UPDATE sessions SET look_at = expires_at WHERE session_id = @session_id AND look_at > expires_at',
+    );
+    this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string]>(
+      'INSERT INTO turns (session, previous, person, answered, turn) VALUES (?, ?, ?, ?, ?)',
+    );
+    this.#setLastTurn = db.prepare<[number | bigint | null, number]>(
+      'UPDATE sessions SET last_turn = ? WHERE id = ?',
     );
     // `+?`: SQLite would plan these anew, at three times their cost, whenever a bare parameter is bound.
-    const turnsOf = `FROM sessions JOIN turns ON turns.session = sessions.id
-      WHERE session_id = +? AND expires_at > +?`;
+    const chain = `WITH RECURSIVE chain (previous, person, answered, turn) AS (
+        SELECT previous, person, answered, turn FROM turns WHERE id =
+          (SELECT last_turn FROM sessions WHERE session_id = +? AND expires_at > +?)
+        UNION ALL
+        SELECT turns.previous, turns.person, turns.answered, turns.turn
+        FROM chain CROSS JOIN turns ON turns.id = chain.previous)
+      SELECT turn FROM chain`;
     this.#history = db
       .prepare<[string, number, PersonKey | null, number], string>(
-        `SELECT turn ${turnsOf} AND answered AND (person IS NULL OR person = +?) ORDER BY turns.id DESC LIMIT +?`,
+        `${chain} WHERE answered AND (person IS NULL OR person = +?) LIMIT +?`,
       )
       .pluck();
-    this.#turns = db.prepare<[string, number], string>(`SELECT turn ${turnsOf} ORDER BY turns.id`).pluck();
+    this.#turns = db.prepare<[string, number], string>(chain).pluck();
     this.#list = db.prepare<
       { platform: string | null; user_id: string | null; limit: number; now: number },
       SessionRow
@@ -87,20 +111,19 @@ export class SqliteSessions implements SessionStore {
        WHERE expires_at > @now AND (@platform IS NULL OR platform = @platform) AND (@user_id IS NULL OR user_id = @user_id)
        ORDER BY last_active_at DESC, id DESC LIMIT @limit`,
     );
-    this.#delete = db.prepare<[string, number]>(
-      `DELETE FROM sessions WHERE session_id = ? AND expires_at > ?`,
+    this.#expired = db.prepare<[string, number], Chained>(
+      'SELECT id, last_turn FROM sessions WHERE session_id = ? AND expires_at <= ?',
     );
-    this.#deleteIfExpired = db.prepare<[string, number]>(
-      `DELETE FROM sessions WHERE session_id = ? AND expires_at <= ?`,
+    this.#over = db.prepare<{ now: number; bite: number }, Chained>(
+      'SELECT id, last_turn FROM sessions WHERE look_at <= @now AND expires_at <= @now LIMIT @bite',
     );
-    this.#deleteExpiredTurns = db.prepare<[number, number]>(
-      `DELETE FROM turns WHERE id IN
-         (SELECT turns.id FROM sessions JOIN turns ON turns.session = sessions.id WHERE expires_at <= ? LIMIT ?)`,
-    );
-    this.#deleteExpiredSessions = db.prepare<[number, number]>(
-      `DELETE FROM sessions WHERE id IN
-         (SELECT id FROM sessions
-          WHERE expires_at <= ? AND NOT EXISTS (SELECT 1 FROM turns WHERE session = sessions.id) LIMIT ?)`,
+    this.#previous = db.prepare<[number], number | null>('SELECT previous FROM turns WHERE id = ?').pluck();
+    this.#deleteTurn = db.prepare<[number]>('DELETE FROM turns WHERE id = ?');
+    this.#delete = db.prepare<[number]>('DELETE FROM sessions WHERE id = ?');
+    this.#deleteCount = db.prepare<[string]>('DELETE FROM guard_turns WHERE session_id = ?');
+    this.#postpone = db.prepare<{ now: number; bite: number }>(
+      `UPDATE sessions SET look_at = expires_at WHERE id IN
+         (SELECT id FROM sessions WHERE look_at <= @now AND expires_at > @now LIMIT @bite)`,
     );
   }
 
@@ -114,8 +137,13 @@ export class SqliteSessions implements SessionStore {
   save(session: Session, expect: 'new' | 'changed'): Promise<boolean> {
     return this.#commit.write(() => {
       const now = this.#clock.now();
-      if (expect === 'changed') return this.#update.run({ ...rowOf(session), now }).changes > 0;
-      this.#deleteIfExpired.run(session.session_id, now);
+      if (expect === 'changed') {
+        const { changes } = this.#update.run({ ...rowOf(session), now });
+        this.#lookEarlier.run(session);
+        return changes > 0;
+      }
+      const expired = this.#expired.get(session.session_id, now);
+      if (expired) this.#deleteWhole(expired);
       this.#insert.run(rowOf(session));
       return true;
     });
@@ -125,9 +153,14 @@ export class SqliteSessions implements SessionStore {
     return this.#commit.write(() => {
       this.#traces.insert(trace);
       const now = this.#clock.now();
-      const id = this.#slide.get({ session_id, now, expires_at: now + ttl_ms });
-      if (id === undefined) return false;
-      this.#insertTurn.run(id, turn.person, turn.outcome === 'answered' ? 1 : 0, JSON.stringify(turn));
+      const session = this.#live.get(session_id, now);
+      if (!session) return false;
+      const { id, last_turn, look_at } = session;
+      const answered = turn.outcome === 'answered' ? 1 : 0;
+      const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, JSON.stringify(turn));
+      const expires_at = now + ttl_ms;
+      this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at });
+      if (look_at > expires_at) this.#lookEarlier.run({ session_id });
       return true;
     });
   }
@@ -137,7 +170,7 @@ export class SqliteSessions implements SessionStore {
   }
 
   turns(session_id: string): Promise<StoredTurn[]> {
-    return read(() => this.#turns.all(session_id, this.#clock.now()).map(turnOf));
+    return read(() => this.#turns.all(session_id, this.#clock.now()).reverse().map(turnOf));
   }
 
   list(filter: { platform?: string; user_id?: string; limit: number }): Promise<Session[]> {
@@ -146,14 +179,46 @@ export class SqliteSessions implements SessionStore {
   }
 
   end(session_id: string): Promise<boolean> {
-    return this.#commit.write(() => this.#delete.run(session_id, this.#clock.now()).changes > 0);
+    return this.#commit.write(() => {
+      const session = this.#live.get(session_id, this.#clock.now());
+      if (!session) return false;
+      this.#deleteWhole(session);
+      this.#deleteCount.run(session_id);
+      return true;
+    });
   }
 
   /** Within a commit: deletes at most `bite` rows of expired sessions, turns first. @returns how many. */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
-    const turns = this.#deleteExpiredTurns.run(now, bite).changes;
-    return turns + this.#deleteExpiredSessions.run(now, bite - turns).changes;
+    let left = bite - this.#postpone.run({ now, bite }).changes;
+    for (const session of this.#over.all({ now, bite: left })) {
+      if (left === 0) break;
+      const { deleted, last_turn } = this.#deleteTurns(session, left);
+      left -= deleted;
+      if (last_turn === null && left > 0) {
+        this.#delete.run(session.id);
+        left--;
+      } else if (deleted > 0) this.#setLastTurn.run(last_turn, session.id);
+    }
+    return bite - left;
+  }
+
+  #deleteWhole(session: Chained): void {
+    this.#deleteTurns(session, Number.POSITIVE_INFINITY);
+    this.#delete.run(session.id);
+  }
+
+  /** Deletes the newest turns of a session, at most so many. @returns how many, and which one is the last now. */
+  #deleteTurns({ last_turn }: Chained, most: number): { deleted: number; last_turn: number | null } {
+    let [deleted, last] = [0, last_turn];
+    while (last !== null && deleted < most) {
+      const turn: number = last;
+      last = this.#previous.get(turn) ?? null;
+      this.#deleteTurn.run(turn);
+      deleted++;
+    }
+    return { deleted, last_turn: last };
   }
 }
 

@@ -13,7 +13,6 @@ import { isCurrent, type Migrations, migrate, readMigrations } from './migration
 import { SqliteSessions } from './sessions.ts';
 import { SqliteStreams } from './streams.ts';
 import { SqliteTraces, TRACES_MAX } from './traces.ts';
-import { SlidingWindows } from './windows.ts';
 import { GroupCommit, read } from './writer.ts';
 
 /** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
@@ -88,9 +87,8 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const traces = new SqliteTraces(db, commit, { clock, retentionMs: traceRetentionMs, max: tracesMax });
   const sessions = new SqliteSessions(db, commit, traces, clock);
   const leases = new SqliteLeases();
-  const windows = new SlidingWindows(db);
-  const limits = new SqliteLimits(windows, commit, clock);
-  const guard = new SqliteGuard(db, windows, commit, clock);
+  const limits = new SqliteLimits(db, commit, clock);
+  const guard = new SqliteGuard(db, commit, clock);
   const idempotency = new SqliteIdempotency(db, commit, clock);
   const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { guard, traces });
   const links = new SqliteLinks(db, commit, clock);

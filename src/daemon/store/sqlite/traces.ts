@@ -31,12 +31,20 @@ export class SqliteTraces implements TraceStore {
     this.#insert = db.prepare<[number, string, string, string | null, string | null, string]>(
       `INSERT INTO traces (kept_at, turn_id, request_id, session_id, message_id, trace) VALUES (?, ?, ?, ?, ?, ?)`,
     );
+    // Indexed among each 256 traces: rows that are written together have their ids side by side, and a look-up
+    // tries one place after another, which are as few as the traces are bounded.
+    const having = (condition: string) =>
+      `SELECT id FROM bucket CROSS JOIN traces ON traces.id / 256 = bucket.n AND ${condition}`;
     // A platform's message id may come with the channel's name before it: `name:id`.
     this.#select = db
       .prepare<{ id: string; channel: string; rest: string }, string>(
-        `SELECT trace FROM traces
-         WHERE turn_id = @id OR request_id = @id OR session_id = @id OR message_id = @id
-            OR (message_id = @rest AND trace ->> 'platform' = @channel)
+        `WITH RECURSIVE bucket (n) AS (
+           SELECT min(id) / 256 FROM traces UNION ALL
+           SELECT n + 1 FROM bucket WHERE n < (SELECT max(id) / 256 FROM traces))
+         SELECT trace FROM traces WHERE id IN (
+           ${having('turn_id = @id')} UNION ALL ${having('request_id = @id')} UNION ALL
+           ${having('session_id = @id')} UNION ALL ${having('message_id = @id')} UNION ALL
+           ${having("message_id = @rest AND trace ->> 'platform' = @channel")})
          ORDER BY id DESC LIMIT ${FOUND_MAX}`,
       )
       .pluck();

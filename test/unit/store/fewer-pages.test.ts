@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
+import { aTrace, aTurn } from '../../contract/fixtures.ts';
+import { openAt, stateDirectory } from './state-directory.ts';
+
+const LIMITS = {
+  max_messages: 5,
+  window_ms: 10_000,
+  cooldown_ms: 30_000,
+  max_turns: 200,
+  repeat_threshold: 3,
+  repeat_window_ms: 60_000,
+  session_ttl_ms: 3_600_000,
+};
+
+/** The schema before sixth step, which this test is about. */
+const BEFORE = 5;
+
+it('brings sessions, turns, traces and counts of turns over from the schema before', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const db = new Database(path);
+  migrate(db, readMigrations().slice(0, BEFORE));
+  const expires_at = Date.now() + 3_600_000;
+  const begin = db.prepare(
+    `INSERT INTO sessions (session_id, user_id, platform, space, generated, turns, created_at, last_active_at,
+       expires_at, metadata) VALUES (?, 'u1', 'chat', 'web', 0, 2, 1, 1, ?, '{}')`,
+  );
+  begin.run('s1', expires_at);
+  begin.run('s2', expires_at);
+  begin.run('over', 1);
+  const keep = db.prepare('INSERT INTO turns (session, person, answered, turn) VALUES (?, NULL, 1, ?)');
+  for (const text of ['1', '2', '3']) {
+    for (const session of [1, 2, 3]) keep.run(session, JSON.stringify(aTurn({ text: `${session}.${text}` })));
+  }
+  const trace = aTrace(null, { session_id: 's1', message_id: 'm1' });
+  db.prepare(
+    `INSERT INTO traces (kept_at, turn_id, request_id, session_id, message_id, trace) VALUES (?, ?, ?, 's1', 'm1', ?)`,
+  ).run(Date.now(), trace.turn_id, trace.request_id, JSON.stringify(trace));
+  db.prepare(
+    `INSERT INTO guard_turns (session_id, turns, blocked, max, ends_at) VALUES ('s1', 7, 0, 200, ?)`,
+  ).run(expires_at);
+  db.close();
+
+  const store = openAt(path);
+  const texts = async (session: string) => (await store.sessions.turns(session)).map(({ text }) => text);
+  expect(await texts('s1')).toEqual(['1.1', '1.2', '1.3']);
+  await store.sessions.keepTurn('s2', aTurn({ text: '2.4' }), aTrace(null), 3_600_000);
+  expect(await texts('s2')).toEqual(['2.1', '2.2', '2.3', '2.4']);
+  for (const id of [trace.turn_id, trace.request_id, 's1', 'm1']) {
+    expect(await store.traces.find(id)).toEqual([trace]);
+  }
+  const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
+  const message = { user, session_id: 's1', text: 'hash', message_id: null, sent_at: null };
+  expect(await store.guard.check(message, LIMITS)).toMatchObject({ turns: 8 });
+  expect(await store.sweep()).toBe(4);
+  expect(await store.sessions.end('s1')).toBe(true);
+  expect(await store.guard.check(message, LIMITS)).toMatchObject({ turns: 1 });
+});
