@@ -9,10 +9,12 @@ export interface Benchmark {
   work: string;
   /** What the limit is made of. */
   limit: string;
-  unit: 'requests/s' | 'µs' | 'ms';
+  unit: 'requests/s' | 'checks/s' | 'µs' | 'ms';
   /** Makes what all rounds start from; the result takes it away again. */
   prepare?(effort: Effort): Promise<() => Promise<void>>;
   bare: Contender;
+  /** What others do the same work with: measured beside ours, without a target. */
+  peers?: readonly Contender[];
   ours: readonly (Contender & { target: Target })[];
 }
 

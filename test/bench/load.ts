@@ -89,12 +89,19 @@ function keepBusy(
 }
 
 const LENGTH = /\r\ncontent-length: *(\d+)\r\n/i;
+const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i;
+/** Ends the chunks, and stands at once behind the head where there are none. */
+const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** Of head and body together; null while the head is not whole. */
+/** Of head and body together; null while that is not known. */
 function answerLength(received: string): number | null {
   const end = received.indexOf('\r\n\r\n');
   if (end < 0) return null;
   const length = LENGTH.exec(received)?.[1];
+  if (length === undefined && CHUNKED.test(received)) {
+    const last = received.indexOf(LAST_CHUNK, end + 2);
+    return last < 0 ? null : last + LAST_CHUNK.length;
+  }
   if (length === undefined) throw new Error(`an answer without a length: ${received.slice(0, end)}`);
   return end + 4 + Number(length);
 }

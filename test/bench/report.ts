@@ -12,7 +12,8 @@ export interface Row {
   ours: Series;
   /** Ours of the limit: of a rate more is better, of a time less. */
   ratio: number;
-  target: Target;
+  /** Null for a peer, whose figure is there to compare ours with. */
+  target: Target | null;
   target_met: boolean;
   ambition_met: boolean;
 }
@@ -24,30 +25,27 @@ export interface Report {
   rows: readonly Row[];
 }
 
-export function rowsOf(benchmark: Benchmark, [bare, ...all]: readonly Series[]): Row[] {
+export function rowsOf(benchmark: Benchmark, [bare, ...others]: readonly Series[]): Row[] {
   if (!bare) throw new Error('nothing was measured');
-  const { name, work, limit, unit } = benchmark;
-  return all.flatMap((ours, index) => {
-    const target = benchmark.ours[index]?.target;
-    if (!target) return [];
-    const ratio = ours.median / bare.median;
-    const reached = 'ratio' in target ? ratio : ours.median;
-    const meets = (wanted: number) => (unit === 'requests/s' ? reached >= wanted : reached <= wanted);
-    const wanted = 'ratio' in target ? target.ratio : target.value;
-    return [
-      {
-        benchmark: name,
-        work,
-        limit,
-        unit,
-        bare,
-        ours,
-        ratio,
-        target,
-        target_met: meets(wanted),
-        ambition_met: meets(target.ambition),
-      },
-    ];
+  const { name, work, limit, unit, peers = [], ours } = benchmark;
+  const targets = [...peers.map(() => null), ...ours.map(({ target }) => target)];
+  return others.map((series, place) => {
+    const target = targets[place] ?? null;
+    const ratio = series.median / bare.median;
+    const reached = target && 'ratio' in target ? ratio : series.median;
+    const meets = (wanted: number) => (unit.endsWith('/s') ? reached >= wanted : reached <= wanted);
+    return {
+      benchmark: name,
+      work,
+      limit,
+      unit,
+      bare,
+      ours: series,
+      ratio,
+      target,
+      target_met: target !== null && meets('ratio' in target ? target.ratio : target.value),
+      ambition_met: target !== null && meets(target.ambition),
+    };
   });
 }
 
@@ -60,7 +58,7 @@ export function table({ machine, effort, rows }: Report): string {
     spread(row.ours, row.unit),
     `${(row.ratio * 100).toFixed(0)} %`,
     words(row.target, row),
-    row.ambition_met ? 'ambition' : row.target_met ? 'met' : 'missed',
+    judgement(row),
   ]);
   return [
     `${cpu}, ${cores} cores, ${system}, load ${load.toFixed(1)}; server and load ${pinned ? 'on a core each' : 'not pinned'}`,
@@ -81,9 +79,16 @@ function spread({ median, lowest, highest }: Series, unit: string): string {
   return `${figure(median)} ${unit} [${figure(lowest)} … ${figure(highest)}]`;
 }
 
-function words(target: Target, { unit }: Row): string {
+function judgement({ target, target_met, ambition_met }: Row): string {
+  if (target === null) return 'peer';
+  if (ambition_met) return 'ambition';
+  return target_met ? 'met' : 'missed';
+}
+
+function words(target: Row['target'], { unit }: Row): string {
+  if (target === null) return '–';
   if ('value' in target) return `≤ ${target.value} ${unit}`;
-  return `${unit === 'requests/s' ? '≥' : '≤'} ${Math.round(target.ratio * 100)} %`;
+  return `${unit.endsWith('/s') ? '≥' : '≤'} ${Math.round(target.ratio * 100)} %`;
 }
 
 /** What the limit is, and the figures and counts of both sides. */

@@ -16,14 +16,14 @@ export interface Series {
 /**
  * Runs limit and product by turns, the order turned every other round, so that a machine that grows slower
  * meanwhile is slower for both.
- * @returns the limit's series first, then ours in their order.
+ * @returns the limit's series first, then the peers', then ours, in their order.
  */
 export async function runRounds(
-  { bare, ours }: Benchmark,
+  { bare, peers = [], ours }: Benchmark,
   effort: Effort,
   tell: (progress: string) => void,
 ): Promise<Series[]> {
-  const contenders = [bare, ...ours];
+  const contenders = [bare, ...peers, ...ours];
   const samples = new Map<Contender, Sample[]>(contenders.map((contender) => [contender, []]));
   for (let round = 0; round < effort.rounds; round++) {
     for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {

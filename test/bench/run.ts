@@ -6,13 +6,15 @@ import { parseArgs } from 'node:util';
 import { type Benchmark, FULL, QUICK } from './benchmark.ts';
 import { chat } from './chat/chat.ts';
 import { cli } from './cli/cli.ts';
+import { guard } from './guard/guard.ts';
 import { describeMachine } from './machine.ts';
 import { type Report, type Row, rowsOf, table } from './report.ts';
 import { runRounds } from './rounds.ts';
 import { start } from './start/start.ts';
 import { token } from './token/token.ts';
+import { webhook } from './webhook/webhook.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [chat, token, cli, start];
+const BENCHMARKS: readonly Benchmark[] = [chat, webhook, guard, token, cli, start];
 
 const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import { type Agentd, startAgentd } from '../harness/daemon.ts';
+import { FakeExchange } from '../harness/fake-exchange.ts';
 import { Gate } from '../harness/gate.ts';
 import { inParallel } from '../harness/pool.ts';
 import { RawConnection, rawPost } from '../harness/raw-http.ts';
@@ -212,6 +213,44 @@ it('counts every interleaving of hits, keys and time as an exact sliding window'
     }),
     { seed: 20_250_103, numRuns: 60 },
   );
+});
+
+it('acknowledges 200 webhooks that come at once while no run ends, and answers all of them afterwards', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-load-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const exchange = await FakeExchange.start();
+  onTestFinished(() => exchange.close());
+  // The loop guard is on: it has a verdict to give, and to keep, before each acknowledgement.
+  const { daemon, gate } = await loaded({
+    ...exchange.env(directory),
+    AGENT_RUNTIME: RUNTIME,
+    AGENT_CONCURRENCY: '16',
+    LOOP_GUARD_ENABLED: 'true',
+  });
+  const tell = (number: number) =>
+    post(
+      daemon.url,
+      { messages: [{ id: `m${number}`, user: `u${number}`, thread: `t${number}`, text: `hold ${number}` }] },
+      { path: '/telex' },
+    );
+
+  const began = performance.now();
+  const answers = await Promise.all(numbered(200).map(tell));
+  const took = performance.now() - began;
+  expect(answers.map(({ status }) => status)).toEqual(numbered(200).map(() => 200));
+  expect(exchange.taken).toEqual([]);
+  // Platforms wait for three seconds; the bound leaves room for a machine that others are at work on.
+  expect(took).toBeLessThan(20_000);
+
+  const all = exchange.until(() => exchange.taken.length === 200);
+  for (let released = 0; released < 200; released += 16) {
+    await gate.waiting(Math.min(16, 200 - released));
+    gate.release();
+  }
+  await all;
+  for (const number of numbered(200)) {
+    expect(exchange.textsTo(`t${number}`)).toEqual([expect.stringMatching(new RegExp(`: hold ${number}$`))]);
+  }
 });
 
 it('finishes the turns of clients that went away, and gives their runs back', async () => {

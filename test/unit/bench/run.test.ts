@@ -15,15 +15,18 @@ function bench(...args: string[]) {
 it('measures everything against its bare limit, and prints a table', () => {
   const { status, stdout, stderr } = bench('--quick');
   expect(stderr).toMatch(/^chat: round 1\/1: bare$/m);
-  const rows = stdout.split('\n').filter((line) => /^(chat|token|cli|start) .* %/.test(line));
+  const rows = stdout.split('\n').filter((line) => /^(chat|webhook|guard|token|cli|start) .* %/.test(line));
   expect(rows.map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
     ['chat', 'agentd'],
+    ['webhook', 'Bolt'],
+    ['webhook', 'agentd'],
+    ['guard', 'agentd'],
     ['token', 'agentd'],
     ['cli', 'agentd --version'],
     ['cli', 'agentd --help'],
     ['start', 'agentd serve'],
   ]);
-  for (const row of rows) expect(row).toMatch(/ \d+ %.* [≤≥] \d+ (%|ms) +(missed|met|ambition)$/);
+  for (const row of rows) expect(row).toMatch(/ \d+ % +([≤≥] \d+ (%|ms) +(missed|met|ambition)|– +peer)$/);
   expect(status).toBe(0);
 });
 
@@ -50,9 +53,24 @@ it('tells machine, versions, effort and rows as JSON, and stores what it acknowl
   expect(status).toBe(0);
 });
 
+it('keeps every message of a webhook that it acknowledges, and every verdict of the guard', () => {
+  const { status, stdout } = bench('webhook', 'guard', '--quick', '--json');
+  const report = JSON.parse(stdout) as {
+    rows: { benchmark: string; target: object | null; ours: { counts: Record<string, number> } }[];
+  };
+  const [bolt, webhook, guard] = report.rows;
+  expect(bolt).toMatchObject({ benchmark: 'webhook', target: null, ours: { name: 'Bolt' } });
+  const { acknowledged, refused, kept } = webhook?.ours.counts ?? {};
+  expect(acknowledged).toBeGreaterThan(0);
+  expect({ refused, kept }).toEqual({ refused: 0, kept: acknowledged });
+  expect(guard?.ours.counts.passed).toBeGreaterThan(0);
+  expect(guard?.ours.counts.kept).toBe(guard?.ours.counts.passed);
+  expect(status).toBe(0);
+});
+
 it('says how it is used where there is no such benchmark', () => {
   const { status, stderr } = bench('speed');
-  expect(stderr).toContain('usage: npm run bench [chat|token|cli|start]');
+  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|cli|start]');
   expect(status).toBe(2);
 });
 

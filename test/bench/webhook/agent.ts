@@ -1,0 +1,14 @@
+import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+
+/** Answers nothing until the daemon stops: what is measured is the acknowledgement, beside runs under way. */
+const agent: AgentRuntime = {
+  apiVersion: 1,
+  async *run({ signal }) {
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    signal.throwIfAborted();
+  },
+};
+
+export default agent;

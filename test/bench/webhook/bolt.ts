@@ -1,0 +1,23 @@
+import type { AddressInfo } from 'node:net';
+import { App, HTTPReceiver, LogLevel } from '@slack/bolt';
+import { PATH, SIGNING_SECRET } from './deliveries.ts';
+
+/** What most people build such a bot with: checks the signature, hands the event to a listener, keeps nothing. */
+const receiver = new HTTPReceiver({
+  signingSecret: SIGNING_SECRET,
+  endpoints: [PATH],
+  logLevel: LogLevel.ERROR,
+});
+const app = new App({
+  receiver,
+  logLevel: LogLevel.ERROR,
+  authorize: async () => ({ botToken: 'none', botId: 'B0BENCHMARK', botUserId: 'U0BOT' }),
+});
+app.message(async () => {});
+
+const server = await receiver.start({ port: 0, host: '127.0.0.1' });
+console.log(`ready on http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+process.once('SIGTERM', () => {
+  server.close();
+  if ('closeAllConnections' in server) server.closeAllConnections();
+});
