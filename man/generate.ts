@@ -20,6 +20,7 @@ const OTHER_PAGES = [
   ['agentd-errors', '7'],
   ['agentd-message', '7'],
   ['agentd-msgbot', '7'],
+  ['agentd-phonechat', '7'],
   ['agentd-webchat', '7'],
 ] as const;
 
