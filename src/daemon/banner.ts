@@ -38,10 +38,19 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
     );
   }
   if (daemon.messagePath) lines.push('', 'Ask as nobody:', ask('', 'visitor', 'Who am I?'));
+  const [simulated, ...others] = dev.simulated;
+  if (simulated) {
+    const also = others.length > 0 ? ` (or ${others.join(', ')})` : '';
+    lines.push(
+      '',
+      `Write as a platform would, in a second terminal${also}:`,
+      `  agentd simulate ${simulated} 'Who am I?'`,
+    );
+  }
   const envFile = relative(process.cwd(), await dev.keepEnvFile(daemon.url));
   lines.push(
     '',
-    'In a second terminal, the same settings:',
+    'All other commands, in a second terminal:',
     `  agentd sessions list --env-file ${envFile}`,
     '',
     'Ctrl-C stops it.',

@@ -18,6 +18,9 @@ const commands = blocks.flatMap((block) =>
     })),
 );
 
+/** All that the README shows is run one after the other, each a program of its own. */
+const HOOK_MS = 120_000;
+
 let daemon: Agentd;
 let outputs: string[];
 
@@ -40,7 +43,7 @@ beforeAll(async () => {
     env: { PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
   });
   outputs = stdout.replaceAll(daemon.url, 'http://127.0.0.1:8080').split('=-=\n');
-});
+}, HOOK_MS);
 
 afterAll(() => daemon?.stop());
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
 import { post } from '../harness/webchat.ts';
 
@@ -77,7 +78,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('prints how commands in a second terminal get the same settings', async () => {
-    const line = lineAfter(printed, 'In a second terminal, the same settings:');
+    const line = lineAfter(printed, 'All other commands, in a second terminal:');
     const bin = join(import.meta.dirname, '../../bin/agentd.js');
     const pasted = line.replace('agentd ', `'${process.execPath}' '${bin}' `);
     const env = { PATH: process.env.PATH ?? '' };
@@ -86,6 +87,24 @@ describe('serve --dev in an empty folder', () => {
     expect(sessions.map(({ user_id }) => user_id)).toContain('ada');
     const status = await run('sh', ['-c', pasted.replace('sessions list', 'status')], { cwd: folder, env });
     expect(status.stdout).toContain(`agentd at ${daemon.url} is ok`);
+  });
+
+  test('prints how to write as a platform would, which is answered with nothing set', async () => {
+    const [heading = '', line = ''] = printed
+      .split('\n')
+      .slice(printed.split('\n').findIndex((line) => line.startsWith('Write as a platform would')));
+    const names = RESERVED_CHANNEL_NAMES.filter((name) => !['webchat', 'sse'].includes(name));
+    for (const name of names) expect(heading + line).toContain(name);
+    const bin = join(import.meta.dirname, '../../bin/agentd.js');
+    const pasted = line.replace('agentd ', `'${process.execPath}' '${bin}' `);
+    for (const name of names) {
+      const command = pasted.replace(/simulate \S+/, `simulate ${name}`);
+      const { stdout } = await run('sh', ['-c', command], {
+        cwd: folder,
+        env: { PATH: process.env.PATH ?? '' },
+      });
+      expect(stdout).toMatch(/^→ .*: Who am I\?\n {2}200 after (?:.|\n)*\n← .*: I do not know who you are/);
+    }
   });
 
   test('keeps its state in .agentd of the folder, for its owner alone', () => {

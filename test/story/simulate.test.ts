@@ -178,6 +178,23 @@ describe('agentd simulate', () => {
     expect([code, end?.unanswered]).toEqual([1, 1]);
   });
 
+  test('does not take the answer to an earlier conversation for its own', async () => {
+    const wait = ['--fail', '1', '--fail-status', '429', '--retry-after'];
+    const earlier = await simulate('Hello', '--user', 'earlier', ...wait, '3000', '--wait', '1');
+    const request_id = earlier.lines.find(({ type }) => type === 'answer')?.request_id as string;
+    expect(earlier.code).toBe(1);
+    const next = run(['simulate', 'telex', 'Hello', '--user', 'next', ...wait, '8']);
+    await daemon.logged(({ wait_ms }) => wait_ms === 8000);
+    // While the next one waits for its reply, that of the earlier one comes.
+    const retry = await run(['inbox', 'retry', request_id, '--env-file', '.agentd/env']);
+    expect(retry.stdout).toMatch(/: due now\n$/);
+    const { code, stdout, stderr } = await next;
+    expect(code).toBe(0);
+    expect(stdout).toContain('← next: Hello!');
+    expect(stdout).not.toContain('← earlier');
+    expect(stderr).toContain('An answer to an earlier conversation came too; -v shows such.');
+  });
+
   test('waits for another call of its own to end', async () => {
     const both = await Promise.all([
       simulate('Hello', '--user', 'first', '--fail', '1'),

@@ -12,7 +12,7 @@ export const command: Command = {
     {
       flags: '--dev',
       sentence:
-        'Try it with nothing set up: state in .agentd/ of the working directory, a generated secret, every channel on, a sample business API on a loopback port, a page to try it with (/demo); prints its address, a ready user token and curl lines. What is set explicitly wins. Refused under NODE_ENV=production.',
+        'Try it with nothing set up: state in .agentd/ of the working directory, a generated secret, every channel on (those of platforms with generated secrets, for `agentd simulate`), a sample business API on a loopback port, a page to try it with (/demo); prints its address, a ready user token and lines to paste. The settings are kept in .agentd/env. What is set explicitly wins. Refused under NODE_ENV=production.',
     },
   ],
   examples: [

@@ -31,22 +31,28 @@ const TRIES = 50;
  *
  * @throws ConfigurationError where a channel's simulator does not fit.
  */
-export async function platformSettings(options: PlatformsOptions): Promise<Record<string, string>> {
+export async function platformSettings(options: PlatformsOptions): Promise<{
+  settings: Record<string, string>;
+  /** Names of the channels that can be simulated. */
+  simulated: string[];
+}> {
   const { plugins, effective, seed, kept } = options;
   const taken = new Set<number>();
   const settings: Record<string, string> = {};
-  const simulated = plugins.filter((plugin) => !isSetUp(plugin, effective));
-  const simulators = await Promise.all(simulated.map(loadSimulator));
-  for (const [index, plugin] of simulated.entries()) {
+  const simulated: string[] = [];
+  const open = plugins.filter((plugin) => !isSetUp(plugin, effective));
+  const simulators = await Promise.all(open.map(loadSimulator));
+  for (const [index, plugin] of open.entries()) {
     const simulator = simulators[index];
     if (!simulator) continue;
+    simulated.push(plugin.name);
     const port = keptPort(kept[simulator.apiUrlSetting]) ?? (await freePort(taken));
     taken.add(port);
     const secretOf = (name: string) =>
       createHmac('sha256', seed).update(`${plugin.name}/${name}`).digest('base64url');
     Object.assign(settings, simulator.devSettings(secretOf, `http://127.0.0.1:${port}`));
   }
-  return settings;
+  return { settings, simulated };
 }
 
 /** Has somebody given all that the channel needs? What `serve --dev` itself has given does not count. */

@@ -19,6 +19,8 @@ export interface Dev {
   defaults: Record<string, string>;
   /** Null where API_BASE_URL names a real one. */
   sampleApiUrl: string | null;
+  /** Channels whose platform `agentd simulate` can stand in for. */
+  simulated: readonly string[];
   /** The sample API checks tokens as the daemon does, once that knows how. */
   useValidator(tokens: TokenValidator): void;
   /** What channels are lent, under the settings that hold. */
@@ -39,6 +41,12 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   const directory = join(place.cwd, '.agentd');
   makePrivateDirectory(directory);
   const explicit = await inspectConfiguration(place);
+  const platforms = await platformSettings({
+    plugins: wantedPlugins(explicit),
+    effective: explicit.effective,
+    seed: await keptSecret(join(directory, 'platform-seed'), 'base64url'),
+    kept: await keptEnv(directory),
+  });
   const defaults: Record<string, string> = {
     STATE_DIR: directory,
     LOG_FILE: join(directory, 'agentd.log'),
@@ -46,12 +54,7 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret'), 'base64url'),
     TOKEN_ENCRYPTION_KEY: await keptSecret(join(directory, 'encryption-key'), 'base64'),
     MESSAGING_PLATFORMS: channelsOf(explicit).join(','),
-    ...(await platformSettings({
-      plugins: wantedPlugins(explicit),
-      effective: explicit.effective,
-      seed: await keptSecret(join(directory, 'platform-seed'), 'base64url'),
-      kept: await keptEnv(directory),
-    })),
+    ...platforms.settings,
   };
   let tokens: TokenValidator | null = null;
   let api: SampleApi | null = null;
@@ -69,6 +72,7 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   return {
     defaults,
     sampleApiUrl: api?.url ?? null,
+    simulated: platforms.simulated,
     useValidator(validator) {
       tokens = validator;
     },
