@@ -68,6 +68,7 @@ function createSse(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
+        thread: sessionOf,
         async handle(request) {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           const { stream_id } = await scope.streams.start(message, request, { ttl_ms });
@@ -100,6 +101,12 @@ function createSse(scope: ChannelScope): Channel {
       },
     ],
   };
+}
+
+/** The session that the request names, whether or not the field is as it must be. */
+function sessionOf(request: ChannelRequest): string | null {
+  const { session_id } = request.json();
+  return typeof session_id === 'string' ? session_id : null;
 }
 
 function streamIdOf(request: ChannelRequest): string {

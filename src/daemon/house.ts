@@ -1,6 +1,7 @@
 import type { AgentRuntime } from './agent/agent.ts';
 import type { Tool } from './agent/tools.ts';
 import type { Clock } from './clock.ts';
+import type { Arrivals } from './http/arrivals.ts';
 import type { TokenValidator } from './identity/identity.ts';
 import type { Seal } from './identity/seal.ts';
 import type { Log } from './log.ts';
@@ -19,6 +20,8 @@ export interface House {
   seal: Seal;
   agent: AgentRuntime;
   tools: readonly Tool[];
+  /** Messages on their way to their session's line, in order. */
+  arrivals: Arrivals;
   queue: RunQueue;
   /** Event streams that are being read. */
   feeds: Feeds;

@@ -4,6 +4,7 @@ import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
 import { systemClock } from './clock.ts';
 import type { House } from './house.ts';
+import { Arrivals } from './http/arrivals.ts';
 import { createServer } from './http/server.ts';
 import { importKeys } from './identity/keys.ts';
 import { createSeal } from './identity/seal.ts';
@@ -75,6 +76,7 @@ export async function startDaemon(
       seal,
       agent,
       tools: createTools(settings, { clock, log, seal }),
+      arrivals: new Arrivals(),
       queue: new RunQueue(store.leases, {
         concurrency: settings.AGENT_CONCURRENCY,
         max: settings.AGENT_QUEUE_MAX,
@@ -98,7 +100,15 @@ export async function startDaemon(
     life.started('inbox', () => inbox.stop());
     await inbox.start();
 
-    const server = createServer({ settings, store, tokens, log, clock, channels: active });
+    const server = createServer({
+      settings,
+      store,
+      tokens,
+      log,
+      clock,
+      arrivals: house.arrivals,
+      channels: active,
+    });
     const address = await server.listen(settings.HOST, settings.PORT);
     life.started('listener', () => server.close());
 

@@ -31,7 +31,8 @@ export class Terminal {
     this.#child = spawn('script', ['--quiet', '--return', '--flush', '--command', shell, '/dev/null'], {
       cwd: options.cwd,
       env: { ...baseEnv(options.cwd), SHELL: '/bin/sh', TERM: 'xterm', NO_COLOR: '1', ...options.env },
-      stdio: ['pipe', 'pipe', 'inherit'],
+      // What script(1) says of its own end.
+      stdio: ['pipe', 'pipe', 'ignore'],
     });
     running.add(this.#child);
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {

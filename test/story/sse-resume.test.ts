@@ -57,7 +57,7 @@ describe('a reader that comes back', () => {
       expect(said.join('')).toBe(words);
       expect(seen.at(-1)?.data.response).toBe(words);
     }
-  }, 60_000);
+  }, 240_000);
 
   it('takes up a run in the middle', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'in the middle' });

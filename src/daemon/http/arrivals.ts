@@ -33,12 +33,13 @@ export class Arrivals {
   takePlace(route: Route, request: ChannelRequest): Place | undefined {
     const thread = threadOf(route, request);
     if (thread === null) return undefined;
-    const place = this.#place(thread);
+    const place = this.placeIn(thread);
     places.set(request, place);
     return place;
   }
 
-  #place(thread: string): Place {
+  /** The place behind all that are on their way in this thread now. */
+  placeIn(thread: string): Place {
     const reached = this.#last.get(thread) ?? Promise.resolve();
     const { promise: left, resolve: leave } = Promise.withResolvers<void>();
     // One that ends early does not let the next pass those before it.

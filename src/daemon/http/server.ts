@@ -9,7 +9,7 @@ import { ConfigurationError } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import { answer } from './answer.ts';
-import { Arrivals } from './arrivals.ts';
+import type { Arrivals } from './arrivals.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import { cors } from './cors.ts';
 import type { Exchange } from './exchange.ts';
@@ -41,6 +41,7 @@ export interface ServerParts {
   tokens: TokenValidator;
   log: Log;
   clock: Clock;
+  arrivals: Arrivals;
   channels: readonly ActiveChannel[];
   /** ms that a request may take to arrive; for tests. */
   requestTimeout?: number;
@@ -85,7 +86,7 @@ export function createServer(parts: ServerParts): Server {
       settings,
       clock,
       rateLimit: createRateLimit(parts),
-      arrivals: new Arrivals(),
+      arrivals: parts.arrivals,
       refusals: new Refusals(store, clock, log),
       stopping: streams.signal,
     }),

@@ -5,6 +5,13 @@ import type { Validated } from '../http/rate-limit.ts';
 import type { StreamRecord } from '../store/store.ts';
 import { tokenRecord } from './keep-message.ts';
 
+/** @throws `stream_not_found` */
+export async function findStream(house: House, stream_id: string): Promise<StreamRecord> {
+  const stream = await house.store.streams.find(stream_id);
+  if (stream) return stream;
+  throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
+}
+
 export interface Admitted {
   stream: StreamRecord;
   /** The token that its run would act with; null is "signed out", undefined nothing. */
@@ -19,16 +26,14 @@ export interface Admitted {
  *
  * The token is the first that there is: ambient (not after a "signed out" message), explicit, the message's
  * own.
- * @throws `stream_not_found`, `token_missing`, `session_forbidden`.
+ * @throws `token_missing`, `session_forbidden`.
  */
 export async function admitReader(
   house: House,
-  stream_id: string,
+  stream: StreamRecord,
   request: ChannelRequest,
   tokens: StreamTokens,
 ): Promise<Admitted> {
-  const stream = await house.store.streams.find(stream_id);
-  if (!stream) throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
   const signedOut = stream.start.message.metadata.jwt_token === null;
   const presented = (signedOut ? undefined : tokens.ambient) ?? tokens.explicit;
   if (tokens.required && presented === undefined && !stream.start.token_given) {

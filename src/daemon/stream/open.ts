@@ -1,8 +1,9 @@
 import type { ChannelPlugin, ChannelRequest, OpenStream, StreamTokens } from '../../channel/index.ts';
 import type { House } from '../house.ts';
+import type { Place } from '../http/arrivals.ts';
 import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
 import type { Claim, StoredAnswer } from '../store/store.ts';
-import { type Admitted, admitReader } from './admit-reader.ts';
+import { type Admitted, admitReader, findStream } from './admit-reader.ts';
 import { completed, numbered } from './events.ts';
 import { Recorder } from './recorder.ts';
 import { runStream } from './run.ts';
@@ -20,9 +21,17 @@ export async function openStream(
   request: ChannelRequest,
   { tokens, after }: { tokens: StreamTokens; after: number },
 ): Promise<OpenStream | null> {
-  const admitted = await admitReader(house, stream_id, request, tokens);
-  const { stream } = admitted;
-  if (stream.state === 'waiting' && request.method !== 'HEAD') await begin(plugin, house, admitted, request);
+  const stream = await findStream(house, stream_id);
+  const begins = stream.state === 'waiting' && request.method !== 'HEAD';
+  // Taken before the token is looked at, which takes longer for one than for the next.
+  const place = begins ? house.arrivals.placeIn(stream.start.session_id) : null;
+  let running = false;
+  try {
+    const admitted = await admitReader(house, stream, request, tokens);
+    if (place) running = await begin(plugin, house, admitted, request, place);
+  } finally {
+    if (!running) place?.leave();
+  }
   if (stream.state === 'ended' && after >= stream.last_event) return null;
   return { follow: (signal) => house.feeds.follow(stream_id, after, signal) };
 }
@@ -30,33 +39,36 @@ export async function openStream(
 /**
  * Of many that open a stream at once, one gets to run it; the others read. Where the message was answered
  * meanwhile on a channel that shares its key, that answer is told.
+ * @returns whether a run has begun, which leaves the place then.
  */
 async function begin(
   plugin: ChannelPlugin,
   house: House,
   admitted: Admitted,
   request: ChannelRequest,
-): Promise<void> {
+  place: Place,
+): Promise<boolean> {
   const { stream, validated } = admitted;
   const { streams } = house.store;
   const { stream_id } = stream;
   const known = await answeredElsewhere(house, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
     // It may be this very stream that runs: another reader was faster.
-    if ((await streams.find(stream_id))?.state !== 'waiting') return;
+    if ((await streams.find(stream_id))?.state !== 'waiting') return false;
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
   const session_id = known.outcome === 'done' ? known.answer.session_id : stream.start.session_id;
   const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);
   const owner = validated?.verdict.valid ? validated.verdict.person : null;
-  if (!(await streams.claim(stream_id, first, owner))) return;
+  if (!(await streams.claim(stream_id, first, owner))) return false;
   const recorder = new Recorder(streams, stream_id, first.id, house.log);
-  const work =
-    known.outcome === 'done'
-      ? tellAgain(house, stream_id, known.answer, recorder)
-      : runStream(plugin, house, admitted, request, recorder);
+  const again = known.outcome === 'done';
+  const work = again
+    ? tellAgain(house, stream_id, known.answer, recorder)
+    : runStream(plugin, house, admitted, request, recorder, place);
   house.running.add(work);
   work.finally(() => house.running.delete(work));
+  return !again;
 }
 
 async function answeredElsewhere(house: House, stream: Admitted['stream']): Promise<Claim> {

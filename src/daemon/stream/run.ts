@@ -2,6 +2,7 @@ import type { ChannelPlugin, ChannelRequest, ConversationEvent } from '../../cha
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
+import type { Place } from '../http/arrivals.ts';
 import { answer } from '../message/answer.ts';
 import type { StreamedMessage } from '../message/turn.ts';
 import { shortId } from '../session/ids.ts';
@@ -20,6 +21,7 @@ export async function runStream(
   { stream, token, validated }: Admitted,
   request: ChannelRequest,
   recorder: Recorder,
+  place: Place,
 ): Promise<void> {
   const { stream_id, start } = stream;
   const stop = new AbortController();
@@ -77,6 +79,7 @@ export async function runStream(
       session_is_generated: start.session_is_generated,
       address: start.address,
       validated,
+      place,
       inbox: null,
       stream: streamed,
       emit,
@@ -85,6 +88,7 @@ export async function runStream(
   } catch (error) {
     await recorder.end([failure(error, house)]).catch(noteUnsaid);
   } finally {
+    place.leave();
     unwatch();
     await house.store.streams.release(stream_id);
     if (!recorder.ended) house.feeds.giveUp(stream_id);

@@ -1,6 +1,7 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import type { House } from '../house.ts';
+import { placeOf } from '../http/arrivals.ts';
 import { validatedOf } from '../http/rate-limit.ts';
 import { takeSteps } from '../message/answer.ts';
 import { checkSender } from '../message/check-sender.ts';
@@ -33,6 +34,7 @@ export async function startStream(
   ttl_ms: number,
 ): Promise<StartedStream> {
   const started = Promise.withResolvers<StartedStream>();
+  const place = placeOf(request);
   const arrival = {
     turn_id: timeOrderedId(house.clock.now()),
     request_id: request.id,
@@ -41,6 +43,7 @@ export async function startStream(
     session_is_generated: message.thread_id === null,
     address: request.address,
     validated: validatedOf(request),
+    ...(place ? { place } : {}),
     inbox: null,
     stream: null,
     emit: () => undefined,

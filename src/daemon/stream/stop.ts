@@ -1,6 +1,6 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import type { House } from '../house.ts';
-import { admitReader } from './admit-reader.ts';
+import { admitReader, findStream } from './admit-reader.ts';
 import { completed, numbered } from './events.ts';
 import { Recorder } from './recorder.ts';
 
@@ -18,7 +18,8 @@ export async function stopStream(
   request: ChannelRequest,
   tokens: StreamTokens,
 ): Promise<void> {
-  const { stream } = await admitReader(house, stream_id, request, tokens);
+  const stream = await findStream(house, stream_id);
+  await admitReader(house, stream, request, tokens);
   if (stream.state === 'ended') return;
   const { session_id } = stream.start;
   const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);

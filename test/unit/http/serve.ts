@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import pino from 'pino';
 import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
+import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
 import { createServer, type ListeningAddress, type Server } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
@@ -49,6 +50,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     ...(options.health ? { health: options.health } : {}),
   };
   const server = createServer({
+    arrivals: new Arrivals(),
     settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
     store: {
       limits: options.limits ?? countingLimits(hits),
