@@ -13,10 +13,13 @@ export interface SentText {
   at: number;
 }
 
+/** What an agent tells of a run; which of it, depends on the agent. */
 export interface Run {
   text: string;
   sign_in_expired: boolean;
   person: { email: string } | null;
+  speaker: string;
+  history: { user: string; speaker: string; reply: string }[];
 }
 
 /** How a text is answered: a status, perhaps with `Retry-After`; `hang`: never. */

@@ -282,6 +282,19 @@ describe('links', () => {
     expect(texts[1]).toContain('Bob');
     expect(texts[2]).not.toMatch(/Alice|Bob/);
     expect(texts[4]).not.toMatch(/Alice|Bob/);
+    // The last one has no link: nobody's token stays with the thread.
+    const shown = await agentd(['sessions', 'show', 'telex:group', '--json'], {
+      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
+    });
+    const { state, metadata, turns } = JSON.parse(shown.stdout);
+    expect([state, metadata.jwt_context ?? null]).toEqual(['NoJWT', null]);
+    expect(turns.map((turn: { credentials_reason: string }) => turn.credentials_reason)).toEqual([
+      'valid_token',
+      'valid_token',
+      'no_link',
+      'valid_token',
+      'no_link',
+    ]);
   });
 
   it('hold a private chat to the person, until they are removed', async () => {
