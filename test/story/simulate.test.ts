@@ -283,6 +283,15 @@ describe('agentd simulate', () => {
     rmSync(cwd, { recursive: true });
   });
 
+  test('leaves the settings of serve --dev alone in production', async () => {
+    const { code, stderr } = await run(['simulate', 'telex', 'Hi'], {
+      NODE_ENV: 'production',
+      MESSAGING_PLATFORMS: './telex.ts',
+    });
+    expect(code).toBe(78);
+    expect(stderr).not.toContain('.agentd/env');
+  });
+
   test('says that the daemon does not have the channel', async () => {
     const bare = await startAgentd();
     const { code, stderr } = await run(['simulate', 'telex', 'Hi', '--url', bare.url]);

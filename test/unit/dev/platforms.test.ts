@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import type { ChannelPlugin, PlatformSimulator } from '../../../src/channel/index.ts';
+import { isSetUp, platformSettings } from '../../../src/daemon/dev/platforms.ts';
+import type { EffectiveSetting } from '../../../src/daemon/settings/check.ts';
+import telex from '../../samples/telex.ts';
+
+const from = (source: string): EffectiveSetting[] =>
+  telex.settings.map((record) => ({ record, value: 'x', source, shown: 'x' }));
+const options = { plugins: [telex] as ChannelPlugin[], effective: from('unset'), seed: 'seed', kept: {} };
+
+describe('the settings of platforms for serve --dev', () => {
+  it('give a channel a secret and an address of this machine', async () => {
+    const { settings, simulated } = await platformSettings(options);
+    expect(simulated).toEqual(['telex']);
+    expect(settings.TELEX_SECRET).toMatch(/^[\w-]{43}$/);
+    const port = Number(/^http:\/\/127\.0\.0\.1:(\d+)$/.exec(settings.TELEX_API_URL ?? '')?.[1]);
+    expect(port).toBeGreaterThanOrEqual(20_000);
+    expect(port).toBeLessThan(32_000);
+  });
+
+  it('stay the same with the same seed, and where the address was kept, in use or not', async () => {
+    const first = (await platformSettings(options)).settings;
+    const listener = createServer().listen(Number(new URL(first.TELEX_API_URL ?? '').port), '127.0.0.1');
+    await once(listener, 'listening');
+    expect((await platformSettings({ ...options, kept: first })).settings).toEqual(first);
+    listener.close();
+    const other = await platformSettings({ ...options, seed: 'another', kept: first });
+    expect(other.settings.TELEX_SECRET).not.toBe(first.TELEX_SECRET);
+  });
+
+  it('make a new address where the one that was kept is of another machine', async () => {
+    const kept = { TELEX_API_URL: 'https://telex.example.com' };
+    const { settings } = await platformSettings({ ...options, kept });
+    expect(settings.TELEX_API_URL).toMatch(/^http:\/\/127\.0\.0\.1:/);
+  });
+
+  it('are none for a channel that somebody has set up, and for one without a simulator', async () => {
+    const none = { settings: {}, simulated: [] };
+    expect(await platformSettings({ ...options, effective: from('.env') })).toEqual(none);
+    const { simulator: _simulator, ...bare } = telex as ChannelPlugin;
+    expect(await platformSettings({ ...options, plugins: [bare] })).toEqual(none);
+    expect(isSetUp(telex, from('serve --dev'))).toBe(false);
+  });
+
+  it.each<[string, () => Promise<PlatformSimulator>, string]>([
+    ['throws', () => Promise.reject(new Error('no file')), '`simulator` threw: no file'],
+    ['is nothing', async () => null as never, 'what `simulator` resolves to is null'],
+    [
+      'lacks a member',
+      async () => ({ ...(await telex.simulator()), delivery: undefined }) as never,
+      '`simulator.delivery` is missing',
+    ],
+    [
+      'names a setting that there is not',
+      async () => ({ ...(await telex.simulator()), apiUrlSetting: 'TELEX_SECRET' }),
+      '`simulator.apiUrlSetting` is "TELEX_SECRET"',
+    ],
+  ])('refuse a simulator that %s', async (_what, simulator, words) => {
+    await expect(platformSettings({ ...options, plugins: [{ ...telex, simulator }] })).rejects.toThrow(words);
+  });
+});
