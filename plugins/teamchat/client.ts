@@ -37,7 +37,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
     timeout: CALL_MS,
     fetch: async (input, init) => {
       const signals = [stopping, ...(init?.signal ? [init.signal] : [])];
-      return bounded(await scope.fetch(input, { ...init, signal: AbortSignal.any(signals) }));
+      return checked(await scope.fetch(input, { ...init, signal: AbortSignal.any(signals) }));
     },
     logger: {
       // Its debug lines hold what people say. What fails is told by whoever called, once.
@@ -52,16 +52,34 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
   });
 }
 
-/** The same answer, broken off where it grows too long. */
-function bounded(response: Response): Response {
+/**
+ * The same answer, read whole within bounds. What is no JSON comes from something in between: the client would
+ * take its words for an error of the platform's.
+ */
+async function checked(response: Response): Promise<Response> {
   if (response.body === null) return response;
-  let read = 0;
-  const limit = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      read += chunk.byteLength;
-      if (read > ANSWER_MAX) controller.error(new RangeError('the answer is too long'));
-      else controller.enqueue(chunk);
-    },
-  });
-  return new Response(response.body.pipeThrough(limit), response);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body) {
+    length += chunk.byteLength;
+    if (length > ANSWER_MAX) throw noAnswer('too_long');
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString();
+  if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
+  return new Response(text, response);
+}
+
+/** @param code as failures of the network have one */
+function noAnswer(code: string): Error {
+  return new Error('an answer that is not the platform’s', { cause: { code } });
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }

@@ -77,7 +77,7 @@ interface ClientError {
 }
 
 function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>): Refusal {
-  // An answer that is no JSON is taken for an error code by the client; it comes from something in between.
+  // Nothing but a code is quoted: who knows what else an answer holds.
   if (typeof error !== 'string' || !/^[a-z0-9_]{1,64}$/.test(error))
     return passing('an answer that is not the platform’s');
   const credentials = CREDENTIALS.has(error);

@@ -162,6 +162,7 @@ describe('a refusal', () => {
   });
 
   it.each([
+    ['a word of something in between', { status: 200, body: 'maintenance' }],
     ['a page of something in between', { status: 200, body: '<html>Sign in</html>' }],
     ['an empty answer', { status: 200, body: '' }],
     ['no object', { status: 200, body: '[1]' }],

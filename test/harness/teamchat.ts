@@ -1,0 +1,123 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import teamchat from '../../plugins/teamchat/index.ts';
+import { signatureOf } from '../../plugins/teamchat/verify.ts';
+import type { SimulatedEvent } from '../../src/channel/index.ts';
+import { type Agentd, startAgentd } from './daemon.ts';
+import { Dictation } from './dictation.ts';
+import { type DaemonAnswer, FakePlatform } from './fake-platform.ts';
+
+export const EVENTS = '/webhook/teamchat/events';
+export const COMMANDS = '/webhook/teamchat/commands';
+/** The one channel of the simulated workspace. */
+export const CHANNEL = 'C0LOUNGE';
+
+/** A request as it is signed, with whatever is said to be wrong with it. */
+export interface Sent {
+  path?: string;
+  body?: string;
+  type?: string;
+  secret?: string;
+  /** Seconds from now. */
+  signedAt?: number;
+  headers?: Record<string, string>;
+}
+
+/** A daemon in a workspace, whose agent says what the test dictates. */
+export class Workspace {
+  readonly directory = mkdtempSync(join(tmpdir(), 'agentd-teamchat-'));
+  readonly platform: FakePlatform;
+  readonly dictation: Dictation;
+  #daemon: Agentd | null = null;
+
+  private constructor(platform: FakePlatform, dictation: Dictation) {
+    this.platform = platform;
+    this.dictation = dictation;
+  }
+
+  /** With a daemon only after `run`. */
+  static async open(): Promise<Workspace> {
+    return new Workspace(await FakePlatform.start(teamchat), await Dictation.start());
+  }
+
+  /** Starts the daemon, or one more after the last has ended. */
+  async run(env: Record<string, string> = {}): Promise<Agentd> {
+    const { directory, platform, dictation } = this;
+    this.#daemon = await startAgentd({ directory, env: { ...platform.env, ...dictation.env, ...env } });
+    return this.#daemon;
+  }
+
+  get daemon(): Agentd {
+    if (this.#daemon === null) throw new Error('no daemon runs');
+    return this.#daemon;
+  }
+
+  deliver(event: Partial<SimulatedEvent>): Promise<DaemonAnswer> {
+    return this.platform.deliver(this.daemon, event);
+  }
+
+  signed({ path = EVENTS, body = '{}', type = 'application/json', secret, signedAt = 0, headers }: Sent) {
+    const timestamp = String(Math.floor(Date.now() / 1000) + signedAt);
+    const key = secret ?? String(this.platform.env.TEAMCHAT_SIGNING_SECRET);
+    return {
+      method: 'POST',
+      path,
+      body,
+      headers: {
+        'Content-Type': type,
+        'X-Slack-Request-Timestamp': timestamp,
+        'X-Slack-Signature': signatureOf(key, timestamp, body),
+        ...headers,
+      },
+    } as const;
+  }
+
+  send(sent: Sent): Promise<DaemonAnswer> {
+    return this.platform.post(this.daemon, this.signed(sent));
+  }
+
+  /** The arguments of each message that the daemon tried to post to a channel, in order. */
+  posts(channel?: string): Record<string, string>[] {
+    return this.platform.calls
+      .filter(({ path }) => path === '/chat.postMessage')
+      .map(({ body, at }) => ({ ...Object.fromEntries(new URLSearchParams(body)), at: String(at) }))
+      .filter((form: Record<string, string>) => channel === undefined || form.channel === channel);
+  }
+
+  /** Resolves with the texts of a channel, or of one thread in it, as soon as there are so many. */
+  async texts(channel: string, count: number, thread?: string): Promise<string[]> {
+    const found = () =>
+      this.platform.shown
+        .filter(({ what, to }) => what === 'message' && to === channel)
+        .filter((shown) => thread === undefined || shown.thread === thread)
+        .map(({ text }) => text);
+    await this.platform.until(() => found().length >= count);
+    return found();
+  }
+
+  /** Log lines whose message begins like this. */
+  lines(start: string): string[] {
+    return this.daemon
+      .log()
+      .map(({ msg }) => String(msg))
+      .filter((msg) => msg.startsWith(start));
+  }
+
+  async close(): Promise<void> {
+    await this.#daemon?.stop('SIGKILL');
+    await this.platform.close();
+    await this.dictation.close();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** What the dictated agent answers to `count <n>`, as it is shown. */
+export function words(count: number): string {
+  return Array.from({ length: count }, (_, n) => `word${n + 1}`).join(' ');
+}
+
+export function problemOf({ status, text }: DaemonAnswer): [number, string] {
+  return [status, (JSON.parse(text) as { code: string }).code];
+}
