@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import teamchat from '../../../../plugins/teamchat/index.ts';
+import { recordingScope } from '../../../harness/channel-scope.ts';
+
+interface Manifest {
+  features: { slash_commands: { command: string; url: string; should_escape: boolean }[] };
+  oauth_config: { scopes: { bot: string[] } };
+  settings: { event_subscriptions: { request_url: string; bot_events: string[] } };
+}
+
+const manifest = JSON.parse(
+  readFileSync(new URL('../../../../config/teamchat-manifest.json', import.meta.url), 'utf8'),
+) as Manifest;
+
+it('names the paths that the channel serves', () => {
+  const { routes } = teamchat.create(recordingScope({}));
+  const [command] = manifest.features.slash_commands;
+  const urls = [manifest.settings.event_subscriptions.request_url, command?.url ?? ''];
+  expect(urls.map((url) => new URL(url).pathname)).toEqual(routes.map(({ path }) => path));
+  expect(command).toMatchObject({ command: '/service-auth', should_escape: false });
+});
+
+it('asks for the events that are handled, and no more than the scopes that these and the calls need', () => {
+  expect(manifest.settings.event_subscriptions.bot_events).toEqual([
+    'app_mention',
+    'app_uninstalled',
+    'message.im',
+    'tokens_revoked',
+  ]);
+  expect(manifest.oauth_config.scopes.bot).toEqual([
+    'app_mentions:read',
+    'chat:write',
+    'commands',
+    'im:history',
+  ]);
+});
