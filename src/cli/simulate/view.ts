@@ -69,14 +69,14 @@ export function summaryInWords(summary: Summary, until: string): string {
   const { messages, answered, blocked, failed, unanswered, unseen, reasons } = summary;
   const why = reasons.length > 0 ? ` (${printable(reasons.join('; '))})` : '';
   const parts = [
-    [answered, 'answered'],
-    [blocked, 'blocked by the loop guard'],
-    [failed, 'failed'],
-    [unanswered, `not answered ${until}`],
-    [unseen, 'sent; what becomes of it cannot be seen from here'],
+    [answered, 'was', 'answered'],
+    [blocked, 'was', 'blocked by the loop guard'],
+    [failed, 'has', 'failed'],
+    [unanswered, 'was', `not answered ${until}`],
+    [unseen, 'was', 'sent; what becomes of it cannot be seen from here'],
   ] as const;
   const told = parts.filter(([count]) => count > 0);
   if (messages === 0) return 'Nothing of this asks for an answer.';
-  if (messages === 1) return `The message was ${told[0]?.[1]}${why}.`;
-  return `${messages} messages: ${told.map(([count, how]) => `${count} ${how}`).join(', ')}${why}.`;
+  if (messages === 1) return `The message ${told[0]?.[1]} ${told[0]?.[2]}${why}.`;
+  return `${messages} messages: ${told.map(([count, , how]) => `${count} ${how}`).join(', ')}${why}.`;
 }
