@@ -169,6 +169,19 @@ describe('what cannot be read', () => {
     expect(here.sends()).toHaveLength(1);
   });
 
+  it('gets no second text after a restart either', async () => {
+    const first = await here.start(dictation.env);
+    await here.post(sample('image'));
+    await here.texts(ADA, 1);
+    await first.stop();
+    const to = await here.start(dictation.env);
+    expect((await here.post(sample('image'))).status).toBe(200);
+    await to.logged(({ msg }) => String(msg).startsWith('not said again'));
+    await here.platform.deliver(to, { text: 'count 1' });
+    await here.texts(ADA, 2);
+    expect(here.platform.textsTo(ADA)[1]).toBe('word1');
+  });
+
   it('has its caption answered, and is told of', async () => {
     await here.start(dictation.env);
     dictation.say('Taj Mahal', 'It is in Agra.');
