@@ -3,10 +3,10 @@
  * GitHub; a channel says by a `Dialect` how its platform writes it.
  */
 import type { Dialect } from './markdown/dialect.ts';
+import { harmless } from './markdown/harmless.ts';
 import { layOut } from './markdown/lay-out.ts';
-import { parseMarkdown } from './markdown/parse.ts';
+import { parseMarkdown, withoutTricks } from './markdown/parse.ts';
 import { split } from './markdown/split.ts';
-import { wordsOf } from './markdown/words.ts';
 
 export type { Dialect, Mark } from './markdown/dialect.ts';
 
@@ -15,8 +15,9 @@ export type { Dialect, Mark } from './markdown/dialect.ts';
  * Text of which nothing is seen is shown as it was written, or as an ellipsis: platforms refuse empty messages.
  */
 export function renderMarkdown(markdown: string, dialect: Dialect): readonly string[] {
-  const messages = split(layOut(parseMarkdown(markdown), dialect), dialect);
+  const text = withoutTricks(markdown);
+  const messages = split(layOut(parseMarkdown(text), dialect), dialect);
   if (messages.length > 0) return messages;
-  const asWritten = split(wordsOf(markdown.trim(), []), dialect);
+  const asWritten = split(harmless([{ kind: 'text', text: text.trim(), marks: [] }], dialect), dialect);
   return asWritten.length > 0 ? asWritten : ['…'];
 }

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startAgentd } from '../harness/daemon.ts';
 import { token } from '../harness/tokens.ts';
@@ -44,6 +45,19 @@ it('the channel of agentd-channel(7) runs as it stands there', async () => {
   } finally {
     await daemon.stop();
   }
+});
+
+it('the renderer of agentd-channel(7) runs as it stands there, from the installed package', async () => {
+  await mkdir(join(directory, 'node_modules'));
+  await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
+  await writeFile(join(directory, 'pager.ts'), program('man/agentd-channel.7', '// pager.ts'));
+  const markdown = '# Order & co\n\nIt **is on its way** to [you](https://x.example/1).\n\n> \\*late\\*';
+  const { stdout } = await promisify(execFile)(process.execPath, ['pager.ts', markdown], { cwd: directory });
+  expect(stdout).toBe(
+    ['*Order &amp; co*', '', 'It *is on its way* to', 'you (https://x.example/1).', '', '> +late+', ''].join(
+      '\n',
+    ),
+  );
 });
 
 it('the agent runtime of the README runs as it stands there', async () => {

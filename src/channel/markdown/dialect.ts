@@ -4,11 +4,11 @@ export interface Dialect {
   readonly limit: number;
   /** Do marks and escapes count towards `limit`? False where the platform counts after it has read them. */
   readonly marksCount: boolean;
-  /** Longest message as it is sent, in UTF-8 bytes. Absent: no limit. */
-  readonly byteLimit?: number;
   /** How many marks with an `open` the platform reads in one message. Absent: no limit. */
   readonly markLimit?: number;
-  /** Writes a character so that it is no markup. Asked for each of `escaped` alone. */
+  /** How many UTF-16 units of them. Absent: no limit but `limit`. */
+  readonly markupLimit?: number;
+  /** How single ASCII characters are written so that they are no markup. */
   readonly escapes: Readonly<Record<string, string>>;
   /**
    * For platforms without an escape: characters that are markup in pairs (`*`), each with one that looks alike.

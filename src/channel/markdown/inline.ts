@@ -11,8 +11,25 @@ export interface Run {
 
 export interface Inlines {
   dialect: Dialect;
-  /** What references refer to, by identifier. */
-  definitions: ReadonlyMap<string, Definition>;
+  references: References;
+}
+
+/** What references refer to. A text that writes a long address once must not show it ten thousand times. */
+export class References {
+  readonly #urls: ReadonlyMap<string, string>;
+  #room = 50_000;
+
+  constructor(definitions: readonly Definition[]) {
+    // The first of two with the same name counts.
+    this.#urls = new Map(definitions.toReversed().map(({ identifier, url }) => [identifier, url]));
+  }
+
+  /** Empty: there is none, or there were too many. */
+  urlOf(identifier: string): string {
+    const url = this.#urls.get(identifier) ?? '';
+    this.#room -= url.length;
+    return this.#room < 0 ? '' : url;
+  }
 }
 
 /** Longer addresses are no links: they stand behind their label, where a message can be cut. */
@@ -34,7 +51,7 @@ function runsOfOne(
   styles: readonly Mark[],
   inlines: Inlines,
 ): Run[] {
-  const { dialect, definitions } = inlines;
+  const { dialect, references } = inlines;
   const text = (value: string): Run[] => [{ kind: 'text', text: value, marks: [...frames, ...styles] }];
   const styled = (children: readonly PhrasingContent[], mark: Mark): Run[] => {
     const isKept = !styles.includes(mark) && !styles.some(({ plain }) => plain === true);
@@ -64,13 +81,13 @@ function runsOfOne(
         node.children,
       );
     case 'linkReference': {
-      const url = definitions.get(node.identifier)?.url ?? '';
+      const url = references.urlOf(node.identifier);
       return linked(runsOf(node.children, frames, [], inlines), url, frames, styles, inlines, node.children);
     }
     case 'image':
       return linked(text(node.alt ?? ''), node.url, frames, styles, inlines, textNode(node.alt));
     case 'imageReference': {
-      const url = definitions.get(node.identifier)?.url ?? '';
+      const url = references.urlOf(node.identifier);
       return linked(text(node.alt ?? ''), url, frames, styles, inlines, textNode(node.alt));
     }
     case 'footnoteReference':
@@ -104,25 +121,29 @@ function linked(
   const label = textOf(plain);
   const url = safeUrl(target);
   const marks = [...frames, ...styles];
-  const bare = url !== null && (label.trim() === '' || isSame(label, url));
-  const address = (text: string): Run => ({ kind: url === null ? 'text' : 'address', text, marks });
-  const mark = url === null || url.length > MAX_URL ? null : inlines.dialect.link(url);
+  const bare = url !== null && (label.trim() === '' || isSame(label, target));
+  const mark =
+    url === null || url.length > Math.min(MAX_URL, inlines.dialect.limit / 2)
+      ? null
+      : inlines.dialect.link(url);
+  if (bare) {
+    const shown = label.trim() === '' ? url : label.replace(/\s+/g, ' ');
+    // With white space it is prose to every platform, and code comes before addresses.
+    const kind = /[\s`]/.test(shown) ? 'text' : 'address';
+    return [{ kind, text: shown, marks: mark === null ? marks : [...marks, mark] }];
+  }
   if (mark !== null) {
-    if (bare) {
-      const shown = label.trim() === '' ? target : label;
-      return [{ kind: 'address', text: shown.replace(/\s+/g, ' '), marks: [...marks, mark] }];
-    }
     return runsOf(children, frames, [...styles, mark], inlines).map((run) => ({
       ...run,
       text: run.text.replaceAll('\n', ' '),
     }));
   }
-  if (bare) return [address(url.startsWith('mailto:') && label !== '' ? label : url)];
   const inside = runsOf(children, frames, styles, inlines);
-  const shown = url ?? target;
+  const shown = url?.replace(/^(mailto|tel):/i, '') ?? target;
   if (shown === '') return inside;
   const open: Run = { kind: 'text', text: label.trim() === '' ? '(' : ' (', marks };
-  return [...inside, open, address(shown), { kind: 'text', text: ')', marks }];
+  const address: Run = { kind: url === null ? 'text' : 'address', text: shown, marks };
+  return [...inside, open, address, { kind: 'text', text: ')', marks }];
 }
 
 /** The address stands there already, as it is written in prose. */
@@ -137,7 +158,7 @@ function isSame(label: string, url: string): boolean {
 }
 
 /** What a link may lead to, written so that no markup can end in it; null: it is shown as text. */
-export function safeUrl(target: string): string | null {
+function safeUrl(target: string): string | null {
   if (!/^(https?:\/\/[^/]|mailto:.|tel:.)/i.test(target)) return null;
   return target.replace(/[\s\p{Cc}\p{Cf}<>"'|`\\^{}]/gu, (character) =>
     encodeURIComponent(character).replaceAll("'", '%27'),

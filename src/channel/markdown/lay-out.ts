@@ -2,7 +2,7 @@ import type { Definition, List, ListItem, Root, RootContent, Table } from 'mdast
 import type { Dialect, Mark } from './dialect.ts';
 import { harmless } from './harmless.ts';
 import { CUT, type Ink } from './ink.ts';
-import { type Inlines, runsOf, textOf } from './inline.ts';
+import { type Inlines, References, runsOf, textOf } from './inline.ts';
 import { tableLines } from './table.ts';
 import { codeOf, LINE, PARAGRAPH } from './words.ts';
 
@@ -19,8 +19,8 @@ interface Layout extends Inlines {
 
 /** The tree as words in marks, in the order in which they are read. */
 export function layOut(root: Root, dialect: Dialect): Ink[] {
-  const definitions = new Map(definitionsIn(root.children).map((one) => [one.identifier, one]));
-  return blocksOf(root.children, [], { dialect, definitions, depth: 0 });
+  const references = new References(definitionsIn(root.children));
+  return blocksOf(root.children, [], { dialect, references, depth: 0 });
 }
 
 function definitionsIn(nodes: readonly RootContent[]): Definition[] {
@@ -126,8 +126,8 @@ function languageOf(lang: string | null | undefined): string | null {
 }
 
 /** In code there are no links: their addresses are written out. */
-function rowsOf(table: Table, { dialect, definitions }: Layout): string[][] {
-  const inCode: Inlines = { dialect: { ...dialect, link: () => null }, definitions };
+function rowsOf(table: Table, { dialect, references }: Layout): string[][] {
+  const inCode: Inlines = { dialect: { ...dialect, link: () => null }, references };
   return table.children.map(({ children }) =>
     children.map((cell) => textOf(runsOf(cell.children, [], [], inCode))),
   );

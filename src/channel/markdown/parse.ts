@@ -1,25 +1,43 @@
-import type { Root } from 'mdast';
+import type { Nodes, Root } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
+import { partsOf } from './parts.ts';
+import { HIDDEN, shown, tame } from './tame.ts';
 
-/** HTML is text: what stands in it is Markdown as everywhere. */
+/** HTML is text, and what stands in it is Markdown as everywhere. */
 const EXTENSIONS = [gfm(), { disable: { null: ['htmlFlow', 'htmlText'] } }];
 const MDAST_EXTENSIONS = [gfmFromMarkdown()];
 
-/** CommonMark with tables, strikethrough, task lists, footnotes and addresses that stand alone, as a tree. */
+/** CommonMark with tables, strikethrough, task lists, footnotes and addresses that stand alone, as a tree. `withoutTricks` came before. */
 export function parseMarkdown(text: string): Root {
-  return fromMarkdown(withoutTricks(text), { extensions: EXTENSIONS, mdastExtensions: MDAST_EXTENSIONS });
+  const children = partsOf(text).flatMap((part) => parse(part).children);
+  return { type: 'root', children };
+}
+
+function parse(part: string): Root {
+  const tree = fromMarkdown(tame(part), { extensions: EXTENSIONS, mdastExtensions: MDAST_EXTENSIONS });
+  showHidden(tree);
+  return tree;
 }
 
 /**
  * Characters that reorder or hide what stands around them are left out: controls, and the bidirectional
  * embeddings and overrides, with which a text could be made to read otherwise than it is. Marks and isolates,
- * which right-to-left texts need, stay.
+ * which right-to-left texts need, stay. So are those that no text has (`tame`).
  */
-function withoutTricks(text: string): string {
+export function withoutTricks(text: string): string {
   return text
     .toWellFormed()
     .replace(/\r\n?|[\u2028\u2029]/g, '\n')
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\ufeff]/g, '');
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\ufeff]/g, '')
+    .replace(HIDDEN, '');
+}
+
+function showHidden(node: Nodes): void {
+  if ('value' in node) node.value = shown(node.value);
+  if ('url' in node) node.url = shown(node.url);
+  if ('alt' in node && node.alt) node.alt = shown(node.alt);
+  if ('label' in node && node.label) node.label = shown(node.label);
+  if ('children' in node) for (const child of node.children) showHidden(child);
 }

@@ -49,7 +49,8 @@ function fill(inks: readonly Ink[], from: number, rest: Word | null, dialect: Di
       if (place !== undefined) return upTo(inks, from, rest, place, dialect);
       const [part, left] = cutWord(writer, ink);
       isVisible ||= VISIBLE.test(part);
-      return { text: writer.finish(), isVisible, next: at, rest: { ...ink, text: left } };
+      const next = left === '' ? { next: at + 1, rest: null } : { next: at, rest: { ...ink, text: left } };
+      return { text: writer.finish(), isVisible, ...next };
     }
   }
   return { text: writer.finish(), isVisible, next: inks.length, rest: null };
@@ -83,12 +84,13 @@ function cutWord(writer: Writer, word: Word): [part: string, left: string] {
   const fits = (end: number) => writer.fits({ ...word, text: text.slice(0, end) });
   let end = lastThat(fits, bounds);
   if (end !== 0) {
-    const between = boundsIn(WORDS, head).filter((bound) => bound <= end && bound > end / 2);
-    const best = between.filter((bound) => bounds.includes(bound)).at(-1);
-    end = best ?? end;
+    const characters = new Set(bounds);
+    end = boundsIn(WORDS, head).findLast((at) => at <= end && at > end / 2 && characters.has(at)) ?? end;
   } else if (writer.isEmpty) {
     end = lastThat(fits, codePointsIn(head));
-    if (end === 0) throw new Error('The marks around a word leave no room for it.');
+    // The marks alone take all the room.
+    if (end === 0 && word.marks.length > 0) return cutWord(writer, { ...word, marks: [] });
+    if (end === 0) throw new RangeError(`A message of ${writer.limit} characters has no room for text.`);
   } else return ['', text];
   writer.add({ ...word, text: text.slice(0, end) });
   return [text.slice(0, end), text.slice(end)];

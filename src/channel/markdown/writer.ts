@@ -8,6 +8,16 @@ const GUARD = '\u2060';
 const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}_]$/u;
 const BEGINS_WITH_LETTER = /^[\p{L}\p{M}\p{N}_]/u;
 
+/** More empty lines in a row, as code may have them, show nothing more. */
+const MAX_LINES = 50;
+
+interface Written {
+  text: string;
+  size: number;
+  markup: number;
+  marks: number;
+}
+
 /** Writes one message word by word, and takes no word with which it could not be finished within its limits. */
 export class Writer {
   readonly #dialect: Dialect;
@@ -17,7 +27,7 @@ export class Writer {
   #lines = 0;
   #spaces = '';
   #size = 0;
-  #bytes = 0;
+  #markup = 0;
   #marks = 0;
 
   constructor(dialect: Dialect) {
@@ -26,8 +36,8 @@ export class Writer {
 
   /** Of the room, from 0 to 1, by the scarcest measure. */
   get fill(): number {
-    const { limit, byteLimit = Infinity, markLimit = Infinity } = this.#dialect;
-    return Math.max(this.#size / limit, this.#bytes / byteLimit, this.#marks / markLimit);
+    const { limit, markupLimit = Infinity, markLimit = Infinity } = this.#dialect;
+    return Math.max(this.#size / limit, this.#markup / markupLimit, this.#marks / markLimit);
   }
 
   blank({ kind, text }: Blank): void {
@@ -50,12 +60,12 @@ export class Writer {
   add(word: Word): boolean {
     const next = this.#after(word);
     if (next === null) return false;
-    this.#text += next.written;
+    this.#text += next.text;
     this.#open = word.marks;
     this.#lines = 0;
     this.#spaces = '';
     this.#size = next.size;
-    this.#bytes = next.bytes;
+    this.#markup = next.markup;
     this.#marks = next.marks;
     return true;
   }
@@ -64,66 +74,61 @@ export class Writer {
     return this.#after(word) !== null;
   }
 
-  #after({ text, marks }: Word): { written: string; size: number; bytes: number; marks: number } | null {
-    const {
-      limit,
-      marksCount,
-      byteLimit = Infinity,
-      markLimit = Infinity,
-      escapes,
-      lineStart,
-    } = this.#dialect;
+  #after(word: Word): Written | null {
+    const { limit, marksCount, markLimit = Infinity, markupLimit = Infinity } = this.#dialect;
+    const { marks } = word;
     const begins = this.#text === '';
     const breaks = !begins && this.#lines > 0;
-    const blank = begins ? '' : breaks ? '\n' : this.#spaces;
-    const same = sharedBy(this.#open, marks);
-    const common = breaks ? marks.slice(0, same).findIndex(({ inLine }) => inLine === true) : -1;
-    const kept = common === -1 ? same : common;
-    const atLineStart = begins || breaks;
-    const prefixes = atLineStart ? marks.map(({ prefix }) => prefix ?? '').join('') : '';
-
-    let markup = '';
-    let words = '';
-    const put = (piece: string, isMarkup: boolean): void => {
-      written += piece;
-      if (isMarkup) markup += piece;
-      else words += piece;
-    };
-    let written = '';
+    const kept = this.#keptBefore(word, breaks);
     const closing = this.#open.slice(kept);
-    put(closed(closing), true);
-    const wasTight = closing.some(({ tight }) => tight === true);
-    if (breaks) {
-      const between = marks
-        .slice(0, kept)
-        .map(({ prefix }) => prefix ?? '')
-        .join('')
-        .trimEnd();
-      put(`\n${`${between}\n`.repeat(Math.min(this.#lines, 50) - 1)}`, false);
-    } else put(blank, false);
     const opening = marks.slice(kept);
-    const isTight = opening.some(({ tight }) => tight === true);
-    put(prefixes, false);
-    const touches = !atLineStart && blank === '';
-    if (touches) {
-      const parts = isTight
-        ? wasTight || ENDS_IN_LETTER.test((this.#text + written).slice(-2))
-        : wasTight && BEGINS_WITH_LETTER.test(text);
-      if (parts) put(APART, false);
-    }
-    put(opening.map(({ open }) => open ?? '').join(''), true);
-    if (atLineStart && lineStart?.test(text) && !marks.some(({ plain }) => plain)) put(GUARD, false);
-    const escaped = text.replace(/[!-/:-@[-`{-~]/g, (character) => escapes[character] ?? character);
-    written += escaped;
-    words += marksCount ? escaped : text;
 
-    const end = closed(marks);
-    const size = this.#size + words.length + (marksCount ? markup.length : 0);
-    const bytes = this.#bytes + (byteLimit === Infinity ? 0 : Buffer.byteLength(written));
+    const ends = closed(closing);
+    const blank = begins ? '' : breaks ? this.#lineBreaks(marks.slice(0, kept)) : this.#spaces;
+    const prefix = begins || breaks ? prefixOf(marks) : '';
+    const apart = blank === '' && !begins && this.#touches(word.text, closing, opening) ? APART : '';
+    const opens = opening.map(({ open }) => open ?? '').join('');
+    const guard = (begins || breaks) && this.#isMarkup(word) ? GUARD : '';
+    const text = this.#escape(word.text);
+
+    const counted = marksCount ? ends.length + opens.length + text.length : word.text.length;
+    const size = this.#size + counted + blank.length + prefix.length + apart.length + guard.length;
+    const markup = this.#markup + ends.length + opens.length;
     const opened = this.#marks + opening.filter(({ open }) => open !== undefined).length;
-    if (size + (marksCount ? end.length : 0) > limit) return null;
-    if (bytes + end.length > byteLimit || opened > markLimit) return null;
-    return { written, size, bytes, marks: opened };
+    const end = closed(marks).length;
+    if (size + (marksCount ? end : 0) > limit || markup + end > markupLimit || opened > markLimit)
+      return null;
+    return { text: ends + blank + prefix + apart + opens + guard + text, size, markup, marks: opened };
+  }
+
+  /** How many of the open marks stay open. */
+  #keptBefore({ marks }: Word, breaks: boolean): number {
+    const differs = this.#open.findIndex((mark, index) => mark !== marks[index]);
+    const shared = differs === -1 ? this.#open.length : differs;
+    if (!breaks) return shared;
+    const ending = this.#open.slice(0, shared).findIndex(({ inLine }) => inLine === true);
+    return ending === -1 ? shared : ending;
+  }
+
+  /** An empty line belongs to what is around it too. */
+  #lineBreaks(around: readonly Mark[]): string {
+    const empty = `${prefixOf(around).trimEnd()}\n`;
+    return `\n${empty.repeat(Math.min(this.#lines, MAX_LINES) - 1)}`;
+  }
+
+  #touches(text: string, closing: readonly Mark[], opening: readonly Mark[]): boolean {
+    const closes = closing.some(({ tight }) => tight === true);
+    if (!opening.some(({ tight }) => tight === true)) return closes && BEGINS_WITH_LETTER.test(text);
+    return closes || ENDS_IN_LETTER.test(this.#text.slice(-2));
+  }
+
+  #isMarkup({ text, marks }: Word): boolean {
+    return this.#dialect.lineStart?.test(text) === true && marks.every(({ open }) => open === undefined);
+  }
+
+  #escape(text: string): string {
+    const { escapes } = this.#dialect;
+    return text.replace(/[!-/:-@[-`{-~]/g, (character) => escapes[character] ?? character);
   }
 
   /** The message, with every mark closed. */
@@ -139,8 +144,6 @@ function closed(marks: readonly Mark[]): string {
     .join('');
 }
 
-/** How many marks, the outermost first, two words stand in together. */
-function sharedBy(one: readonly Mark[], other: readonly Mark[]): number {
-  const differs = one.findIndex((mark, index) => mark !== other[index]);
-  return differs === -1 ? one.length : differs;
+function prefixOf(marks: readonly Mark[]): string {
+  return marks.map(({ prefix }) => prefix ?? '').join('');
 }

@@ -1,0 +1,220 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
+
+/** Marks at both ends, and an escape. */
+const TAGS: Dialect = {
+  limit: 60,
+  marksCount: false,
+  escapes: { '&': '&amp;', '<': '&lt;', '>': '&gt;' },
+  lookalikes: {},
+  strong: { open: '<b>', close: '</b>' },
+  emphasis: { open: '<i>', close: '</i>' },
+  delete: { open: '<s>', close: '</s>' },
+  code: { open: '<code>', close: '</code>' },
+  codeBlock: () => ({ open: '<pre>', close: '</pre>' }),
+  quote: { open: '<q>', close: '</q>' },
+  link: () => ({ open: '<a>', close: '</a>' }),
+  bullets: ['•'],
+  tables: 'aligned',
+};
+
+/** Signs between words, prefixes of lines, and no escape for the signs. */
+const SIGNS: Dialect = {
+  ...TAGS,
+  marksCount: true,
+  lookalikes: { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' },
+  lineStart: /^>/,
+  strong: { open: '*', close: '*', tight: true, inLine: true },
+  emphasis: { open: '_', close: '_', tight: true, inLine: true },
+  delete: { open: '~', close: '~', tight: true, inLine: true },
+  code: { open: '`', close: '`', tight: true, inLine: true },
+  codeBlock: () => ({ open: '```\n', close: '\n```' }),
+  quote: { prefix: '> ' },
+  link: (url) => ({ open: `<${url}|`, close: '>', inLine: true, plain: true }),
+};
+
+const WHOLE = 1_000_000;
+
+/** What is seen of messages with tags. Throws where a tag or an escape is broken. */
+function seenIn(message: string): string {
+  const open: string[] = [];
+  const text = message.replace(/<(\/?)([a-z]+)>|<|>/g, (found, slash: string, name: string) => {
+    if (name === undefined) throw new Error(`a broken tag: ${found}`);
+    if (slash === '') open.push(name);
+    else expect(open.pop()).toBe(name);
+    return '';
+  });
+  expect(open).toEqual([]);
+  return text.replace(/&(amp|lt|gt);|&/g, (found, name: string) => {
+    if (name === undefined) throw new Error(`a broken escape: ${found}`);
+    return name === 'amp' ? '&' : name === 'lt' ? '<' : '>';
+  });
+}
+
+/** Without what may change at a cut. */
+function solid(text: string): string {
+  return text.replace(/[\s\u200b\u2060]/g, '');
+}
+
+const FAMILY = '👨‍👩‍👧‍👦';
+
+/** Markdown made of all that Markdown is made of, in any order; the words are w0, w1, w2, … */
+const markdown = fc
+  .array(
+    fc.constantFrom(
+      ...[
+        '§ ',
+        '§. ',
+        '§',
+        'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+        '\n',
+        '\n\n',
+        '    ',
+        '| § | § |\n|---|---|\n',
+      ],
+      ...['**', '*', '_', '~~', '`', '```\n', '> ', '- ', '1. ', '# ', '- [ ] ', '---\n', '\\*', '[^1]', '|'],
+      ...['[', '](http://x.y/z)', '![', '](javascript:x)', '[a]: http://q\n\n', '[a]', 'https://x.y/z '],
+      ...[
+        '<b>',
+        '<!channel>',
+        '<@U1>',
+        '@here ',
+        '&amp;',
+        '<',
+        '>',
+        '&',
+        FAMILY,
+        'e\u0301',
+        'שלום ',
+        '日本語。',
+        '\ud800',
+      ],
+    ),
+    { maxLength: 60 },
+  )
+  .map((parts) => {
+    let count = 0;
+    return parts.join('').replaceAll('§', () => `w${count++}`);
+  });
+
+describe('splitting', () => {
+  it('keeps every message within the limit and complete, and loses nothing', () => {
+    fc.assert(
+      fc.property(markdown, fc.integer({ min: 40, max: 200 }), (text, limit) => {
+        const messages = renderMarkdown(text, { ...TAGS, limit }).map(seenIn);
+        const [whole = ''] = renderMarkdown(text, { ...TAGS, limit: WHOLE }).map(seenIn);
+        expect(solid(messages.join(''))).toBe(solid(whole));
+        for (const message of messages) {
+          expect(message.length).toBeLessThanOrEqual(limit);
+          expect(message.length).toBeGreaterThan(0);
+          expect(message.isWellFormed()).toBe(true);
+        }
+        const families = (texts: readonly string[]) => texts.join('\n').split(FAMILY).length;
+        expect(families(messages)).toBe(families([whole]));
+        expect(messages.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('shows every word once and in order', () => {
+    fc.assert(
+      fc.property(markdown, (text) => {
+        // What follows a fence names its language, and is no text.
+        fc.pre(!/~~~|```[^\n]/.test(text));
+        const words = (shown: string) => shown.match(/w\d+/g) ?? [];
+        const shown = renderMarkdown(text, { ...TAGS, limit: WHOLE }).join('\n');
+        expect(words(shown)).toEqual(words(text));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('does so with signs, prefixes and lookalikes', () => {
+    fc.assert(
+      fc.property(markdown, fc.integer({ min: 60, max: 200 }), (text, limit) => {
+        const messages = renderMarkdown(text, { ...SIGNS, limit });
+        const letters = (texts: readonly string[]) =>
+          solid(
+            texts
+              .join('\n')
+              .replace(/^> ?/gm, '')
+              .replace(/<[^|>]*\||>/g, '')
+              .replace(/[*_~`]/g, ''),
+          );
+        expect(letters(messages)).toBe(letters(renderMarkdown(text, { ...SIGNS, limit: WHOLE })));
+        for (const message of messages) {
+          expect(message.length).toBeLessThanOrEqual(limit);
+          expect(message.isWellFormed()).toBe(true);
+          expect(message.match(/```/g)?.length ?? 0).toSatisfy((count: number) => count % 2 === 0);
+          expect(message).not.toMatch(/<(?!https?:)/);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  const split = (text: string, limit: number) => renderMarkdown(text, { ...TAGS, limit });
+
+  it.each([
+    ['between paragraphs first', 'one two. three\n\nfour five six', 20, ['one two. three', 'four five six']],
+    ['then between lines', 'one. two\nthree. four five', 18, ['one. two', 'three. four five']],
+    ['then between sentences', 'one two. three four five', 18, ['one two.', 'three four five']],
+    ['then between words', 'one two three four', 12, ['one two', 'three four']],
+    ['within a word that fits no message', 'abcdefghijkl mn', 5, ['abcde', 'fghij', 'kl mn']],
+    [
+      'between sentences of scripts without spaces',
+      '日本語。日本語。日本語。',
+      9,
+      ['日本語。日本語。', '日本語。'],
+    ],
+    ['not within what people see as one character', FAMILY.repeat(3), 24, [FAMILY.repeat(2), FAMILY]],
+    ['not after a heading', 'aaaa bbbb\n\n# H\n\ncccc dddd', 20, ['aaaa bbbb', '<b>H</b>\n\ncccc dddd']],
+    [
+      'so that marks are closed and opened again',
+      '**one two *three* four**',
+      14,
+      ['<b>one two <i>three</i></b>', '<b>four</b>'],
+    ],
+    [
+      'so that a code block is one in both messages',
+      '```\none\n    two\n```',
+      8,
+      ['<pre>one</pre>', '<pre>    two</pre>'],
+    ],
+    ['so that a quotation is one in both messages', '> one two three', 8, ['<q>one two</q>', '<q>three</q>']],
+  ])('cuts %s', (_title, text, limit, messages) => {
+    expect(split(text, limit)).toEqual(messages);
+  });
+
+  it('cuts within one character only where it has more marks than a message has room for', () => {
+    const messages = split(`a${'\u0301'.repeat(100)}`, 40);
+    expect(messages.join('')).toBe(`a${'\u0301'.repeat(100)}`);
+    expect(messages.map((message) => message.length)).toEqual([40, 40, 21]);
+  });
+
+  it('leaves the marks away where they alone take all the room', () => {
+    const dialect = { ...SIGNS, strong: { open: '['.repeat(30), close: ']'.repeat(30) } };
+    expect(renderMarkdown('**word**', { ...dialect, limit: 20 })).toEqual(['word']);
+  });
+
+  it('begins a new message where the platform reads no more marks', () => {
+    const text = Array.from({ length: 7 }, (_, index) => `**b${index}** x`).join(' ');
+    const messages = renderMarkdown(text, { ...TAGS, limit: 1000, markLimit: 3 });
+    expect(messages.map((message) => message.match(/<b>/g)?.length)).toEqual([3, 3, 1]);
+    const long = renderMarkdown('[a](http://x.y) '.repeat(9), { ...TAGS, limit: 1000, markupLimit: 30 });
+    for (const message of long) expect(message.match(/<[^>]*>/g)?.join('').length).toBeLessThanOrEqual(30);
+  });
+
+  it.each(['', ' \n\t', '\u200b\u2060', '\u0000'])(
+    'makes of %j, of which nothing is seen, an ellipsis',
+    (text) => {
+      expect(split(text, 60)).toEqual(['…']);
+    },
+  );
+
+  it('shows what makes nothing as it was written', () => {
+    expect(split('[a]: http://x.example', 60)).toEqual(['[a]: http://x.example']);
+  });
+});
