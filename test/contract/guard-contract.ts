@@ -229,6 +229,14 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session)).toMatchObject({ allowed: true, turns: 1 });
       });
 
+      it('counts not longer than the session lives also where its time was shortened', async () => {
+        const session = await saved();
+        await turn(session);
+        await test.store.sessions.keepTurn(session, aTurn(), aTrace(null), HOUR / 4);
+        test.advance(HOUR / 4);
+        expect(await turn(session)).toMatchObject({ turns: 1 });
+      });
+
       it('keeps the count of a session that is begun anew where an expired one was', async () => {
         const session = await saved();
         await turn(session);

@@ -156,6 +156,25 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await admit('m2')).verdicts).toMatchObject([{ allowed: true, messages: 2 }]);
       });
 
+      it('tells what was said or judged long ago from what is known: each for 7 days', async () => {
+        // Kept without a verdict, then judged; judged, then kept later without the guard.
+        await inbox.enqueue([anInboxMessage({ message_id: 'm1', reply: 'said' })]);
+        expect(await admit('m1')).toMatchObject({ verdicts: [{ repeated: false }], outcomes: ['repeated'] });
+        await admit('m2');
+        test.advance(7 * DAY);
+        expect(await inbox.enqueue([anInboxMessage({ message_id: 'm1' })])).toEqual(['kept']);
+        expect(await inbox.enqueue([anInboxMessage({ message_id: 'm2' })])).toEqual(['kept']);
+        expect(await admit('m1', 'm2')).toMatchObject({
+          verdicts: [
+            { repeated: false, messages: 1 },
+            { repeated: false, messages: 2 },
+          ],
+          outcomes: ['repeated', 'repeated'],
+        });
+        test.advance(7 * DAY);
+        expect((await admit('m1')).outcomes).toEqual(['kept']);
+      });
+
       it('takes none of a delivery that does not fit any more; its verdicts stand, and its traces', async () => {
         await inbox.enqueue(Array.from({ length: 50 }, () => anInboxMessage({ reply: 'x' })));
         const first = await admit('m1', 'm2', 'm3');

@@ -81,7 +81,7 @@ function ourGuard(directory: string): Contender {
     async close() {
       await store.close();
       const db = new Database(join(directory, 'agentd.db'), { readonly: true });
-      const kept = db.prepare<[], number>('SELECT count(*) FROM guard_verdicts').pluck().get() ?? 0;
+      const kept = db.prepare<[], number>('SELECT count(verdict) FROM known_messages').pluck().get() ?? 0;
       db.close();
       return kept;
     },

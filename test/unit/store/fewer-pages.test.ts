@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
-import { aTrace, aTurn } from '../../contract/fixtures.ts';
+import { anInboxMessage, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
 const LIMITS = {
@@ -16,7 +16,7 @@ const LIMITS = {
   session_ttl_ms: 3_600_000,
 };
 
-/** The schema before sixth step, which this test is about. */
+/** The schema before the steps that this test is about. */
 const BEFORE = 5;
 
 it('brings sessions, turns, traces and counts of turns over from the schema before', async () => {
@@ -42,6 +42,15 @@ it('brings sessions, turns, traces and counts of turns over from the schema befo
   db.prepare(
     `INSERT INTO guard_turns (session_id, turns, blocked, max, ends_at) VALUES ('s1', 7, 0, 200, ?)`,
   ).run(expires_at);
+  const verdict = { allowed: true, messages: 1, equal_texts: 1, turns: 1, repeated: false };
+  const judge = db.prepare(
+    "INSERT INTO guard_verdicts (platform, message_id, verdict, expires_at) VALUES ('chat', ?, ?, ?)",
+  );
+  for (const id of ['m1', 'm2']) judge.run(id, JSON.stringify(verdict), expires_at);
+  const know = db.prepare(
+    "INSERT INTO inbox_message_ids (platform, message_id, id, expires_at) VALUES ('chat', ?, 'i', ?)",
+  );
+  for (const id of ['m2', 'm3']) know.run(id, expires_at);
   db.close();
 
   const store = openAt(path);
@@ -55,7 +64,16 @@ it('brings sessions, turns, traces and counts of turns over from the schema befo
   const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
   const message = { user, session_id: 's1', text: 'hash', message_id: null, sent_at: null };
   expect(await store.guard.check(message, LIMITS)).toMatchObject({ turns: 8 });
+  const ids = ['m1', 'm2', 'm3'];
+  const arrivals = ids.map((message_id) => ({ ...message, user, message_id, session_id: 's9' }));
+  const kept = ids.map((message_id) => anInboxMessage({ message_id }));
+  const { verdicts, outcomes } = await store.inbox.admit(arrivals, LIMITS, (_verdict, place) => ({
+    keep: kept[place] ?? null,
+    trace: null,
+  }));
+  expect(verdicts.map(({ repeated }) => repeated)).toEqual([true, true, false]);
+  expect(outcomes).toEqual(['kept', 'repeated', 'repeated']);
   expect(await store.sweep()).toBe(4);
   expect(await store.sessions.end('s1')).toBe(true);
-  expect(await store.guard.check(message, LIMITS)).toMatchObject({ turns: 1 });
+  expect(await store.guard.check({ ...message, text: 'another' }, LIMITS)).toMatchObject({ turns: 1 });
 });

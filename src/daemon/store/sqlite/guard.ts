@@ -18,6 +18,14 @@ interface UserRow extends Omit<GuardUser, 'key'> {
 /** A count as its row holds it, and when its session ends; null: there is none that lives. */
 type TurnsRow = SessionTurns & { session_ends_at: number | null };
 
+interface KnownVerdict {
+  platform: string;
+  message_id: string;
+  verdict: string;
+  expires_at: number;
+  now: number;
+}
+
 /** The loop guard's state: a row a user, a row a session, and the verdicts; one transaction a message. */
 export class SqliteGuard implements GuardStore {
   readonly #commit: GroupCommit;
@@ -71,12 +79,14 @@ export class SqliteGuard implements GuardStore {
       'UPDATE guard_turns SET turns = turns - 1 WHERE session_id = ? AND turns > 0',
     );
     this.#verdict = db
-      .prepare<[string, string, number], string>(
-        'SELECT verdict FROM guard_verdicts WHERE platform = ? AND message_id = ? AND expires_at > ?',
+      .prepare<[string, string, number], string | null>(
+        'SELECT verdict FROM known_messages WHERE platform = ? AND message_id = ? AND expires_at > ?',
       )
       .pluck();
-    this.#keepVerdict = db.prepare<[string, string, string, number]>(
-      'INSERT OR REPLACE INTO guard_verdicts (platform, message_id, verdict, expires_at) VALUES (?, ?, ?, ?)',
+    this.#keepVerdict = db.prepare<KnownVerdict>(
+      `INSERT INTO known_messages (platform, message_id, verdict, expires_at)
+       VALUES (@platform, @message_id, @verdict, @expires_at)
+       ON CONFLICT DO UPDATE SET verdict = @verdict, id = iif(expires_at > @now, id, NULL), expires_at = @expires_at`,
     );
     this.#listCircuits = db.prepare<[number], UserRow>(
       `SELECT platform, user_id, person, address, circuit FROM guard_users
@@ -114,8 +124,6 @@ export class SqliteGuard implements GuardStore {
       `DELETE FROM guard_turns WHERE session_id IN
          (SELECT session_id FROM guard_turns
           WHERE look_at <= @now AND ends_at <= @now AND NOT EXISTS (${liveSession('@now')}) LIMIT @bite)`,
-      `DELETE FROM guard_verdicts WHERE (platform, message_id) IN
-         (SELECT platform, message_id FROM guard_verdicts WHERE expires_at <= @now LIMIT @bite)`,
     ].map((sql) => db.prepare<{ now: number; bite: number }>(sql));
   }
 
@@ -124,12 +132,11 @@ export class SqliteGuard implements GuardStore {
   }
 
   /** Within a commit: what `check` does, for a message that is kept in the same one. */
-  decide(message: GuardedMessage, limits: GuardLimits): GuardVerdict {
+  decide(message: GuardedMessage, limits: GuardLimits, now: number = this.#clock.now()): GuardVerdict {
     const { user, message_id } = message;
-    const now = this.#clock.now();
     if (message_id !== null) {
       const known = this.#verdict.get(user.platform, message_id, now);
-      if (known !== undefined) return { ...(JSON.parse(known) as GuardVerdict), repeated: true };
+      if (known) return { ...(JSON.parse(known) as GuardVerdict), repeated: true };
     }
     const found = this.#user.get(user.key);
     const windows = new GuardUserWindows(found && found.expires_at > now ? found : null);
@@ -144,7 +151,9 @@ export class SqliteGuard implements GuardStore {
       this.#keepUser.run(user.user_id, kept.circuit, kept.windows, until, user.key);
     }
     if (message_id !== null) {
-      this.#keepVerdict.run(user.platform, message_id, JSON.stringify(verdict), now + VERDICT_MS);
+      const { platform } = user;
+      const known = { platform, message_id, verdict: JSON.stringify(verdict), expires_at: now + VERDICT_MS };
+      this.#keepVerdict.run({ ...known, now });
     }
     return verdict;
   }

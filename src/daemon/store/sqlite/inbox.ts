@@ -44,6 +44,14 @@ export interface InboxNeighbours {
   traces: SqliteTraces;
 }
 
+interface KnownId {
+  platform: string;
+  message_id: string;
+  id: string;
+  expires_at: number;
+  now: number;
+}
+
 /** A message as its table holds it, without `seq`. */
 interface InboxRow extends Omit<InboxMessage, 'message' | 'reply_to'> {
   message: string | null;
@@ -89,10 +97,12 @@ export class SqliteInbox implements InboxStore {
     this.#queues = new InboxQueues(db, randomUUID());
     this.#open = db.prepare<[], number>('SELECT messages FROM inbox_open').pluck();
     this.#isKnown = db.prepare<[string, string, number]>(
-      'SELECT 1 FROM inbox_message_ids WHERE platform = ? AND message_id = ? AND expires_at > ?',
+      'SELECT 1 FROM known_messages WHERE platform = ? AND message_id = ? AND expires_at > ? AND id IS NOT NULL',
     );
-    this.#know = db.prepare<[string, string, string, number]>(
-      'INSERT OR REPLACE INTO inbox_message_ids (platform, message_id, id, expires_at) VALUES (?, ?, ?, ?)',
+    this.#know = db.prepare<KnownId>(
+      `INSERT INTO known_messages (platform, message_id, id, expires_at)
+       VALUES (@platform, @message_id, @id, @expires_at)
+       ON CONFLICT DO UPDATE SET id = @id, verdict = iif(expires_at > @now, verdict, NULL), expires_at = @expires_at`,
     );
     this.#insert = db
       .prepare<InboxRow, number>(
@@ -104,7 +114,7 @@ export class SqliteInbox implements InboxStore {
       .pluck();
     this.#edit = db.prepare<[string, string, string, number]>(
       `UPDATE inbox SET message = json_set(message, '$.text', ?)
-       WHERE id = (SELECT id FROM inbox_message_ids WHERE platform = ? AND message_id = ? AND expires_at > ?)
+       WHERE id = (SELECT id FROM known_messages WHERE platform = ? AND message_id = ? AND expires_at > ?)
          AND state = 'waiting' AND attempts = 0`,
     );
     this.#begin = db.prepare<[number], InboxRow>(
@@ -141,12 +151,12 @@ export class SqliteInbox implements InboxStore {
       OR request_id = @id OR session_id = @id`;
     this.#search = db.prepare<{ id: string; channel: string; rest: string }, InboxRow>(
       `WITH RECURSIVE channels (name) AS (
-         SELECT min(platform) FROM inbox_message_ids UNION ALL
-         SELECT (SELECT min(platform) FROM inbox_message_ids WHERE platform > name) FROM channels
+         SELECT min(platform) FROM known_messages UNION ALL
+         SELECT (SELECT min(platform) FROM known_messages WHERE platform > name) FROM channels
          WHERE name IS NOT NULL)
        SELECT ${COLUMNS} FROM inbox WHERE id IN (
          SELECT @id UNION ALL
-         SELECT known.id FROM channels CROSS JOIN inbox_message_ids AS known
+         SELECT known.id FROM channels CROSS JOIN known_messages AS known
            ON platform = name AND (message_id = @id OR (name = @channel AND message_id = @rest)) UNION ALL
          SELECT id FROM inbox WHERE ended_at IS NULL AND (${named}) UNION ALL
          SELECT id FROM inbox WHERE ended_at IS NOT NULL AND state = 'failed' AND (${named}))
@@ -175,13 +185,13 @@ export class SqliteInbox implements InboxStore {
          (SELECT seq FROM inbox WHERE state = 'failed' ORDER BY ended_at DESC LIMIT ? OFFSET ?)`,
     );
     this.#forget = db.prepare<[number, number]>(
-      `DELETE FROM inbox_message_ids WHERE (platform, message_id) IN
-         (SELECT platform, message_id FROM inbox_message_ids WHERE expires_at <= ? LIMIT ?)`,
+      `DELETE FROM known_messages WHERE (platform, message_id) IN
+         (SELECT platform, message_id FROM known_messages WHERE expires_at <= ? LIMIT ?)`,
     );
   }
 
   enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null> {
-    return this.#commit.write(() => this.#keepAll(messages));
+    return this.#commit.write(() => this.#keepAll(messages, this.#bounds.clock.now()));
   }
 
   admit(
@@ -191,10 +201,15 @@ export class SqliteInbox implements InboxStore {
   ): Promise<Admission> {
     const { guard, traces } = this.#neighbours;
     return this.#commit.write(() => {
-      const verdicts = messages.map((message) => guard.decide(message, limits));
+      // One time for both, so that what is known of a message is known equally long.
+      const now = this.#bounds.clock.now();
+      const verdicts = messages.map((message) => guard.decide(message, limits, now));
       const consequences = verdicts.map(follow);
       for (const { trace } of consequences) if (trace !== null) traces.insert(trace);
-      const kept = this.#keepAll(consequences.flatMap(({ keep }) => keep ?? []));
+      const kept = this.#keepAll(
+        consequences.flatMap(({ keep }) => keep ?? []),
+        now,
+      );
       const outcomes = kept && consequences.map(({ keep }) => (keep && kept.shift()) ?? null);
       return { verdicts, outcomes };
     });
@@ -299,8 +314,7 @@ export class SqliteInbox implements InboxStore {
   }
 
   /** Within a commit: what `enqueue` does. */
-  #keepAll(messages: readonly NewInboxMessage[]): ('kept' | 'repeated')[] | null {
-    const now = this.#bounds.clock.now();
+  #keepAll(messages: readonly NewInboxMessage[], now: number): ('kept' | 'repeated')[] | null {
     const fresh = this.#withoutRepeats(messages, now);
     if (fresh.size > 0 && (this.#open.get() ?? 0) + fresh.size > this.#bounds.max) return null;
     for (const message of fresh) this.#keep(message, now);
@@ -342,8 +356,8 @@ export class SqliteInbox implements InboxStore {
       now,
       seq,
     });
-    if (message.message_id !== null)
-      this.#know.run(message.platform, message.message_id, message.id, now + KNOWN_MS);
+    const { platform, message_id, id } = message;
+    if (message_id !== null) this.#know.run({ platform, message_id, id, expires_at: now + KNOWN_MS, now });
   }
 
   #ended(claim: InboxClaim, state: 'done' | 'failed', failure: string | null): Promise<boolean> {

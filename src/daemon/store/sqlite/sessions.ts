@@ -41,6 +41,7 @@ export class SqliteSessions implements SessionStore {
   readonly #update;
   readonly #slide;
   readonly #lookEarlier;
+  readonly #endCountEarlier;
   readonly #insertTurn;
   readonly #setLastTurn;
   readonly #history;
@@ -52,7 +53,6 @@ export class SqliteSessions implements SessionStore {
   readonly #previous;
   readonly #deleteTurn;
   readonly #delete;
-  readonly #deleteCount;
   readonly #postpone;
 
   constructor(db: Database.Database, commit: GroupCommit, traces: SqliteTraces, clock: Clock) {
@@ -73,8 +73,8 @@ export class SqliteSessions implements SessionStore {
          created_at = @created_at, last_active_at = @last_active_at, expires_at = @expires_at, metadata = @metadata
        WHERE session_id = @session_id AND expires_at > @now`,
     );
-    this.#live = db.prepare<[string, number], Chained & { look_at: number }>(
-      'SELECT id, last_turn, look_at FROM sessions WHERE session_id = ? AND expires_at > ?',
+    this.#live = db.prepare<[string, number], Chained & { expires_at: number }>(
+      'SELECT id, last_turn, expires_at FROM sessions WHERE session_id = ? AND expires_at > ?',
     );
     this.#slide = db.prepare<{ id: number; last_turn: number | bigint; now: number; expires_at: number }>(
       `UPDATE sessions SET turns = turns + 1, last_turn = @last_turn, last_active_at = @now,
@@ -82,6 +82,9 @@ export class SqliteSessions implements SessionStore {
     );
     this.#lookEarlier = db.prepare<{ session_id: string }>(
       'UPDATE sessions SET look_at = expires_at WHERE session_id = @session_id AND look_at > expires_at',
+    );
+    this.#endCountEarlier = db.prepare<{ session_id: string; expires_at: number }>(
+      'UPDATE guard_turns SET ends_at = @expires_at WHERE session_id = @session_id AND ends_at > @expires_at',
     );
     this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string]>(
       'INSERT INTO turns (session, previous, person, answered, turn) VALUES (?, ?, ?, ?, ?)',
@@ -120,7 +123,6 @@ export class SqliteSessions implements SessionStore {
     this.#previous = db.prepare<[number], number | null>('SELECT previous FROM turns WHERE id = ?').pluck();
     this.#deleteTurn = db.prepare<[number]>('DELETE FROM turns WHERE id = ?');
     this.#delete = db.prepare<[number]>('DELETE FROM sessions WHERE id = ?');
-    this.#deleteCount = db.prepare<[string]>('DELETE FROM guard_turns WHERE session_id = ?');
     this.#postpone = db.prepare<{ now: number; bite: number }>(
       `UPDATE sessions SET look_at = expires_at WHERE id IN
          (SELECT id FROM sessions WHERE look_at <= @now AND expires_at > @now LIMIT @bite)`,
@@ -155,12 +157,16 @@ export class SqliteSessions implements SessionStore {
       const now = this.#clock.now();
       const session = this.#live.get(session_id, now);
       if (!session) return false;
-      const { id, last_turn, look_at } = session;
+      const { id, last_turn } = session;
       const answered = turn.outcome === 'answered' ? 1 : 0;
       const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, JSON.stringify(turn));
       const expires_at = now + ttl_ms;
       this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at });
-      if (look_at > expires_at) this.#lookEarlier.run({ session_id });
+      if (expires_at < session.expires_at) {
+        // The sweeper and the count of turns go by the time that it had.
+        this.#lookEarlier.run({ session_id });
+        this.#endCountEarlier.run({ session_id, expires_at });
+      }
       return true;
     });
   }
@@ -183,7 +189,6 @@ export class SqliteSessions implements SessionStore {
       const session = this.#live.get(session_id, this.#clock.now());
       if (!session) return false;
       this.#deleteWhole(session);
-      this.#deleteCount.run(session_id);
       return true;
     });
   }

@@ -1,0 +1,22 @@
+-- What is known of a platform's message: what the guard said of it, and which message of the inbox it became.
+-- One row, since both are written in the same commit. Outlives the message, for late repeats.
+CREATE TABLE known_messages (
+  platform   TEXT    NOT NULL,
+  message_id TEXT    NOT NULL,
+  verdict    TEXT,
+  id         TEXT,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (platform, message_id)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO known_messages (platform, message_id, verdict, id, expires_at)
+SELECT platform, message_id, NULL, id, expires_at FROM inbox_message_ids;
+
+INSERT INTO known_messages (platform, message_id, verdict, id, expires_at)
+SELECT platform, message_id, verdict, NULL, expires_at FROM guard_verdicts WHERE true
+ON CONFLICT DO UPDATE SET verdict = excluded.verdict, expires_at = max(expires_at, excluded.expires_at);
+
+CREATE INDEX known_messages_by_expiry ON known_messages (expires_at);
+
+DROP TABLE inbox_message_ids;
+DROP TABLE guard_verdicts;
