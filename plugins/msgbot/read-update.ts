@@ -98,7 +98,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
     entities: entitiesOf(inText ? message.entities : message.caption_entities),
     answers: answeredBy(message),
     forwarded: message.forward_origin !== undefined || message.forward_date !== undefined,
-    album: typeof message.media_group_id === 'string' ? message.media_group_id.slice(0, 64) : null,
+    album: albumIn(message.media_group_id),
     hasContent: CONTENT.some((name) => message[name] !== undefined),
   };
 }
@@ -117,6 +117,10 @@ function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
   const answered = object(message.reply_to_message);
   if (answered === null || answered.forum_topic_created !== undefined) return null;
   return positive(object(answered.from)?.id);
+}
+
+function albumIn(id: unknown): string | null {
+  return typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : null;
 }
 
 function entitiesOf(given: unknown): Entity[] {

@@ -9,35 +9,42 @@ import {
 } from '../../../../src/daemon/inbox/check-message.ts';
 import { BOT, SAMPLES, sample } from './samples.ts';
 
-/** Values that a field may be given in place of its own. */
+/** What no field is documented to hold, and what some are, in fields of others. */
+const STRANGE: readonly unknown[] = [
+  null,
+  '',
+  ' ',
+  '\u0000',
+  '\ud800',
+  '/service_auth',
+  '/service_auth@agentd_bot x',
+  '@agentd_bot',
+  'a'.repeat(20_000),
+  -0,
+  0,
+  -1,
+  1.5,
+  2 ** 53,
+  Number.MAX_VALUE,
+  true,
+  [],
+  {},
+  [null],
+  [{ type: 'mention', offset: -1, length: 1e9 }],
+  [{ type: 'mention', offset: 0, length: 2 ** 53 }],
+  [{ type: 'text_mention', offset: 3, length: 5, user: { id: BOT.id } }],
+  JSON.parse('{"__proto__":{"id":1,"is_bot":false},"constructor":null}'),
+];
+
 const ODD = fc.oneof(
   fc.anything({ withBigInt: false, withObjectString: true, withNullPrototype: false }),
-  fc.constantFrom<unknown>(
-    null,
-    '',
-    ' ',
-    '\u0000',
-    '\ud800',
-    '/service_auth',
-    '/service_auth@agentd_bot x',
-    '@agentd_bot',
-    'a'.repeat(20_000),
-    -0,
-    0,
-    -1,
-    1.5,
-    2 ** 53,
-    Number.MAX_VALUE,
-    true,
-    [],
-    {},
-    [null],
-    [{ type: 'mention', offset: -1, length: 1e9 }],
-    [{ type: 'mention', offset: 0, length: 2 ** 53 }],
-    [{ type: 'text_mention', offset: 3, length: 5, user: { id: BOT.id } }],
-    JSON.parse('{"__proto__":{"id":1,"is_bot":false},"constructor":null}'),
-  ),
+  fc.constantFrom(...STRANGE),
 );
+
+function nodesOf(tree: unknown): number {
+  if (typeof tree !== 'object' || tree === null) return 1;
+  return Object.values(tree).reduce<number>((sum, item) => sum + nodesOf(item), 1);
+}
 
 /** A place in a tree, by the number of the node. */
 function replaceAt(tree: unknown, at: { left: number }, value: unknown): unknown {
@@ -69,6 +76,18 @@ function refusals(update: unknown, username: string | null): string[] {
 }
 
 describe('whatever the platform sends', () => {
+  it.each(SAMPLES)('in any one field of %s: nothing comes of it that the inbox refuses', (name) => {
+    const update = sample(name);
+    for (let node = 1; node < nodesOf(update); node++) {
+      for (const value of STRANGE) {
+        const received: unknown = JSON.parse(JSON.stringify(replaceAt(update, { left: node }, value)));
+        expect(refusals(received, BOT.username), `${node}: ${JSON.stringify(value)?.slice(0, 80)}`).toEqual(
+          [],
+        );
+      }
+    }
+  });
+
   it('is read without a throw, and nothing comes of it that the inbox refuses', () => {
     fc.assert(
       fc.property(

@@ -154,6 +154,39 @@ function privately(
   return parse(update, BOT);
 }
 
+describe('a mention', () => {
+  const inGroup = (text: string, entity: object) => {
+    const { message: base } = sample('group-mention') as { message: object };
+    return parse({ update_id: 1, message: { ...base, text, entities: [entity] } }, BOT);
+  };
+
+  it('is of the bot by its id, where the text says a name', () => {
+    const named = (id: number) =>
+      inGroup('agentd, who am I?', { type: 'text_mention', offset: 0, length: 6, user: { id } });
+    expect(named(BOT.id)).toMatchObject({ kind: 'message', message: { text: 'who am I?' } });
+    expect(named(5550112)).toEqual(nothing('not addressed to the bot'));
+  });
+
+  it('before a command makes it no less of one', () => {
+    expect(
+      inGroup('@agentd_bot /service_auth a.b.c', { type: 'mention', offset: 0, length: 11 }),
+    ).toMatchObject({
+      kind: 'command',
+      command: { name: 'service_auth', argument: 'a.b.c' },
+      inPrivate: false,
+    });
+  });
+
+  it('is what the platform says is one, not what looks like it', () => {
+    expect(inGroup('see @agentd_bot', { type: 'url', offset: 4, length: 11 })).toEqual(
+      nothing('not addressed to the bot'),
+    );
+    expect(inGroup('@agentd_bot_2 hi', { type: 'mention', offset: 0, length: 13 })).toEqual(
+      nothing('not addressed to the bot'),
+    );
+  });
+});
+
 describe('a command', () => {
   it.each([
     ['/service_auth a.b.c', 'a.b.c'],

@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { PlatformApi } from '../../../../plugins/msgbot/api.ts';
 import { Sender } from '../../../../plugins/msgbot/send.ts';
+import { SentParts } from '../../../../plugins/msgbot/sent-parts.ts';
 import { type Called, granted, platformScope, refused, reply, TOKEN } from './scope.ts';
 
 function senderAt(answer: Parameters<typeof platformScope>[0], url = 'https://bots.example') {
@@ -56,6 +60,25 @@ describe('a reply', () => {
     expect(calls).toHaveLength(7);
   });
 
+  it('stops in time for the next attempt, which goes on there', async () => {
+    const { sender, calls, scope } = senderAt(granted);
+    const begun = Date.now();
+    // Each look at the clock finds it a quarter of a minute later.
+    let looks = 0;
+    scope.now = () => begun + looks++ * 15_000;
+    await expect(sender.send(reply(`${LONG}\n\n${LONG}`))).rejects.toMatchObject({
+      final: false,
+      message: 'it takes too long',
+    });
+    expect(calls).toHaveLength(2);
+    looks = 0;
+    await expect(sender.send(reply(`${LONG}\n\n${LONG}`))).rejects.toMatchObject({ final: false });
+    looks = 0;
+    await sender.send(reply(`${LONG}\n\n${LONG}`));
+    expect(new Set(texts(calls).map((text) => String(text).slice(0, 3))).size).toBe(3);
+    expect(calls).toHaveLength(6);
+  });
+
   it('is sent once, also where it is asked for again meanwhile', async () => {
     const { sender, calls } = senderAt(granted);
     await Promise.all([sender.send(reply('hello')), sender.send(reply('hello'))]);
@@ -97,6 +120,7 @@ describe('a reply', () => {
       9,
     ],
     ['a failing platform', () => refused(500, 'Internal Server Error'), false, 0],
+    ['a platform that did not wait for us', () => refused(408, 'Request Timeout'), false, 0],
     ['a failing proxy', () => new Response('<html>', { status: 502 }), false, 0],
     ['an answer that is none', () => new Response('null', { status: 200 }), false, 0],
     [
@@ -240,9 +264,36 @@ describe('health', () => {
 });
 
 describe('the address of the API', () => {
+  it('is the only one that is called: a redirect is not followed', async () => {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(307, { Location: '/elsewhere' }).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { scope } = platformScope(granted);
+    scope.fetch = globalThis.fetch;
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const sender = new Sender(scope, new PlatformApi(scope, TOKEN, url));
+    await expect(sender.send(reply('hello'))).rejects.toMatchObject({
+      final: false,
+      message: 'answered 307, not as the Bot API does (307)',
+    });
+    expect(asked).toEqual([`/bot${TOKEN}/sendMessage`]);
+  });
+
   it('may end in a slash', async () => {
     const { sender, calls } = senderAt(granted, 'https://bots.example/');
     await sender.send(reply('hello'));
     expect(calls).toHaveLength(1);
+  });
+});
+
+describe('what is remembered of replies', () => {
+  it('is bounded: of more than a thousand that broke off, the oldest are forgotten', () => {
+    const parts = new SentParts();
+    for (let n = 0; n <= 1000; n++) parts.add(`r${n}`);
+    expect([parts.of('r0'), parts.of('r1'), parts.of('r1000')]).toEqual([0, 1, 1]);
   });
 });

@@ -1,0 +1,162 @@
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import msgbot from '../../../../plugins/msgbot/index.ts';
+import type {
+  Channel,
+  ChannelRequest,
+  ChannelScope,
+  IncomingMessage,
+} from '../../../../src/channel/index.ts';
+import { AgentdError } from '../../../../src/daemon/errors.ts';
+import { sample } from './samples.ts';
+import { platformScope } from './scope.ts';
+
+const SECRET = 'webhook-secret-of-the-tests';
+
+let said: { reply_to: object; text: string; message_id: string | undefined }[];
+let accepted: IncomingMessage[];
+let linked: [user: string, token: string][];
+let unlinked: string[];
+let now: number;
+let channel: Channel;
+
+beforeEach(() => {
+  said = [];
+  accepted = [];
+  linked = [];
+  unlinked = [];
+  now = 1_795_290_000_000;
+  // The platform is away, so the name of the bot stays unknown.
+  const { scope } = platformScope(() => new Response('', { status: 503 }));
+  const members: Partial<ChannelScope> = {
+    now: () => now,
+    problem: (code, detail) => new AgentdError(code, detail),
+    accept: async (messages) => void accepted.push(...messages),
+    edit: async () => true,
+    say: async (reply_to, text, { message_id } = {}) => void said.push({ reply_to, text, message_id }),
+    links: {
+      async link(user_id, token) {
+        linked.push([user_id, token]);
+        return { linked: true, user_id: 'ada', email: 'a`d\na@example.com', expires_at: now + 60_000 };
+      },
+      unlink: async (user_id) => unlinked.push(user_id) > 0,
+      unlinkPerson: async () => ({ outcome: 'none' }),
+    },
+  };
+  channel = msgbot.create({ ...scope, ...members });
+});
+
+/** Delivers an update, signed. */
+async function receive(update: object): Promise<void> {
+  const request: Partial<ChannelRequest> = {
+    headers: { 'x-telegram-bot-api-secret-token': SECRET },
+    json: () => update as Record<string, unknown>,
+  };
+  await channel.routes[0]?.handle(request as ChannelRequest);
+}
+
+/** A sample whose message has other members. */
+function altered(name: string, members: object): object {
+  const { message, ...rest } = sample(name) as { message: object };
+  return { ...rest, message: { ...message, ...members } };
+}
+
+describe('signing in', () => {
+  it('links the sender, and has the message deleted along with the answer', async () => {
+    await receive(altered('private-command', { text: '/service_auth a.b.c' }));
+    expect(linked).toEqual([['5550111', 'a.b.c']]);
+    expect(said).toEqual([
+      {
+        reply_to: { chat: 5550111, deletes: 103 },
+        text: '✅ You are signed in here as `ada@example.com`, until 2026-11-21 19:41 (UTC).',
+        message_id: '5550111:103',
+      },
+    ]);
+  });
+
+  it('links nobody by words of somebody else, which are deleted too', async () => {
+    await receive(sample('private-forwarded-command'));
+    expect(linked).toEqual([]);
+    expect(said).toMatchObject([
+      { reply_to: { chat: 5550111, deletes: 106 }, text: expect.stringContaining('somebody else’s') },
+    ]);
+    const { message } = sample('private-forwarded-command') as { message: object };
+    await receive({ update_id: 1, message: { ...message, forward_origin: undefined } });
+    expect(linked).toEqual([]);
+  });
+
+  it('is refused in a group: nothing is linked, nothing told, the message is to be deleted', async () => {
+    const text = '/service_auth x.y.z';
+    await receive(altered('group-command-bare', { text }));
+    await receive(altered('group-command-bare', { text: '/service_auth off', message_id: 220 }));
+    expect([linked, unlinked]).toEqual([[], []]);
+    expect(said).toEqual([
+      {
+        reply_to: { chat: -5550200, answers: 209, deletes: 209 },
+        text: 'This command works in a private chat with me only.',
+        message_id: '-5550200:209',
+      },
+      {
+        reply_to: { chat: -5550200, answers: 220 },
+        text: 'This command works in a private chat with me only.',
+        message_id: '-5550200:220',
+      },
+    ]);
+  });
+
+  it('ends by `off`, in any case, and leaves that message', async () => {
+    await receive(altered('private-command', { text: '/service_auth OFF' }));
+    expect(unlinked).toEqual(['5550111']);
+    expect(said).toEqual([
+      { reply_to: { chat: 5550111 }, text: '✅ You are signed out here.', message_id: '5550111:103' },
+    ]);
+  });
+});
+
+describe('an album', () => {
+  it('of which a part has words is answered for these; one without gets one line', async () => {
+    await receive(sample('private-album-first'));
+    await receive(sample('private-album-second'));
+    expect(accepted.map(({ text }) => text)).toEqual(['Both sides']);
+    expect(said).toEqual([]);
+    await receive(altered('private-album-second', { media_group_id: '2', message_id: 300 }));
+    await receive(altered('private-album-second', { media_group_id: '2', message_id: 301 }));
+    expect(said.map(({ message_id }) => message_id)).toEqual(['5550111:album:2', '5550111:album:2']);
+  });
+});
+
+describe('hints', () => {
+  it('are five a minute to one chat, whatever comes; others get theirs', async () => {
+    const sticker = (message_id: number) => altered('private-sticker', { message_id });
+    for (let n = 1; n <= 8; n++) await receive(sticker(n));
+    expect(said).toHaveLength(5);
+    await receive(sample('supergroup-reply-to-bot'));
+    const chat = { id: 5550112, type: 'private' };
+    await receive(
+      altered('private-sticker', { chat, from: { id: 5550112, is_bot: false, first_name: 'Bob' } }),
+    );
+    expect(said).toHaveLength(6);
+    now += 60_000;
+    await receive(sticker(9));
+    expect(said).toHaveLength(7);
+  });
+});
+
+describe('what may be for the bot, while its name is not known', () => {
+  it('is brought again for a minute, then left', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const early = expect(receive(sample('group-mention'))).rejects.toMatchObject({
+      code: 'unavailable',
+      status: 503,
+    });
+    await vi.advanceTimersByTimeAsync(2000);
+    await early;
+    now += 60_000;
+    const late = receive(sample('group-mention'));
+    await vi.advanceTimersByTimeAsync(2000);
+    await late;
+    expect([accepted, said]).toEqual([[], []]);
+    await receive(sample('supergroup-reply-to-bot'));
+    expect(accepted).toHaveLength(1);
+  });
+});
