@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest';
+import teamchat from '../../../../plugins/teamchat/index.ts';
+import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
+import type { ChannelRequest } from '../../../../src/channel/index.ts';
+import { AgentdError } from '../../../../src/daemon/errors.ts';
+import { GOOD_TOKEN, type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
+import { settingsOf } from '../../../harness/fake-platform.ts';
+import { sample } from '../../../samples/teamchat/sample.ts';
+
+const SECRET = 'a signing secret';
+const settings = settingsOf(teamchat, { TEAMCHAT_BOT_TOKEN: 'xoxb-1', TEAMCHAT_SIGNING_SECRET: SECRET });
+
+/** Hands a body to a route; what has no signature must not even be looked at. */
+async function deliver(scope: RecordingScope, path: string, body: string, isSigned = true) {
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const signature = signatureOf(isSigned ? SECRET : 'another', timestamp, body);
+  const looked: string[] = [];
+  const request = {
+    id: 'r1',
+    headers: { 'x-slack-request-timestamp': timestamp, 'x-slack-signature': signature },
+    body: Buffer.from(body),
+    json: () => looked.push('json') && JSON.parse(body),
+    form: () => looked.push('form') && new URLSearchParams(body),
+  } as unknown as ChannelRequest;
+  const route = teamchat.create(scope).routes.find((one) => one.path.endsWith(path));
+  const answer = Promise.resolve(route?.handle(request));
+  return answer.finally(() => expect(looked.length > 0).toBe(isSigned));
+}
+
+const event = (name: string) => JSON.stringify(sample(name));
+
+it('looks at nothing that is not signed', async () => {
+  const scope = recordingScope(settings);
+  const form = new URLSearchParams({ command: '/service-auth', text: GOOD_TOKEN, user_id: 'U1' }).toString();
+  for (const [path, body] of [
+    ['events', event('message-im')],
+    ['events', event('url-verification')],
+    ['commands', form],
+    ['commands', 'ssl_check=1'],
+  ] as const)
+    await expect(deliver(scope, path, body, false)).rejects.toMatchObject({ code: 'invalid_signature' });
+  expect([scope.accepted, scope.said, scope.edited, [...scope.linked]]).toEqual([[], [], [], []]);
+});
+
+it('hands over a message, an edit, and a text under the id of the message that it answers', async () => {
+  const scope = recordingScope(settings);
+  for (const name of ['message-im', 'message-changed', 'file-share-wordless', 'own-message'])
+    expect((await deliver(scope, 'events', event(name)))?.status).toBe(200);
+  expect(scope.accepted.map(({ message_id }) => message_id)).toEqual(['D024BE91L:1663966382.046509']);
+  expect(scope.edited).toEqual([{ message_id: 'D024BE91L:1663966382.046509', text: 'hello @U061F7AUR' }]);
+  expect(scope.said).toMatchObject([
+    { message_id: 'D024BE91L:1531420618.000202', reply_to: { channel: 'D024BE91L' } },
+  ]);
+});
+
+it('lets the platform come again where nothing can be kept', async () => {
+  const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
+  const scope = recordingScope(settings, { accept: fails, say: fails, edit: fails });
+  for (const name of ['message-im', 'message-changed', 'file-share-wordless'])
+    await expect(deliver(scope, 'events', event(name))).rejects.toMatchObject({ code: 'unavailable' });
+});
