@@ -38,7 +38,7 @@ const teamchat: ChannelPlugin = {
   linking: {
     argument: 'ID',
     idsOf(given) {
-      const id = given.trim().toUpperCase();
+      const id = given.trim();
       return USER.test(id) ? [id] : [];
     },
   },

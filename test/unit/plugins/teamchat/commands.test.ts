@@ -157,7 +157,9 @@ describe('ids of users', () => {
 
   it.each([
     ['U012AB3CD', ['U012AB3CD']],
-    [' w012ab3cd ', ['W012AB3CD']],
+    [' W012AB3CD ', ['W012AB3CD']],
+    // Another id, for all that the platform says.
+    ['u012ab3cd', []],
     ['T0EXTERNAL:U012AB3CD', ['T0EXTERNAL:U012AB3CD']],
     ['B012AB3CD', []],
     ['ada', []],
