@@ -5,6 +5,9 @@ const WRITTEN_MAX = 40;
 /** What people put between the digits of a number. */
 const WRITTEN = /^(\+|00)?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
 
+/** A country code and the rest (ITU-T E.164: 15 digits at most). */
+const E164 = /^\+[1-9]\d{7,14}$/;
+
 /** Mobile numbers: without the ninth digit they begin with 6 to 9; other ones are landlines, and somebody else's. */
 const BRAZIL = /^\+55([1-9][1-9])(9?)([6-9]\d{7})$/;
 const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
@@ -47,7 +50,9 @@ function e164(given: string): string | null {
   if (BRAZIL.test(number) || MEXICO.test(number)) return number;
   // It is given digits alone, since it takes and strips what comes after `;` or white space.
   const parsed = parsePhoneNumberFromString(number);
-  return parsed?.isPossible() ? parsed.number : null;
+  if (parsed?.isPossible()) return parsed.number;
+  // Numbering plans are younger than what the library knows of their lengths: with a country it may be one.
+  return parsed && E164.test(number) ? number : null;
 }
 
 function inCountry(claim: string, country: CountryCode): string | null {
