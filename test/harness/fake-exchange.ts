@@ -60,7 +60,12 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     const samples = resolve(import.meta.dirname, '../samples');
     copyFileSync(join(samples, 'telex.ts'), plugin);
     copyFileSync(join(samples, 'telling-agent.ts'), agent);
-    return { MESSAGING_PLATFORMS: `webchat,${plugin}`, TELEX_API_URL: this.url, AGENT_RUNTIME: agent };
+    return {
+      MESSAGING_PLATFORMS: `webchat,${plugin}`,
+      TELEX_API_URL: this.url,
+      RUNS_URL: this.url,
+      AGENT_RUNTIME: agent,
+    };
   }
 
   /** Resolves when the condition holds; looked at whenever something has come. */

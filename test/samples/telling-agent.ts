@@ -11,7 +11,7 @@ const failures = new Map<string, number>();
 export default {
   apiVersion: 1,
   async *run(turn: AgentTurn) {
-    await fetch(`${process.env.TELEX_API_URL}/run`, {
+    await fetch(`${process.env.RUNS_URL}/run`, {
       method: 'POST',
       body: JSON.stringify({ text: turn.text, sign_in_expired: turn.sign_in_expired, person: turn.person }),
       headers: { 'Content-Type': 'application/json' },
