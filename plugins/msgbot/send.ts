@@ -3,7 +3,6 @@ import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 import { plainText } from './plain-text.ts';
-import { SentParts } from './sent-parts.ts';
 import { DELETE_IT_YOURSELF } from './texts.ts';
 
 /** No part is begun later than this after the first, ms: the daemon gives up on a `send` after a minute. */
@@ -27,7 +26,6 @@ interface Target {
 export class Sender {
   readonly #scope: ChannelScope;
   readonly #api: PlatformApi;
-  readonly #sent = new SentParts();
   readonly #moved = new Map<number, number>();
 
   constructor(scope: ChannelScope, api: PlatformApi) {
@@ -36,8 +34,21 @@ export class Sender {
   }
 
   /** Resolves when the platform has all parts. @throws what `scope.deliveryFailed` makes */
-  send(reply: OutgoingReply): Promise<void> {
-    return this.#sent.alone(reply.id, () => this.#sendParts(reply));
+  async send({ id, text, reply_to }: OutgoingReply): Promise<void> {
+    const target = targetOf(reply_to);
+    const latest = this.#scope.now() + BEGIN_WITHIN_MS;
+    try {
+      await this.#scope.sendParts(
+        id,
+        () => this.#partsOf(text, target),
+        async (part, index) => {
+          if (this.#scope.now() > latest) throw new PlatformFailure(null, 'it takes too long');
+          await this.#sendPart(target, part, index === 0);
+        },
+      );
+    } catch (error) {
+      throw error instanceof PlatformFailure ? this.#deliveryFailed(error) : error;
+    }
   }
 
   async showTyping(reply_to: JsonObject): Promise<void> {
@@ -49,23 +60,12 @@ export class Sender {
     );
   }
 
-  async #sendParts({ id, text, reply_to }: OutgoingReply): Promise<void> {
-    const target = targetOf(reply_to);
-    const latest = this.#scope.now() + BEGIN_WITHIN_MS;
-    try {
-      const deleted = target.deletes === null || (await this.#delete(target.chat, target.deletes));
-      // Loaded with the first reply: what the library weighs, only a daemon with this channel carries.
-      const { render } = await import('./render.ts');
-      const parts = render(deleted ? text : `${text}\n\n${DELETE_IT_YOURSELF}`);
-      for (const part of parts.slice(this.#sent.of(id))) {
-        if (this.#scope.now() > latest) throw new PlatformFailure(null, 'it takes too long');
-        await this.#sendPart(target, part, this.#sent.of(id) === 0);
-        this.#sent.add(id);
-      }
-      this.#sent.forget(id);
-    } catch (error) {
-      throw error instanceof PlatformFailure ? this.#deliveryFailed(error) : error;
-    }
+  /** What is sent, after a message that held a token is deleted or its sender was asked to. */
+  async #partsOf(text: string, { chat, deletes }: Target): Promise<readonly string[]> {
+    const deleted = deletes === null || (await this.#delete(chat, deletes));
+    // Loaded with the first reply: what the library weighs, only a daemon with this channel carries.
+    const { render } = await import('./render.ts');
+    return render(deleted ? text : `${text}\n\n${DELETE_IT_YOURSELF}`);
   }
 
   /** False where the bot may not delete it. */

@@ -1,18 +1,13 @@
 import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
 import type { Graph } from './graph.ts';
-import { render } from './render.ts';
 
 /** All parts of one reply together, ms: less than the daemon waits, so that two attempts never overlap. */
 const REPLY_MS = 50_000;
-/** Replies whose parts have gone out in part; beyond it the oldest are forgotten. */
-const BEGUN_MAX = 1000;
 
 /** Sends replies, each as as many messages as its length asks for. */
 export class Sender {
   readonly #scope: ChannelScope;
   readonly #graph: Graph;
-  /** How many parts of a reply the platform has taken, by the reply's id: an attempt goes on behind them. */
-  readonly #begun = new Map<string, number>();
 
   constructor(scope: ChannelScope, graph: Graph) {
     this.#scope = scope;
@@ -21,28 +16,21 @@ export class Sender {
 
   async send({ id, text, reply_to }: OutgoingReply): Promise<void> {
     const limit = AbortSignal.timeout(REPLY_MS);
-    const parts = render(text);
     const { number_id, ...address } = addressOf(reply_to);
-    for (let part = this.#begun.get(id) ?? 0; part < parts.length; part++) {
-      const message = { ...address, type: 'text', text: { preview_url: false, body: parts[part] ?? '' } };
-      const failure = await this.#graph.post(number_id, message, limit);
-      if (failure !== null) {
+    await this.#scope.sendParts(
+      id,
+      async () => (await import('./render.ts')).render(text),
+      async (body) => {
+        const message = { ...address, type: 'text', text: { preview_url: false, body } };
+        const failure = await this.#graph.post(number_id, message, limit);
+        if (failure === null) return;
         const { reason, final, retryAfterSeconds } = failure;
         throw this.#scope.deliveryFailed(reason, {
           final,
           ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
         });
-      }
-      this.#note(id, part + 1);
-    }
-    this.#begun.delete(id);
-  }
-
-  #note(id: string, parts: number): void {
-    this.#begun.delete(id);
-    this.#begun.set(id, parts);
-    const [oldest] = this.#begun.keys();
-    if (this.#begun.size > BEGUN_MAX && oldest !== undefined) this.#begun.delete(oldest);
+      },
+    );
   }
 }
 

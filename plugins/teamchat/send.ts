@@ -4,65 +4,41 @@ import type { Call } from './client.ts';
 import type { Health } from './health.ts';
 import { refusalOf } from './refusal.ts';
 
-/** Replies whose parts are remembered. */
-const REMEMBERED_MAX = 1000;
-
-/**
- * Sends replies, long ones in several messages. Where one of them fails, and the reply is sent again, those
- * that went out in this process do not go out again.
- */
+/** Sends replies, long ones in several messages. */
 export function createSend(
   scope: ChannelScope,
   call: Call,
   health: Health,
 ): (reply: OutgoingReply) => Promise<void> {
-  /** Parts that went out, by reply; the latest last. */
-  const sent = new Map<string, number>();
-  const underWay = new Map<string, Promise<void>>();
-
-  async function post(reply: OutgoingReply): Promise<void> {
-    const { channel, thread_ts } = reply.reply_to;
+  async function post({ id, reply_to }: OutgoingReply, text: string, part: number): Promise<void> {
+    const { channel, thread_ts } = reply_to;
     if (typeof channel !== 'string') throw scope.deliveryFailed('no channel to answer to', { final: true });
-    const { render } = await import('./render.ts');
-    const parts = render(reply.text);
-    for (let part = sent.get(reply.id) ?? 0; part < parts.length; part++) {
-      try {
-        await call('chat.postMessage', {
-          channel,
-          ...(typeof thread_ts === 'string' ? { thread_ts } : {}),
-          text: parts[part],
-          mrkdwn: true,
-          parse: 'none',
-          link_names: false,
-          unfurl_links: false,
-          unfurl_media: false,
-          client_msg_id: partId(reply.id, part),
-        });
-      } catch (error) {
-        const refusal = refusalOf(error);
-        health.refused(refusal);
-        throw scope.deliveryFailed(refusal.reason, refusal);
-      }
-      health.answered();
-      remember(reply.id, part + 1);
+    try {
+      await call('chat.postMessage', {
+        channel,
+        ...(typeof thread_ts === 'string' ? { thread_ts } : {}),
+        text,
+        mrkdwn: true,
+        parse: 'none',
+        link_names: false,
+        unfurl_links: false,
+        unfurl_media: false,
+        client_msg_id: partId(id, part),
+      });
+    } catch (error) {
+      const refusal = refusalOf(error);
+      health.refused(refusal);
+      throw scope.deliveryFailed(refusal.reason, refusal);
     }
+    health.answered();
   }
 
-  function remember(id: string, parts: number): void {
-    sent.delete(id);
-    sent.set(id, parts);
-    const [oldest] = sent.keys();
-    if (sent.size > REMEMBERED_MAX && oldest !== undefined) sent.delete(oldest);
-  }
-
-  return (reply) => {
-    // The daemon gives up on what takes too long, and comes again while it may still be under way.
-    const earlier = underWay.get(reply.id);
-    if (earlier) return earlier;
-    const sending = post(reply).finally(() => underWay.delete(reply.id));
-    underWay.set(reply.id, sending);
-    return sending;
-  };
+  return (reply) =>
+    scope.sendParts(
+      reply.id,
+      async () => (await import('./render.ts')).render(reply.text),
+      (text, part) => post(reply, text, part),
+    );
 }
 
 /**

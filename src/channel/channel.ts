@@ -222,6 +222,17 @@ export interface ChannelScope {
    * @param options.message_id of the message that it answers: a repeat of that is answered once.
    */
   say(reply_to: JsonObject, text: string, options?: { message_id?: string }): Promise<void>;
+  /**
+   * Sends a reply that the platform takes in several messages, in their order, for `Channel.send`. Where one of
+   * them fails, it fails; when the reply is sent again, those that went out in this process do not go out
+   * again. A reply that is still being sent is not begun a second time, so `sendPart` must end by itself.
+   * @param parts asked for once at each attempt, and the same each time
+   */
+  sendParts<Part>(
+    reply_id: string,
+    parts: () => Promise<readonly Part[]> | readonly Part[],
+    sendPart: (part: Part, index: number) => Promise<void>,
+  ): Promise<void>;
   /** Which person a user of this channel is, as far as a link says so. */
   links: ChannelLinks;
   tokens: { validate(token: string): Promise<TokenAnswer> };

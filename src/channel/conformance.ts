@@ -21,6 +21,7 @@ import type {
   OutgoingReply,
 } from './index.ts';
 import { readMessage, readToken } from './read-message.ts';
+import { ReplyParts } from './reply-parts.ts';
 
 /** A request as a client or a platform would send it. */
 export interface SampleRequest {
@@ -256,6 +257,7 @@ function make(
   members: Partial<Pick<ChannelScope, 'accept' | 'fetch'>> = {},
 ): { channel: Channel; record: Recorded } {
   const record: Recorded = { messages: [], said: [] };
+  const replyParts = new ReplyParts();
   const silent = () => undefined;
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new RecordedProblem(code, detail, errors);
@@ -285,6 +287,7 @@ function make(
     accept: async (messages) => void record.messages.push(...messages),
     edit: async () => false,
     say: async (reply_to, text) => void record.said.push({ reply_to, text }),
+    sendParts: (...reply) => replyParts.send(...reply),
     links: {
       link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),
       unlink: async () => false,

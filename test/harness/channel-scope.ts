@@ -5,6 +5,7 @@ import type {
   JsonObject,
   LinkAnswer,
 } from '../../src/channel/index.ts';
+import { ReplyParts } from '../../src/channel/reply-parts.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { DeliveryFailed } from '../../src/daemon/message/delivery-failed.ts';
 
@@ -40,6 +41,7 @@ export function recordingScope(
   const said: RecordingScope['said'] = [];
   const edited: RecordingScope['edited'] = [];
   const linked = new Map<string, string>();
+  const replyParts = new ReplyParts();
   return {
     accepted,
     said,
@@ -58,6 +60,7 @@ export function recordingScope(
     edit: async (message_id, text) => edited.push({ message_id, text }) > 0,
     say: async (reply_to, text, options) =>
       void said.push({ reply_to, text, message_id: options?.message_id }),
+    sendParts: (...reply) => replyParts.send(...reply),
     links: {
       async link(user_id, token) {
         if (token !== GOOD_TOKEN) return { linked: false, reason: 'JWT Malformed', held: false };

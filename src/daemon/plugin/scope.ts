@@ -6,6 +6,7 @@ import type {
   TokenAnswer,
 } from '../../channel/index.ts';
 import { readMessage, readToken } from '../../channel/read-message.ts';
+import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
@@ -31,6 +32,7 @@ export function createScope(
 ): ChannelScope {
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new AgentdError(code, detail, errors ? { errors } : {});
+  const replyParts = new ReplyParts();
   return {
     settings,
     ...(dev ? { dev } : {}),
@@ -46,6 +48,7 @@ export function createScope(
       stop: (stream_id, request, { tokens }) => stopStream(house, stream_id, request, tokens),
     },
     ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, house, inbox) : noLaterDoors(plugin)),
+    sendParts: (...reply) => replyParts.send(...reply),
     links: linksOf(plugin, house),
     tokens: { validate: async (token) => answerOf(await house.tokens.validate(token)) },
     problem,

@@ -1,4 +1,5 @@
 import type { ChannelScope, JsonObject, OutgoingReply } from '../../../../src/channel/index.ts';
+import { ReplyParts } from '../../../../src/channel/reply-parts.ts';
 import { DeliveryFailed } from '../../../../src/daemon/message/delivery-failed.ts';
 import { Secret } from '../../../../src/daemon/secret.ts';
 import { collectLog, type LogLine } from '../../../harness/log-lines.ts';
@@ -19,6 +20,7 @@ export function platformScope(answer: (called: Called, count: number) => Respons
 } {
   const calls: Called[] = [];
   const { log, lines } = collectLog();
+  const replyParts = new ReplyParts();
   const fetch = async (url: string | URL | Request, init?: RequestInit) => {
     const called = {
       method: String(url).split('/').at(-1) ?? '',
@@ -36,6 +38,7 @@ export function platformScope(answer: (called: Called, count: number) => Respons
     log,
     now: Date.now,
     fetch: fetch as typeof globalThis.fetch,
+    sendParts: (...reply) => replyParts.send(...reply),
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
   return { scope: parts as ChannelScope, calls, lines };

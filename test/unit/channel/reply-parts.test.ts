@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { ReplyParts } from '../../../src/channel/reply-parts.ts';
+
+const PARTS = () => ['one', 'two', 'three'];
+
+/** Takes parts as a platform would, but for those that it is told to refuse. */
+function platform() {
+  const taken: string[] = [];
+  const refusing = new Set<string>();
+  return {
+    taken,
+    refusing,
+    async take(part: string) {
+      if (refusing.has(part)) throw new Error(`refused ${part}`);
+      taken.push(part);
+    },
+  };
+}
+
+describe('the parts of a reply', () => {
+  it('go out in order, and after a failure from where it broke off', async () => {
+    const { taken, refusing, take } = platform();
+    const replies = new ReplyParts();
+    refusing.add('two');
+    await expect(replies.send('r1', PARTS, take)).rejects.toThrow('refused two');
+    refusing.clear();
+    await replies.send('r1', PARTS, take);
+    expect(taken).toEqual(['one', 'two', 'three']);
+  });
+
+  it('are told their place, also when they go on', async () => {
+    const places: number[] = [];
+    const replies = new ReplyParts();
+    let fails = true;
+    const sendPart = async (_part: string, index: number) => {
+      places.push(index);
+      if (index === 1 && fails) throw new Error('refused');
+    };
+    await expect(replies.send('r1', PARTS, sendPart)).rejects.toThrow('refused');
+    fails = false;
+    await replies.send('r1', PARTS, sendPart);
+    expect(places).toEqual([0, 1, 1, 2]);
+  });
+
+  it('go out as those of another reply, and not again where all have gone out', async () => {
+    const { taken, take } = platform();
+    const replies = new ReplyParts();
+    await replies.send('r1', () => ['one'], take);
+    await replies.send('r2', () => ['one'], take);
+    await replies.send('r1', () => ['one'], take);
+    expect(taken).toEqual(['one', 'one']);
+  });
+
+  it('are not begun a second time while they are under way', async () => {
+    const { taken, take } = platform();
+    const replies = new ReplyParts();
+    const { promise: first, resolve: goOn } = Promise.withResolvers<void>();
+    const slowly = (part: string) => first.then(() => take(part));
+    const attempts = [replies.send('r1', PARTS, slowly), replies.send('r1', PARTS, slowly)];
+    goOn();
+    await Promise.all(attempts);
+    expect(taken).toEqual(['one', 'two', 'three']);
+  });
+
+  it('are remembered of a thousand replies, the latest', async () => {
+    const { taken, refusing, take } = platform();
+    const replies = new ReplyParts();
+    refusing.add('two');
+    for (let n = 0; n <= 1000; n++) await replies.send(`r${n}`, PARTS, take).catch(() => undefined);
+    refusing.clear();
+    taken.length = 0;
+    await replies.send('r0', PARTS, take);
+    expect(taken).toEqual(['one', 'two', 'three']);
+    taken.length = 0;
+    await replies.send('r1000', PARTS, take);
+    expect(taken).toEqual(['two', 'three']);
+  });
+});
