@@ -329,7 +329,7 @@ describe('Messages of one session', () => {
 describe('SESSION_TTL_SECONDS', () => {
   let brief: Shop;
   beforeAll(async () => {
-    brief = await startShop({ env: { SESSION_TTL_SECONDS: '3' } });
+    brief = await startShop({ env: { SESSION_TTL_SECONDS: '6' } });
   });
   afterAll(() => brief.stop());
 
@@ -338,10 +338,10 @@ describe('SESSION_TTL_SECONDS', () => {
     const ends = async () => Date.parse((await brief.session('brief')).expires_at);
     await brief.say(own, { bearer: await token() });
     const first = await ends();
-    await passed(1500);
+    await passed(3000);
     await brief.say(own);
     const second = await ends();
-    expect(second - first).toBeGreaterThan(1000);
+    expect(second - first).toBeGreaterThan(2000);
     await passed(Math.max(0, first - Date.now()) + 10);
     // The first end has passed, and the session lives.
     expect((await brief.session('brief')).turns).toHaveLength(2);
