@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import teamchat from '../../plugins/teamchat/index.ts';
 import { type Agentd, startAgentd } from '../harness/daemon.ts';
 import { Dictation } from '../harness/dictation.ts';
 import { eventsIn } from '../harness/event-stream.ts';
+import { FakePlatform } from '../harness/fake-platform.ts';
 import { bodyOf, Nginx, withoutNginx } from '../harness/nginx.ts';
 import { token } from '../harness/tokens.ts';
 
@@ -11,14 +13,17 @@ const SITE = 'https://www.example.com';
 
 let dictation: Dictation;
 let daemon: Agentd;
+let platform: FakePlatform;
 let nginx: Nginx;
 
 beforeAll(async () => {
   if (withoutNginx) return;
   dictation = await Dictation.start();
+  platform = await FakePlatform.start(teamchat);
   daemon = await startAgentd({
     env: {
       ...dictation.env,
+      ...platform.env,
       SSE_ENABLED: 'true',
       TRUST_PROXY: '1',
       RATE_LIMIT_ANONYMOUS_MAX: '3',
@@ -30,6 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await nginx?.close();
   await daemon?.stop();
+  await platform?.close();
   await dictation?.close();
 });
 
@@ -106,6 +112,20 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
       statuses.push(statusCode);
     }
     expect(statuses).toEqual([400, 400, 400, 429]);
+  });
+
+  it('a delivery to the path of earlier versions is answered, its signature whole', async () => {
+    const event = platform.event({ text: 'over the old path' });
+    const { headers, body, path } = platform.simulator.delivery(event, platform.settings);
+    expect(path).toBe('/webhook/teamchat/events');
+    const deliver = (altered: string) =>
+      nginx.ask('/teamchat/events', { method: 'POST', headers: { ...headers }, body: altered });
+    expect((await deliver(`${body} `)).statusCode).toBe(401);
+    expect((await deliver(body)).statusCode).toBe(200);
+    await dictation.begun('over the old path');
+    dictation.say('over the old path', 'And answered.');
+    dictation.end('over the old path');
+    await platform.until(() => platform.shown.some(({ text }) => text === 'And answered.'));
   });
 
   it('a body that is too large is refused by agentd, in its own words', async () => {
