@@ -68,8 +68,13 @@ export class Conversation {
   show(shown: Shown, ours = this.#ours.has(shown.to)): void {
     const other = !ours;
     this.#lastSign = Date.now();
-    if (!other && (shown.what === 'message' || shown.what === 'private')) this.#texts++;
+    if (!other && isText(shown)) this.#texts++;
     this.#tell({ type: 'shown', other, ...shown });
+  }
+
+  /** Is it a text for this conversation, and not for an earlier one? */
+  isReply(shown: Shown): boolean {
+    return isText(shown) && this.#ours.has(shown.to);
   }
 
   /** The platform's API has refused a call of the channel. @param asked_for as the options say. */
@@ -163,6 +168,10 @@ export class Conversation {
   get #quiet_ms(): number {
     return Date.now() - this.#lastSign;
   }
+}
+
+function isText({ what }: Shown): boolean {
+  return what === 'message' || what === 'private';
 }
 
 function hasEnded({ ending }: Pending): boolean {

@@ -17,7 +17,7 @@ const BODY_MAX = 16_777_216;
 export interface Behaviour {
   /** Each answer takes so long, ms. */
   slow_ms: number;
-  /** So many calls that would show a text are answered with `failStatus` first. */
+  /** So many replies of this conversation are answered with `failStatus` first. */
   fail: number;
   failStatus: number;
   retryAfterSeconds: number | null;
@@ -63,8 +63,7 @@ export async function openStandIn(
       ),
       body,
     });
-    const showsText = answer.shown.some(({ what }) => what === 'message' || what === 'private');
-    const failing = showsText && failures > 0;
+    const failing = failures > 0 && answer.shown.some((shown) => conversation.isReply(shown));
     if (failing) failures--;
     if (behaviour.slow_ms > 0) await delay(behaviour.slow_ms);
     // The daemon may have given up meanwhile: what it is not told has not happened.
