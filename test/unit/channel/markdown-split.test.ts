@@ -188,6 +188,12 @@ describe('splitting', () => {
     expect(split(text, limit)).toEqual(messages);
   });
 
+  it('cuts no accent from its letter, also within a word', () => {
+    expect(split('e\u0301'.repeat(50), 41)).toEqual(
+      [40, 40, 20].map((length) => 'e\u0301'.repeat(length / 2)),
+    );
+  });
+
   it('cuts within one character only where it has more marks than a message has room for', () => {
     const messages = split(`a${'\u0301'.repeat(100)}`, 40);
     expect(messages.join('')).toBe(`a${'\u0301'.repeat(100)}`);
