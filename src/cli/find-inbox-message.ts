@@ -1,5 +1,5 @@
 import { printable } from '../daemon/printable.ts';
-import type { InboxMessage, InboxStore } from '../daemon/store/store.ts';
+import type { InboxMessage, InboxStore } from '../daemon/store/inbox.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 

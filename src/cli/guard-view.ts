@@ -1,5 +1,5 @@
 import type { CircuitReason } from '../daemon/guard/verdict.ts';
-import type { GuardList } from '../daemon/store/store.ts';
+import type { GuardList } from '../daemon/store/guard.ts';
 import { durationInWords } from './duration.ts';
 import { type PersonView, personView } from './session-view.ts';
 import { isoTime } from './time-words.ts';

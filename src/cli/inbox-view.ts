@@ -1,4 +1,4 @@
-import type { InboxMessage } from '../daemon/store/store.ts';
+import type { InboxMessage } from '../daemon/store/inbox.ts';
 import { isoTime, relativeTime } from './time-words.ts';
 
 /** A message of the inbox as it is listed: without what was said. Times are ISO 8601. */

@@ -3,7 +3,7 @@ import { personKey } from '../daemon/identity/identity.ts';
 import { userOfKey } from '../daemon/identity/link-ids.ts';
 import type { Seal } from '../daemon/identity/seal.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
-import type { Link } from '../daemon/store/store.ts';
+import type { Link } from '../daemon/store/links.ts';
 import { type PersonView, personInWords, personView } from './session-view.ts';
 import { isoTime } from './time-words.ts';
 

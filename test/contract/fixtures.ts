@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { personKey } from '../../src/daemon/identity/identity.ts';
-import type { NewInboxMessage, Session, StoredTurn, TraceRecord } from '../../src/daemon/store/store.ts';
+import type { TraceRecord } from '../../src/daemon/message/trace.ts';
+import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
+import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
 
 const HOUR = 60 * 60 * 1000;
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
-import type { GuardStore } from '../../src/daemon/store/store.ts';
+import type { GuardStore } from '../../src/daemon/store/guard.ts';
 import { ada, aSession, aTrace, aTurn } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 

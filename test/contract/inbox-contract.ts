@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
-import type { Consequence, InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/store.ts';
+import type { Consequence, InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/inbox.ts';
 import { anInboxMessage, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LinkStore } from '../../src/daemon/store/store.ts';
+import type { LinkStore } from '../../src/daemon/store/links.ts';
 import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../src/channel/index.ts';
-import type { NewStream, StreamStore } from '../../src/daemon/store/store.ts';
+import type { NewStream, StreamStore } from '../../src/daemon/store/streams.ts';
 import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 

@@ -1,5 +1,5 @@
 import { printable } from '../../daemon/printable.ts';
-import type { GuardStore } from '../../daemon/store/store.ts';
+import type { GuardStore } from '../../daemon/store/guard.ts';
 import type { Command } from '../command.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';

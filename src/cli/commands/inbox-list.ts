@@ -1,6 +1,6 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
-import type { InboxMessage, InboxState } from '../../daemon/store/store.ts';
+import type { InboxMessage, InboxState } from '../../daemon/store/inbox.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { attemptsInWords, inboxView, nextInWords, stateInWords } from '../inbox-view.ts';

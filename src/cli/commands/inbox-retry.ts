@@ -1,4 +1,4 @@
-import type { InboxMessage } from '../../daemon/store/store.ts';
+import type { InboxMessage } from '../../daemon/store/inbox.ts';
 import type { Command } from '../command.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { printable, withoutControls } from '../../daemon/printable.ts';
-import type { InboxMessage } from '../../daemon/store/store.ts';
+import type { InboxMessage } from '../../daemon/store/inbox.ts';
 import { adviceFor } from '../advice.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -2,7 +2,8 @@ import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { personKey, type TokenValidator, type TokenVerdict } from '../identity/identity.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { Store, WindowState } from '../store/store.ts';
+import type { WindowState } from '../store/limits.ts';
+import type { Store } from '../store/store.ts';
 import type { Context } from './exchange.ts';
 
 /** The token that a request presented, and its one validation. */

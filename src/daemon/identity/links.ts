@@ -1,7 +1,7 @@
 import type { UnlinkAnswer } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
-import type { Link } from '../store/store.ts';
+import type { Link } from '../store/links.ts';
 import { type Claims, type PersonKey, personKey, type TokenReason, type TokenVerdict } from './identity.ts';
 import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';
 import { claimsOfStoredToken } from './stored-token.ts';

@@ -7,7 +7,8 @@ import { guardUser } from '../guard/user.ts';
 import type { BlockedByTurnLimit, GuardedMessage, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
 import type { House } from '../house.ts';
-import type { Consequence, NewInboxMessage, TraceRecord } from '../store/store.ts';
+import type { TraceRecord } from '../message/trace.ts';
+import type { Consequence, NewInboxMessage } from '../store/inbox.ts';
 import { saidText } from './said-text.ts';
 
 /** A message that came from somebody, not a text that is said. */

@@ -6,7 +6,7 @@ import { type Arrival, answer } from '../message/answer.ts';
 import { apologise } from '../message/apologise.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 import type { Delivery, KeptMessage } from '../message/turn.ts';
-import type { InboxClaim } from '../store/store.ts';
+import type { InboxClaim } from '../store/inbox.ts';
 import { backOff } from './back-off.ts';
 import { failureOfDelivery, failureOfRun, isFinal } from './failure.ts';
 import { traceDelivery } from './trace-delivery.ts';

@@ -3,7 +3,7 @@ import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import type { House } from '../house.ts';
 import { maskTokens } from '../secret.ts';
-import type { NewInboxMessage } from '../store/store.ts';
+import type { NewInboxMessage } from '../store/inbox.ts';
 
 /** A text to be sent without an agent run, as the inbox keeps it: in a queue of its place, tokens masked. */
 export function saidText(

@@ -1,5 +1,5 @@
 import type { House } from '../house.ts';
-import type { InboxMessage } from '../store/store.ts';
+import type { InboxMessage } from '../store/inbox.ts';
 
 /**
  * Keeps what came of an attempt to send, beside the trace of the run: the run's own was complete when the

@@ -1,6 +1,6 @@
 import type { Channel, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import type { House } from '../house.ts';
-import { INBOX_LEASE_MS, type InboxClaim } from '../store/store.ts';
+import { INBOX_LEASE_MS, type InboxClaim } from '../store/inbox.ts';
 import { Attempt, type LaterChannel } from './attempt.ts';
 import { Typing } from './typing.ts';
 

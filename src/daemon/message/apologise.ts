@@ -1,5 +1,5 @@
 import type { House } from '../house.ts';
-import type { InboxClaim } from '../store/store.ts';
+import type { InboxClaim } from '../store/inbox.ts';
 
 /** Says nothing of what failed: it may be read by a group. */
 const APOLOGY = 'Sorry, I could not answer your message. Please try again later.';

@@ -1,5 +1,5 @@
 import { AgentdError } from '../errors.ts';
-import type { Lease, LeaseStore } from '../store/store.ts';
+import type { Lease, LeaseStore } from '../store/leases.ts';
 import type { StepLine } from './trace.ts';
 
 export interface RunQueueOptions {

@@ -7,7 +7,7 @@ import type {
 import type { Place } from '../http/arrivals.ts';
 import type { Claims, NothingPresented, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
-import type { Lease } from '../store/store.ts';
+import type { Lease } from '../store/leases.ts';
 import type { TraceLine } from './trace.ts';
 import type { Trace } from './tracing.ts';
 

@@ -2,7 +2,7 @@ import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import type { Validated } from '../http/rate-limit.ts';
-import type { StreamRecord } from '../store/store.ts';
+import type { StreamRecord } from '../store/streams.ts';
 import { tokenRecord } from './keep-message.ts';
 
 /** @throws `stream_not_found` */

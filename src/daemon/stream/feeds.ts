@@ -1,6 +1,6 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import type { Log } from '../log.ts';
-import type { StreamStore } from '../store/store.ts';
+import type { StreamStore } from '../store/streams.ts';
 import { isLast } from './events.ts';
 
 /**

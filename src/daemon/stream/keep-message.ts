@@ -3,7 +3,7 @@ import type { House } from '../house.ts';
 import { fingerprint, otherBody, reportRepeat } from '../message/recognise-repeat.ts';
 import { ENDED, type Step } from '../message/sequence.ts';
 import type { Arrived, Guarded, Identified, Repeatable } from '../message/turn.ts';
-import type { StreamRecord } from '../store/store.ts';
+import type { StreamRecord } from '../store/streams.ts';
 
 /** A message that has arrived to be kept. */
 export interface Starting extends Arrived {

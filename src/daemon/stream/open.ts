@@ -2,7 +2,7 @@ import type { ChannelPlugin, ChannelRequest, OpenStream, StreamTokens } from '..
 import type { House } from '../house.ts';
 import type { Place } from '../http/arrivals.ts';
 import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
-import type { Claim, StoredAnswer } from '../store/store.ts';
+import type { Claim, StoredAnswer } from '../store/idempotency.ts';
 import { type Admitted, admitReader, findStream } from './admit-reader.ts';
 import { completed, numbered } from './events.ts';
 import { Recorder } from './recorder.ts';

@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts';
-import type { StreamStore } from '../store/store.ts';
+import type { StreamStore } from '../store/streams.ts';
 import { INTERRUPTED } from './events.ts';
 
 /** How often runs that died are looked for, ms. */

@@ -4,9 +4,10 @@ import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.t
 import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
 import { createServer, type ListeningAddress, type Server } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
+import type { TraceRecord } from '../../../src/daemon/message/trace.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import type { LimitStore, TraceRecord } from '../../../src/daemon/store/store.ts';
+import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 
 /** What the tests of this folder set; the rest of the settings is not looked at here. */
 const SETTINGS = {

@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { House } from '../../../src/daemon/house.ts';
 import { accept, edit, say } from '../../../src/daemon/inbox/accept.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
-import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/store.ts';
+import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/inbox.ts';
 import { laterHouse, TELEX } from '../../harness/later-house.ts';
 import type { LogLine } from '../../harness/log-lines.ts';
 import { token } from '../../harness/tokens.ts';

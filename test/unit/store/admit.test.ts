@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage } from '../../../src/daemon/guard/verdict.ts';
-import type { Consequence, NewInboxMessage } from '../../../src/daemon/store/store.ts';
+import type { Consequence, NewInboxMessage } from '../../../src/daemon/store/inbox.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import { type GuardState, passLayers, type SessionTurns } from '../../guard/layers.ts';
 import type { Circuit, GuardedMessage, GuardLimits, GuardUser, GuardVerdict } from '../../guard/verdict.ts';
-import type { GuardList, GuardStore } from '../store.ts';
+import type { GuardList, GuardStore } from '../guard.ts';
 import { type GuardUserState, GuardUserWindows } from './guard-user.ts';
 import { type GroupCommit, read } from './writer.ts';
 

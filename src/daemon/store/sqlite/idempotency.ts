@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { Claim, IdempotencyStore, StoredAnswer } from '../store.ts';
+import type { Claim, IdempotencyStore, StoredAnswer } from '../idempotency.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /**

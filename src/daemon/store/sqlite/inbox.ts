@@ -10,7 +10,7 @@ import type {
   InboxState,
   InboxStore,
   NewInboxMessage,
-} from '../store.ts';
+} from '../inbox.ts';
 import type { SqliteGuard } from './guard.ts';
 import { InboxQueues } from './inbox-queues.ts';
 import type { SqliteTraces } from './traces.ts';

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../../errors.ts';
-import type { Lease, LeaseStore } from '../store.ts';
+import type { Lease, LeaseStore } from '../leases.ts';
 
 interface Waiter {
   grant(): void;

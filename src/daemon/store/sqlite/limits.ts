@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { LimitStore, WindowState } from '../store.ts';
+import type { LimitStore, WindowState } from '../limits.ts';
 import { countHit, packHits, unpackHits } from './windows.ts';
 import type { GroupCommit } from './writer.ts';
 

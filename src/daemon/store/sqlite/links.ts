@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
-import type { Link, LinkAlias, LinkStore, NewLink } from '../store.ts';
+import type { Link, LinkAlias, LinkStore, NewLink } from '../links.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 interface LinkRow {

@@ -1,7 +1,9 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
-import type { Session, SessionStore, StoredTurn, TraceRecord } from '../store.ts';
+import type { TraceRecord } from '../../message/trace.ts';
+import type { Session, StoredTurn } from '../../session/session.ts';
+import type { SessionStore } from '../sessions.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 

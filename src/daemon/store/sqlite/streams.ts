@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import type { StreamEvent } from '../../../channel/index.ts';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
-import type { NewStream, StreamRecord, StreamStart, StreamStore } from '../store.ts';
+import type { NewStream, StreamRecord, StreamStart, StreamStore } from '../streams.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** A stream as its table holds it. */

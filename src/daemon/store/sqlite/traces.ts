@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { TraceRecord, TraceStore } from '../store.ts';
+import type { TraceRecord } from '../../message/trace.ts';
+import type { TraceStore } from '../traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** Traces that are kept at most; beyond it the oldest go, whatever TRACE_RETENTION_DAYS says. */

@@ -1,0 +1,30 @@
+import type { SessionTurns } from '../guard/layers.ts';
+import type { Circuit, GuardedMessage, GuardLimits, GuardUser, GuardVerdict } from '../guard/verdict.ts';
+
+/** The loop guard's counters (decisions §7); the rules stand in src/daemon/guard. */
+export interface GuardStore {
+  /**
+   * Checks a message and counts it, in all layers at once: exact, however many ask at once and from wherever.
+   * A message with an id that was checked within the last 7 days gets its first verdict again, and counts for
+   * nothing. Once resolved, the count survives `kill -9`, and so does the verdict.
+   */
+  check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict>;
+  /** Takes back a turn of a session whose message was let through, and never came to its turn. */
+  giveBackTurn(session_id: string): Promise<void>;
+  /** Circuits that are open now, and sessions that messages were blocked in; at most 1000 each, newest first. */
+  list(): Promise<GuardList>;
+  /**
+   * Closes the circuits of a user of a channel and empties their windows: of everyone with that `user_id`, and
+   * of a person with that `sub`. False where the guard has not met them lately.
+   */
+  resetUser(platform: string, user: string): Promise<boolean>;
+  /** Counts a session's turns from 0 again; false where none are counted. The count also ends with its session. */
+  resetSession(session_id: string): Promise<boolean>;
+  /** Closes all circuits, empties all windows, counts all turns from 0; verdicts that were given stay. */
+  resetAll(): Promise<void>;
+}
+
+export interface GuardList {
+  circuits: (Omit<GuardUser, 'key'> & Circuit)[];
+  sessions: (SessionTurns & { session_id: string })[];
+}
