@@ -16,6 +16,8 @@ vi.setConfig({ testTimeout: 120_000 });
 const MESSAGES = 500;
 const SESSIONS = 50;
 const KILLS = 10;
+/** Of one call: each further one doubles the wait for the next attempt, and the test is to end. */
+const FAILURES_MAX = 3;
 /** How often a platform comes again that was not told 200, ms. */
 const COMES_AGAIN_MS = 50;
 
@@ -96,9 +98,14 @@ describe('what a platform was told 200 for', () => {
     let daemon: Agentd = await startAgentd({ directory, env });
     const { port } = new URL(daemon.url);
     onTestFinished(() => void daemon.stop('SIGKILL'));
-    if (failing > 0) {
-      for (const platform of platforms)
-        platform.answer = () => (random.chance(failing) ? { status: 500, body: {} } : null);
+    for (const platform of platforms) {
+      const failed = new Map<string, number>();
+      platform.answer = ({ body }) => {
+        const times = failed.get(body) ?? 0;
+        if (times >= FAILURES_MAX || !random.chance(failing)) return null;
+        failed.set(body, times + 1);
+        return { status: 500, body: {} };
+      };
     }
 
     const began = Date.now();
