@@ -51,9 +51,9 @@ export function list(items: readonly { term: string; body: string }[]): string {
   return ['.Bl -tag -width Ds', ...items.map(({ term, body }) => `.It ${term}\n${body}`), '.El'].join('\n');
 }
 
-/** A command line to copy. */
+/** A command line to copy. Quotes that a macro is given are its own, so they get a name. */
 export function example({ line, does }: { line: string; does: string }): string {
-  return [prose(does), `.Dl $ ${text(line).replaceAll('-', '\\-')}`].join('\n');
+  return [prose(does), `.Dl $ ${text(line).replaceAll('-', '\\-').replaceAll('"', '\\(dq')}`].join('\n');
 }
 
 /** The term of an option: `-n, --lines <n>` as `Fl n , Fl -lines Ar n`. */

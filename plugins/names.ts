@@ -4,3 +4,12 @@
  * like one of theirs (decisions §3).
  */
 export const RESERVED_CHANNEL_NAMES = ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'] as const;
+
+/** What examples of help and manual pages speak of, so that they can be typed as they stand. */
+export const EXAMPLE = {
+  channel: 'teamchat',
+  user: 'U0ADA',
+  /** Signs its user in; a token follows. */
+  command: '/service-auth',
+  message_id: 'teamchat:D0ADA:1795298073.699054',
+} as const satisfies { channel: (typeof RESERVED_CHANNEL_NAMES)[number]; [name: string]: string };

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { pages } from '../../man/generate.ts';
-import { optionTerm, prose, text } from '../../man/mdoc.ts';
+import { example, optionTerm, prose, text } from '../../man/mdoc.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
 const mandoc = spawnSync('mandoc', ['-T', 'lint', '/dev/null']).error === undefined;
@@ -58,6 +58,12 @@ describe('mdoc', () => {
   it('puts sentences on lines of their own, code in bold', () => {
     expect(prose('Run `a --b`. Then `.env`. E.g. this.')).toBe(
       'Run \\fBa \\-\\-b\\fR.\nThen \\fB.env\\fR.\nE.g. this.',
+    );
+  });
+
+  it('keeps the quotes of a command line', () => {
+    expect(example({ line: 'agentd chat "a b"', does: 'Talks.' })).toBe(
+      'Talks.\n.Dl $ agentd chat \\(dqa b\\(dq',
     );
   });
 

@@ -1,3 +1,4 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { GuardStore } from '../../daemon/store/guard.ts';
 import type { Command } from '../command.ts';
@@ -20,7 +21,10 @@ export const command: Command = {
     { flags: '--all', sentence: 'all users and all sessions' },
   ],
   examples: [
-    { line: 'agentd guard reset telex ada', does: 'Lets one user of a channel through again.' },
+    {
+      line: `agentd guard reset ${EXAMPLE.channel} ${EXAMPLE.user}`,
+      does: 'Lets one user of a channel through again.',
+    },
     { line: 'agentd guard reset --session "$SESSION_ID"', does: 'Lets a session at its limit go on.' },
     { line: 'agentd guard reset --all', does: 'Forgets all that the guard has counted.' },
   ],

@@ -1,3 +1,4 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { printable, withoutControls } from '../../daemon/printable.ts';
 import type { InboxMessage } from '../../daemon/store/inbox.ts';
@@ -16,7 +17,7 @@ export const command: Command = {
   args: [{ name: 'id', sentence: 'id of the message', required: true }],
   examples: [
     { line: 'agentd inbox show 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Shows one message.' },
-    { line: 'agentd inbox show telex:wire-17 --json', does: 'Prints it as a JSON object.' },
+    { line: `agentd inbox show ${EXAMPLE.message_id} --json`, does: 'Prints it as a JSON object.' },
   ],
   json: true,
   async run({ args: [id = ''], options, out }) {

@@ -1,3 +1,4 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { createSeal } from '../../daemon/identity/seal.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
@@ -20,7 +21,7 @@ export const command: Command = {
   examples: [
     { line: 'agentd link list', does: 'Shows all links.' },
     {
-      line: 'agentd link list --platform telex --json',
+      line: `agentd link list --platform ${EXAMPLE.channel} --json`,
       does: 'Prints those of one channel as a JSON array.',
     },
   ],

@@ -1,3 +1,4 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import { writingsOf } from '../../daemon/identity/link-ids.ts';
@@ -34,7 +35,7 @@ export const command: Command = {
     },
     { line: 'agentd link phone +15550100123', does: 'Asks for the token; what is typed is not shown.' },
     {
-      line: 'agentd link telex ada --replace --json - < token.txt',
+      line: `agentd link ${EXAMPLE.channel} ${EXAMPLE.user} --replace --json - < token.txt`,
       does: 'Takes a link over from whoever holds it, for a script.',
     },
   ],

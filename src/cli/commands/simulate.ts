@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { EXAMPLE } from '../../../plugins/names.ts';
 import { maskTokens } from '../../daemon/secret.ts';
 import type { Command } from '../command.ts';
 import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
@@ -48,18 +49,18 @@ export const command: Command = {
     { flags: '-v, --verbose', sentence: 'also show what is not for this conversation' },
   ],
   examples: [
-    { line: 'agentd simulate telex "Who am I?"', does: 'Asks as somebody who is not linked.' },
+    { line: `agentd simulate ${EXAMPLE.channel} "Who am I?"`, does: 'Asks as somebody who is not linked.' },
     {
-      line: 'agentd simulate telex "Hello" --group --thread lunch --user grace',
+      line: `agentd simulate ${EXAMPLE.channel} "Hello" --group --thread lunch`,
       does: 'Speaks to the bot in a thread of a group.',
     },
-    { line: 'agentd simulate telex "Hi" --burst 8', does: 'Runs into the loop guard.' },
+    { line: `agentd simulate ${EXAMPLE.channel} "Hi" --burst 8`, does: 'Runs into the loop guard.' },
     {
-      line: 'agentd simulate telex --command -',
-      does: 'Sends a command that is read from standard input, since a token in it would show elsewhere.',
+      line: `agentd simulate ${EXAMPLE.channel} --command - < command.txt`,
+      does: `Sends the command in a file, \`${EXAMPLE.command}\` and a token: in an argument, the token would show.`,
     },
     {
-      line: 'agentd simulate telex "Hello" --fail 2 --retry-after 3',
+      line: `agentd simulate ${EXAMPLE.channel} "Hello" --fail 2 --retry-after 3`,
       does: 'Shows how a reply is sent again.',
     },
   ],
