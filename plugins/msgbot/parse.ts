@@ -97,7 +97,8 @@ function messageOf(written: Written, text: string): IncomingMessage {
     text,
     metadata: name === '' ? {} : { user_name: name },
     message_id: messageId(written),
-    shared: place === 'group',
+    // A private chat with another id than its sender's is not documented: then nobody knows who reads it.
+    shared: place === 'group' || chat !== user,
     reply_to: placeOf(written).reply_to,
     ...(sent_at === null ? {} : { sent_at }),
   };

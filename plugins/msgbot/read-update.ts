@@ -75,27 +75,28 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   if (message === null) return `no message: ${kindOf(update)}`;
   const chat = object(message.chat);
   const from = object(message.from);
-  const [chatId, id, user] = [idOf(chat?.id), positive(message.message_id), positive(from?.id)];
+  const [chatId, id] = [idOf(chat?.id), positive(message.message_id)];
   if (chat === null || chatId === null || id === null) return 'malformed: no chat or message_id';
-  const place = placeOf(chat);
+  const user = senderOf(chat, message.from);
+  const place = placeOf(chat, user);
   if (place === null) return `a chat of type ${word(chat.type)}`;
   // An anonymous administrator or a channel: one id that stands for many people, so for no person.
   if (message.sender_chat !== undefined) return 'sent on behalf of a chat';
-  if (from === null || user === null) return 'no sender';
-  if (from.is_bot !== undefined && from.is_bot !== false) return 'sent by a bot';
-  if (place === 'private' && chatId !== user) return 'malformed: a private chat with somebody else';
+  if (user === null) return 'no sender';
+  if (from?.is_bot !== undefined && from.is_bot !== false) return 'sent by a bot';
   const inText = typeof message.text === 'string';
+  const text = inText ? String(message.text) : typeof message.caption === 'string' ? message.caption : '';
   return {
     chat: chatId,
     place,
     topic: message.is_topic_message === true ? positive(message.message_thread_id) : null,
     id,
     user,
-    name: nameOf(from),
+    name: nameOf(from ?? {}),
     sent_at: secondsOf(message.date, 1000),
     edited: message === edited ? (secondsOf(message.edit_date, 1) ?? 0) : null,
-    text: inText ? String(message.text) : typeof message.caption === 'string' ? message.caption : '',
-    entities: entitiesOf(inText ? message.entities : message.caption_entities),
+    text,
+    entities: entitiesOf(inText ? message.entities : message.caption_entities, text),
     answers: answeredBy(message),
     forwarded: message.forward_origin !== undefined || message.forward_date !== undefined,
     album: albumIn(message.media_group_id),
@@ -103,9 +104,21 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   };
 }
 
-/** Null: not a chat where the agent speaks: a channel, or what only its administrators see of its letters. */
-function placeOf({ type, is_direct_messages }: Readonly<Record<string, unknown>>): Written['place'] | null {
+/** Who wrote; a private chat has the id of the person that the bot has it with. */
+function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
+  return from === undefined && type === 'private' ? positive(id) : positive(object(from)?.id);
+}
+
+/**
+ * Null: not a chat where the agent speaks: a channel, or what only its administrators see of its letters. Where
+ * the type is left out, the chat that has its sender's id is the private one.
+ */
+function placeOf(
+  { id, type, is_direct_messages }: Readonly<Record<string, unknown>>,
+  user: Id | null,
+): Written['place'] | null {
   if (type === 'private') return 'private';
+  if (type === undefined && user !== null && idOf(id) === user) return 'private';
   return (type === 'group' || type === 'supergroup') && is_direct_messages !== true ? 'group' : null;
 }
 
@@ -123,7 +136,18 @@ function albumIn(id: unknown): string | null {
   return typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : null;
 }
 
-function entitiesOf(given: unknown): Entity[] {
+/** A mention as the platform recognises it; what stands before the `@` would make it an e-mail address. */
+const MENTION = /(?<![\w@.+-])@\w{4,32}(?![\w@])/g;
+
+/** Where the update leaves them out, the mentions are found in the text: a gateway may have made it. */
+function entitiesOf(given: unknown, text: string): Entity[] {
+  if (given === undefined)
+    return [...text.matchAll(MENTION)].map(({ 0: { length }, index }) => ({
+      type: 'mention',
+      offset: index,
+      length,
+      user: null,
+    }));
   if (!Array.isArray(given)) return [];
   return given.flatMap((item: unknown): Entity[] => {
     const { type, offset, length, user } = object(item) ?? {};
@@ -162,11 +186,14 @@ function secondsOf(value: unknown, factor: number): number | null {
 }
 
 function positive(value: unknown): Id | null {
-  return isCount(value) && value > 0 ? value : null;
+  const id = idOf(value);
+  return id !== null && id > 0 ? id : null;
 }
 
+/** Some gateways write ids as texts, since not every language holds 52 bits in a number. */
 function idOf(value: unknown): Id | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value !== 0 ? value : null;
+  const id = typeof value === 'string' && /^-?[1-9]\d{0,15}$/.test(value) ? Number(value) : value;
+  return typeof id === 'number' && Number.isSafeInteger(id) && id !== 0 ? id : null;
 }
 
 function isCount(value: unknown): value is number {

@@ -20,6 +20,16 @@ export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** An id or a number of digits; some gateways write those as JSON numbers. */
+export function idOf(value: unknown): string | undefined {
+  return Number.isSafeInteger(value) ? String(value) : stringOf(value);
+}
+
+/** The code of an error; NaN where it is none. */
+export function codeOf(value: unknown): number {
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
+}
+
 /** A text that says something, trimmed and well-formed. */
 export function wordsOf(value: unknown): string | undefined {
   const words = stringOf(value)?.toWellFormed().trim();

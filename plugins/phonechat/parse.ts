@@ -1,6 +1,6 @@
 import type { IncomingMessage, JsonObject } from '../../src/channel/index.ts';
 import { type Content, contentOf } from './content.ts';
-import { type Fields, fieldsOf, objectsOf, stringOf } from './json.ts';
+import { codeOf, type Fields, fieldsOf, idOf, objectsOf, stringOf } from './json.ts';
 import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './platform.ts';
 import { readStatuses, type Status } from './statuses.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
@@ -68,7 +68,7 @@ export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
 
 function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed): void {
   const metadata = fieldsOf(value.metadata);
-  const number_id = stringOf(metadata.phone_number_id);
+  const number_id = idOf(metadata.phone_number_id) ?? onlyOne(numbers, value.metadata);
   if (number_id === undefined || !numbers.has(number_id)) {
     const messages = objectsOf(value.messages).length;
     if (number_id !== undefined && messages > 0) parsed.elsewhere.add(number_id);
@@ -81,6 +81,12 @@ function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed)
   }
   parsed.statuses.push(...readStatuses(value.statuses));
   parsed.errors.push(...objectsOf(value.errors).map(describeError));
+}
+
+/** A delivery that does not say which number it is for is for the only one there is. */
+function onlyOne(numbers: ReadonlySet<string>, metadata: unknown): string | undefined {
+  const [number_id, another] = numbers;
+  return metadata === undefined && another === undefined ? number_id : undefined;
 }
 
 interface Reading {
@@ -175,7 +181,7 @@ function isTooLong(text: string): boolean {
 const TOO_LONG = `Your message is too long for me: I read up to ${MESSAGE_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 
 function describeError({ code, title, message }: Fields): string {
-  return `${Number(code)}: ${stringOf(title) ?? stringOf(message) ?? ''}`.slice(0, 200).toWellFormed();
+  return `${codeOf(code)}: ${stringOf(title) ?? stringOf(message) ?? ''}`.slice(0, 200).toWellFormed();
 }
 
 function ignore({ ignored }: Parsed, why: string): void {

@@ -1,4 +1,4 @@
-import { type Fields, objectsOf, stringOf } from './json.ts';
+import { codeOf, type Fields, objectsOf, stringOf } from './json.ts';
 
 /** What became of a message of ours (Cloud API, "Status messages webhook reference"). */
 export interface Status {
@@ -34,5 +34,5 @@ export function countStatuses(statuses: readonly Status[]): StatusCounts {
 
 function errorOf({ code, title, message }: Fields): { code: number; title: string } {
   const words = stringOf(title) ?? stringOf(message) ?? '';
-  return { code: Number(code), title: words.slice(0, 200).toWellFormed() };
+  return { code: codeOf(code), title: words.slice(0, 200).toWellFormed() };
 }

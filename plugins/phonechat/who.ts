@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../src/channel/index.ts';
-import { type Fields, objectsOf, stringOf, wordsOf } from './json.ts';
+import { type Fields, idOf, objectsOf, stringOf, wordsOf } from './json.ts';
 
 /** Digits as the platform writes numbers (`wa_id`), without a plus. */
 const DIGITS = /^\d{5,20}$/;
@@ -68,13 +68,13 @@ export function isBusinessScopedId(id: string): boolean {
 /** Ids are matched, never positions: a delivery may hold messages of several people. */
 function contactOf(message: Fields, value: Fields): Fields | undefined {
   const contacts = objectsOf(value.contacts);
-  const ids = [stringOf(message.from), stringOf(message.from_user_id)].filter((id) => id !== undefined);
+  const ids = [idOf(message.from), stringOf(message.from_user_id)].filter((id) => id !== undefined);
   if (ids.length === 0) return contacts.length === 1 ? contacts[0] : undefined;
-  return contacts.find(({ wa_id, user_id }) => ids.some((id) => id === wa_id || id === user_id));
+  return contacts.find(({ wa_id, user_id }) => ids.some((id) => id === idOf(wa_id) || id === user_id));
 }
 
 function digitsIn(value: unknown): string | undefined {
-  const text = stringOf(value)?.replace(/^\+/, '');
+  const text = idOf(value)?.replace(/^\+/, '');
   return text !== undefined && DIGITS.test(text) ? text : undefined;
 }
 

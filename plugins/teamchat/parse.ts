@@ -28,6 +28,9 @@ const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broa
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
 
+/** Stands for the workspace where a delivery does not tell it: a bot's token is good for one alone. */
+const UNTOLD_TEAM = '-';
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
@@ -75,7 +78,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   const team = ownTeamOf(payload);
   const { channel, user, ts, thread_ts } = event;
   const root = thread_ts ?? ts;
-  if (!isId(team) || !isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root))
+  if (!isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root))
     return nothing('an event whose ids are not as documented');
 
   // In a direct message all is one conversation, but for what stands in a thread.
@@ -159,8 +162,8 @@ function isDirectMessage({ channel_type, channel }: Fields): boolean {
  * The workspace that the app is installed in: in a channel that is shared with another company, `team_id` may
  * be theirs for what they write, and one thread would be two sessions.
  */
-function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): unknown {
-  return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId);
+function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string {
+  return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
 }
 
 /**

@@ -187,6 +187,62 @@ describe('a mention', () => {
   });
 });
 
+describe('an update with the least that tells what it is', () => {
+  const LEAST = { message_id: 7, chat: { id: 5550111, type: 'private' }, text: 'hello' };
+  const from = { id: 5550111 };
+  const ofAda = { user_id: '5550111', message_id: '5550111:7', shared: false };
+
+  it.each([
+    ['no update_id, date, or name', { ...LEAST, from }],
+    [
+      'ids as texts',
+      { ...LEAST, message_id: '7', chat: { id: '5550111', type: 'private' }, from: { id: '5550111' } },
+    ],
+    ['no type of the chat', { ...LEAST, chat: { id: 5550111 }, from }],
+    ['no sender, in a private chat', LEAST],
+  ])('is read: %s', (_, given) => {
+    expect(parse({ message: given }, BOT)).toMatchObject(message('hello', 'msgbot:5550111', ofAda));
+  });
+
+  it.each([
+    ['no sender, in a group', { ...LEAST, chat: { id: -5550200, type: 'group' } }, 'no sender'],
+    [
+      'no type of a chat that is not its sender’s',
+      { ...LEAST, chat: { id: -5550200 }, from },
+      'a chat of type unknown',
+    ],
+    ['a sender that is none', { ...LEAST, from: { id: 'me' } }, 'no sender'],
+    ['an id that no number holds', { ...LEAST, from: { id: '99999999999999999' } }, 'no sender'],
+  ])('is left alone: %s', (_, given, why) => {
+    expect(parse({ message: given }, BOT)).toEqual(nothing(why));
+  });
+
+  it('is of a shared chat where a private one has another id than its sender', () => {
+    expect(parse({ message: { ...LEAST, from: { id: 5550112 } } }, BOT)).toMatchObject(
+      message('hello', 'msgbot:5550111', { user_id: '5550112', shared: true }),
+    );
+  });
+
+  it.each([
+    ['@agentd_bot hello', 'hello'],
+    ['hello (@Agentd_Bot)', 'hello ( )'],
+    ['hello @agentd_bot, @agentd_bot!', 'hello !'],
+  ])('mentions the bot in its text, where entities are left out: %j', (text, said) => {
+    const given = { ...LEAST, chat: { id: -5550200, type: 'group' }, from, text };
+    expect(parse({ message: given }, BOT)).toMatchObject(message(said, 'msgbot:-5550200'));
+    expect(parse({ message: given }, { ...BOT, username: null })).toEqual({ kind: 'unclear' });
+    expect(parse({ message: { ...given, entities: [] } }, BOT)).toEqual(nothing('not addressed to the bot'));
+  });
+
+  it.each(['me@agentd_bot hi', '@agentd_bot2 hi', '@@agentd_bot', 'a.@agentd_bot.example@agentd_bot@x'])(
+    'does not mention it by %j',
+    (text) => {
+      const given = { ...LEAST, chat: { id: -5550200, type: 'group' }, from, text };
+      expect(parse({ message: given }, BOT)).toEqual(nothing('not addressed to the bot'));
+    },
+  );
+});
+
 describe('a command', () => {
   it.each([
     ['/service_auth a.b.c', 'a.b.c'],
@@ -247,7 +303,6 @@ describe('a sender', () => {
     ['is no bot', { from: { is_bot: 'true' } }],
     ['is a person', { from: { id: -5 } }],
     ['has an id that is exact', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
-    ['writes in their own chat', { chat: { id: 5550112 } }],
     ['speaks for themselves', { sender_chat: null }],
   ])('%s', (_title, members) => {
     expect(privately('hello', members).kind).toBe('nothing');

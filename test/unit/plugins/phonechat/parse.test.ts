@@ -193,6 +193,45 @@ describe('parse', () => {
     });
   });
 
+  const delivery = (value: object) => ({ entry: [{ changes: [{ value }] }] });
+  const least = { from: '16505551234', id: WAMID, type: 'text', text: { body: 'Hi' } };
+
+  it('takes a message without all that tells nothing of it', () => {
+    const { messages } = parse(delivery({ messages: [least] }), OURS);
+    expect(messages).toMatchObject([
+      { user_id: '+16505551234', thread_id: 'phonechat:106540352242922:+16505551234', text: 'Hi' },
+    ]);
+  });
+
+  it('does not guess which of several numbers a message is for', () => {
+    const several = new Set([...OURS, '2']);
+    expect(parse(delivery({ messages: [least] }), several).messages).toEqual([]);
+    expect(parse(delivery({ metadata: {}, messages: [least] }), OURS).messages).toEqual([]);
+  });
+
+  it('reads ids also where they are JSON numbers', () => {
+    const { messages } = parse(
+      delivery({
+        metadata: { phone_number_id: 106540352242922 },
+        contacts: [{ profile: { name: 'Ada' }, wa_id: 16505551234 }],
+        messages: [{ ...least, from: 16505551234 }],
+      }),
+      OURS,
+    );
+    expect(messages).toMatchObject([{ user_id: '+16505551234', metadata: { user_name: 'Ada' } }]);
+  });
+
+  it('takes an error code that is none for none', () => {
+    const odd = { code: { toString: 1, valueOf: 1 } };
+    const metadata = { phone_number_id: '106540352242922' };
+    const statuses = [{ id: 'w', status: 'failed', errors: [odd] }];
+    const parsed = parse(delivery({ metadata, statuses, errors: [odd] }), OURS);
+    expect(parsed.statuses).toEqual([
+      { status: 'failed', message_id: 'w', error: { code: Number.NaN, title: '' } },
+    ]);
+    expect(parsed.errors).toEqual(['NaN: ']);
+  });
+
   it('does not answer the business itself', () => {
     expect(parse(withContacts([], { from: '15550783881' }), OURS).ignored).toEqual(
       new Map([['our own number', 1]]),

@@ -186,6 +186,27 @@ describe('a delivery', () => {
     expect(parsed).toMatchObject({ message: { user_id: 'external:U061F7AUR' } });
   });
 
+  it('that does not tell the workspace is of the one that the token is for', () => {
+    const event = {
+      type: 'app_mention',
+      user: 'U061F7AUR',
+      text: '<@U0LAN0Z89> hi',
+      channel: CHANNEL,
+      ts: '1515449522.000016',
+    };
+    const untold = `teamchat:-:${CHANNEL}:${event.ts}`;
+    expect(parse({ type: 'event_callback', event }, null)).toMatchObject(
+      mention(event.ts, 'hi', { thread_id: untold }),
+    );
+    // What another company writes there meets no link of ours for all that.
+    const external = {
+      type: 'event_callback',
+      is_ext_shared_channel: true,
+      event: { ...event, team: 'T0THEIRS' },
+    };
+    expect(parse(external, null)).toMatchObject({ message: { user_id: 'T0THEIRS:U061F7AUR' } });
+  });
+
   it('finds the bot by what the platform said of it, where the delivery does not', () => {
     const text = '<@U2> ask <@U0LAN0Z89> for me';
     const unknown = with_(sample('app-mention-documented'), { text });
