@@ -6,7 +6,7 @@ export default defineConfig({
     environment: 'node',
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    maxWorkers: 3,
+    maxWorkers: 4,
     reporters: ['default', './test/prepare/closing-line.ts'],
   },
 });

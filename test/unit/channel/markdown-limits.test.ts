@@ -21,7 +21,7 @@ const PLAIN: Dialect = {
   tables: 'aligned',
 };
 
-const SIZE = 50_000;
+const SIZE = 20_000;
 const fill = (text: string) => text.repeat(Math.ceil(SIZE / text.length));
 
 /** What a parser of Markdown is slow at, or deep. */
