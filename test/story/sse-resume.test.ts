@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { EventSource } from 'eventsource';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CuttingProxy } from '../harness/cutting-proxy.ts';
 import { type Agentd, startAgentd } from '../harness/daemon.ts';
 import { Dictation } from '../harness/dictation.ts';
 import { eventsIn, read, readAll, type Seen, start } from '../harness/event-stream.ts';
@@ -99,6 +101,31 @@ describe('a reader that comes back', () => {
     ]);
     const { events } = await readAll(daemon.url, stream_id);
     expect(JSON.parse(stdout)).toEqual(events.map(({ id, event }) => `${id} ${event}`));
+  });
+});
+
+describe('a client that we did not write', () => {
+  it('has every event once over connections that break', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 60' });
+    let connections = 0;
+    const proxy = await CuttingProxy.start(daemon.url, () =>
+      ++connections <= 3 ? 900 + 400 * connections : Number.POSITIVE_INFINITY,
+    );
+    const source = new EventSource(`${proxy.url}/sse/stream/${stream_id}`);
+    const seen: string[] = [];
+    await new Promise<void>((resolve) => {
+      for (const name of ['stream_start', 'text_chunk', 'complete', 'stream_complete']) {
+        source.addEventListener(name, ({ lastEventId, data }) => {
+          seen.push(`${lastEventId} ${name} ${data}`);
+          if (name === 'stream_complete') resolve();
+        });
+      }
+    });
+    source.close();
+    await proxy.close();
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(seen).toEqual(events.map(({ id, event, data }) => `${id} ${event} ${JSON.stringify(data)}`));
+    expect(proxy.cuts).toBe(3);
   });
 });
 

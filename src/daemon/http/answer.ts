@@ -7,18 +7,16 @@ import type { Context, Middleware } from './exchange.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Refusals } from './refusals.ts';
 import { ReceivedRequest } from './request.ts';
-import { respond } from './respond.ts';
+import { respond, type StreamParts } from './respond.ts';
 import { routeOf } from './router.ts';
 import type { MountedRoute } from './routes.ts';
 
-export interface AnswerParts {
+export interface AnswerParts extends StreamParts {
   settings: Pick<Settings, 'BODY_LIMIT_BYTES' | 'TRUST_PROXY'>;
   clock: Clock;
   rateLimit: RateLimit;
   refusals: Refusals;
   arrivals: Arrivals;
-  /** Aborts when open streams must end. */
-  stopping: AbortSignal;
 }
 
 /** Last of the middleware: body, limit, handler, response. */
@@ -28,7 +26,7 @@ export function answer(parts: AnswerParts): Middleware {
     const started_at = parts.clock.now();
     try {
       const response = await handle(ctx, route, parts);
-      await respond(ctx, response, parts.stopping);
+      respond(ctx, response, parts);
     } catch (error) {
       if (route.limited && route.channel !== null) {
         parts.refusals.keep({ request_id: ctx.state.request_id, channel: route.channel, started_at, error });

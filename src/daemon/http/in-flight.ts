@@ -17,7 +17,7 @@ export class InFlight {
   /** Counts a request until it is answered or its client has gone. */
   add(response: ServerResponse): void {
     this.#responses.add(response);
-    response.once('close', () => {
+    response.on('close', () => {
       this.#responses.delete(response);
       if (this.#responses.size === 0) this.#onEmpty?.();
     });

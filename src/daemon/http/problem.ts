@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Context, Middleware } from './exchange.ts';
+import { logFailure } from './log-failure.ts';
 
 /** A problem as it goes over the wire. */
 export interface Problem {
@@ -57,7 +58,7 @@ export function problems(log: Log): Middleware {
     try {
       await next();
     } catch (error) {
-      logFailure(error, ctx, log);
+      logFailure(error, ctx.state.request_id, ctx.res, log);
       // Half an answer is out: only a broken connection can still say that it is not whole.
       if (ctx.res.headersSent) ctx.res.destroy();
       else writeProblem(ctx, refusalOf(ctx, error, log));
@@ -88,18 +89,4 @@ function writeProblem(ctx: Context, problem: Problem): void {
   ctx.status = problem.status;
   ctx.set(problem.headers);
   ctx.body = problem.body;
-}
-
-function logFailure(error: unknown, ctx: Context, log: Log): void {
-  const { request_id } = ctx.state;
-  if (error instanceof AgentdError) {
-    // A run that failed has been logged where its message ended.
-    const told = error.code === 'agent_failed' || error.code === 'agent_timeout';
-    if (error.status < 500 || error.cause === undefined || told) return;
-    log.warn({ request_id, code: error.code, err: error }, 'request failed');
-  } else if (ctx.res.closed && error instanceof Error && error.name === 'AbortError') {
-    log.debug({ request_id }, 'the handler gave up, since its client went away');
-  } else {
-    log.error({ request_id, err: error }, 'unexpected error');
-  }
 }

@@ -22,7 +22,7 @@ export function requestId(log: Log): Middleware {
     ctx.state.request_id = requestIdOf(ctx.req.headers);
     ctx.state.path = ctx.url.split('?', 1)[0] ?? '';
     ctx.res.setHeader('X-Request-Id', ctx.state.request_id);
-    ctx.res.once('close', () => logEnd(ctx, log, performance.now() - started));
+    ctx.res.on('close', () => logEnd(ctx, log, performance.now() - started));
     return next();
   };
 }

@@ -1,6 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { ChannelResponse } from '../../channel/index.ts';
+import type { Log } from '../log.ts';
 import type { Context } from './exchange.ts';
+import { logFailure } from './log-failure.ts';
 import { stream } from './response-stream.ts';
 
 /** Framing and the request's name are the daemon's to say. */
@@ -11,15 +13,21 @@ const DAEMONS_OWN: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
+export interface StreamParts {
+  /** Aborts when open streams must end. */
+  stopping: AbortSignal;
+  log: Log;
+}
+
 /** Sends what a route answered. Throws before anything is sent where the answer cannot be sent as it is. */
-export async function respond(ctx: Context, response: ChannelResponse, stopping: AbortSignal): Promise<void> {
+export function respond(ctx: Context, response: ChannelResponse, { stopping, log }: StreamParts): void {
   const { status = 200, headers = {}, body } = response;
   checkHead(status, headers);
   const [type, payload] = payloadOf(body);
   ctx.status = status;
   if (type !== null) ctx.res.setHeader('Content-Type', type);
   for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
-  if (typeof payload === 'function') await stream(ctx, payload, stopping);
+  if (typeof payload === 'function') begin(ctx, payload, stopping, log);
   else if (payload !== null) ctx.body = payload;
   else endWithoutBody(ctx);
 }
@@ -54,6 +62,19 @@ function payloadOf(
     return ['application/octet-stream', Buffer.from(body.buffer, body.byteOffset, body.byteLength)];
   }
   return ['application/json; charset=utf-8', JSON.stringify(body)];
+}
+
+/** A HEAD is answered with the head alone. */
+function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): void {
+  if (ctx.method === 'HEAD') {
+    ctx.res.flushHeaders();
+    endWithoutBody(ctx);
+    return;
+  }
+  ctx.respond = false;
+  const { res } = ctx;
+  const { request_id } = ctx.state;
+  stream(res, write, stopping, (error) => logFailure(error, request_id, res, log));
 }
 
 /** Koa would write the status's name. */

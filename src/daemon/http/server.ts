@@ -89,6 +89,7 @@ export function createServer(parts: ServerParts): Server {
       arrivals: parts.arrivals,
       refusals: new Refusals(store, clock, log),
       stopping: streams.signal,
+      log,
     }),
   );
   // Nothing gets past `problems` but what a connection that broke tells of itself.

@@ -180,6 +180,47 @@ describe('streams', () => {
     expect(await response.text()).toBe('one,2');
   });
 
+  test.each([
+    ['behind another answer on its connection', 'HTTP/1.1', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', ''],
+    ['and let the connection go on', 'HTTP/1.1', '', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['twice on a connection', 'HTTP/1.1', 'GET /stream HTTP/1.1\r\nHost: a\r\n\r\n', ''],
+  ])('are whole %s', async (_where, version, before, behind) => {
+    const frame = new Uint8Array([50]);
+    const web = await serve({
+      routes: [
+        streaming(async (out) => {
+          for (const piece of ['one,', '', frame, new Uint8Array(), frame]) out.write(piece);
+        }),
+      ],
+    });
+    const last = 'GET /gone HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    const answer = await sendRaw(
+      web.port,
+      `${before}GET /stream ${version}\r\nHost: a\r\n\r\n${behind}${last}`,
+    );
+    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    expect(statuses).toEqual(
+      [before, 'stream', behind]
+        .filter(Boolean)
+        .map(() => '200')
+        .concat('404'),
+    );
+    expect(answer).toContain('\r\n\r\n4\r\none,\r\n1\r\n2\r\n1\r\n2\r\n0\r\n\r\nHTTP/1.1');
+  });
+
+  test('are read by clients of HTTP/1.0 too, without chunks', async () => {
+    const web = await serve({
+      routes: [
+        streaming(async (out) => {
+          out.write('one,');
+          out.write('two');
+        }),
+      ],
+    });
+    const answer = await sendRaw(web.port, 'GET /stream HTTP/1.0\r\nHost: a\r\n\r\n');
+    expect(answer).toMatch(/\r\n\r\none,two$/);
+  });
+
   test('a HEAD of a stream writes nothing', async () => {
     let written = false;
     const web = await serve({

@@ -1,0 +1,17 @@
+import type { ServerResponse } from 'node:http';
+import { AgentdError } from '../errors.ts';
+import type { Log } from '../log.ts';
+
+/** Why a request was not answered as it should have been, as far as an operator can do something about it. */
+export function logFailure(error: unknown, request_id: string, res: ServerResponse, log: Log): void {
+  if (error instanceof AgentdError) {
+    // A run that failed has been logged where its message ended.
+    const told = error.code === 'agent_failed' || error.code === 'agent_timeout';
+    if (error.status < 500 || error.cause === undefined || told) return;
+    log.warn({ request_id, code: error.code, err: error }, 'request failed');
+  } else if (res.closed && error instanceof Error && error.name === 'AbortError') {
+    log.debug({ request_id }, 'the handler gave up, since its client went away');
+  } else {
+    log.error({ request_id, err: error }, 'unexpected error');
+  }
+}
