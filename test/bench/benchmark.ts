@@ -9,7 +9,7 @@ export interface Benchmark {
   work: string;
   /** What the limit is made of. */
   limit: string;
-  unit: 'requests/s' | 'checks/s' | 'µs' | 'ms';
+  unit: 'requests/s' | 'checks/s' | 'events/s' | 'µs' | 'ms' | 'KiB';
   /** Makes what all rounds start from; the result takes it away again. */
   prepare?(effort: Effort): Promise<() => Promise<void>>;
   bare: Contender;
@@ -45,6 +45,8 @@ export interface Effort {
   people: number;
   /** Sessions in the store when the daemon starts. */
   sessions: number;
+  /** Event streams that are open at once. */
+  streams: number;
   /** Processes per round that are started to be timed. */
   spawns: number;
 }
@@ -56,6 +58,7 @@ export const FULL: Effort = {
   measure_ms: 4000,
   people: 20_000,
   sessions: 100_000,
+  streams: 10_000,
   spawns: 20,
 };
 
@@ -66,5 +69,6 @@ export const QUICK: Effort = {
   measure_ms: 200,
   people: 1000,
   sessions: 1000,
+  streams: 200,
   spawns: 2,
 };

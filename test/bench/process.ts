@@ -18,6 +18,7 @@ export interface StartOptions {
 
 export interface Server {
   port: number;
+  pid: number;
   /** From the start of the process to its line `… ready on http://…`. */
   ready_ms: number;
   /** Processor time that it has used so far, ms; 0 where the system does not tell. */
@@ -44,6 +45,7 @@ export async function startServer(program: readonly string[], options: StartOpti
     child.stdout.resume();
     return {
       port: Number(port),
+      pid: child.pid ?? 0,
       ready_ms,
       cpu_ms: () => cpuOf(child.pid),
       async stop() {

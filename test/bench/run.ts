@@ -10,11 +10,22 @@ import { guard } from './guard/guard.ts';
 import { describeMachine } from './machine.ts';
 import { type Report, type Row, rowsOf, table } from './report.ts';
 import { runRounds } from './rounds.ts';
+import { fanOut, firstEvent, streamMemory } from './sse/sse.ts';
 import { start } from './start/start.ts';
 import { token } from './token/token.ts';
 import { webhook } from './webhook/webhook.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [chat, webhook, guard, token, cli, start];
+const BENCHMARKS: readonly Benchmark[] = [
+  chat,
+  webhook,
+  guard,
+  token,
+  streamMemory,
+  fanOut,
+  firstEvent,
+  cli,
+  start,
+];
 
 const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,
@@ -30,7 +41,7 @@ const unknown = names.find((name) => BENCHMARKS.every((benchmark) => benchmark.n
 
 if (unknown !== undefined || !(effort.rounds >= 1)) {
   console.error(
-    `usage: npm run bench [${BENCHMARKS.map(({ name }) => name).join('|')}] [-- --json --quick --rounds N]`,
+    `usage: npm run bench [${[...new Set(BENCHMARKS.map(({ name }) => name))].join('|')}] [-- --json --quick --rounds N]`,
   );
   process.exitCode = 2;
 } else {

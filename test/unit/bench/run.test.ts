@@ -15,13 +15,19 @@ function bench(...args: string[]) {
 it('measures everything against its bare limit, and prints a table', () => {
   const { status, stdout, stderr } = bench('--quick');
   expect(stderr).toMatch(/^chat: round 1\/1: bare$/m);
-  const rows = stdout.split('\n').filter((line) => /^(chat|webhook|guard|token|cli|start) .* %/.test(line));
+  const rows = stdout
+    .split('\n')
+    .filter((line) => /^(chat|webhook|guard|token|sse|cli|start) .* %/.test(line));
   expect(rows.map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
     ['chat', 'agentd'],
     ['webhook', 'Bolt'],
     ['webhook', 'agentd'],
     ['guard', 'agentd'],
     ['token', 'agentd'],
+    ['sse', 'open stream'],
+    ['sse', 'with a run each'],
+    ['sse', 'fan-out'],
+    ['sse', 'first event'],
     ['cli', 'agentd --version'],
     ['cli', 'agentd --help'],
     ['start', 'agentd serve'],
@@ -70,7 +76,7 @@ it('keeps every message of a webhook that it acknowledges, and every verdict of 
 
 it('says how it is used where there is no such benchmark', () => {
   const { status, stderr } = bench('speed');
-  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|cli|start]');
+  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|sse|cli|start]');
   expect(status).toBe(2);
 });
 

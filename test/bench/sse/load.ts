@@ -1,0 +1,194 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
+import { setTimeout as passed } from 'node:timers/promises';
+import { percentile } from '../rounds.ts';
+
+export type SseOrder =
+  | { kind: 'memory'; port: number; pid: number; streams: number; readers: number; settle_ms: number }
+  | { kind: 'fan-out'; port: number; streams: number; readers: number; measure_ms: number }
+  | { kind: 'first'; port: number; streams: number; bursts: number };
+
+export interface SseResult {
+  /** KiB each, events per second, or ms to the first event (median). */
+  value: number;
+  p99: number;
+  /** Streams that were opened and told something. */
+  opened: number;
+}
+
+/** Requests that are under way at once while streams are only being opened. */
+const AT_ONCE = 100;
+
+process.once('message', async (order: SseOrder) => {
+  process.send?.(await measure(order));
+  process.exit();
+});
+
+function measure(order: SseOrder): Promise<SseResult> {
+  switch (order.kind) {
+    case 'memory':
+      return memory(order);
+    case 'fan-out':
+      return fanOut(order);
+    case 'first':
+      return first(order);
+  }
+}
+
+/** KiB that a server grows by with each connection on which a stream is read. */
+async function memory({
+  port,
+  pid,
+  streams,
+  readers,
+  settle_ms,
+}: Extract<SseOrder, { kind: 'memory' }>): Promise<SseResult> {
+  // What is made once, and room that is kept after use, are no part of a stream.
+  for (const reader of await openAll(port, Math.ceil(streams / 10), readers)) reader.socket.destroy();
+  const before = await settled(pid, settle_ms);
+  const all = await openAll(port, streams, readers);
+  const after = await settled(pid, settle_ms);
+  return { value: (after - before) / all.length, p99: 0, opened: all.length };
+}
+
+/** @param settle_ms long enough for garbage to be collected, and for what is written behind to be written. */
+async function settled(pid: number, settle_ms: number): Promise<number> {
+  await passed(settle_ms);
+  process.kill(pid, 'SIGUSR2');
+  await passed(settle_ms);
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  if (kib === undefined) throw new Error('the system does not tell how much memory a process has');
+  return Number(kib);
+}
+
+/** Events per second that reach their readers, from the first word after the greeting to the last. */
+async function fanOut({
+  port,
+  streams,
+  readers,
+  measure_ms,
+}: Extract<SseOrder, { kind: 'fan-out' }>): Promise<SseResult> {
+  const text = `all ${streams} ${measure_ms}`;
+  const ids = await inTurns(streams, () => start(port, text));
+  // All readers but the last stream's first, so that nobody speaks before all listen.
+  const all: Reader[] = [];
+  for (const [index, id] of ids.entries()) {
+    if (index < ids.length - 1) all.push(...(await inTurns(readers, () => open(port, id))));
+  }
+  const last = ids.at(-1) ?? '';
+  all.push(await open(port, last));
+  const before = all.reduce((sum, { events }) => sum + events, 0);
+  const began = performance.now();
+  await Promise.all(all.map(({ socket }) => once(socket, 'close')));
+  const took = performance.now() - began;
+  const events = all.reduce((sum, reader) => sum + reader.events, 0) - before;
+  return { value: (events / took) * 1000, p99: 0, opened: all.length };
+}
+
+/** Ms from the start of so many streams at once to the first event of each. */
+async function first({ port, streams, bursts }: Extract<SseOrder, { kind: 'first' }>): Promise<SseResult> {
+  let took = new Float64Array();
+  for (let burst = 0; burst < bursts; burst++) {
+    const sockets = await inTurns(streams, () => connected(port));
+    const began = performance.now();
+    const times = await Promise.all(
+      sockets.map(async (socket) => {
+        const id = await startOn(socket, 'at once');
+        const reader = new Reader(socket);
+        socket.write(opening(id));
+        await reader.spoken;
+        return performance.now() - began;
+      }),
+    );
+    for (const socket of sockets) socket.destroy();
+    took = Float64Array.from(times).sort();
+  }
+  return { value: percentile(took, 0.5), p99: percentile(took, 0.99), opened: took.length };
+}
+
+async function openAll(port: number, streams: number, readers: number): Promise<Reader[]> {
+  const all = await inTurns(streams, async () => {
+    const id = await start(port, 'hold');
+    const opened: Reader[] = [];
+    for (let count = 0; count < readers; count++) opened.push(await open(port, id));
+    return opened;
+  });
+  return all.flat();
+}
+
+/** A connection on which a stream is read; counts what comes. */
+class Reader {
+  readonly socket: Socket;
+  /** Resolves with the first words. */
+  readonly spoken: Promise<void>;
+  events = 0;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.spoken = promise;
+    let endedInLineFeed = false;
+    socket.on('data', (bytes: Buffer) => {
+      if (endedInLineFeed && bytes[0] === 10) this.events++;
+      for (let at = bytes.indexOf('\n\n'); at >= 0; at = bytes.indexOf('\n\n', at + 2)) this.events++;
+      endedInLineFeed = bytes.at(-1) === 10;
+      if (this.events > 0) resolve();
+    });
+    socket.on('error', () => socket.destroy());
+  }
+}
+
+async function open(port: number, stream_id: string): Promise<Reader> {
+  const reader = new Reader(await connected(port));
+  reader.socket.write(opening(stream_id));
+  await reader.spoken;
+  return reader;
+}
+
+const opening = (stream_id: string) =>
+  `GET /sse/stream/${stream_id} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n`;
+
+async function start(port: number, message: string): Promise<string> {
+  const socket = await connected(port);
+  const id = await startOn(socket, message);
+  socket.destroy();
+  return id;
+}
+
+let users = 0;
+
+async function startOn(socket: Socket, message: string): Promise<string> {
+  const user = users++;
+  const body = JSON.stringify({ user_id: `reader-${user}`, message });
+  // Everybody has an address of their own, so that no limit is met.
+  const address = `10.${user >> 16}.${(user >> 8) & 255}.${user & 255}`;
+  socket.write(
+    `POST /sse/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: ${address}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  let received = '';
+  for (;;) {
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    received += bytes.toString('latin1');
+    const id = /"stream_id":"([^"]+)"\}$/.exec(received)?.[1];
+    if (id !== undefined) return id;
+    if (!received.startsWith('HTTP/1.1 200')) throw new Error(`no stream: ${received}`);
+  }
+}
+
+async function connected(port: number): Promise<Socket> {
+  const socket = createConnection({ host: '127.0.0.1', port, noDelay: true });
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Does something so often, a bounded number at once. */
+async function inTurns<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+  const made: T[] = [];
+  let begun = 0;
+  const worker = async () => {
+    while (begun++ < count) made.push(await make());
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, count) }, worker));
+  return made;
+}
