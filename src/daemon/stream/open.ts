@@ -60,7 +60,11 @@ async function begin(
   const session_id = known.outcome === 'done' ? known.answer.session_id : stream.start.session_id;
   const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);
   const owner = validated?.verdict.valid ? validated.verdict.person : null;
-  if (!(await streams.claim(stream_id, first, owner))) return false;
+  if (!(await streams.claim(stream_id, first, owner))) {
+    // Another reader was faster; or its time is over since a moment ago, and nothing would ever come.
+    await findStream(house, stream_id);
+    return false;
+  }
   const recorder = new Recorder(streams, stream_id, first.id, house.log);
   const again = known.outcome === 'done';
   const work = again

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
+import type { House } from '../../../src/daemon/house.ts';
+import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
+import { openStream } from '../../../src/daemon/stream/open.ts';
+
+it('of a stream whose time passes at that very moment, opening ends: nothing would ever come', async () => {
+  const waiting = {
+    stream_id: 's',
+    state: 'waiting',
+    idempotency_key: null,
+    fingerprint: '',
+    owner: null,
+    token: null,
+    last_event: 0,
+    start: { session_id: 't', token_given: false, message: { metadata: {} } },
+  };
+  const found = [waiting, null];
+  const arrivals = new Arrivals();
+  const house = {
+    arrivals,
+    store: { streams: { find: async () => found.shift() ?? null, claim: async () => false } },
+  } as unknown as House;
+  const opening = openStream({} as ChannelPlugin, house, 's', { method: 'GET', id: 'r' } as ChannelRequest, {
+    tokens: { ambient: undefined, explicit: undefined, required: false },
+    after: 0,
+  });
+  await expect(opening).rejects.toMatchObject({ code: 'stream_not_found' });
+  await new Promise(setImmediate);
+  expect(arrivals.size).toBe(0);
+});
