@@ -25,8 +25,11 @@ export class PlatformApi {
     this.#root = root.replace(/\/+$/, '');
   }
 
-  /** @throws PlatformFailure */
-  async call<T>(work: (api: Api) => Promise<T>): Promise<T> {
+  /**
+   * @param mayBeAway the platform need not be there: that it did not answer says nothing of the channel
+   * @throws PlatformFailure
+   */
+  async call<T>(work: (api: Api) => Promise<T>, { mayBeAway = false } = {}): Promise<T> {
     const client = await this.#connect();
     try {
       const answer = await work(client.api);
@@ -35,7 +38,7 @@ export class PlatformApi {
       return answer;
     } catch (error) {
       const failure = client.failureOf(error);
-      this.#remember(failure);
+      this.#remember(failure, mayBeAway);
       throw failure;
     }
   }
@@ -52,9 +55,10 @@ export class PlatformApi {
   }
 
   /** A refusal of one message says nothing of the others; a platform that answers is there. */
-  #remember({ refusal, isFinal }: PlatformFailure): void {
+  #remember({ refusal, isFinal }: PlatformFailure, mayBeAway: boolean): void {
     this.#isRefused = refusal === 'credentials';
-    this.#failures = isFinal || refusal === 'rate' ? 0 : this.#failures + 1;
+    if (isFinal || refusal === 'rate') this.#failures = 0;
+    else if (!mayBeAway) this.#failures++;
   }
 
   /** The library is loaded with the first call: a daemon without this channel does without. */

@@ -65,16 +65,18 @@ export class Bot implements BotName {
 
   async #ask(): Promise<boolean> {
     const isFirst = this.#askedAt === 0;
+    // With `serve --dev` nobody may be there to be asked, and that is as it should be.
+    const mayBeAway = this.#scope.dev !== undefined;
     this.#askedAt = this.#scope.now();
     try {
-      const { username } = await this.#api.call((api) => api.getMe());
+      const { username } = await this.#api.call((api) => api.getMe(), { mayBeAway });
       this.username = username;
       this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');
       return true;
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
-      // Told once; with `serve --dev` nobody may be there to be asked, and that is as it should be.
-      const level = isFirst && this.#scope.dev === undefined ? 'warn' : 'debug';
+      // Told once.
+      const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },
         'the platform did not tell the name of the bot: in groups nobody can mention it yet',

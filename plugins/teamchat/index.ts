@@ -65,7 +65,8 @@ function createTeamchat(scope: ChannelScope): Channel {
       const refusal = refusalOf(error);
       health.refused(refusal);
       if (stopping.signal.aborted) return;
-      const level = refusal.credentials ? 'error' : 'info';
+      // With `serve --dev` nobody may be there to be asked.
+      const level = refusal.credentials ? 'error' : scope.dev === undefined ? 'info' : 'debug';
       scope.log[level]({ reason: refusal.reason }, 'the platform could not be asked who the bot is');
     }
   }

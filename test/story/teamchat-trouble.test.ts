@@ -97,7 +97,7 @@ describe('a daemon starts', () => {
     const { url, logged } = await work.run();
     const line = await logged(({ channel, level }) => channel === 'teamchat' && level === 'error');
     expect(line).toMatchObject({ reason: 'invalid_auth' });
-    const detail = 'The platform refuses our credentials: invalid_auth.';
+    const detail = 'the platform refuses our credentials: invalid_auth';
     expect(await (await fetch(url)).json()).toMatchObject({
       status: 'ok',
       platforms: expect.arrayContaining(['teamchat']),

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { PlatformApi } from '../../../../plugins/msgbot/api.ts';
+import { PlatformApi } from '../../../../plugins/msgbot/api.ts';
 import { Bot } from '../../../../plugins/msgbot/bot.ts';
 import { PlatformFailure } from '../../../../plugins/msgbot/failures.ts';
+import type { DevCompany } from '../../../../src/channel/index.ts';
 import { collectLog } from '../../../harness/log-lines.ts';
+import { platformScope, TOKEN } from './scope.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
@@ -58,5 +60,31 @@ describe('the name of the bot', () => {
     await vi.advanceTimersByTimeAsync(600_000);
     expect(asked).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a platform that does not answer', () => {
+  it('may be away with `serve --dev`', async () => {
+    const asked: unknown[] = [];
+    const api = { call: async (_work: unknown, options: unknown) => void asked.push(options) };
+    const scope = { log: collectLog().log, now: Date.now };
+    for (const members of [{}, { dev: {} as DevCompany }]) {
+      const bot = new Bot('5550100:token', api as unknown as PlatformApi, { ...scope, ...members });
+      bot.start();
+      await vi.advanceTimersByTimeAsync(0);
+      bot.stop();
+    }
+    expect(asked).toEqual([{ mayBeAway: false }, { mayBeAway: true }]);
+  });
+
+  it('is trouble of the channel, but where it may be away', async () => {
+    const { scope } = platformScope(() => Promise.reject(new TypeError('fetch failed')));
+    const api = new PlatformApi(scope, TOKEN, 'https://bots.example');
+    const ask = (mayBeAway: boolean) =>
+      expect(api.call((client) => client.getMe(), { mayBeAway })).rejects.toThrow(PlatformFailure);
+    for (const _ of [1, 2, 3]) await ask(true);
+    expect(api.health()).toEqual({ status: 'ok' });
+    for (const _ of [1, 2, 3]) await ask(false);
+    expect(api.health()).toMatchObject({ status: 'degraded' });
   });
 });

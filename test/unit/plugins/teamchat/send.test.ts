@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import type { Channel, OutgoingReply } from '../../../../src/channel/index.ts';
+import type { Channel, DevCompany, OutgoingReply } from '../../../../src/channel/index.ts';
 import { type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
 import { FakePlatform, type PlatformCall } from '../../../harness/fake-platform.ts';
 
@@ -228,7 +228,7 @@ describe('health', () => {
     await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({
       status: 'degraded',
-      detail: 'The platform refuses our credentials: token_revoked.',
+      detail: 'the platform refuses our credentials: token_revoked',
     });
     platform.answer = () => null;
     await send(reply('x'));
@@ -242,7 +242,7 @@ describe('health', () => {
     await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({
       status: 'degraded',
-      detail: "The last 3 calls of the platform's API failed: status 503.",
+      detail: 'the last 3 calls to the platform failed: status 503',
     });
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'is_archived' } });
     await expect(send(reply('x'))).rejects.toThrow();
@@ -257,6 +257,14 @@ describe('the start', () => {
     await platform.until(() => platform.calls.length === 1);
     expect(platform.calls[0]?.path).toBe('/auth.test');
     await channel.stop?.();
+  });
+
+  it('is told of to nobody with `serve --dev`, where nobody may be there to be asked', async () => {
+    platform.answer = () => ({ status: 503 });
+    const dev = teamchat.create({ ...scope, dev: {} as DevCompany });
+    await dev.start?.();
+    await expect.poll(() => scope.logged.map(({ level }) => level)).toEqual(['debug']);
+    await dev.stop?.();
   });
 
   it('tells of credentials that the platform refuses', async () => {
