@@ -3,10 +3,12 @@ import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 import { plainText } from './plain-text.ts';
-import { DELETE_IT_YOURSELF } from './texts.ts';
+import { COULD_NOT_DELETE, DELETE_IT_YOURSELF } from './texts.ts';
 
 /** No part is begun later than this after the first, ms: the daemon gives up on a `send` after a minute. */
 const BEGIN_WITHIN_MS = 40_000;
+/** Replies whose message could not be deleted yet that are remembered. */
+const UNDELETED_MAX = 1000;
 /** Groups that are remembered to have become other chats. */
 const MOVED_MAX = 1000;
 
@@ -27,6 +29,7 @@ export class Sender {
   readonly #scope: ChannelScope;
   readonly #api: PlatformApi;
   readonly #moved = new Map<number, number>();
+  readonly #undeleted = new Set<string>();
 
   constructor(scope: ChannelScope, api: PlatformApi) {
     this.#scope = scope;
@@ -40,7 +43,7 @@ export class Sender {
     try {
       await this.#scope.sendParts(
         id,
-        () => this.#partsOf(text, target),
+        () => this.#partsOf(id, text, target),
         async (part, index) => {
           if (this.#scope.now() > latest) throw new PlatformFailure(null, 'it takes too long');
           await this.#sendPart(target, part, index === 0);
@@ -61,24 +64,35 @@ export class Sender {
   }
 
   /** What is sent, after a message that held a token is deleted or its sender was asked to. */
-  async #partsOf(text: string, { chat, deletes }: Target): Promise<readonly string[]> {
-    const deleted = deletes === null || (await this.#delete(chat, deletes));
+  async #partsOf(id: string, text: string, { chat, deletes }: Target): Promise<readonly string[]> {
+    const trouble = deletes === null ? null : await this.#delete(id, chat, deletes);
     // Loaded with the first reply: what the library weighs, only a daemon with this channel carries.
     const { render } = await import('./render.ts');
-    return render(deleted ? text : `${text}\n\n${DELETE_IT_YOURSELF}`);
+    return render(trouble === null ? text : `${text}\n\n${trouble}`);
   }
 
-  /** False where the bot may not delete it. */
-  async #delete(chat: number, message: number): Promise<boolean> {
+  /**
+   * Null: it is deleted; else what its sender is told. Where the platform fails, the answer waits for one more
+   * try, and no longer: its reader waits for it, and can delete the message at once.
+   */
+  async #delete(id: string, chat: number, message: number): Promise<string | null> {
     try {
-      await this.#inChat(chat, (id) => this.#api.call((api) => api.deleteMessage(id, message)));
-      return true;
+      await this.#inChat(chat, (at) => this.#api.call((api) => api.deleteMessage(at, message)));
+      return null;
     } catch (error) {
-      if (!(error instanceof PlatformFailure) || !error.isFinal) throw error;
-      if (error.refusal === 'gone') return true;
+      if (!(error instanceof PlatformFailure)) throw error;
+      if (error.refusal === 'gone') return null;
+      if (!error.isFinal && this.#isFirstTry(id)) throw error;
       this.#scope.log.warn({ failure: error.message }, 'a message with a token could not be deleted');
-      return false;
+      return error.isFinal ? DELETE_IT_YOURSELF : COULD_NOT_DELETE;
     }
+  }
+
+  #isFirstTry(id: string): boolean {
+    if (this.#undeleted.has(id)) return false;
+    if (this.#undeleted.size >= UNDELETED_MAX) this.#undeleted.clear();
+    this.#undeleted.add(id);
+    return true;
   }
 
   async #sendPart({ chat, topic, answers }: Target, part: string, isFirst: boolean): Promise<void> {

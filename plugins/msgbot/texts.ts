@@ -23,6 +23,9 @@ export const NOT_IN_GROUPS = 'This command works in a private chat with me only.
 
 export const DELETE_IT_YOURSELF = 'Please delete your message yourself: I may not.';
 
+/** Of a platform that would not do it, for whatever reason of its own. */
+export const COULD_NOT_DELETE = 'Please delete your message yourself: I could not.';
+
 export const SIGNED_OUT = '✅ You are signed out here.';
 
 export const WAS_NOT_SIGNED_IN = 'You were not signed in here.';

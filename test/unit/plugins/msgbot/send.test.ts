@@ -208,6 +208,15 @@ describe('a message with a token', () => {
     await sender.send(reply('Signed in.', TO));
     expect(calls.map(({ method }) => method)).toEqual(['deleteMessage', 'deleteMessage', 'sendMessage']);
   });
+
+  it('that cannot be deleted for long holds up no answer', async () => {
+    const { sender, calls } = senderAt(({ method }) =>
+      method === 'deleteMessage' ? refused(502, 'Bad Gateway') : granted(),
+    );
+    await expect(sender.send(reply('Signed in.', TO))).rejects.toMatchObject({ final: false });
+    await sender.send(reply('Signed in.', TO));
+    expect(texts(calls).at(-1)).toBe('Signed in.\n\nPlease delete your message yourself: I could not.');
+  });
 });
 
 describe('the token of the bot', () => {
