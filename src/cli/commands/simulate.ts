@@ -9,6 +9,7 @@ import { wholeNumber } from '../number-option.ts';
 import type { Output } from '../output.ts';
 import { TOKEN_SHOWS } from '../read-token.ts';
 import { Conversation } from '../simulate/conversation.ts';
+import { GrowingList } from '../simulate/growing-list.ts';
 import type { Happening } from '../simulate/happening.ts';
 import { openRecords } from '../simulate/records.ts';
 import { type Scene, setScene } from '../simulate/scene.ts';
@@ -65,7 +66,7 @@ export const command: Command = {
     },
   ],
   json: true,
-  jsonSentence: 'print what happens as it comes, one JSON object a line',
+  jsonSentence: 'print what happens as it comes, as one JSON array with an item a line',
   async run({ args: [channel = '', given], options, out }) {
     const scene = await setScene(channel, options, (line) => out.note(line));
     const [someone = 'somebody'] = scene.simulator.who();
@@ -74,7 +75,8 @@ export const command: Command = {
     const daemon = await daemonAddress(options, scene.place);
     const standInUrl = standInUrlOf(scene, limits, (line) => out.note(line));
     const records = await openRecords(scene.place);
-    const print = printer(out, {
+    const list = new GrowingList((text) => out.write(text));
+    const print = printer(out, list, {
       verbose: options.verbose === true,
       several: volleys.flat().length > 1,
     });
@@ -94,13 +96,14 @@ export const command: Command = {
       standIn = standInUrl && (await openStandIn(standInUrl, scene, limits, conversation));
       await conversation.send(volleys);
       await conversation.untilQuiet(limits.wait_ms, interrupted.signal);
+      print({ type: 'end', ...conversation.summary() });
     } finally {
+      list.end();
       process.removeListener('SIGINT', interrupt);
       standIn?.close();
       await records?.close();
     }
     const summary = conversation.summary();
-    print({ type: 'end', ...summary });
     const until = interrupted.signal.aborted ? 'until now' : `within ${limits.wait_ms / 1000} seconds`;
     if (!conversation.wasTakenRightly) out.note('The daemon answered otherwise than it must.');
     else if (options.badSignature === true) out.note('The daemon refused it, as it must.');
@@ -157,13 +160,14 @@ function standInUrlOf(
 
 function printer(
   out: Output,
+  list: GrowingList,
   { verbose, several }: { verbose: boolean; several: boolean },
 ): (happening: Happening) => void {
   let others = 0;
   let lastSign = '';
   return (happening) => {
     if (out.json) {
-      out.write(happeningAsJson(happening));
+      list.add(happeningAsJson(happening));
       return;
     }
     if (happening.type === 'shown' && happening.other && !verbose) {

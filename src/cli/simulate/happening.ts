@@ -1,7 +1,7 @@
 import type { Shown, SimulatedEvent } from '../../channel/index.ts';
 import type { Ending } from './records.ts';
 
-/** What happens while a platform is stood in for, in order; with `--json` a line each. */
+/** What happens while a platform is stood in for, in order; with `--json` the items of one array. */
 export type Happening =
   | ({ type: 'sent' } & SimulatedEvent)
   /** What the daemon answered to the platform. `reason`: the code of a refusal. */

@@ -5,9 +5,9 @@ import type { Happening, Summary } from './happening.ts';
 /** Longest text of a platform that is printed, characters. */
 const TEXT_MAX = 20_000;
 
-/** A line of JSON, tokens masked; times are ms since the epoch, as the platform gives them. */
+/** As JSON, tokens masked; times are ms since the epoch, as the platform gives them. */
 export function happeningAsJson(happening: Happening): string {
-  return `${maskTokens(escapeControls(JSON.stringify(happening)))}\n`;
+  return maskTokens(escapeControls(JSON.stringify(happening)));
 }
 
 /** The same for people; empty for what they need not see. @param several more than one delivery is sent. */
