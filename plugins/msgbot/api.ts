@@ -90,7 +90,7 @@ export class PlatformApi {
     if (headers) request.headers = headers;
     if (body) request.body = body;
     const response = await this.#scope.fetch(url, request);
-    const answer = answerIn(await response.text());
+    const answer = answerIn(await textOf(response));
     if (answer !== null) return { json: async () => answer };
     const seconds = Number(response.headers.get('Retry-After'));
     throw new PlatformFailure(
@@ -117,9 +117,19 @@ interface Answer {
   json(): Promise<object>;
 }
 
+/** What an answer says, read within bounds; nothing where it says too much. */
+async function textOf({ body }: Response): Promise<string> {
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > ANSWER_MAX) return '';
+  }
+  return text + decoder.decode();
+}
+
 /** Every answer of the Bot API is an object that says whether it is `ok`, and why not. */
 function answerIn(text: string): object | null {
-  if (text.length > ANSWER_MAX) return null;
   try {
     const answer = JSON.parse(text) as Record<string, unknown> | null;
     if (answer?.ok === true) return answer;

@@ -8,7 +8,7 @@ interface Entity {
 /** What the platform recognises in what people type; the first kind that fits a place has it. */
 const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
   { type: 'url', pattern: /https?:\/\/[^\s<>"]+/g },
-  { type: 'email', pattern: /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g },
+  { type: 'email', pattern: /(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g },
   { type: 'bot_command', pattern: /(?<![\w/])\/[a-zA-Z0-9_]{1,32}(?:@\w{3,32})?(?!\w)/g },
   { type: 'mention', pattern: /(?<!\w)@[a-zA-Z]\w{3,31}(?!\w)/g },
 ];
