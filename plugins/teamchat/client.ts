@@ -28,8 +28,13 @@ export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {
 
 async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClient> {
   const { LogLevel, WebClient } = await import('@slack/web-api');
-  const { log } = scope;
-  return new WebClient(secret(scope.settings, 'TEAMCHAT_BOT_TOKEN'), {
+  const token = secret(scope.settings, 'TEAMCHAT_BOT_TOKEN');
+  const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
+    // It quotes errors of the network as they are, and those may quote the request.
+    const client = words.map(String).join(' ').replaceAll(token, '[secret]');
+    scope.log[level]({ client }, 'said by the platform’s client');
+  };
+  return new WebClient(token, {
     slackApiUrl: String(scope.settings.TEAMCHAT_API_URL),
     allowAbsoluteUrls: false,
     retryConfig: { retries: 0 },
@@ -42,9 +47,9 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
     logger: {
       // Its debug lines hold what people say. What fails is told by whoever called, once.
       debug: () => {},
-      info: (...words) => log.debug({ client: words.map(String).join(' ') }, 'said by the platform’s client'),
-      warn: (...words) => log.debug({ client: words.map(String).join(' ') }, 'said by the platform’s client'),
-      error: (...words) => log.warn({ client: words.map(String).join(' ') }, 'said by the platform’s client'),
+      info: (...words) => say('debug', words),
+      warn: (...words) => say('debug', words),
+      error: (...words) => say('warn', words),
       setLevel: () => {},
       getLevel: () => LogLevel.INFO,
       setName: () => {},
