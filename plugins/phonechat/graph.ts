@@ -89,7 +89,8 @@ interface ErrorWords {
 
 /** `{"error": {"message", "type", "code", "error_subcode", "error_data": {"details"}, "fbtrace_id"}}`. */
 function errorIn(answer: Fields): ErrorWords | null {
-  if (answer.error === undefined) return null;
+  // One that is no object is none of the platform's: the status says what became of the call.
+  if (typeof answer.error !== 'object' || answer.error === null || Array.isArray(answer.error)) return null;
   const { message, code, error_subcode, error_data } = fieldsOf(answer.error);
   const details = stringOf(fieldsOf(error_data).details);
   const words = [stringOf(message), details].filter((part) => part !== undefined).join(': ');
