@@ -1,3 +1,4 @@
+import { checkMessage, checkMessageId, checkPlace, checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, JsonObject } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
@@ -6,7 +7,6 @@ import type { House } from '../house.ts';
 import { maskMetadata } from '../message/mask-message.ts';
 import { maskTokens } from '../secret.ts';
 import { type ArrivedMessage, admit, tooMany } from './admit.ts';
-import { checkMessage, checkMessageId, checkPlace, checkText } from './check-message.ts';
 import { saidText } from './said-text.ts';
 import type { InboxWorker } from './work.ts';
 

@@ -1,9 +1,6 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { randomSuffix } from '../clock.ts';
 
-/** Longest id of a session that a client may choose, in characters (decisions §1). */
-export const SESSION_ID_MAX = 512;
-
 /** `<channel>_<user_id>_<suffix>`, as service.md shows generated ids; the suffix holds 128 random bits. */
 export function generateSessionId(channel: string, user_id: string): string {
   return `${channel}_${user_id}_${randomSuffix()}`;

@@ -6,7 +6,7 @@ import {
   checkMessageId,
   checkPlace,
   checkText,
-} from '../../../../src/daemon/inbox/check-message.ts';
+} from '../../../../src/channel/check-message.ts';
 import { BOT, SAMPLES, sample } from './samples.ts';
 
 /** What no field is documented to hold, and what some are, in fields of others. */

@@ -8,7 +8,7 @@ import {
   checkMessageId,
   checkPlace,
   checkText,
-} from '../../../../src/daemon/inbox/check-message.ts';
+} from '../../../../src/channel/check-message.ts';
 
 const SAMPLES = resolve(import.meta.dirname, '../../../samples/phonechat');
 const OURS = new Set(['106540352242922']);

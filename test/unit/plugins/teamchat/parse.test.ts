@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
+import { checkMessage, checkPlace, checkText } from '../../../../src/channel/check-message.ts';
 import type { IncomingMessage } from '../../../../src/channel/index.ts';
-import { checkMessage, checkPlace, checkText } from '../../../../src/daemon/inbox/check-message.ts';
 import { type Sample, sample, sampleNames } from '../../../samples/teamchat/sample.ts';
 
 const TEAM = 'T061EG9R6';

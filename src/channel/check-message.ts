@@ -1,8 +1,9 @@
-import type { FieldError, IncomingMessage } from '../../channel/index.ts';
-import { SESSION_ID_MAX } from '../session/ids.ts';
+import type { FieldError, IncomingMessage } from './index.ts';
 
 /** Longest ids of the platform, in characters. */
 const ID_MAX = 256;
+/** Longest id of a session, in characters (decisions §1). */
+const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;
 /** Longest text, in characters, once trimmed (decisions §1). */
 const TEXT_MAX = 16_000;
