@@ -39,6 +39,11 @@ export const simulator: PlatformSimulator = {
     };
   },
 
+  sign(request, settings) {
+    const signature = signatureOf(request.body, readSettings(settings).app_secret);
+    return { ...request, headers: { ...request.headers, 'X-Hub-Signature-256': signature } };
+  },
+
   // A message is marked as read by its id.
   seenIn: (event) => [placeOf(event), messageIdOf(event)],
 

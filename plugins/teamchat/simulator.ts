@@ -26,11 +26,15 @@ export function createSimulator(): PlatformSimulator {
           'Content-Type': isCommand ? 'application/x-www-form-urlencoded' : 'application/json',
           Accept: isCommand ? 'application/json,*/*' : '*/*',
           'User-Agent': 'Slackbot 1.0 (+https://api.slack.com/robots)',
-          ...signed(body, event, settings),
+          ...signed(body, keyOf(settings, event)),
         },
         body,
       };
     },
+    sign: (request, settings) => ({
+      ...request,
+      headers: { ...request.headers, ...signed(request.body, keyOf(settings)) },
+    }),
     seenIn: (event) => [channelOf(event), event.user],
     shownOf: ({ status, body }) => (status === 200 ? ephemeral(body) : []),
     startApi: (settings) => createApi(settings),
@@ -38,17 +42,16 @@ export function createSimulator(): PlatformSimulator {
 }
 
 /** Signed when it is delivered, whenever the message was written. */
-function signed(
-  body: string,
-  { bad_signature }: SimulatedEvent,
-  settings: ChannelSettings,
-): Record<string, string> {
+function signed(body: string, key: string): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
-  const key = bad_signature ? 'another secret' : secret(settings, 'TEAMCHAT_SIGNING_SECRET');
   return {
     'X-Slack-Request-Timestamp': timestamp,
     'X-Slack-Signature': signatureOf(key, timestamp, body),
   };
+}
+
+function keyOf(settings: ChannelSettings, { bad_signature = false }: Partial<SimulatedEvent> = {}): string {
+  return bad_signature ? 'another secret' : secret(settings, 'TEAMCHAT_SIGNING_SECRET');
 }
 
 /** What whoever typed a command sees of its answer; a plain text is shown as well. */

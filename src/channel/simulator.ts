@@ -18,6 +18,11 @@ export interface PlatformSimulator {
   who(): readonly string[];
   /** A request as the platform would send it, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
+  /**
+   * The same request with the signature of the body that it has now, so that bodies of any form can be tried.
+   * Absent: what proves a delivery does not depend on its body.
+   */
+  sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;
   /** `to` of what is shown in answer to an event: its room, and its sender where they are told in private. */
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
   /** What the sender sees of the daemon's own answer to a delivery; absent: nothing of it. */

@@ -1,0 +1,86 @@
+import type {
+  ChannelPlugin,
+  ChannelSettings,
+  PlatformSimulator,
+  SettingRecord,
+  SettingValue,
+  SimulatedEvent,
+} from '../index.ts';
+import type { ConformanceOptions, SampleRequest } from './options.ts';
+import { StandIn } from './stand-in.ts';
+
+/** Nobody listens there, so that a channel that calls by another `fetch` than the scope's gets no answer. */
+const API_URL = 'http://127.0.0.1:9';
+/** When the first message of a case was written, before now, ms. */
+const WRITTEN_BEFORE_MS = 60_000;
+
+/** What one case needs: the plugin with its settings, and its platform where there is a simulator. */
+export class Bench {
+  readonly options: ConformanceOptions;
+  readonly plugin: ChannelPlugin;
+  readonly simulator: PlatformSimulator | null;
+  readonly settings: ChannelSettings;
+  readonly #began = Date.now() - WRITTEN_BEFORE_MS;
+
+  private constructor(options: ConformanceOptions, simulator: PlatformSimulator | null) {
+    this.options = options;
+    this.plugin = options.plugin;
+    this.simulator = simulator;
+    this.settings = this.#settings('ours', options.settings ?? {});
+  }
+
+  static async set(options: ConformanceOptions): Promise<Bench> {
+    return new Bench(options, (await options.plugin.simulator?.()) ?? null);
+  }
+
+  /** The same settings, but with credentials that the platform does not know. */
+  get foreignSettings(): ChannelSettings {
+    const { settings: given = {} } = this.options;
+    const secrets = new Set(this.plugin.settings.filter(({ secret }) => secret).map(({ name }) => name));
+    const others = Object.entries(given).filter(([name]) => !secrets.has(name));
+    return this.#settings('foreign', Object.fromEntries(others));
+  }
+
+  /** A platform that knows the credentials of these settings. */
+  platform(settings: ChannelSettings = this.settings): StandIn {
+    if (this.simulator) return new StandIn(this.apiUrl(settings), this.simulator.startApi(settings));
+    return new StandIn('', this.options.send?.accepted ?? (() => new Response('', { status: 503 })));
+  }
+
+  /** An event with all that is not given filled in: the first person's, alone with the bot. */
+  event(given: Partial<SimulatedEvent>): SimulatedEvent {
+    const { number = 1 } = given;
+    const user = this.simulator?.who()[0] ?? '';
+    const sent_at = this.#began + number * 1000;
+    return { kind: 'message', user, text: 'Good morning.', place: 'direct', number, sent_at, ...given };
+  }
+
+  /** As the platform would deliver it. Only where there is a simulator. */
+  delivery(given: Partial<SimulatedEvent>): SampleRequest & { body: string } {
+    if (!this.simulator) throw new Error(`the channel ${this.plugin.name} has no simulator`);
+    return this.simulator.delivery(this.event(given), this.settings);
+  }
+
+  apiUrl(settings: ChannelSettings = this.settings): string {
+    return String(settings[this.simulator?.apiUrlSetting ?? '']);
+  }
+
+  #settings(salt: string, given: ChannelSettings): ChannelSettings {
+    const secretOf = (name: string) => Buffer.from(`${salt} ${name}`.padEnd(32, '.')).toString('base64url');
+    const made = this.simulator?.devSettings((name) => secretOf(name).slice(0, 43), API_URL) ?? {};
+    const entries = this.plugin.settings.map((record) => {
+      const text = made[record.name];
+      return [record.name, text === undefined ? record.default : settingValue(record, text)] as const;
+    });
+    return { ...Object.fromEntries(entries), ...given };
+  }
+}
+
+/** A setting as the daemon would hand it over, of its text. */
+function settingValue({ kind, secret }: SettingRecord, text: string): SettingValue {
+  if (secret) return { reveal: () => text };
+  if (kind === 'integer') return Number(text);
+  if (kind === 'boolean') return text === 'true';
+  if (kind === 'list') return text.split(',').map((item) => item.trim());
+  return text;
+}

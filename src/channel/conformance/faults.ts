@@ -1,0 +1,45 @@
+import { checkMessage, checkMessageId, checkPlace, checkText } from '../check-message.ts';
+import type { ChannelPlugin, FieldError, IncomingMessage, JsonObject } from '../index.ts';
+import { tells } from './secrets.ts';
+
+/** What the daemon would refuse in a message, or the contract does not allow; in words. */
+export function faultsOfMessage(
+  plugin: ChannelPlugin,
+  message: IncomingMessage,
+  secrets: readonly string[],
+): string[] {
+  const isLater = plugin.capabilities.reply === 'later';
+  const faults = checkMessage(message, plugin.name, 'message')
+    // Where the answer leaves in the request the thread is the client's to choose, or absent.
+    .filter(({ field }) => isLater || field !== 'message.thread_id')
+    .map(inWords);
+  if (tells(JSON.stringify(message), secrets)) faults.push('the message holds a secret of the settings');
+  if (!isLater) return faults;
+  if (message.message_id === undefined) faults.push('message_id must identify the message');
+  if (message.reply_to === undefined) faults.push('reply_to must say where to answer');
+  if ('jwt_token' in message.metadata) faults.push('a message that waits must carry no token');
+  return faults;
+}
+
+/** What the daemon would refuse in a text that a channel says by itself. */
+export function faultsOfSaid(reply_to: JsonObject, text: string, message_id: string | undefined): string[] {
+  const faults: string[] = [];
+  const wrong = (field: string) => (problem: string) => void faults.push(`${field} of scope.say ${problem}`);
+  checkPlace(reply_to, wrong('reply_to'));
+  checkText(text, wrong('text'));
+  if (message_id !== undefined) checkMessageId(message_id, wrong('message_id'));
+  return faults;
+}
+
+/** What the daemon would refuse in an edit. */
+export function faultsOfEdit(message_id: string, text: string): string[] {
+  const faults: string[] = [];
+  const wrong = (field: string) => (problem: string) => void faults.push(`${field} of scope.edit ${problem}`);
+  checkMessageId(message_id, wrong('message_id'));
+  checkText(text, wrong('text'));
+  return faults;
+}
+
+function inWords({ field, message }: FieldError): string {
+  return `${field} ${message}`;
+}

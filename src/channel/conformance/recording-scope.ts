@@ -1,0 +1,81 @@
+import type { ChannelScope, ChannelSettings, IncomingMessage, JsonObject } from '../index.ts';
+import { readMessage, readToken } from '../read-message.ts';
+import { ReplyParts } from '../reply-parts.ts';
+import { RecordedDeliveryFailure, RecordedProblem } from './recorded-errors.ts';
+
+/** A scope for one channel alone: what the channel does with it is kept, what it asks has a plain answer. */
+export interface RecordingScope extends ChannelScope {
+  /** Messages that were handed over, by whichever door. */
+  readonly accepted: IncomingMessage[];
+  readonly said: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
+  readonly edited: { message_id: string; text: string }[];
+  readonly logged: { level: string; message: string; fields: object }[];
+}
+
+/** What is said of every token. */
+const NO_TOKEN = 'JWT Malformed';
+
+/**
+ * @param name of the channel
+ * @param members that do otherwise than is usual here
+ */
+export function recordingScope(
+  name: string,
+  settings: ChannelSettings,
+  members: Partial<ChannelScope> = {},
+): RecordingScope {
+  const accepted: IncomingMessage[] = [];
+  const said: RecordingScope['said'] = [];
+  const edited: RecordingScope['edited'] = [];
+  const logged: RecordingScope['logged'] = [];
+  const log = (level: string) => (fields: object, message: string) =>
+    void logged.push({ level, message, fields });
+  const problem: ChannelScope['problem'] =
+    members.problem ?? ((code, detail, errors) => new RecordedProblem(code, detail, errors));
+  const sessionOf = ({ thread_id }: IncomingMessage) => thread_id ?? `${name}_conformance`;
+  const replyParts = new ReplyParts();
+  return {
+    accepted,
+    said,
+    edited,
+    logged,
+    settings,
+    log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    fetch: () => Promise.reject(new TypeError('fetch failed', { cause: new Error('nobody is called here') })),
+    now: () => Date.now(),
+    async *converse(message) {
+      accepted.push(message);
+      const session_id = sessionOf(message);
+      yield { type: 'started', session_id };
+      yield { type: 'text_chunk', text: 'Hello.' };
+      yield { type: 'complete', session_id, response: 'Hello.', replayed: false };
+    },
+    readMessage: (request, sources) => readMessage(name, request, sources, problem),
+    readToken,
+    streams: {
+      async start(message) {
+        accepted.push(message);
+        return { stream_id: `${name}_stream`, session_id: sessionOf(message) };
+      },
+      open: async () => null,
+      stop: async () => undefined,
+    },
+    accept: async (messages) => void accepted.push(...messages),
+    edit: async (message_id, text) => {
+      edited.push({ message_id, text });
+      return false;
+    },
+    say: async (reply_to, text, options) =>
+      void said.push({ reply_to, text, message_id: options?.message_id }),
+    sendParts: (...reply) => replyParts.send(...reply),
+    links: {
+      link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),
+      unlink: async () => false,
+      unlinkPerson: async () => ({ outcome: 'invalid', reason: NO_TOKEN }),
+    },
+    tokens: { validate: async () => ({ valid: false, reason: NO_TOKEN }) },
+    problem,
+    deliveryFailed: (reason, options) => new RecordedDeliveryFailure(reason, options),
+    ...members,
+  };
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { Bench } from './bench.ts';
+import { withChannel } from './open-channel.ts';
+import type { ConformanceOptions, Trial } from './options.ts';
+
+/** What every channel is before it has done anything. */
+export function shapeCases(): readonly [name: string, trial: Trial][] {
+  return [
+    ['has the shape of contract version 1', hasShape],
+    ['is detected by its settings', isDetected],
+    ['stops without having been started, and after it', stops],
+    ['says how it is, without waiting', tellsHealth],
+  ];
+}
+
+async function hasShape({ plugin }: ConformanceOptions): Promise<void> {
+  assert.equal(plugin.apiVersion, 1);
+  assert.match(plugin.name, /^[a-z][a-z0-9-]*$/);
+  assert.ok(plugin.summary.length > 0, 'summary says whom it lets talk to the agent');
+  const prefix = `${plugin.name.toUpperCase().replaceAll('-', '_')}_`;
+  for (const { name, sentence } of plugin.settings) {
+    assert.ok(name.startsWith(prefix), `setting ${name} begins with ${prefix}`);
+    assert.ok(sentence.length > 0, `setting ${name} has a sentence`);
+  }
+}
+
+async function isDetected(options: ConformanceOptions): Promise<void> {
+  const { plugin, settings } = await Bench.set(options);
+  assert.equal(plugin.detect(settings), true, 'detect() with the settings of the suite');
+  const defaults = Object.fromEntries(plugin.settings.map(({ name, default: value }) => [name, value]));
+  assert.equal(plugin.detect(defaults), false, 'detect() with nothing set');
+}
+
+async function stops(options: ConformanceOptions): Promise<void> {
+  const bench = await Bench.set(options);
+  await withChannel(bench, {}, async () => {});
+  await withChannel(bench, { start: true }, async () => {});
+}
+
+async function tellsHealth(options: ConformanceOptions): Promise<void> {
+  await withChannel(await Bench.set(options), {}, async ({ channel }) => {
+    const health = channel.health?.() ?? { status: 'ok' };
+    assert.ok(health.status === 'ok' || (health.status === 'degraded' && health.detail.length > 0));
+  });
+}
