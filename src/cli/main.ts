@@ -26,7 +26,7 @@ if (only === '--version' || only === '-V') {
   process.stdout.write(programHelp());
 } else {
   const { runProgram } = await import('./program.ts');
-  process.exitCode = await runProgram(argv, { stdout: process.stdout, stderr: process.stderr });
+  process.exitCode = await runProgram(argv, { stdout: process.stdout, stderr: process.stderr, cwd: '.' });
 }
 
 /** A handle that a library left open must not keep a finished command; unreferenced, it delays no other. */

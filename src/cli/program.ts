@@ -1,6 +1,7 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import type { Command } from './command.ts';
 import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
+import { devHint } from './dev-hint.ts';
 import { EXIT } from './exit-codes.ts';
 import { createOutput, type Sink } from './output.ts';
 import { COMMON_OPTIONS, HELP_OPTION, JSON_SENTENCE, programHelp, VERSION_OPTION } from './program-help.ts';
@@ -10,6 +11,8 @@ import { version } from './version.ts';
 export interface Streams {
   stdout: Sink;
   stderr: Sink;
+  /** Where `serve --dev` may have left its settings, to be told of; absent: nobody looks. */
+  cwd?: string;
 }
 
 /**
@@ -25,12 +28,17 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   });
   try {
     await program.parseAsync(helpAsOption(argv), { from: 'user' });
-    return result.code;
   } catch (error) {
     if (error instanceof CommanderError)
       return error.exitCode === 0 && isAnswer(error) ? EXIT.ok : EXIT.usage;
-    return reportError(error, streams.stderr);
+    result.code = reportError(error, streams.stderr);
   }
+  const hint =
+    streams.cwd === undefined
+      ? null
+      : devHint(program.args[0] ?? '', result.code, program.opts(), streams.cwd);
+  if (hint !== null) streams.stderr.write(`${hint}\n`);
+  return result.code;
 }
 
 /** `help token verify` is typed as often as `token verify --help`. */

@@ -11,12 +11,10 @@ import {
   type Inspection,
   inspectConfiguration,
 } from '../../daemon/settings/configure.ts';
+import { DEV_FILE } from '../dev-hint.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { placeOf } from '../settings-place.ts';
-
-/** What `serve --dev` keeps for other terminals, as seen from its working directory. */
-const DEV_FILE = '.agentd/env';
 
 /** A channel, what stands in for its platform, and the settings that both work with. */
 export interface Scene {

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { version } from '../../../src/cli/version.ts';
 import { capture } from './captured-output.ts';
@@ -9,6 +12,34 @@ async function run(...argv: string[]) {
   const code = await runProgram(argv, { stdout, stderr });
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
+
+describe('beside `serve --dev`', () => {
+  let cwd: string;
+  beforeEach(async () => {
+    cwd = await mkdtemp(join(tmpdir(), 'agentd-program-'));
+  });
+  afterEach(() => rm(cwd, { recursive: true }));
+
+  async function runIn(...argv: string[]) {
+    const stderr = capture();
+    const code = await runProgram(argv, { stdout: capture(), stderr, cwd });
+    return { code, stderr: stderr.text };
+  }
+
+  it('tells a command that finds nothing of its settings', async () => {
+    expect((await runIn('logs')).stderr).not.toContain('serve --dev');
+    await mkdir(join(cwd, '.agentd'));
+    await writeFile(join(cwd, '.agentd/env'), '');
+    const { code, stderr } = await runIn('logs');
+    expect(code).toBe(78);
+    expect(stderr).toMatch(
+      /\nFor the daemon of `serve --dev` in this directory add --env-file \.agentd\/env\.\n$/,
+    );
+    expect((await runIn('logs', '--env-file', join(cwd, '.agentd/env'))).stderr).not.toContain('serve --dev');
+    expect((await runIn('logs', '--lines', 'x')).stderr).not.toContain('serve --dev');
+    expect((await runIn('simulate', 'nothing', 'x')).stderr).not.toContain('add --env-file');
+  });
+});
 
 describe('the program', () => {
   it('prints its version', async () => {
