@@ -16,7 +16,7 @@ export const NOTHING_SAID = 'You called me, but I see no question. Please write 
 export const TOO_LONG = 'Sorry, this message is too long for me. Please send it in shorter ones.';
 
 export const TOKEN_MISSING =
-  'Please send the token that the website gives you along with the command: `/service_auth TOKEN`. `/service_auth off` signs you out.';
+  '❌ Not signed in: JWT Malformed, as there is no token. Please send the token that the website gives you along with the command: `/service_auth TOKEN`. `/service_auth off` signs you out.';
 
 /** Says nothing of the token, nor whether it is any good (decisions §4). */
 export const NOT_IN_GROUPS = 'This command works in a private chat with me only.';

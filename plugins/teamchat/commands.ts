@@ -12,6 +12,8 @@ export interface CommandAnswer {
 const HINT =
   'To be signed in here, send `/service-auth` and your token behind it. `/service-auth off` signs you out.';
 const NOT_KNOWN = `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HINT}`;
+/** An empty text is a token that is none (service.md: every failure begins with its mark and has the reason). */
+const NO_TOKEN = `❌ You could not be signed in: JWT Malformed, as there is no token. ${HINT}`;
 const SIGNED_OUT = '✅ You are signed out.';
 const WAS_NOT_SIGNED_IN = '✅ You are signed out: you were not signed in.';
 const NOT_DONE =
@@ -31,7 +33,8 @@ export async function answerCommand(
 ): Promise<CommandAnswer> {
   if (command.toLowerCase() !== '/service-auth') return ephemeral(NOT_KNOWN);
   const argument = text.trim();
-  if (argument === '' || argument.toLowerCase() === 'help') return ephemeral(HINT);
+  if (argument === '') return ephemeral(NO_TOKEN);
+  if (argument.toLowerCase() === 'help') return ephemeral(HINT);
   return ephemeral(
     await inTime(
       argument.toLowerCase() === 'off' ? signOut(user, scope) : signIn(user, argument, scope),

@@ -77,10 +77,14 @@ describe('/service-auth', () => {
     expect((await typed({ text }, scope)).body.text).toBe('✅ You are signed out: you were not signed in.');
   });
 
-  it.each(['', '   ', 'help'])('explains itself without a token: %j', async (text) => {
+  it.each([
+    ['', /^❌ .*JWT Malformed.* To be signed in here, send `\/service-auth` and your token/],
+    ['   ', /^❌ .*JWT Malformed/],
+    ['help', /^To be signed in here, send `\/service-auth` and your token/],
+  ])('explains itself without a token: %j', async (text, explained) => {
     const { body } = await typed({ text });
     expect(body.response_type).toBe('ephemeral');
-    expect(body.text).toMatch(/^To be signed in here, send `\/service-auth` and your token/);
+    expect(body.text).toMatch(explained);
   });
 
   it('tells a person that it could not be done, where nothing can be kept', async () => {
