@@ -26,7 +26,7 @@ function words(happening: Happening, several: boolean): string {
         .filter(Boolean)
         .map((part) => printable(String(part)))
         .join(', ');
-      return `→ ${who}${how && ` [${how}]`}: ${paragraph(text)}`;
+      return `→ ${who}${how && ` [${how}]`}${text && `: ${paragraph(text)}`}`;
     }
     case 'answer': {
       const { status, reason, took_ms, request_id, delivery } = happening;
@@ -64,6 +64,8 @@ function paragraph(text: string): string {
     .join('\n');
 }
 
+const WHERE_TO_LOOK = '`agentd explain` tells why, given the request; `agentd inbox list` shows what waits.';
+
 /** What the person is told at the end. @param until how long it was waited for, in words. */
 export function summaryInWords(summary: Summary, until: string): string {
   const { messages, answered, blocked, failed, unanswered, unseen, reasons } = summary;
@@ -76,7 +78,8 @@ export function summaryInWords(summary: Summary, until: string): string {
     [unseen, 'was', 'sent; what becomes of it cannot be seen from here'],
   ] as const;
   const told = parts.filter(([count]) => count > 0);
-  if (messages === 0) return 'Nothing of this asks for an answer.';
-  if (messages === 1) return `The message ${told[0]?.[1]} ${told[0]?.[2]}${why}.`;
-  return `${messages} messages: ${told.map(([count, , how]) => `${count} ${how}`).join(', ')}${why}.`;
+  if (messages === 0) return 'Nothing of this has to be answered.';
+  const hint = failed + unanswered > 0 ? `\n${WHERE_TO_LOOK}` : '';
+  if (messages === 1) return `The message ${told[0]?.[1]} ${told[0]?.[2]}${why}.${hint}`;
+  return `${messages} messages: ${told.map(([count, , how]) => `${count} ${how}`).join(', ')}${why}.${hint}`;
 }
