@@ -1,6 +1,6 @@
 import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
 import { stringOf } from './json.ts';
-import { idsOf, isSameNumber } from './phone-number.ts';
+import { idsOf, mayNameNumber, namesNumber } from './phone-number.ts';
 
 const PATH = '/phonechat/link';
 
@@ -34,9 +34,9 @@ async function link(request: ChannelRequest, scope: Linking): Promise<ChannelRes
   if (number === undefined) return badNumber();
 
   const claim = verdict.phone?.trim() ?? '';
-  const isClaimed = claim !== '' && isSameNumber(claim, number);
-  if (claim !== '' && !isClaimed) return answer(403, 'The token is of somebody with another phone number.');
-  const outcome = await scope.links.link(number, token, { replace: isClaimed });
+  if (claim !== '' && !mayNameNumber(claim, number))
+    return answer(403, 'The token is of somebody with another phone number.');
+  const outcome = await scope.links.link(number, token, { replace: namesNumber(claim, number) });
   if (outcome.linked) {
     const until = new Date(outcome.expires_at).toISOString().slice(0, 16).replace('T', ' ');
     return answer(200, `${number} is linked to ${outcome.email} until ${until} (UTC).`);

@@ -32,14 +32,23 @@ export function idsOf(given: string): readonly string[] {
 }
 
 /**
- * Is this the same number? A claim in national format is read as one of the number's own country.
+ * Does a claim name this very number? In international format only: in the national one it may be a number of
+ * any country, which is no proof.
  * @param number in E.164
  */
-export function isSameNumber(claim: string, number: string): boolean {
+export function namesNumber(claim: string, number: string): boolean {
   const ids = idsOf(number);
+  return idsOf(claim).some((id) => ids.includes(id));
+}
+
+/**
+ * May a claim be of this number? One in national format is read as one of the number's own country.
+ * @param number in E.164
+ */
+export function mayNameNumber(claim: string, number: string): boolean {
   const country = parsePhoneNumberFromString(number)?.country;
   const national = country === undefined ? null : inCountry(claim, country);
-  return [...idsOf(claim), ...(national === null ? [] : idsOf(national))].some((id) => ids.includes(id));
+  return namesNumber(claim, number) || (national !== null && namesNumber(national, number));
 }
 
 function e164(given: string): string | null {

@@ -168,6 +168,9 @@ describe('POST /phonechat/link', () => {
     ]);
     expect(refused.body.message).not.toContain('alice');
     expect(await whoIs(ADA)).toContain('Alice');
+    // Without its country, the same number may be anybody's.
+    expect((await link(await bob({ phone: ADA.slice(1) }))).status).toBe(403);
+    expect(await whoIs(ADA)).toContain('Alice');
     expect((await link(await bob({ phone: `+${ADA}` }))).status).toBe(200);
     expect(await whoIs(ADA)).toContain('Bob');
   });

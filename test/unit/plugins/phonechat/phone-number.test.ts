@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { idsOf, isSameNumber } from '../../../../plugins/phonechat/phone-number.ts';
+import { idsOf, mayNameNumber, namesNumber } from '../../../../plugins/phonechat/phone-number.ts';
 
 describe('idsOf', () => {
   it.each([
@@ -56,22 +56,27 @@ describe('idsOf', () => {
   });
 });
 
-describe('isSameNumber', () => {
+describe('a claim', () => {
   it.each([
-    ['+16505551234', true],
-    ['1 650 555 1234', true],
-    ['(650) 555-1234', true],
-    ['+16505551235', false],
-    ['650', false],
-    ['Alice', false],
-    ['+', false],
-  ])('compares the claim %j', (claim, same) => {
-    expect(isSameNumber(claim, '+16505551234')).toBe(same);
+    ['+16505551234', true, true],
+    ['001 650 555 1234', true, true],
+    ['1 650 555 1234', true, true],
+    // It may be of any country: enough for not being refused, not for taking over another's link.
+    ['(650) 555-1234', true, false],
+    ['+16505551235', false, false],
+    ['650', false, false],
+    ['Alice', false, false],
+    ['+', false, false],
+    ['', false, false],
+  ])('%j may be of a number, and names it', (claim, may, names) => {
+    expect(mayNameNumber(claim, '+16505551234')).toBe(may);
+    expect(namesNumber(claim, '+16505551234')).toBe(names);
   });
 
   it('knows a person by either writing', () => {
-    expect(isSameNumber('+551187654321', '+5511987654321')).toBe(true);
-    expect(isSameNumber('0170 1234567', '+491701234567')).toBe(true);
-    expect(isSameNumber('+5215512345678', '+525512345678')).toBe(true);
+    expect(namesNumber('+551187654321', '+5511987654321')).toBe(true);
+    expect(namesNumber('+5215512345678', '+525512345678')).toBe(true);
+    expect(mayNameNumber('0170 1234567', '+491701234567')).toBe(true);
+    expect(namesNumber('0170 1234567', '+491701234567')).toBe(false);
   });
 });
