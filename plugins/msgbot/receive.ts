@@ -1,7 +1,6 @@
 import type { ChannelRequest, ChannelScope, JsonObject } from '../../src/channel/index.ts';
 import { answerCommand } from './answer-command.ts';
 import type { Bot } from './bot.ts';
-import { Courtesies } from './courtesies.ts';
 import { type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
 import { NOTHING_SAID, TOO_LONG, WORDS_ONLY } from './texts.ts';
 import { isSigned, SECRET_HEADER } from './verify.ts';
@@ -20,7 +19,6 @@ export class Receiver {
   readonly #scope: ChannelScope;
   readonly #bot: Bot;
   readonly #secret: string;
-  readonly #courtesies: Courtesies;
   readonly #albumsWithWords = new Set<string>();
   readonly #begun: number;
 
@@ -28,7 +26,6 @@ export class Receiver {
     this.#scope = scope;
     this.#bot = bot;
     this.#secret = secret;
-    this.#courtesies = new Courtesies(() => scope.now());
     this.#begun = scope.now();
   }
 
@@ -72,7 +69,7 @@ export class Receiver {
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope.links);
-      return this.#sayCourteously(parsed.place, text);
+      return this.#giveHint(parsed.place, text);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope.links);
     // It goes with the answer, so it is as durable: who reads the answer knows that the token is gone.
@@ -84,11 +81,11 @@ export class Receiver {
 
   async #hint({ place, about, album }: Extract<Parsed, { kind: 'no-words' }>): Promise<void> {
     if (album !== null && this.#albumsWithWords.has(album)) return;
-    await this.#sayCourteously({ ...place, message_id: album ?? place.message_id }, HINTS[about]);
+    await this.#giveHint({ ...place, message_id: album ?? place.message_id }, HINTS[about]);
   }
 
-  async #sayCourteously({ reply_to, message_id }: Place, text: string): Promise<void> {
-    if (this.#courtesies.allow(String(reply_to.chat))) await this.#scope.say(reply_to, text, { message_id });
+  async #giveHint({ reply_to, message_id }: Place, text: string): Promise<void> {
+    await this.#scope.say(reply_to, text, { message_id, hint_to: String(reply_to.chat) });
   }
 
   #rememberAlbum(album: string | null): void {

@@ -1,7 +1,6 @@
 import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
 import type { Configured } from './configured.ts';
-import { HintLimit } from './hint-limit.ts';
-import { type Hint, type Parsed, parse } from './parse.ts';
+import { type Parsed, parse } from './parse.ts';
 import { countStatuses } from './statuses.ts';
 import { isSameSecret, isSigned } from './verify.ts';
 
@@ -45,14 +44,12 @@ function answerChallenge(
 class Webhook {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
-  readonly #hints: HintLimit;
   readonly #told = new Set<string>();
   #toldOfSignature = Number.NEGATIVE_INFINITY;
 
   constructor(scope: ChannelScope, configured: Configured) {
     this.#scope = scope;
     this.#configured = configured;
-    this.#hints = new HintLimit(() => scope.now());
   }
 
   async receive(request: ChannelRequest): Promise<ChannelResponse> {
@@ -64,18 +61,11 @@ class Webhook {
     for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
       await this.#scope.accept(parsed.messages.slice(at, at + ACCEPT_MAX), request);
     for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
-    for (const hint of parsed.hints) await this.#say(hint);
-    return { status: 200 };
-  }
-
-  async #say({ message_id, user_id, place, text }: Hint): Promise<void> {
-    if (!this.#hints.allows(user_id, text)) {
-      this.#scope.log.debug({ message_id }, 'a hint is left out: its reader was told lately');
-      return;
+    for (const { message_id, user_id, place, text } of parsed.hints) {
+      // The id of the message itself is that of its caption, where it has one.
+      await this.#scope.say(place, text, { message_id: `hint:${message_id}`, hint_to: user_id });
     }
-    // The id of the message itself is that of its caption, where it has one.
-    await this.#scope.say(place, text, { message_id: `hint:${message_id}` });
-    this.#hints.note(user_id, text);
+    return { status: 200 };
   }
 
   #notSigned({ id }: ChannelRequest): Error {

@@ -87,7 +87,10 @@ function createTeamchat(scope: ChannelScope): Channel {
         await scope.accept([parsed.message], request);
         break;
       case 'unreadable':
-        await scope.say(parsed.reply_to, parsed.notice, { message_id: parsed.message_id });
+        await scope.say(parsed.reply_to, parsed.notice, {
+          message_id: parsed.message_id,
+          hint_to: String(parsed.reply_to.channel),
+        });
         break;
       case 'edit':
         await scope.edit(parsed.message_id, parsed.text);

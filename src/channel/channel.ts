@@ -219,9 +219,8 @@ export interface ChannelScope {
   edit(message_id: string, text: string): Promise<boolean>;
   /**
    * A durable message without an agent run: a confirmation, a hint.
-   * @param options.message_id of the message that it answers: a repeat of that is answered once.
    */
-  say(reply_to: JsonObject, text: string, options?: { message_id?: string }): Promise<void>;
+  say(reply_to: JsonObject, text: string, options?: SayOptions): Promise<void>;
   /**
    * Sends a reply that the platform takes in several messages, in their order, for `Channel.send`. Where one of
    * them fails, it fails; when the reply is sent again, those that went out in this process do not go out
@@ -240,6 +239,17 @@ export interface ChannelScope {
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
   /** Makes what `send` throws when the platform refused: `final` failures are not tried again. */
   deliveryFailed(reason: string, options: { final: boolean; retryAfterSeconds?: number }): Error;
+}
+
+export interface SayOptions {
+  /** Id of the message that it answers: a repeat of that is answered once. */
+  message_id?: string;
+  /**
+   * It is a hint that nobody waits for, such as that only text can be read; to whom, or to which room. The loop
+   * guard looks at messages for the agent alone, so hints to one reader are bounded: ten a minute, thirty an
+   * hour, the same words once in 10 s. Beyond that a hint is left out.
+   */
+  hint_to?: string;
 }
 
 /** Where a web client may put the user's token: `Authorization: Bearer`, `jwt_token`, `metadata.jwt_token`. */

@@ -19,6 +19,7 @@ export type {
   ResponseStream,
   Route,
   RouteProblem,
+  SayOptions,
   StreamTokens,
   TokenAnswer,
   TokenSource,

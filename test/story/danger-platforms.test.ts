@@ -210,6 +210,23 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
     },
   );
 
+  it('has no end of hints either: who sends no words is told so once, and heard again', async () => {
+    const platform = await FakePlatform.start(plugin);
+    onTestFinished(() => platform.close());
+    const runs = await startRuns();
+    const daemon = await startAgentd({ env: envOf([platform], runs) });
+    onTestFinished(() => void daemon.stop());
+
+    const user = personOf(1);
+    for (let count = 0; count < 10; count++)
+      expect((await platform.deliver(daemon, { user, kind: 'other', text: '' })).status).toBe(200);
+    await platform.deliver(daemon, { user, text: 'in words' });
+    const answers = () => platform.shown.filter(({ what }) => what === 'message').map(({ text }) => text);
+    await platform.until(() => answers().includes('re: in words'));
+    expect(answers()).toHaveLength(2);
+    expect(runs.texts).toEqual(['in words']);
+  });
+
   it('is not seen in a backlog of 50 old messages that comes at once', async () => {
     const platform = await FakePlatform.start(plugin);
     onTestFinished(() => platform.close());

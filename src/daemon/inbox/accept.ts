@@ -1,13 +1,12 @@
-import { checkMessage, checkMessageId, checkPlace, checkText } from '../../channel/check-message.ts';
-import type { ChannelPlugin, ChannelRequest, IncomingMessage, JsonObject } from '../../channel/index.ts';
+import { checkMessage, checkText } from '../../channel/check-message.ts';
+import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import type { House } from '../house.ts';
 import { maskMetadata } from '../message/mask-message.ts';
 import { maskTokens } from '../secret.ts';
-import { type ArrivedMessage, admit, tooMany } from './admit.ts';
-import { saidText } from './said-text.ts';
+import { type ArrivedMessage, admit } from './admit.ts';
 import type { InboxWorker } from './work.ts';
 
 /** Messages of one delivery at most; more is a defect of the channel. */
@@ -58,32 +57,6 @@ export async function accept(
     },
     'messages accepted',
   );
-  worker.wake();
-}
-
-/**
- * A text that is sent without an agent run: durable like a message, with the same attempts. Texts to one
- * place keep their order; they do not wait for the runs of any session, so that a confirmation comes at once.
- * @param message_id of the message that it answers, where it does: that is answered once, however often it comes.
- */
-export async function say(
-  plugin: ChannelPlugin,
-  house: House,
-  worker: InboxWorker,
-  reply_to: JsonObject,
-  text: string,
-  { message_id }: { message_id?: string } = {},
-): Promise<void> {
-  const refuse = (field: string) => (problem: string) => {
-    throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
-  };
-  checkPlace(reply_to, refuse('reply_to'));
-  checkText(text, refuse('text'));
-  if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
-  const said = { ...saidText(plugin, house, reply_to, text), message_id: message_id ?? null };
-  const [outcome] = (await house.store.inbox.enqueue([said])) ?? tooMany();
-  if (outcome === 'repeated')
-    house.log.info({ channel: plugin.name, message_id }, 'not said again: its message was answered before');
   worker.wake();
 }
 

@@ -11,7 +11,9 @@ import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { link, unlink, unlinkPerson } from '../identity/links.ts';
-import { accept, edit, say } from '../inbox/accept.ts';
+import { accept, edit } from '../inbox/accept.ts';
+import { HintLimit } from '../inbox/hint-limit.ts';
+import { say } from '../inbox/say.ts';
 import type { InboxWorker } from '../inbox/work.ts';
 import { converse } from '../message/converse.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
@@ -59,10 +61,11 @@ export function createScope(
 type LaterDoors = Pick<ChannelScope, 'accept' | 'edit' | 'say'>;
 
 function laterDoors(plugin: ChannelPlugin, house: House, inbox: InboxWorker): LaterDoors {
+  const speaker = { plugin, house, worker: inbox, hints: new HintLimit(() => house.clock.now()) };
   return {
     accept: (messages, request) => accept(plugin, house, inbox, messages, request),
     edit: (message_id, text) => edit(plugin, house, message_id, text),
-    say: (reply_to, text, options) => say(plugin, house, inbox, reply_to, text, options),
+    say: (reply_to, text, options) => say(speaker, reply_to, text, options),
   };
 }
 

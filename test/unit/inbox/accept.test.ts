@@ -4,7 +4,7 @@ import type { IncomingMessage } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { House } from '../../../src/daemon/house.ts';
-import { accept, edit, say } from '../../../src/daemon/inbox/accept.ts';
+import { accept, edit } from '../../../src/daemon/inbox/accept.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/inbox.ts';
 import { laterHouse, TELEX } from '../../harness/later-house.ts';
@@ -186,51 +186,6 @@ describe('accept', () => {
     await take(aMessage({ reply_to: { to: 'c1' } }));
     expect(shown[0]).toEqual({ to: 'c1' });
     await worker.stop();
-  });
-});
-
-describe('say', () => {
-  it('keeps a text to be sent without a run, in a queue of its place, tokens masked', async () => {
-    const secret = await token();
-    await say(TELEX, house, worker, { to: 'c1' }, ` linked ${secret}`);
-    await say(TELEX, house, worker, { to: 'c1' }, 'again');
-    await say(TELEX, house, worker, { to: 'c2' }, 'there');
-    const [first, second, third] = await kept();
-    expect(first).toMatchObject({
-      session_id: null,
-      message: null,
-      state: 'replied',
-      reply: 'linked [token]',
-      reply_to: { to: 'c1' },
-    });
-    expect(first?.queue).toMatch(/^telex\//);
-    expect(second?.queue).toBe(first?.queue);
-    expect(third?.queue).not.toBe(first?.queue);
-  });
-
-  it('answers a message once that comes again, also one that was accepted before', async () => {
-    const answering = (message_id: string, text: string) =>
-      say(TELEX, house, worker, { to: 'c1' }, text, { message_id });
-    await answering('m1', 'first');
-    await answering('m1', 'again');
-    await take(aMessage({ message_id: 'm2', text: 'hello' }));
-    await answering('m2', 'again');
-    await answering('m3', 'another');
-    expect((await kept()).map(({ reply, message_id }) => [reply, message_id])).toEqual([
-      ['first', 'm1'],
-      [null, 'm2'],
-      ['another', 'm3'],
-    ]);
-    await expect(answering('m\u0007', 'text')).rejects.toMatchObject({
-      message: 'A text cannot be sent: message_id must not contain control characters.',
-    });
-  });
-
-  it('refuses what cannot be sent', async () => {
-    await expect(say(TELEX, house, worker, {}, ' ')).rejects.toMatchObject({
-      code: 'invalid_request',
-      message: 'A text cannot be sent: text must not be empty.',
-    });
   });
 });
 

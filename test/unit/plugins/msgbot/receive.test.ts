@@ -13,6 +13,8 @@ import { platformScope } from './scope.ts';
 const SECRET = 'webhook-secret-of-the-tests';
 
 let said: { reply_to: object; text: string; message_id: string | undefined }[];
+/** Whose hint each of them was. */
+let hints: (string | undefined)[];
 let accepted: IncomingMessage[];
 let linked: [user: string, token: string][];
 let unlinked: string[];
@@ -21,6 +23,7 @@ let channel: Channel;
 
 beforeEach(() => {
   said = [];
+  hints = [];
   accepted = [];
   linked = [];
   unlinked = [];
@@ -32,7 +35,10 @@ beforeEach(() => {
     problem: (code, detail) => new AgentdError(code, detail),
     accept: async (messages) => void accepted.push(...messages),
     edit: async () => true,
-    say: async (reply_to, text, { message_id } = {}) => void said.push({ reply_to, text, message_id }),
+    async say(reply_to, text, { message_id, hint_to } = {}) {
+      said.push({ reply_to, text, message_id });
+      hints.push(hint_to);
+    },
     links: {
       async link(user_id, token) {
         linked.push([user_id, token]);
@@ -125,19 +131,11 @@ describe('an album', () => {
 });
 
 describe('hints', () => {
-  it('are five a minute to one chat, whatever comes; others get theirs', async () => {
-    const sticker = (message_id: number) => altered('private-sticker', { message_id });
-    for (let n = 1; n <= 8; n++) await receive(sticker(n));
-    expect(said).toHaveLength(5);
-    await receive(sample('supergroup-reply-to-bot'));
-    const chat = { id: 5550112, type: 'private' };
-    await receive(
-      altered('private-sticker', { chat, from: { id: 5550112, is_bot: false, first_name: 'Bob' } }),
-    );
-    expect(said).toHaveLength(6);
-    now += 60_000;
-    await receive(sticker(9));
-    expect(said).toHaveLength(7);
+  it('are bounded for their chat; the answer to a sign-in is none', async () => {
+    await receive(sample('private-sticker'));
+    expect(hints.at(-1)).toBe('5550111');
+    await receive(altered('private-sticker', { sticker: undefined, text: '/service_auth off' }));
+    expect(hints.at(-1)).toBeUndefined();
   });
 });
 

@@ -2,7 +2,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { readSettings } from '../../../../plugins/phonechat/configured.ts';
 import { Graph } from '../../../../plugins/phonechat/graph.ts';
 import { meaningOf } from '../../../../plugins/phonechat/graph-errors.ts';
-import { HintLimit } from '../../../../plugins/phonechat/hint-limit.ts';
 import phonechat from '../../../../plugins/phonechat/index.ts';
 import { Sender } from '../../../../plugins/phonechat/send.ts';
 import { ReadMarks } from '../../../../plugins/phonechat/typing.ts';
@@ -238,37 +237,5 @@ describe('the sign of typing', () => {
     const { marks, calls } = parts(TAKEN);
     await marks.show({ number_id: '1', to: '2' });
     expect(calls).toEqual([]);
-  });
-});
-
-describe('hints', () => {
-  it('are twenty an hour for a person, the same words once in ten seconds', () => {
-    const clock = { now: 0 };
-    const limit = new HintLimit(() => clock.now);
-    const say = (user: string, text: string) => {
-      const allowed = limit.allows(user, text);
-      if (allowed) limit.note(user, text);
-      return allowed;
-    };
-    expect([say('ada', 'x'), say('ada', 'x'), say('ada', 'y'), say('bob', 'x')]).toEqual([
-      true,
-      false,
-      true,
-      true,
-    ]);
-    for (let n = 0; n < 18; n++) {
-      clock.now += 10_000;
-      expect(say('ada', 'x')).toBe(true);
-    }
-    clock.now += 10_000;
-    expect([say('ada', 'x'), say('ada', 'z')]).toEqual([false, false]);
-    clock.now += 60 * 60 * 1000;
-    expect(say('ada', 'x')).toBe(true);
-  });
-
-  it('are counted for a bounded number of people', () => {
-    const limit = new HintLimit(() => 0);
-    for (let n = 0; n <= 10_000; n++) limit.note(`user ${n}`, 'x');
-    expect([limit.allows('user 0', 'x'), limit.allows('user 10000', 'x')]).toEqual([true, false]);
   });
 });
