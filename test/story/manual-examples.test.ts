@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startAgentd } from '../harness/daemon.ts';
+import { agentd, startAgentd } from '../harness/daemon.ts';
 import { token } from '../harness/tokens.ts';
 import { post } from '../harness/webchat.ts';
 
@@ -57,6 +57,38 @@ it('the channel of agentd-channel(7) passes the conformance suite, as it is run 
   const { stdout } = await promisify(execFile)(process.execPath, ['telex.test.ts'], { cwd: directory, env });
   expect(stdout).toContain('telex: survives bodies of any form');
   expect(stdout).toMatch(/^(?:#|ℹ) fail 0$/m);
+});
+
+it('the channel of agentd-channel(7) that answers later runs as it stands there, and proves itself', async () => {
+  await mkdir(join(directory, 'node_modules'));
+  await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
+  for (const file of ['wire.ts', 'wire.test.ts'])
+    await writeFile(join(directory, file), program('man/agentd-channel.7', `// ${file}`));
+  const proof = await promisify(execFile)(process.execPath, ['--test', 'wire.test.ts'], { cwd: directory });
+  expect(proof.stdout).toMatch(/pass [1-9][0-9]/);
+  expect(proof.stdout).toMatch(/fail 0/);
+
+  const daemon = await startAgentd({
+    directory,
+    args: ['--dev'],
+    env: { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', MESSAGING_PLATFORMS: 'webchat,./wire.ts' },
+  });
+  const run = (args: string[], input = '') => agentd(args, { cwd: directory, base: false, input });
+  const settings = ['--env-file', '.agentd/env'];
+  try {
+    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('you are not signed in');
+    const ada = ['--sub', 'ada', '--email', 'ada@example.com'];
+    const { stdout: signed } = await run(['token', 'issue', ...ada, ...settings]);
+    expect(await run(['link', 'wire', 'ada', '-', ...settings], signed)).toMatchObject({ code: 0 });
+    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('You are Ada Lovelace');
+    const command = await run(
+      ['simulate', 'wire', '--user', 'grace', '--command', '-'],
+      `/sign-in ${signed}`,
+    );
+    expect(command.stdout).toContain('You are ada@example.com.');
+  } finally {
+    await daemon.stop();
+  }
 });
 
 it('the renderer of agentd-channel(7) runs as it stands there, from the installed package', async () => {
