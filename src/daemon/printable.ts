@@ -1,6 +1,6 @@
-/** Text that came from outside, safe for a terminal: what could move its cursor or colour it is replaced. */
+/** Text that came from outside, safe for a terminal: what could move its cursor, colour it, or begin a line is replaced. */
 export function withoutControls(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, '\u{fffd}');
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
 /** The same on one line: line breaks become spaces. */

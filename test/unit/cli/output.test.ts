@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createOutput } from '../../../src/cli/output.ts';
-import { printable } from '../../../src/daemon/printable.ts';
+import { printable, withoutControls } from '../../../src/daemon/printable.ts';
 import { capture, capturedOutput } from './captured-output.ts';
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
@@ -95,5 +95,7 @@ describe('output', () => {
 
   it('hands nothing to the terminal that could steer it', () => {
     expect(printable('a\x1b[31mred\x07\nnext\u202etxt')).toBe('a\ufffd[31mred\ufffd next\ufffdtxt');
+    // What some terminals begin a line with, and no editor shows.
+    expect(withoutControls('one\u2028two\u2029three')).toBe('one\ufffdtwo\ufffdthree');
   });
 });
