@@ -7,7 +7,7 @@ import { filesBelow, read, sourcesBelow } from './source-files.ts';
 const NOT_SETTINGS = new Set(['NODE_ENV', 'NO_COLOR', 'STATE_DIRECTORY', 'CIRCUIT_OPEN', 'TURN_LIMIT']);
 
 /** Telex is the channel that the documentation takes as its example. */
-const OF_AN_EXAMPLE = /^TELEX_/;
+const OF_AN_EXAMPLE = /^(TELEX|WIRE)_/;
 
 const plugins = await Promise.all(
   sourcesBelow('plugins')
