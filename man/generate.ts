@@ -21,6 +21,7 @@ const OTHER_PAGES = [
   ['agentd-message', '7'],
   ['agentd-msgbot', '7'],
   ['agentd-phonechat', '7'],
+  ['agentd-sse', '7'],
   ['agentd-teamchat', '7'],
   ['agentd-webchat', '7'],
 ] as const;
