@@ -51,7 +51,7 @@ export interface ChannelPlugin {
   eventStream?: EventStreamPaths;
 }
 
-/** The documented interface of an event stream: the start request, then the stream (service.md). */
+/** The documented interface of an event stream: the start request, then the stream. */
 export interface EventStreamPaths {
   /** POST: `{user_id, message, …}`, answered with `{stream_id}`. */
   start: string;
@@ -129,7 +129,7 @@ export interface Route {
   handle(request: ChannelRequest): Promise<ChannelResponse> | ChannelResponse;
 }
 
-/** What a problem document would say (decisions §1). */
+/** What a problem document would say. */
 export interface RouteProblem {
   status: number;
   code: string;
@@ -193,9 +193,9 @@ export interface ChannelScope {
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
-   * The message in a web client's JSON body (service.md, Resources): `user_id`, `message`,
-   * `session_id`, the header `Idempotency-Key`, and the token of the first source that has one. `metadata` is
-   * read where it is among the sources. Throws `malformed_json`, or `invalid_request` with every wrong field.
+   * The message in a web client's JSON body: `user_id`, `message`, `session_id`, the header `Idempotency-Key`,
+   * and the token of the first source that has one. `metadata` is read where it is among the sources. Throws
+   * `malformed_json`, or `invalid_request` with every wrong field.
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
   /**
@@ -256,7 +256,7 @@ export interface SayOptions {
 export type TokenSource = 'header' | 'body' | 'metadata';
 
 /**
- * Event streams (decisions §5). A message is kept first; its run begins when the stream is opened for the
+ * Event streams. A message is kept first; its run begins when the stream is opened for the
  * first time, and goes on whether anybody reads or not. Events are numbered and stored before anybody sees
  * them, so that a reader that comes back gets exactly what it has missed. All three throw problems that a
  * route lets pass.
@@ -316,10 +316,10 @@ export interface FieldError {
   message: string;
 }
 
-/** The links of one channel: channel user id → token, kept 30 days (service.md, "Token lookup records"). */
+/** The links of one channel: channel user id → token, kept 30 days. */
 export interface ChannelLinks {
   /**
-   * Validates and stores. `replace`: may the live link of another person be taken over (decisions §4)? Default
+   * Validates and stores. `replace`: may the live link of another person be taken over? Default
    * true, for ids that the platform itself has verified.
    */
   link(user_id: string, token: string, options?: { replace?: boolean }): Promise<LinkAnswer>;

@@ -2,10 +2,10 @@ import type { FieldError, IncomingMessage } from './index.ts';
 
 /** Longest ids of the platform, in characters. */
 const ID_MAX = 256;
-/** Longest id of a session, in characters (decisions §1). */
+/** Longest id of a session, in characters. */
 const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;
-/** Longest text, in characters, once trimmed (decisions §1). */
+/** Longest text, in characters, once trimmed. */
 const TEXT_MAX = 16_000;
 /** What a channel may have kept beside the text, as JSON, in UTF-16 units. */
 const METADATA_MAX = 32_768;

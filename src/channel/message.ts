@@ -1,7 +1,4 @@
-/**
- * The incoming message, as every adapter builds it (service.md, "Incoming message").
- * Field names are the documented ones; what the document leaves open is marked.
- */
+/** The incoming message, as every channel builds it. */
 export interface IncomingMessage {
   /** Name of the channel that it came by. */
   platform: string;
@@ -55,7 +52,7 @@ export type ConversationEvent =
   | { type: 'complete'; session_id: string; response: string; replayed: boolean };
 
 /**
- * One event of an answer on an event stream (service.md, "Server-sent events"). The same object for all who
+ * One event of an answer on an event stream. The same object for all who
  * read the stream in this process.
  */
 export interface StreamEvent {

@@ -54,7 +54,7 @@ export function readMessage(
   };
 }
 
-/** RFC 6750: the scheme is case-insensitive; another scheme, or an empty token, is no token (decisions §1). */
+/** RFC 6750: the scheme is case-insensitive; another scheme, or an empty token, is no token. */
 function bearer(header: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(header?.trim() ?? '')?.[1];
 }

@@ -8,7 +8,7 @@ import { RecordedProblem } from './recorded-errors.ts';
 
 /** Turns of the event loop within which a channel that does not wait would have answered. */
 const TURNS = 50;
-/** Longest text of a message, characters (decisions §1). */
+/** Longest text of a message, characters. */
 const TEXT_MAX = 16_000;
 
 const PLACES: readonly SimulatedEvent['place'][] = ['direct', 'group'];

@@ -11,7 +11,7 @@ import type { StandIn } from './stand-in.ts';
 
 /** Deliveries of one request at most, where the channel asks the platform to come again. */
 const DELIVERIES_MAX = 10;
-/** What the daemon answers to the problems of a channel (decisions §1). */
+/** What the daemon answers to the problems of a channel. */
 const STATUS: Readonly<Record<string, number>> = {
   malformed_json: 400,
   invalid_request: 400,
