@@ -1,20 +1,13 @@
-import type {
-  ChannelScope,
-  ChannelSettings,
-  IncomingMessage,
-  JsonObject,
-  LinkAnswer,
-} from '../../src/channel/index.ts';
-import { ReplyParts } from '../../src/channel/reply-parts.ts';
+import {
+  type RecordingScope as Recording,
+  recordingScope as recording,
+} from '../../src/channel/conformance/recording-scope.ts';
+import type { ChannelScope, ChannelSettings, LinkAnswer } from '../../src/channel/index.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { DeliveryFailed } from '../../src/daemon/message/delivery-failed.ts';
 
-/** A scope for one channel alone: what the channel does with it is kept, what it asks is answered by the test. */
-export interface RecordingScope extends ChannelScope {
-  accepted: IncomingMessage[];
-  said: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
-  edited: { message_id: string; text: string }[];
-  logged: { level: string; message: string; fields: object }[];
+/** The scope of the conformance suite, with links that can be made and the errors of the daemon. */
+export interface RecordingScope extends Recording {
   linked: Map<string, string>;
 }
 
@@ -27,40 +20,14 @@ export const LINKED: LinkAnswer = {
   expires_at: Date.UTC(2030, 0, 2, 3, 4, 5),
 };
 
+/** @param members that do otherwise than is usual here */
 export function recordingScope(
   settings: ChannelSettings,
-  members: Partial<Pick<ChannelScope, 'fetch' | 'now' | 'accept' | 'links' | 'say' | 'edit'>> = {},
+  members: Partial<ChannelScope> = {},
 ): RecordingScope {
-  const logged: RecordingScope['logged'] = [];
-  const log = (level: string) => (fields: object, message: string) =>
-    void logged.push({ level, message, fields });
-  const notHere = (what: string) => () => {
-    throw new Error(`${what} is not for a channel that answers later`);
-  };
-  const accepted: IncomingMessage[] = [];
-  const said: RecordingScope['said'] = [];
-  const edited: RecordingScope['edited'] = [];
   const linked = new Map<string, string>();
-  const replyParts = new ReplyParts();
-  return {
-    accepted,
-    said,
-    edited,
-    logged,
-    linked,
-    settings,
-    log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+  const scope = recording('a channel', settings, {
     fetch,
-    now: Date.now,
-    converse: notHere('converse'),
-    readMessage: notHere('readMessage'),
-    readToken: notHere('readToken'),
-    streams: { start: notHere('streams'), open: notHere('streams'), stop: notHere('streams') },
-    accept: async (messages) => void accepted.push(...messages),
-    edit: async (message_id, text) => edited.push({ message_id, text }) > 0,
-    say: async (reply_to, text, options) =>
-      void said.push({ reply_to, text, message_id: options?.message_id }),
-    sendParts: (...reply) => replyParts.send(...reply),
     links: {
       async link(user_id, token) {
         if (token !== GOOD_TOKEN) return { linked: false, reason: 'JWT Malformed', held: false };
@@ -68,11 +35,15 @@ export function recordingScope(
         return LINKED;
       },
       unlink: async (user_id) => linked.delete(user_id),
-      unlinkPerson: notHere('unlinkPerson'),
+      unlinkPerson: async () => ({ outcome: 'none' }),
     },
-    tokens: { validate: async () => ({ valid: false, reason: 'JWT Malformed' }) },
     problem: (code, detail, errors) => new AgentdError(code, detail, errors ? { errors } : {}),
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
     ...members,
+  });
+  return {
+    ...scope,
+    linked,
+    edit: members.edit ?? (async (message_id, text) => scope.edited.push({ message_id, text }) > 0),
   };
 }

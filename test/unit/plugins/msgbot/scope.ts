@@ -1,7 +1,6 @@
-import type { ChannelScope, JsonObject, OutgoingReply } from '../../../../src/channel/index.ts';
-import { ReplyParts } from '../../../../src/channel/reply-parts.ts';
-import { DeliveryFailed } from '../../../../src/daemon/message/delivery-failed.ts';
+import type { JsonObject, OutgoingReply } from '../../../../src/channel/index.ts';
 import { Secret } from '../../../../src/daemon/secret.ts';
+import { type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
 import { collectLog, type LogLine } from '../../../harness/log-lines.ts';
 
 export const TOKEN = '5550100:AAE-canary_of_the-bot-token';
@@ -12,15 +11,14 @@ export interface Called {
   payload: Record<string, unknown>;
 }
 
-/** A scope whose `fetch` is the platform; what else a channel asks of it is not there. */
+/** A scope whose `fetch` is the platform. */
 export function platformScope(answer: (called: Called, count: number) => Response | Promise<Response>): {
-  scope: ChannelScope;
+  scope: RecordingScope;
   calls: Called[];
   lines: LogLine[];
 } {
   const calls: Called[] = [];
   const { log, lines } = collectLog();
-  const replyParts = new ReplyParts();
   const fetch = async (url: string | URL | Request, init?: RequestInit) => {
     const called = {
       method: String(url).split('/').at(-1) ?? '',
@@ -29,19 +27,12 @@ export function platformScope(answer: (called: Called, count: number) => Respons
     calls.push(called);
     return answer(called, calls.length);
   };
-  const parts: Partial<ChannelScope> = {
-    settings: {
-      MSGBOT_BOT_TOKEN: new Secret(TOKEN),
-      MSGBOT_WEBHOOK_SECRET: new Secret('webhook-secret-of-the-tests'),
-      MSGBOT_API_URL: 'https://bots.example',
-    },
-    log,
-    now: Date.now,
-    fetch: fetch as typeof globalThis.fetch,
-    sendParts: (...reply) => replyParts.send(...reply),
-    deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
+  const settings = {
+    MSGBOT_BOT_TOKEN: new Secret(TOKEN),
+    MSGBOT_WEBHOOK_SECRET: new Secret('webhook-secret-of-the-tests'),
+    MSGBOT_API_URL: 'https://bots.example',
   };
-  return { scope: parts as ChannelScope, calls, lines };
+  return { scope: recordingScope(settings, { log, fetch }), calls, lines };
 }
 
 export const granted = () => Response.json({ ok: true, result: true });

@@ -6,8 +6,7 @@ import phonechat from '../../../../plugins/phonechat/index.ts';
 import { Sender } from '../../../../plugins/phonechat/send.ts';
 import { ReadMarks } from '../../../../plugins/phonechat/typing.ts';
 import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts';
-import type { ChannelScope } from '../../../../src/channel/index.ts';
-import { ReplyParts } from '../../../../src/channel/reply-parts.ts';
+import { recordingScope } from '../../../harness/channel-scope.ts';
 import { settingsOf } from '../../../harness/fake-platform.ts';
 
 // A paragraph is a part: how replies are split has tests of its own.
@@ -33,23 +32,17 @@ interface Call {
 /** The parts of the channel that call out, with a platform that answers as told, and a clock that stands. */
 function parts(answer: (call: number) => Response | Promise<Response>, token = ACCESS_TOKEN) {
   const calls: Call[] = [];
-  const lines: string[] = [];
   const clock = { now: 1_000_000 };
-  const replyParts = new ReplyParts();
-  const line = (fields: object, message: string) => void lines.push(JSON.stringify([fields, message]));
-  const scope = {
-    log: { debug: line, info: line, warn: line, error: line },
+  const scope = recordingScope(settings, {
     now: () => clock.now,
-    fetch: async (url: string, init: RequestInit) => {
-      calls.push({ url, init });
+    fetch: async (url, init = {}) => {
+      calls.push({ url: String(url), init });
       return answer(calls.length);
     },
-    sendParts: (...reply: Parameters<ChannelScope['sendParts']>) => replyParts.send(...reply),
-    deliveryFailed: (reason: string, options: { final: boolean; retryAfterSeconds?: number }) =>
-      new RecordedDeliveryFailure(reason, options),
-  } as unknown as ChannelScope;
+    deliveryFailed: (reason, options) => new RecordedDeliveryFailure(reason, options),
+  });
   const graph = new Graph(scope, { ...readSettings(settings), access_token: token });
-  return { graph, sender: new Sender(scope, graph), marks: new ReadMarks(scope, graph), calls, lines, clock };
+  return { graph, sender: new Sender(scope, graph), marks: new ReadMarks(scope, graph), calls, scope, clock };
 }
 
 const reply = (text: string, id = 'r1') => ({
@@ -117,12 +110,12 @@ describe('a reply', () => {
 
   it('tells no token where it cannot even be sent', async () => {
     const broken = 'EAAG\u0000broken';
-    const { sender, lines } = parts(() => {
+    const { sender, scope } = parts(() => {
       throw new TypeError(`Bearer ${broken} is an invalid header value`);
     }, broken);
     const failure = await failureOf(sender.send(reply('Hello.')));
     expect(failure.message).toBe('the platform could not be reached: TypeError');
-    expect(lines.join()).not.toContain('EAAG');
+    expect(JSON.stringify(scope.logged)).not.toContain('EAAG');
   });
 
   it('counts as sent where the platform took it, whatever its answer says', async () => {
