@@ -22,6 +22,9 @@ interface Failure {
   retryAfterSeconds?: number;
 }
 
+/** Where a redirection leads. */
+const ELSEWHERE = 'https://elsewhere.invalid/';
+
 const PASSING: Failure = { final: false };
 
 /** How replies leave. */
@@ -44,6 +47,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     ...failing('tells nothing of a request that could not be sent', quoting, PASSING),
     ...(send ? failing('takes a refusal of the platform for final', send.refused, { final: true }) : []),
     ['takes answers that are none of the platform for no refusal', survivesNonsense],
+    ['follows the platform to no other address', staysAtHome],
     ['reads no more of an answer than it must', readsWithinBounds],
     ['gives up a platform that hangs', givesUp],
     ...(hasSecrets ? [['says that its credentials are refused', tellsOfCredentials] as [string, Trial]] : []),
@@ -129,6 +133,18 @@ async function survivesNonsense(options: ConformanceOptions): Promise<void> {
   }
 }
 
+/** What people wrote, and the channel's credentials, are for the configured address alone. */
+async function staysAtHome(options: ConformanceOptions): Promise<void> {
+  await sending(await Bench.set(options), async ({ send, platform }) => {
+    platform.trouble = ({ path }) =>
+      path.startsWith(ELSEWHERE) ? null : new Response('', { status: 307, headers: { Location: ELSEWHERE } });
+    const error = await send();
+    const strayed = platform.calls.filter(({ path }) => path.startsWith(ELSEWHERE));
+    assert.equal(strayed.length, 0, 'the reply was sent to the address of a redirection');
+    isFailure(error, PASSING);
+  });
+}
+
 async function readsWithinBounds(options: ConformanceOptions): Promise<void> {
   for (const code of [200, 500]) {
     await sending(await Bench.set(options), async ({ send, platform }) => {
@@ -183,6 +199,12 @@ async function tellsOfCredentials(options: ConformanceOptions): Promise<void> {
     assert.equal(health.status, 'degraded', 'health() after credentials were refused');
     assert.ok(health.detail, 'health() says what is the matter');
     open.look();
+    const mended = bench.platform(settings);
+    platform.trouble = ({ path, method, headers, body }) =>
+      mended.fetch(bench.apiUrl(settings) + path, { method, headers, ...(body === '' ? {} : { body }) });
+    if (!bench.simulator) platform.trouble = () => null;
+    isSent(await attempt(open, { ...reply, id: 'another reply' }));
+    assert.equal(open.health().status, 'ok', 'health() after credentials were taken again');
   });
 }
 

@@ -3,7 +3,7 @@ import type { SimulatedApi } from '../index.ts';
 /** One call of the channel to its platform. */
 export interface StandInCall {
   method: string;
-  /** Below the API's base, with its query. */
+  /** Below the API's base, with its query; the whole address where it is not the platform's. */
   path: string;
   /** Lower-case names. */
   headers: Readonly<Record<string, string>>;
@@ -11,6 +11,9 @@ export interface StandInCall {
   /** How the channel would give it up; undefined: after the time-out of the scope's `fetch`. */
   signal: AbortSignal | undefined;
 }
+
+/** Redirections that are followed, one after another, by who follows them. */
+const REDIRECTIONS_MAX = 20;
 
 /** What happens to a call instead of the platform's own answer; null: nothing. */
 export type Trouble = (call: StandInCall, count: number) => Response | Promise<Response> | null;
@@ -31,7 +34,13 @@ export class StandIn {
     this.#answer = typeof api === 'function' ? this.#byHand(api) : this.#bySimulator(api);
   }
 
-  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+  readonly fetch: typeof globalThis.fetch = (input, init) => this.#receive(input, init, 0);
+
+  async #receive(
+    input: string | URL | Request,
+    init: RequestInit | undefined,
+    redirections: number,
+  ): Promise<Response> {
     // Refuses what cannot be sent, as the real one does.
     const request = new Request(input, init);
     const call: StandInCall = {
@@ -43,8 +52,15 @@ export class StandIn {
     };
     call.signal?.throwIfAborted();
     this.calls.push(call);
-    return (await this.trouble(call, this.calls.length)) ?? this.#answer(call);
-  };
+    const response = (await this.trouble(call, this.calls.length)) ?? this.#answer(call);
+    const location = response.headers.get('Location');
+    const isFollowed = response.status === 307 && location !== null && request.redirect === 'follow';
+    if (!isFollowed) return response;
+    if (redirections === REDIRECTIONS_MAX) throw new TypeError('fetch failed');
+    // As the real one does, which leaves out some headers on the way, but not the body.
+    const again = { ...init, method: call.method, ...(call.body === '' ? {} : { body: call.body }) };
+    return this.#receive(new URL(location, request.url), again, redirections + 1);
+  }
 
   #byHand(answer: () => Response): (call: StandInCall) => Response {
     return ({ body }) => {

@@ -304,6 +304,23 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     ['gives up a platform that hangs'],
   ],
   [
+    'goes wherever it is sent',
+    inScope((scope) => ({ fetch: (input, init) => scope.fetch(input, { ...init, redirect: 'follow' }) })),
+    ['follows the platform to no other address'],
+  ],
+  [
+    'never recovers',
+    broken((channel) => {
+      let latest = channel.health?.() ?? { status: 'ok' };
+      const health = () => {
+        if (latest.status === 'ok') latest = channel.health?.() ?? latest;
+        return latest;
+      };
+      return { health };
+    }),
+    ['says that its credentials are refused'],
+  ],
+  [
     'reads answers whole',
     calling(async (right) => {
       const response = await right();
