@@ -150,11 +150,11 @@ describe('POST /phonechat/link', () => {
 
   it('answers 403 to a token whose phone claim names another number', async () => {
     await here.start();
-    for (const phone of [`+${BOB}`, BOB, '(650) 555-5678', 'unknown']) {
+    for (const phone of [`+${BOB}`, BOB, Number(BOB), '(650) 555-5678', 'unknown']) {
       const answer = await link(await alice({ phone }));
       expect([answer.status, answer.body.success]).toEqual([403, false]);
     }
-    for (const phone of [`+${ADA}`, ADA, '(650) 555-1234', '', undefined])
+    for (const phone of [`+${ADA}`, ADA, Number(ADA), '(650) 555-1234', '', undefined])
       expect((await link(await alice({ phone }))).status).toBe(200);
   });
 

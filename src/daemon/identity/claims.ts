@@ -20,6 +20,8 @@ export function readClaims(payload: UntrustedObject): Claims | null {
     const value = payload[name];
     if (typeof value === 'string') claims[name] = value;
   }
+  // A number of digits alone: to leave it out would let its person link any other number.
+  if (Number.isSafeInteger(payload.phone)) claims.phone = String(payload.phone);
   for (const name of MOMENTS) {
     const value = payload[name];
     if (typeof value === 'number' && Number.isFinite(value)) claims[name] = value;
