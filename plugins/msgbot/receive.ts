@@ -69,7 +69,8 @@ export class Receiver {
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope.links);
-      return this.#giveHint(parsed.place, text);
+      // Each of a group is answered, and each command of theirs.
+      return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope.links);
     // It goes with the answer, so it is as durable: who reads the answer knows that the token is gone.
@@ -84,8 +85,8 @@ export class Receiver {
     await this.#giveHint({ ...place, message_id: album ?? place.message_id }, HINTS[about]);
   }
 
-  async #giveHint({ reply_to, message_id }: Place, text: string): Promise<void> {
-    await this.#scope.say(reply_to, text, { message_id, hint_to: String(reply_to.chat) });
+  async #giveHint({ reply_to, message_id }: Place, text: string, about = ''): Promise<void> {
+    await this.#scope.say(reply_to, text, { message_id, hint_to: `${reply_to.chat} ${about}`.trim() });
   }
 
   #rememberAlbum(album: string | null): void {

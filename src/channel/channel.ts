@@ -247,7 +247,7 @@ export interface SayOptions {
   /**
    * It is a hint that nobody waits for, such as that only text can be read; to whom, or to which room. The loop
    * guard looks at messages for the agent alone, so hints to one reader are bounded: ten a minute, thirty an
-   * hour, the same words once in 10 s. Beyond that a hint is left out.
+   * hour, the same words once in 3 s. Beyond that a hint is left out.
    */
   hint_to?: string;
 }

@@ -211,7 +211,7 @@ describe('a webhook that does not bring the secret', () => {
 });
 
 describe('what is no words', () => {
-  it('is answered with one line in a private chat, an album with one as well, and not in a group', async () => {
+  it('is answered with one line in a private chat, with those of an album beside it, and not in a group', async () => {
     await start();
     await deliver({ kind: 'other', number: 1 });
     await deliver({ kind: 'other', number: 1 });
@@ -226,10 +226,10 @@ describe('what is no words', () => {
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello', number: 6 });
     await platform.until(() => platform.textsTo(ADA).includes('Hello.'));
-    await platform.until(() => platform.textsTo(ADA).length === 3);
+    await platform.until(() => platform.textsTo(ADA).length === 2);
     expect(
       platform.textsTo(ADA).filter((text) => text.startsWith('Sorry, I can read words only.')),
-    ).toHaveLength(2);
+    ).toHaveLength(1);
     expect(platform.textsTo(GROUP)).toEqual([]);
     expect(dictation.runs).toEqual(['hello']);
   });
@@ -239,8 +239,8 @@ describe('what is no words', () => {
     for (let number = 1; number <= 12; number++) await deliver({ kind: 'other', number });
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello', number: 13 });
-    await platform.until(() => platform.textsTo(ADA).length === 6);
-    expect(platform.textsTo(ADA)).toContain('Hello.');
+    await platform.until(() => platform.textsTo(ADA).includes('Hello.'));
+    expect(platform.textsTo(ADA).length).toBeLessThan(12);
   });
 });
 
@@ -249,8 +249,9 @@ describe('the greeting', () => {
     await start();
     await deliver({ kind: 'command', text: '/start', number: 1 });
     await deliver({ kind: 'command', text: '/start', number: 1 });
-    await deliver({ kind: 'command', text: '/help', place: 'group', number: 2 });
-    await platform.until(() => platform.textsTo(ADA).length === 1 && platform.textsTo(GROUP).length === 1);
+    await deliver({ kind: 'command', text: '/help', number: 2 });
+    await deliver({ kind: 'command', text: '/help', place: 'group', number: 3 });
+    await platform.until(() => platform.textsTo(ADA).length === 2 && platform.textsTo(GROUP).length === 1);
     expect(platform.textsTo(ADA)[0]).toContain('<code>/service_auth TOKEN</code>');
     expect(platform.textsTo(GROUP)[0]).not.toContain('service_auth');
     expect(dictation.runs).toEqual([]);

@@ -2,7 +2,7 @@
 const MINUTE = { ms: 60_000, max: 10 } as const;
 const HOUR = { ms: 3_600_000, max: 30 } as const;
 /** The same words again within this time are one hint: ten pictures at once are one album, ms. */
-const SAME_MS = 10_000;
+const SAME_MS = 3000;
 /** Readers that are remembered; beyond it those that were told longest ago are forgotten. */
 const READERS_MAX = 10_000;
 
