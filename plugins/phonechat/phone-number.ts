@@ -1,4 +1,13 @@
-import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { createRequire } from 'node:module';
+import type { CountryCode, PhoneNumber } from 'libphonenumber-js/min';
+
+/** Loads with the first number: every start imports every channel, and this weighs more than all of them. */
+const require = createRequire(import.meta.url);
+const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefined =>
+  (require('libphonenumber-js/min') as typeof import('libphonenumber-js/min')).parsePhoneNumberFromString(
+    text,
+    country,
+  );
 
 /** Longest that a number may be written, in characters. */
 const WRITTEN_MAX = 40;
@@ -46,7 +55,7 @@ export function namesNumber(claim: string, number: string): boolean {
  * @param number in E.164
  */
 export function mayNameNumber(claim: string, number: string): boolean {
-  const country = parsePhoneNumberFromString(number)?.country;
+  const country = parseNumber(number)?.country;
   const national = country === undefined ? null : inCountry(claim, country);
   return namesNumber(claim, number) || (national !== null && namesNumber(national, number));
 }
@@ -58,8 +67,9 @@ function e164(given: string): string | null {
   // Known by their form: the library takes some of their digits for prefixes.
   if (BRAZIL.test(number) || MEXICO.test(number)) return number;
   // It is given digits alone, since it takes and strips what comes after `;` or white space.
-  const parsed = parsePhoneNumberFromString(number);
-  if (parsed?.isPossible()) return parsed.number;
+  const parsed = parseNumber(number);
+  // Of digits that stay a number when more of them are taken for a prefix, none are taken: an id is its own.
+  if (parsed?.isPossible() && parseNumber(parsed.number)?.number === parsed.number) return parsed.number;
   // Numbering plans are younger than what the library knows of their lengths: with a country it may be one.
   return parsed && E164.test(number) ? number : null;
 }
@@ -67,6 +77,6 @@ function e164(given: string): string | null {
 function inCountry(claim: string, country: CountryCode): string | null {
   const written = claim.trim();
   if (written.length > WRITTEN_MAX || !WRITTEN.test(written) || written.startsWith('+')) return null;
-  const parsed = parsePhoneNumberFromString(written.replace(/\D/g, ''), country);
+  const parsed = parseNumber(written.replace(/\D/g, ''), country);
   return parsed?.isPossible() ? parsed.number : null;
 }

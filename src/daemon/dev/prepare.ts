@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ChannelPlugin, DevCompany } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
-import { signToken } from '../identity/sign-token.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
@@ -162,6 +161,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     ...(settings.JWT_ISSUER ? { iss: settings.JWT_ISSUER } : {}),
     ...(settings.JWT_AUDIENCE ? { aud: settings.JWT_AUDIENCE } : {}),
   };
+  const { signToken } = await import('../identity/sign-token.ts');
   return signToken(claims, settings.JWT_SECRET_KEY);
 }
 

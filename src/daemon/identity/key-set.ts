@@ -2,7 +2,8 @@ import type { webcrypto } from 'node:crypto';
 import { createRemoteJWKSet, customFetch, errors, type RemoteJWKSet } from 'jose';
 import type { Log } from '../log.ts';
 import { boundedFetch } from './key-set-fetch.ts';
-import { isSignedWithKey, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
+import { isSignedWithKey, RSA_MIN_BITS } from './rsa-signature.ts';
+import type { VerificationKeys } from './signature.ts';
 
 const TIMEOUT_MS = 5000;
 /** A key that is not in the set makes it be fetched again, at most this often. */

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Log } from '../log.ts';
 import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { createKeySet } from './key-set.ts';
-import { isSignedWithKey, isSignedWithSecret, RSA_MIN_BITS, type VerificationKeys } from './signature.ts';
+import { isSignedWithSecret, type VerificationKeys } from './signature.ts';
 
 export type KeySettings = Pick<
   Settings,
@@ -39,7 +38,11 @@ export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>)
   if (!settings.JWT_VERIFY_SIGNATURE) return { verify: () => false };
   if (JWT_ALGORITHM === 'HS256') return sharedSecret(JWT_SECRET_KEY);
   if (JWT_PUBLIC_KEY) return rsaKey('JWT_PUBLIC_KEY', await readPem(JWT_PUBLIC_KEY));
-  if (JWT_JWKS_URL) return createKeySet(new URL(JWT_JWKS_URL), log);
+  if (JWT_JWKS_URL) {
+    // Loaded where it is needed: the library would be a fifth of the start of every daemon.
+    const { createKeySet } = await import('./key-set.ts');
+    return createKeySet(new URL(JWT_JWKS_URL), log);
+  }
   if (JWT_SECRET_KEY) return rsaKey('JWT_SECRET_KEY', unescapeLines(JWT_SECRET_KEY.reveal()));
   throw new UnusableKey('JWT_PUBLIC_KEY', 'is not set', 'RS256 needs it, or JWT_JWKS_URL');
 }
@@ -57,7 +60,7 @@ function sharedSecret(secret: Secret | undefined): VerificationKeys {
 
 const PEM = 'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE)';
 
-function rsaKey(setting: string, pem: string): VerificationKeys {
+async function rsaKey(setting: string, pem: string): Promise<VerificationKeys> {
   if (pem.includes('PRIVATE KEY-----')) {
     throw new UnusableKey(setting, 'holds a private key, which belongs to the issuer alone', PEM);
   }
@@ -65,6 +68,7 @@ function rsaKey(setting: string, pem: string): VerificationKeys {
   if (key.asymmetricKeyType !== 'rsa') {
     throw new UnusableKey(setting, `holds a key of type ${key.asymmetricKeyType}`, PEM);
   }
+  const { isSignedWithKey, RSA_MIN_BITS } = await import('./rsa-signature.ts');
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
   if (bits < RSA_MIN_BITS) throw new UnusableKey(setting, `holds an RSA key of ${bits} bits`, PEM);
   return { verify: (token) => isSignedWithKey(key, token) };
