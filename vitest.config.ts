@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/prepare/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -7,6 +8,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/prepare/closing-line.ts'],
   },
 });
