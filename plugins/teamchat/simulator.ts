@@ -1,8 +1,8 @@
 import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { secret } from './settings.ts';
-import { createApi } from './simulate/api.ts';
-import { commandForm, eventBody, Timestamps } from './simulate/deliveries.ts';
-import { channelOf, PEOPLE } from './simulate/workspace.ts';
+import { createApi } from './simulator/api.ts';
+import { commandForm, eventBody, Timestamps } from './simulator/deliveries.ts';
+import { channelOf, PEOPLE } from './simulator/workspace.ts';
 import { signatureOf } from './verify.ts';
 
 /** Stands in for Slack: one workspace with one channel, direct messages, and the bot. */

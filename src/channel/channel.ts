@@ -217,9 +217,7 @@ export interface ChannelScope {
    * or the message is not known.
    */
   edit(message_id: string, text: string): Promise<boolean>;
-  /**
-   * A durable message without an agent run: a confirmation, a hint.
-   */
+  /** A durable message without an agent run: a confirmation, a hint. */
   say(reply_to: JsonObject, text: string, options?: SayOptions): Promise<void>;
   /**
    * Sends a reply that the platform takes in several messages, in their order, for `Channel.send`. Where one of
