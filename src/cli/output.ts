@@ -42,7 +42,8 @@ const NARROWEST = 8;
 export function createOutput({ json, stdout, stderr, env = process.env }: OutputOptions): Output {
   const terminal = stdout.isTTY === true;
   const colour = terminal && !env.NO_COLOR;
-  const columns = terminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY;
+  // Some terminals say 0 where they do not know.
+  const columns = terminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
   return {
     json,
     terminal,

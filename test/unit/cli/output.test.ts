@@ -84,6 +84,16 @@ describe('output', () => {
     expect(row).toBe(`short-id  ${'y'.repeat(19)}…`);
   });
 
+  it('takes a terminal that says it is 0 columns wide for one that does not say it', () => {
+    const tableAt = (columns: number) =>
+      createOutput({ json: false, stdout: capture({ columns }), stderr: capture(), env: {} }).table(
+        ['TEXT'],
+        [['z'.repeat(100)]],
+      );
+    expect(tableAt(0)).toBe(tableAt(80));
+    expect(tableAt(0)).toContain('z'.repeat(79));
+  });
+
   it('colours for a terminal, and not where NO_COLOR is set', () => {
     const terminal = capture({ columns: 80 });
     expect(createOutput({ json: false, stdout: terminal, stderr: capture(), env: {} }).colour).toBe(true);
