@@ -19,7 +19,7 @@ const msgbot: ChannelPlugin = {
       pattern: /^[1-9]\d{0,15}:[\w-]+$/,
       required: true,
       secret: true,
-      sentence: 'Token of the bot, as BotFather gives it; turns the msgbot channel on.',
+      sentence: 'Token of the bot, as BotFather gives it; with MSGBOT_WEBHOOK_SECRET it turns the msgbot channel on.',
     },
     {
       name: 'MSGBOT_WEBHOOK_SECRET',
@@ -37,7 +37,8 @@ const msgbot: ChannelPlugin = {
         'Where the Bot API is: the platform’s own, a Bot API server of yours, or a stand-in for tests.',
     },
   ],
-  detect: (settings) => settings.MSGBOT_BOT_TOKEN !== undefined,
+  detect: (settings) =>
+    settings.MSGBOT_BOT_TOKEN !== undefined && settings.MSGBOT_WEBHOOK_SECRET !== undefined,
   capabilities: {
     reply: 'later',
     streaming: false,

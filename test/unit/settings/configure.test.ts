@@ -408,6 +408,29 @@ describe('the active channels', () => {
     expect((await configure(placeWith(listed, given))).warnings).toEqual([]);
   });
 
+  it.each(['teamchat', 'phonechat', 'msgbot'])(
+    'are without %s where one of the settings that it needs is missing, and need them all where it is listed',
+    async (name) => {
+      const { plugins } = await inspectConfiguration(placeWith(VALID));
+      const plugin = plugins.find((one) => one.name === name);
+      const needed = plugin?.settings.flatMap((record) => (record.required ? [record.name] : [])) ?? [];
+      expect(needed.length).toBeGreaterThan(1);
+      const value = (setting: string) => (setting === 'MSGBOT_BOT_TOKEN' ? '123456:a-token' : '123456');
+      for (const missing of needed) {
+        const set = needed.filter((setting) => setting !== missing);
+        const env = { ...VALID, ...Object.fromEntries(set.map((setting) => [setting, value(setting)])) };
+        const { channels, warnings } = await configure(placeWith(env));
+        expect(channels.map((channel) => channel.plugin.name)).toEqual(['webchat']);
+        expect(warnings).toEqual([
+          `the channel ${name} is off: ${set.join(', ')} ${set.length === 1 ? 'is' : 'are'} set, but not ${missing}`,
+        ]);
+        expect(await refused(placeWith({ ...env, MESSAGING_PLATFORMS: name }))).toEqual([
+          `${missing} is not set, so the platform ${name} is not configured`,
+        ]);
+      }
+    },
+  );
+
   it('are refused when the list names an unknown one, with those that there are', async () => {
     const { problems } = await inspectConfiguration(
       placeWith({ ...VALID, MESSAGING_PLATFORMS: 'carrier-pigeon,webchta' }, files),
