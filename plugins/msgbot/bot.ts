@@ -1,4 +1,4 @@
-import type { ChannelScope } from '../../src/channel/index.ts';
+import type { ChannelHealth, ChannelScope } from '../../src/channel/index.ts';
 import type { BotName } from './address.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
@@ -15,6 +15,8 @@ export class Bot implements BotName {
   readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'dev'>;
   readonly #known = Promise.withResolvers<void>();
   #isStopped = false;
+  /** It was asked for and not told, where it should have been. */
+  #isMissed = false;
   #askedAt = 0;
   #cutWaitShort: () => void = () => undefined;
 
@@ -34,6 +36,15 @@ export class Bot implements BotName {
   stop(): void {
     this.#isStopped = true;
     this.#cutWaitShort();
+  }
+
+  health(): ChannelHealth {
+    if (!this.#isMissed) return { status: 'ok' };
+    return {
+      status: 'degraded',
+      detail:
+        'the platform has not told the name of the bot: messages of groups that may mention it are brought again',
+    };
   }
 
   /** Resolves when the name is known, or the time is up. It is asked for now, rather than when it is due. */
@@ -71,15 +82,17 @@ export class Bot implements BotName {
     try {
       const { username } = await this.#api.call((api) => api.getMe(), { mayBeAway });
       this.username = username;
+      this.#isMissed = false;
       this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');
       return true;
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
+      this.#isMissed = !mayBeAway;
       // Told once.
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },
-        'the platform did not tell the name of the bot: in groups nobody can mention it yet',
+        'the platform did not tell the name of the bot: what may mention it in groups is taken when it has',
       );
       return false;
     }

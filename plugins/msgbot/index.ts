@@ -19,7 +19,8 @@ const msgbot: ChannelPlugin = {
       pattern: /^[1-9]\d{0,15}:[\w-]+$/,
       required: true,
       secret: true,
-      sentence: 'Token of the bot, as BotFather gives it; with MSGBOT_WEBHOOK_SECRET it turns the msgbot channel on.',
+      sentence:
+        'Token of the bot, as BotFather gives it; with MSGBOT_WEBHOOK_SECRET it turns the msgbot channel on.',
     },
     {
       name: 'MSGBOT_WEBHOOK_SECRET',
@@ -81,7 +82,10 @@ function createMsgbot(scope: ChannelScope): Channel {
     },
     send: (reply) => sender.send(reply),
     typing: (reply_to) => sender.showTyping(reply_to),
-    health: () => api.health(),
+    health() {
+      const ofApi = api.health();
+      return ofApi.status === 'ok' ? bot.health() : ofApi;
+    },
     stop: async () => bot.stop(),
   };
 }

@@ -7,8 +7,6 @@ import { isSigned, SECRET_HEADER } from './verify.ts';
 
 /** How long an update waits for the bot's name where it depends on it, ms. */
 const NAME_WAIT_MS = 2000;
-/** So long after the start such updates are refused, so that the platform brings them again; then they are left. */
-const NAME_REFUSE_MS = 60_000;
 /** Albums of which a part had words, at most. */
 const ALBUMS_MAX = 1000;
 
@@ -20,13 +18,11 @@ export class Receiver {
   readonly #bot: Bot;
   readonly #secret: string;
   readonly #albumsWithWords = new Set<string>();
-  readonly #begun: number;
 
   constructor(scope: ChannelScope, bot: Bot, secret: string) {
     this.#scope = scope;
     this.#bot = bot;
     this.#secret = secret;
-    this.#begun = scope.now();
   }
 
   /** @throws `invalid_signature`, `malformed_json`, or `unavailable` where nothing of it was kept */
@@ -45,25 +41,22 @@ export class Receiver {
         return this.#answer(parsed);
       case 'no-words':
         return this.#hint(parsed);
-      case 'unclear':
       case 'nothing':
-        this.#scope.log.debug(
-          { why: parsed.kind === 'nothing' ? parsed.why : parsed.kind },
-          'update ignored',
-        );
+        this.#scope.log.debug({ why: parsed.why }, 'update ignored');
     }
   }
 
-  async #parse(update: Readonly<Record<string, unknown>>): Promise<Parsed> {
+  /**
+   * What may be for the bot is refused until its name is known, however long that takes: the platform keeps it
+   * for a day and brings it again, while the updates of other chats go on (each chat has a queue of its own).
+   */
+  async #parse(update: Readonly<Record<string, unknown>>): Promise<Exclude<Parsed, { kind: 'unclear' }>> {
     const parsed = parse(update, this.#bot);
     if (parsed.kind !== 'unclear') return parsed;
     await this.#bot.whenKnown(NAME_WAIT_MS);
     const again = parse(update, this.#bot);
     if (again.kind !== 'unclear') return again;
-    if (this.#scope.now() - this.#begun < NAME_REFUSE_MS)
-      throw this.#scope.problem('unavailable', 'The name of the bot is not known yet.');
-    this.#scope.log.warn({}, 'a message that may have been for the bot is ignored: its name is not known');
-    return again;
+    throw this.#scope.problem('unavailable', 'The name of the bot is not known yet.');
   }
 
   async #answer(parsed: ParsedCommand): Promise<void> {

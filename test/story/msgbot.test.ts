@@ -336,15 +336,25 @@ describe('when the platform fails', () => {
   it('has messages that may be for it brought again until it knows its name', async () => {
     let isAway = true;
     platform.answer = (call) => (methodOf(call) === 'getMe' && isAway ? { status: 502 } : null);
-    await start();
+    const { url } = await start();
+    const health = async () => {
+      const { adapters } = (await (await fetch(url)).json()) as { adapters: Record<string, object> };
+      return adapters.msgbot;
+    };
     answersOf('hello', 'Hello.');
     const early = await deliver({ place: 'group', text: 'hello', number: 1 });
     expect([early.status, JSON.parse(early.text).code]).toEqual([503, 'unavailable']);
+    expect(Number(early.headers.get('Retry-After'))).toBeGreaterThan(0);
+    expect(await health()).toMatchObject({
+      status: 'degraded',
+      detail: expect.stringContaining('name of the bot'),
+    });
     expect((await deliver({ kind: 'status' })).status).toBe(200);
     isAway = false;
     await daemon?.logged(({ username }) => username === 'agentd_bot');
     expect((await deliver({ place: 'group', text: 'hello', number: 1 })).status).toBe(200);
     await platform.until(() => platform.textsTo(GROUP).length === 1);
+    expect(await health()).toEqual({ status: 'ok' });
   });
 });
 

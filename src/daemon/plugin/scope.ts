@@ -23,6 +23,8 @@ import { stopStream } from '../stream/stop.ts';
 
 /** Time-out of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
+/** When to come again where a channel says `unavailable`, which cannot know, seconds. */
+const AGAIN_SECONDS = 5;
 
 /** What one plugin is handed: its own settings and doors, and nothing of another's. */
 export function createScope(
@@ -33,7 +35,10 @@ export function createScope(
   dev: DevCompany | null = null,
 ): ChannelScope {
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
-    new AgentdError(code, detail, errors ? { errors } : {});
+    new AgentdError(code, detail, {
+      ...(errors ? { errors } : {}),
+      ...(code === 'unavailable' ? { retryAfter: AGAIN_SECONDS } : {}),
+    });
   const replyParts = new ReplyParts();
   return {
     settings,

@@ -52,6 +52,21 @@ describe('the name of the bot', () => {
     expect(asked).toHaveLength(5);
   });
 
+  it('is missed in the health of the channel from the first time that it was not told, until it is', async () => {
+    const { bot } = botAt((call) => call === 3);
+    expect(bot.health()).toEqual({ status: 'ok' });
+    bot.start();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(bot.health()).toEqual({
+      status: 'degraded',
+      detail:
+        'the platform has not told the name of the bot: messages of groups that may mention it are brought again',
+    });
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(bot.username).toBe('agentd_bot');
+    expect(bot.health()).toEqual({ status: 'ok' });
+  });
+
   it('is not asked for any more after the stop', async () => {
     const { bot, asked } = botAt(() => false);
     bot.start();
