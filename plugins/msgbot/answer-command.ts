@@ -19,12 +19,12 @@ export interface CommandAnswer {
 }
 
 /**
- * Does what a command of the channel asks for, and says what to answer. Repeating it comes to the same. The
- * outcome of linking is told in a private chat only (decisions §4).
+ * Does what a command of the channel asks for, and says what to answer; a repeated delivery of it does nothing,
+ * and is answered the same. The outcome of linking is told in a private chat only (decisions §4).
  * @throws `unavailable` where the store is out of reach
  */
 export async function answerCommand(
-  { command, inPrivate, forwarded, user_id }: ParsedCommand,
+  { command, inPrivate, forwarded, user_id, place: { message_id } }: ParsedCommand,
   links: ChannelLinks,
 ): Promise<CommandAnswer> {
   if (command.name !== 'service_auth')
@@ -37,10 +37,10 @@ export async function answerCommand(
   // Whoever passes on another's message does not mean to become that person.
   if (forwarded) return { text: FORWARDED, hidesMessage };
   if (isOff) {
-    const removed = await links.unlink(user_id);
+    const removed = await links.unlink(user_id, { message_id });
     return { text: removed ? SIGNED_OUT : WAS_NOT_SIGNED_IN, hidesMessage };
   }
-  const answer = await links.link(user_id, argument);
+  const answer = await links.link(user_id, argument, { message_id });
   const text = answer.linked ? signedIn(answer.email, answer.expires_at) : notSignedIn(answer.reason);
   return { text, hidesMessage };
 }

@@ -1,13 +1,25 @@
-import type { ChannelScope, LinkAnswer } from '../../src/channel/index.ts';
+import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
 
 /** The platform waits 3 s for the answer to a command; ms. */
 const ANSWER_MS = 2500;
+
+/** The fields of a slash command's form that count. */
+export interface TypedCommand {
+  command: string;
+  text: string;
+  user: string;
+  /** The platform's id of this one use of the command; empty: it is not told. */
+  invocation: string;
+}
 
 /** What only the person who typed the command gets to see. */
 export interface CommandAnswer {
   response_type: 'ephemeral';
   text: string;
 }
+
+/** As the platform writes `trigger_id`. */
+const INVOCATION = /^[\w.-]{1,256}$/;
 
 const HINT =
   'To be signed in here, send `/service-auth` and your token behind it. `/service-auth off` signs you out.';
@@ -23,33 +35,30 @@ const NOT_KNOWN_YET =
 
 /**
  * Answers a slash command: `/service-auth <token>` links who typed it to the person of the token,
- * `/service-auth off` ends that (service.md, "POST /webhook/teamchat/commands"; decisions §4).
+ * `/service-auth off` ends that (service.md, "POST /webhook/teamchat/commands"; decisions §4). Delivered again, a
+ * command does nothing, and is answered as the first time.
  */
 export async function answerCommand(
-  command: string,
-  text: string,
-  user: string,
+  { command, text, user, invocation }: TypedCommand,
   scope: ChannelScope,
 ): Promise<CommandAnswer> {
   if (command.toLowerCase() !== '/service-auth') return ephemeral(NOT_KNOWN);
   const argument = text.trim();
   if (argument === '') return ephemeral(NO_TOKEN);
   if (argument.toLowerCase() === 'help') return ephemeral(HINT);
-  return ephemeral(
-    await inTime(
-      argument.toLowerCase() === 'off' ? signOut(user, scope) : signIn(user, argument, scope),
-      scope,
-    ),
-  );
+  const isOff = argument.toLowerCase() === 'off';
+  const asked = INVOCATION.test(invocation) ? { message_id: `command:${invocation}` } : {};
+  const done = isOff ? signOut(user, asked, scope) : signIn(user, argument, asked, scope);
+  return ephemeral(await inTime(done, scope));
 }
 
-async function signIn(user: string, token: string, scope: ChannelScope): Promise<string> {
-  const answer = await scope.links.link(user, token);
+async function signIn(user: string, token: string, asked: LinkRequest, scope: ChannelScope): Promise<string> {
+  const answer = await scope.links.link(user, token, asked);
   return answer.linked ? confirmation(answer) : `❌ You could not be signed in: ${answer.reason}.`;
 }
 
-async function signOut(user: string, scope: ChannelScope): Promise<string> {
-  return (await scope.links.unlink(user)) ? SIGNED_OUT : WAS_NOT_SIGNED_IN;
+async function signOut(user: string, asked: LinkRequest, scope: ChannelScope): Promise<string> {
+  return (await scope.links.unlink(user, asked)) ? SIGNED_OUT : WAS_NOT_SIGNED_IN;
 }
 
 function confirmation({ email, expires_at }: Extract<LinkAnswer, { linked: true }>): string {

@@ -115,7 +115,13 @@ function createTeamchat(scope: ChannelScope): Channel {
         { field: 'user_id', message: 'must be the id of a user' },
       ]);
     }
-    return { body: await answerCommand(form.get('command') ?? '', form.get('text') ?? '', user, scope) };
+    const typed = {
+      command: form.get('command') ?? '',
+      text: form.get('text') ?? '',
+      user,
+      invocation: form.get('trigger_id') ?? '',
+    };
+    return { body: await answerCommand(typed, scope) };
   }
 
   return {

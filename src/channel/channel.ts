@@ -316,15 +316,29 @@ export interface FieldError {
 
 /** The links of one channel: channel user id → token, kept 30 days. */
 export interface ChannelLinks {
-  /**
-   * Validates and stores. `replace`: may the live link of another person be taken over? Default
-   * true, for ids that the platform itself has verified.
-   */
-  link(user_id: string, token: string, options?: { replace?: boolean }): Promise<LinkAnswer>;
+  /** Validates and stores. */
+  link(user_id: string, token: string, options?: LinkOptions): Promise<LinkAnswer>;
   /** The user's own wish: true where there was a link. */
-  unlink(user_id: string): Promise<boolean>;
+  unlink(user_id: string, options?: LinkRequest): Promise<boolean>;
   /** Removes the link of this user where it is that of the token's person. */
   unlinkPerson(user_id: string, token: string): Promise<UnlinkAnswer>;
+}
+
+export interface LinkRequest {
+  /**
+   * Id of the message that asks for it, as in `IncomingMessage`. A repeat of that within seven days changes
+   * nothing, whatever was asked for since, and gets the answer of the first; while that is under way, it is
+   * refused with `unavailable`.
+   */
+  message_id?: string;
+}
+
+export interface LinkOptions extends LinkRequest {
+  /**
+   * May the live link of another person be taken over? Default true, for ids that the platform itself has
+   * verified.
+   */
+  replace?: boolean;
 }
 
 export type LinkAnswer =

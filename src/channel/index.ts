@@ -15,6 +15,8 @@ export type {
   EventStreamPaths,
   FieldError,
   LinkAnswer,
+  LinkOptions,
+  LinkRequest,
   OpenStream,
   ResponseStream,
   Route,

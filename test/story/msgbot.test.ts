@@ -403,6 +403,31 @@ describe('signing in', () => {
     expect(deletions()).toHaveLength(1);
   });
 
+  it('does nothing for a repeated delivery, whatever was asked for since, also after a restart', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-msgbot-'));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    shop = await startShop({ directory, env: platform.env });
+    const secret = await ada();
+    const linked = async () =>
+      JSON.parse((await shop?.run('link', 'list', '--json'))?.stdout ?? '') as object[];
+    const signIn = () => command(secret, { number: 1 });
+    const signOut = () => command('off', { number: 2 });
+    await signIn();
+    await signOut();
+    expect((await signIn()).status).toBe(200);
+    expect(await linked()).toEqual([]);
+    await command(secret, { number: 3 });
+    await shop.stop();
+    shop = await startShop({ directory, env: platform.env });
+    for (const repeated of [signOut, signIn, signOut]) expect((await repeated()).status).toBe(200);
+    expect(await linked()).toMatchObject([{ user_id: ADA, email: 'ada@example.com' }]);
+    await who({ number: 4 });
+    await platform.until(() => platform.textsTo(ADA).some((text) => text.includes('Ada Lovelace')));
+    // Each of the three commands was answered once.
+    expect(platform.textsTo(ADA)).toHaveLength(4);
+    expect(shop.daemon.log().filter(({ msg }) => String(msg).includes('DUPLICATE'))).toHaveLength(3);
+  });
+
   it('says why a token is no use, and deletes it all the same', async () => {
     const here = await startAsShop();
     await command(await ada(-60), { number: 1 });

@@ -32,13 +32,14 @@ const tokenOf = ({ id, email, name }: typeof ADA, ttl?: number) =>
   token({ sub: id, email, claims: { name }, ...(ttl === undefined ? {} : { ttl }) });
 
 /** Types the command, and returns what is shown to the one who typed it. */
-async function serviceAuth(user: string, text: string): Promise<string> {
+async function serviceAuth(user: string, text: string, event: Partial<SimulatedEvent> = {}): Promise<string> {
   const before = platform.calls.length;
   const answer = await platform.deliver(shop.daemon, {
     kind: 'command',
     user,
     text: `/service-auth ${text}`,
     place: 'group',
+    ...event,
   });
   expect(answer.status).toBe(200);
   const body = JSON.parse(answer.text) as { response_type: string; text: string };
@@ -73,6 +74,20 @@ it('the whole cycle: nobody, linked, the own data with the own token, and nobody
   expect(await serviceAuth(user, 'off')).toBe('✅ You are signed out.');
   expect(await ask({ user })).toContain('not signed in');
   expect(shop.api.seen('/users')).toHaveLength(1);
+});
+
+it('a command that is delivered again does nothing, and is answered as the first time', async () => {
+  const user = 'U0AGAIN';
+  const ada = await tokenOf(ADA);
+  const signIn = () => serviceAuth(user, ada, { number: 900_001 });
+  const signOut = () => serviceAuth(user, 'off', { number: 900_002 });
+  const confirmed = await signIn();
+  expect(await signOut()).toBe('✅ You are signed out.');
+  expect(await signIn()).toBe(confirmed);
+  expect(await ask({ user })).toContain('not signed in');
+  await serviceAuth(user, ada, { number: 900_003 });
+  expect(await signOut()).toBe('✅ You are signed out.');
+  expect(await ask({ user })).toContain('A-1001');
 });
 
 it('the link stands under the documented key, with its life of 30 days', async () => {

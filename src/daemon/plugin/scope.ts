@@ -3,14 +3,16 @@ import type {
   ChannelScope,
   ChannelSettings,
   DevCompany,
+  LinkAnswer,
   TokenAnswer,
 } from '../../channel/index.ts';
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
+import { carryOutOnce } from '../identity/carry-out-once.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
-import { link, unlink, unlinkPerson } from '../identity/links.ts';
+import { type LinkOutcome, link, unlink, unlinkPerson } from '../identity/links.ts';
 import { accept, edit } from '../inbox/accept.ts';
 import { HintLimit } from '../inbox/hint-limit.ts';
 import { say } from '../inbox/say.ts';
@@ -87,15 +89,22 @@ function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
 
 function linksOf(plugin: ChannelPlugin, house: House): ChannelScope['links'] {
   return {
-    async link(user_id, token, { replace = true } = {}) {
-      const outcome = await link(house, plugin, user_id, token, () => replace);
-      if (outcome.linked) return { linked: true, ...whoOf(outcome.verdict), expires_at: outcome.expires_at };
-      const held = outcome.reason === 'held_by_another';
-      return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
-    },
-    unlink: (user_id) => unlink(house, plugin, user_id),
+    link: (user_id, token, { replace = true, message_id } = {}) =>
+      carryOutOnce(house, { platform: plugin.name, user_id, message_id, what: 'link' }, async () =>
+        linkAnswerOf(await link(house, plugin, user_id, token, () => replace)),
+      ),
+    unlink: (user_id, { message_id } = {}) =>
+      carryOutOnce(house, { platform: plugin.name, user_id, message_id, what: 'unlink' }, () =>
+        unlink(house, plugin, user_id),
+      ),
     unlinkPerson: (user_id, token) => unlinkPerson(house, plugin, user_id, token),
   };
+}
+
+function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
+  if (outcome.linked) return { linked: true, ...whoOf(outcome.verdict), expires_at: outcome.expires_at };
+  const held = outcome.reason === 'held_by_another';
+  return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
 }
 
 /** A channel learns whose token it is, never gets more of it than it had. */

@@ -19,6 +19,7 @@ export type Claim =
   | { outcome: 'done'; answer: StoredAnswer };
 
 export interface StoredAnswer {
+  /** Empty: it belongs to no session. */
   session_id: string;
   response: string;
 }

@@ -16,8 +16,8 @@ let said: { reply_to: object; text: string; message_id: string | undefined }[];
 /** Whose hint each of them was. */
 let hints: (string | undefined)[];
 let accepted: IncomingMessage[];
-let linked: [user: string, token: string][];
-let unlinked: string[];
+let linked: [user: string, token: string, message_id: string | undefined][];
+let unlinked: [user: string, message_id: string | undefined][];
 let now: number;
 let channel: Channel;
 
@@ -40,11 +40,11 @@ beforeEach(() => {
       hints.push(hint_to);
     },
     links: {
-      async link(user_id, token) {
-        linked.push([user_id, token]);
+      async link(user_id, token, { message_id } = {}) {
+        linked.push([user_id, token, message_id]);
         return { linked: true, user_id: 'ada', email: 'a`d\na@example.com', expires_at: now + 60_000 };
       },
-      unlink: async (user_id) => unlinked.push(user_id) > 0,
+      unlink: async (user_id, { message_id } = {}) => unlinked.push([user_id, message_id]) > 0,
       unlinkPerson: async () => ({ outcome: 'none' }),
     },
   };
@@ -69,7 +69,7 @@ function altered(name: string, members: object): object {
 describe('signing in', () => {
   it('links the sender, and has the message deleted along with the answer', async () => {
     await receive(altered('private-command', { text: '/service_auth a.b.c' }));
-    expect(linked).toEqual([['5550111', 'a.b.c']]);
+    expect(linked).toEqual([['5550111', 'a.b.c', '5550111:103']]);
     expect(said).toEqual([
       {
         reply_to: { chat: 5550111, deletes: 103 },
@@ -111,7 +111,7 @@ describe('signing in', () => {
 
   it('ends by `off`, in any case, and leaves that message', async () => {
     await receive(altered('private-command', { text: '/service_auth OFF' }));
-    expect(unlinked).toEqual(['5550111']);
+    expect(unlinked).toEqual([['5550111', '5550111:103']]);
     expect(said).toEqual([
       { reply_to: { chat: 5550111 }, text: '✅ You are signed out here.', message_id: '5550111:103' },
     ]);

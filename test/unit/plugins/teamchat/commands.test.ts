@@ -3,7 +3,7 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
 import type { ChannelRequest, ChannelResponse } from '../../../../src/channel/index.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
-import { GOOD_TOKEN, type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
+import { GOOD_TOKEN, LINKED, type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
 import { settingsOf } from '../../../harness/fake-platform.ts';
 
 const SECRET = 'a signing secret';
@@ -75,6 +75,25 @@ describe('/service-auth', () => {
     });
     expect(scope.linked.size).toBe(0);
     expect((await typed({ text }, scope)).body.text).toBe('✅ You are signed out: you were not signed in.');
+  });
+
+  it('names its invocation, so that a repeat of it does nothing', async () => {
+    const asked: unknown[] = [];
+    const scope = recordingScope(settings, {
+      links: {
+        async link(_user, _token, options) {
+          asked.push(options);
+          return LINKED;
+        },
+        unlink: async (_user, options) => asked.push(options) > 0,
+        unlinkPerson: async () => ({ outcome: 'none' }),
+      },
+    });
+    for (const text of [GOOD_TOKEN, 'off']) await typed({ text }, scope);
+    const invocation = { message_id: 'command:13345224609.738474920.8088930838d88f008e0' };
+    expect(asked).toEqual([invocation, invocation]);
+    for (const trigger_id of ['', 'a b', 'x'.repeat(300)]) await typed({ text: 'off', trigger_id }, scope);
+    expect(asked.slice(2)).toEqual([{}, {}, {}]);
   });
 
   it.each([
