@@ -140,7 +140,7 @@ function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
 
 /** What its sender should know of what was not read; null where all was. */
 function hintFor(content: Exclude<Content, { kind: 'edit' | 'none' }>): string | null {
-  if (isTooLong(content.kind === 'text' ? content.text : (content.caption ?? ''))) return TOO_LONG;
+  if (isTooLong(content.kind === 'text' ? content.text : (content.caption ?? ''))) return tooLong();
   if (content.kind === 'text') return null;
   return content.caption === undefined
     ? `I can only read text, not ${content.what}. Please write to me what it is about.`
@@ -178,7 +178,9 @@ function isTooLong(text: string): boolean {
   return text.length > MESSAGE_MAX && [...text].length > MESSAGE_MAX;
 }
 
-const TOO_LONG = `Your message is too long for me: I read up to ${MESSAGE_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+function tooLong(): string {
+  return `Your message is too long for me: I read up to ${MESSAGE_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+}
 
 function describeError({ code, title, message }: Fields): string {
   return `${codeOf(code)}: ${stringOf(title) ?? stringOf(message) ?? ''}`.slice(0, 200).toWellFormed();

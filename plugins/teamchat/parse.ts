@@ -17,7 +17,6 @@ export type Parsed =
 const TEXT_MAX = 16_000;
 const NAME_MAX = 200;
 
-const TOO_LONG = `Sorry, this is too long for me: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 const NO_WORDS = 'Sorry, I can read text only. Please write to me what this is about.';
 const ONLY_A_MENTION = 'I am here. Please write your question beside my name.';
 
@@ -88,7 +87,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   const text = wordsFor(event, us);
   const unreadable = (notice: string): Parsed => ({ kind: 'unreadable', message_id, reply_to, notice });
   if (text === '') return unreadable(event.text && !hasFiles(event) ? ONLY_A_MENTION : NO_WORDS);
-  if (isTooLong(text)) return unreadable(TOO_LONG);
+  if (isTooLong(text)) return unreadable(tooLong());
   const user_name = nameOf(event);
   return {
     kind: 'message',
@@ -200,6 +199,10 @@ function hasFiles({ files }: Fields): boolean {
 /** Characters are counted as people count them. */
 function isTooLong(text: string): boolean {
   return text.length > TEXT_MAX && [...text].length > TEXT_MAX;
+}
+
+function tooLong(): string {
+  return `Sorry, this is too long for me: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function isId(value: unknown): value is string {

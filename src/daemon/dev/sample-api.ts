@@ -1,8 +1,9 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { DevRequest } from '../../channel/index.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
+import { createServer } from '../node-http.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
 
 /** Requests that are remembered for the page to try it with. */

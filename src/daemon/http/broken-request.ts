@@ -1,7 +1,8 @@
-import { type Server, STATUS_CODES } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { STATUS_CODES } from '../node-http.ts';
 import type { Middleware } from './exchange.ts';
 import type { InFlight } from './in-flight.ts';
 import { problemOf } from './problem.ts';

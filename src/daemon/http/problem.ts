@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { STATUS_CODES } from '../node-http.ts';
 import type { Context, Middleware } from './exchange.ts';
 import { logFailure } from './log-failure.ts';
 

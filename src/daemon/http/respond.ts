@@ -1,6 +1,6 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { ChannelResponse } from '../../channel/index.ts';
 import type { Log } from '../log.ts';
+import { validateHeaderName, validateHeaderValue } from '../node-http.ts';
 import type { Context } from './exchange.ts';
 import { logFailure } from './log-failure.ts';
 import { stream } from './response-stream.ts';

@@ -1,10 +1,11 @@
 import { setMaxListeners } from 'node:events';
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
+import { createServer as createHttpServer } from '../node-http.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';

@@ -23,7 +23,8 @@ export function isPath(text: string): boolean {
 export async function bundledPlugins(): Promise<Map<string, string>> {
   const folder = fileURLToPath(BUNDLED);
   const found = new Map<string, string>();
-  for (const entry of (await readdir(folder, { withFileTypes: true })).sort(byName)) {
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const file = join(folder, entry.name, `index${ENDING}`);
     if (entry.isDirectory() && entry.name !== TEMPLATE && (await isFile(file))) found.set(entry.name, file);
   }
@@ -105,8 +106,4 @@ async function isFile(path: string): Promise<boolean> {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function byName(a: { name: string }, b: { name: string }): number {
-  return a.name.localeCompare(b.name, 'en');
 }
