@@ -7,6 +7,12 @@ import { join, resolve } from 'node:path';
 
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
+/**
+ * Where Node keeps the compiled code of a build between its many starts, each of which is a fifth cheaper for
+ * it. In `dist`, so that it ends with the build.
+ */
+const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
+
 /** At least 256 bits, as the settings ask for. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
 
@@ -40,6 +46,7 @@ export interface StartOptions {
 /** Settings that every test daemon has; a test's own ones win. */
 export function baseEnv(directory: string): Record<string, string> {
   return {
+    ...COMPILED,
     PATH: process.env.PATH ?? '',
     HOME: directory,
     STATE_DIR: join(directory, 'state'),
@@ -136,7 +143,7 @@ export async function agentd(
   const child = spawn(process.execPath, [BIN, ...args], {
     cwd: directory,
     env: {
-      ...(options.base === false ? { PATH: process.env.PATH ?? '' } : baseEnv(directory)),
+      ...(options.base === false ? { ...COMPILED, PATH: process.env.PATH ?? '' } : baseEnv(directory)),
       ...options.env,
     },
     stdio: 'pipe',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type {
@@ -49,42 +49,38 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
   /** Asked for each call; null: the platform answers. */
   answer: (call: PlatformCall) => PlatformAnswer | null = () => null;
   readonly simulator: PlatformSimulator;
-  readonly #plugin: ChannelPlugin;
-  readonly #server = createServer((request, response) => {
-    this.#receive(request, response).catch((error: Error) => response.destroy(error));
-  });
-  #api: SimulatedApi | null = null;
+  /** Settings of a daemon that has the channel, and talks to this platform. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The same settings as the channel is given them. */
+  readonly settings: ChannelSettings;
+  readonly #server: Server;
+  readonly #api: SimulatedApi;
   #number = 0;
 
-  private constructor(plugin: ChannelPlugin, simulator: PlatformSimulator) {
+  private constructor(plugin: ChannelPlugin, simulator: PlatformSimulator, server: Server) {
     super();
     this.setMaxListeners(0);
-    this.#plugin = plugin;
     this.simulator = simulator;
+    this.#server = server;
+    this.env = simulator.devSettings(secretOf, this.url);
+    this.settings = settingsOf(plugin, this.env);
+    this.#api = simulator.startApi(this.settings);
+    server.on('request', (request, response) => {
+      this.#receive(request, response).catch((error: Error) => response.destroy(error));
+    });
   }
 
   static async start(plugin: ChannelPlugin): Promise<FakePlatform> {
     const simulator = await plugin.simulator?.();
     if (!simulator) throw new Error(`the channel ${plugin.name} has no simulator`);
-    const platform = new FakePlatform(plugin, simulator);
-    platform.#server.listen(0, '127.0.0.1');
-    await once(platform.#server, 'listening');
-    platform.#api = simulator.startApi(platform.settings);
-    return platform;
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new FakePlatform(plugin, simulator, server);
   }
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  /** Settings of a daemon that has the channel, and talks to this platform. */
-  get env(): Record<string, string> {
-    return { ...this.simulator.devSettings(secretOf, this.url) };
-  }
-
-  /** The same settings as the channel is given them. */
-  get settings(): ChannelSettings {
-    return settingsOf(this.#plugin, this.env);
   }
 
   /** An event with all that is not given filled in: a new direct message of the first person, written now. */
@@ -152,8 +148,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
       return;
     }
     if (instead !== null) await delay(instead.slow);
-    const answer = this.#api?.answer({ ...call, body });
-    if (!answer) throw new Error('the platform has not started');
+    const answer = this.#api.answer({ ...call, body });
     response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
     response.end(JSON.stringify(answer.body));
     this.shown.push(...answer.shown);

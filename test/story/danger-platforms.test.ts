@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { type Agentd, startAgentd } from '../harness/daemon.ts';
 import { FakePlatform } from '../harness/fake-platform.ts';
@@ -18,7 +18,7 @@ const SESSIONS = 50;
 const KILLS = 10;
 /** Of one call: each further one doubles the wait for the next attempt, and the test is to end. */
 const FAILURES_MAX = 3;
-/** How often a platform comes again that was not told 200, ms. */
+/** How soon a platform comes again that was not told 200 by a daemon that runs, ms. */
 const COMES_AGAIN_MS = 50;
 
 /** A private conversation on one of the platforms. */
@@ -60,15 +60,18 @@ function conversations(platforms: readonly FakePlatform[]): Conversation[] {
   });
 }
 
-/** Delivers until the daemon has said 200, as a platform does. */
+/**
+ * Delivers until the daemon has said 200, as a platform does.
+ * @param daemon resolves with the one that runs, or with the next where it was killed
+ */
 async function deliverUntilTaken(
   platform: FakePlatform,
-  daemon: () => { url: string },
+  daemon: () => Promise<{ url: string }>,
   event: SimulatedEvent,
 ): Promise<void> {
   for (;;) {
-    // A daemon that was killed refuses the connection, or breaks it.
-    const answer = await platform.deliver(daemon(), event).catch(() => null);
+    // A daemon that is killed breaks the connection, or refuses it.
+    const answer = await platform.deliver(await daemon(), event).catch(() => null);
     if (answer?.status === 200) return;
     if (answer !== null) expect(answer.status, answer.text).toBe(503);
     await delay(COMES_AGAIN_MS);
@@ -76,7 +79,7 @@ async function deliverUntilTaken(
 }
 
 /** What a person was answered, in order, without the mark-up. */
-function answersOf({ platform, event }: Conversation): string[] {
+function answersOf({ platform, event }: Omit<Conversation, 'texts'>): string[] {
   const places = platform.simulator.seenIn(platform.event({ ...event, number: 1 }), platform.settings);
   return platform.shown
     .filter(({ what, to }) => what === 'message' && places.includes(to))
@@ -97,7 +100,7 @@ describe('what a platform was told 200 for', () => {
 
     let daemon: Agentd = await startAgentd({ directory, env });
     const { port } = new URL(daemon.url);
-    onTestFinished(() => void daemon.stop('SIGKILL'));
+    onTestFinished(() => daemon.stop('SIGKILL').then(() => {}));
     for (const platform of platforms) {
       const failed = new Map<string, number>();
       platform.answer = ({ body }) => {
@@ -140,7 +143,7 @@ describe('what a platform was told 200 for', () => {
           const number = session * texts.length + index + 1;
           const sent_at = sentAt(began, number);
           const whole = platform.event({ ...event, text, number, sent_at });
-          await deliverUntilTaken(platform, () => daemon, whole);
+          await deliverUntilTaken(platform, () => killed.then(() => daemon), whole);
         }
       }),
     );
@@ -175,6 +178,29 @@ describe('what a platform was told 200 for', () => {
 });
 
 describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
+  let platform: FakePlatform;
+  let runs: Runs;
+  let daemon: Agentd;
+  beforeAll(async () => {
+    platform = await FakePlatform.start(plugin);
+    runs = await Runs.start();
+    daemon = await startAgentd({ env: envOf([platform], runs) });
+  });
+  afterAll(async () => {
+    await daemon.stop();
+    await platform.close();
+    await runs.close();
+  });
+  // Each test is of a person of its own.
+  let user = '';
+  let people = 0;
+  beforeEach(() => {
+    user = personOf(++people);
+    runs.texts.length = 0;
+    platform.removeAllListeners('came');
+  });
+  const answers = () => answersOf({ platform, event: { user, place: 'direct' } });
+
   it.each([
     {
       words: 'ever new words',
@@ -186,17 +212,9 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
   ])(
     'is stopped when something answers every message of ours in $words',
     async ({ textOf, passed, reason }) => {
-      const platform = await FakePlatform.start(plugin);
-      onTestFinished(() => platform.close());
-      const runs = await startRuns();
-      const daemon = await startAgentd({ env: envOf([platform], runs) });
-      onTestFinished(() => void daemon.stop());
-
-      const user = personOf(1);
       let seen = 0;
       const answerBack = async () => {
-        const answers = platform.shown.filter(({ what }) => what === 'message').length;
-        while (seen < answers) {
+        while (seen < answers().length) {
           seen++;
           const { status } = await platform.deliver(daemon, { user, text: textOf(seen) });
           expect(status).toBe(200);
@@ -206,42 +224,27 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
       await platform.deliver(daemon, { user, text: textOf(0) });
       await daemon.logged(({ msg }) => String(msg).startsWith(`[LoopGuard] CIRCUIT_OPEN reason=${reason}`));
       expect(runs.texts).toHaveLength(passed);
-      expect(platform.shown.filter(({ what }) => what === 'message')).toHaveLength(passed);
+      expect(answers()).toHaveLength(passed);
     },
   );
 
   it('has no end of hints either: who sends no words is told so once, and heard again', async () => {
-    const platform = await FakePlatform.start(plugin);
-    onTestFinished(() => platform.close());
-    const runs = await startRuns();
-    const daemon = await startAgentd({ env: envOf([platform], runs) });
-    onTestFinished(() => void daemon.stop());
-
-    const user = personOf(1);
     for (let count = 0; count < 10; count++)
       expect((await platform.deliver(daemon, { user, kind: 'other', text: '' })).status).toBe(200);
     await platform.deliver(daemon, { user, text: 'in words' });
-    const answers = () => platform.shown.filter(({ what }) => what === 'message').map(({ text }) => text);
     await platform.until(() => answers().includes('re: in words'));
     expect(answers()).toHaveLength(2);
     expect(runs.texts).toEqual(['in words']);
   });
 
   it('is not seen in a backlog of 50 old messages that comes at once', async () => {
-    const platform = await FakePlatform.start(plugin);
-    onTestFinished(() => platform.close());
-    const runs = await startRuns();
-    const daemon = await startAgentd({ env: envOf([platform], runs) });
-    onTestFinished(() => void daemon.stop());
-
     const now = Date.now();
     const texts = Array.from({ length: 50 }, (_, index) => `message ${index}`);
     for (const [index, text] of texts.entries()) {
       const sent_at = now - (50 - index) * 60_000;
-      const { status } = await platform.deliver(daemon, { user: personOf(1), text, sent_at });
+      const { status } = await platform.deliver(daemon, { user, text, sent_at });
       expect(status).toBe(200);
     }
-    const answers = () => platform.shown.filter(({ what }) => what === 'message').map(({ text }) => text);
     await platform.until(() => answers().length === texts.length);
     expect(answers()).toEqual(texts.map((text) => `re: ${text}`));
   });
