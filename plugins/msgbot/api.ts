@@ -1,5 +1,5 @@
 import type { Api } from 'grammy';
-import type { ChannelHealth, ChannelScope } from '../../src/channel/index.ts';
+import { type ChannelHealth, type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
 import { PlatformFailure, unanswered } from './failures.ts';
 
 /** Longest answer of the platform that is read, characters; its own are far below. */
@@ -91,13 +91,17 @@ export class PlatformApi {
     if (body) request.body = body;
     const response = await this.#scope.fetch(url, request);
     const answer = answerIn(await textOf(response));
-    if (answer !== null) return { json: async () => answer };
-    const seconds = Number(response.headers.get('Retry-After'));
-    throw new PlatformFailure(
-      response.status,
-      `answered ${response.status}, not as the Bot API does`,
-      seconds > 0 ? { retry_after: seconds } : {},
-    );
+    if (answer?.ok === true) return { json: async () => answer };
+    // The platform says it in its answer, what stands before it in the header.
+    const seconds = retryAfterSeconds(response.headers);
+    const asked = seconds === undefined ? {} : { retry_after: seconds };
+    if (answer === null)
+      throw new PlatformFailure(
+        response.status,
+        `answered ${response.status}, not as the Bot API does`,
+        asked,
+      );
+    return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
   };
 
   /** A proxy may repeat the path in what it says of it. */
@@ -110,6 +114,14 @@ export class PlatformApi {
 interface Client {
   api: Api;
   failureOf(error: unknown): PlatformFailure;
+}
+
+/** As much of an answer as is looked at here. */
+interface BotAnswer {
+  ok?: unknown;
+  error_code?: unknown;
+  description?: unknown;
+  parameters?: object;
 }
 
 /** As much of a response as the library looks at. */
@@ -129,9 +141,9 @@ async function textOf({ body }: Response): Promise<string> {
 }
 
 /** Every answer of the Bot API is an object that says whether it is `ok`, and why not. */
-function answerIn(text: string): object | null {
+function answerIn(text: string): BotAnswer | null {
   try {
-    const answer = JSON.parse(text) as Record<string, unknown> | null;
+    const answer = JSON.parse(text) as BotAnswer | null;
     if (answer?.ok === true) return answer;
     const { error_code, description } = answer ?? {};
     return typeof error_code === 'number' && typeof description === 'string' ? answer : null;

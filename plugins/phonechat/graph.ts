@@ -1,4 +1,9 @@
-import type { ChannelHealth, ChannelScope, JsonObject } from '../../src/channel/index.ts';
+import {
+  type ChannelHealth,
+  type ChannelScope,
+  type JsonObject,
+  retryAfterSeconds,
+} from '../../src/channel/index.ts';
 import type { Configured } from './configured.ts';
 import { type GraphError, meaningOf } from './graph-errors.ts';
 import { type Fields, fieldsOf, stringOf } from './json.ts';
@@ -104,7 +109,7 @@ function errorIn(answer: Fields): ErrorWords | null {
 function failureOf({ status, headers }: Response, error: ErrorWords | null): Failure {
   // An error in an answer that calls itself good is one all the same.
   const meaning = meaningOf(status < 400 && error !== null ? 400 : status, error?.code, error?.subcode);
-  const asked = secondsIn(headers.get('Retry-After'));
+  const asked = retryAfterSeconds(headers);
   const code = error?.code === undefined ? '' : `, code ${error.code}`;
   // Of a token that it does not take, the platform's words may quote the token.
   const words = meaning.account ?? error?.words ?? '';
@@ -113,14 +118,6 @@ function failureOf({ status, headers }: Response, error: ErrorWords | null): Fai
     ...(asked === undefined ? {} : { retryAfterSeconds: asked }),
     reason: `status ${status}${code}${words === '' ? '' : `: ${words}`}`,
   };
-}
-
-/** RFC 9110 §10.2.3: seconds, or a date. */
-function secondsIn(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  if (/^\d{1,9}$/.test(header.trim())) return Number(header);
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
 }
 
 async function readAnswer(response: Response): Promise<Fields> {

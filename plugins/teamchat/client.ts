@@ -1,5 +1,5 @@
 import type { WebClient } from '@slack/web-api';
-import type { ChannelScope } from '../../src/channel/index.ts';
+import { type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
 import { secret } from './settings.ts';
 
 /** Time-out of one call, ms. */
@@ -72,7 +72,13 @@ async function checked(response: Response): Promise<Response> {
   }
   const text = Buffer.concat(chunks).toString();
   if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
-  return new Response(text, response);
+  const { status, statusText, headers } = response;
+  const seconds = retryAfterSeconds(headers);
+  // The client reads seconds alone.
+  if (seconds === undefined) return new Response(text, { status, statusText, headers });
+  const inSeconds = new Headers(headers);
+  inSeconds.set('Retry-After', String(seconds));
+  return new Response(text, { status, statusText, headers: inSeconds });
 }
 
 /** @param code as failures of the network have one */

@@ -51,14 +51,14 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
  * nothing of the request.
  */
 export function refusalOf(error: unknown): Refusal {
-  const { code, data, retryAfter, statusCode, original } = (error ?? {}) as ClientError;
+  const { code, data, retryAfter, statusCode, headers, original } = (error ?? {}) as ClientError;
   switch (code) {
     case 'slack_webapi_platform_error':
       return ofAnswer(data ?? {});
     case 'slack_webapi_rate_limited_error':
       return { ...passing('ratelimited'), ...waiting(retryAfter) };
     case 'slack_webapi_http_error':
-      return ofStatus(statusCode ?? 0);
+      return ofStatus(statusCode ?? 0, Number(headers?.['retry-after']));
     case 'slack_webapi_request_error':
       return passing(`no answer (${causeOf(original)})`);
     default:
@@ -73,6 +73,8 @@ interface ClientError {
   data?: { error?: unknown; response_metadata?: { retryAfter?: number } };
   retryAfter?: number;
   statusCode?: number;
+  /** Of the answer, in lower case. */
+  headers?: Readonly<Record<string, string>>;
   original?: { name?: string; cause?: { code?: string } };
 }
 
@@ -85,9 +87,10 @@ function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>
   return { ...passing(error), ...waiting(response_metadata?.retryAfter) };
 }
 
-function ofStatus(status: number): Refusal {
+function ofStatus(status: number, seconds: number): Refusal {
   const final = status >= 400 && status < 500 && status !== 408;
-  return { reason: `status ${status}`, final, credentials: status === 401 || status === 403 };
+  const refusal = { reason: `status ${status}`, final, credentials: status === 401 || status === 403 };
+  return final ? refusal : { ...refusal, ...waiting(seconds) };
 }
 
 function causeOf(original: ClientError['original']): string {

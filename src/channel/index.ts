@@ -39,6 +39,7 @@ export type {
   StreamEvent,
   ToolStatus,
 } from './message.ts';
+export { retryAfterSeconds } from './retry-after.ts';
 export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';
 export type {
   PlatformSimulator,

@@ -42,6 +42,14 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
       final: false,
       retryAfterSeconds: 7,
     }),
+    ...failing(
+      'hands on how long a failing platform wants it to wait',
+      () => status(503, { 'Retry-After': '7' }),
+      {
+        final: false,
+        retryAfterSeconds: 7,
+      },
+    ),
     ...failing('lets a platform that asks to wait be tried again', () => status(429), PASSING),
     ...failing('lets a network that has failed be tried again', () => Promise.reject(UNREACHABLE), PASSING),
     ...failing('tells nothing of a request that could not be sent', quoting, PASSING),

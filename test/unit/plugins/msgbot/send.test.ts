@@ -116,6 +116,26 @@ describe('a reply', () => {
       false,
       9,
     ],
+    [
+      'too many calls, by the header alone',
+      () =>
+        new Response(JSON.stringify({ ok: false, error_code: 429, description: 'Too Many Requests' }), {
+          status: 429,
+          headers: { 'Retry-After': '9' },
+        }),
+      false,
+      9,
+    ],
+    [
+      'a failing platform that says for how long',
+      () =>
+        new Response(JSON.stringify({ ok: false, error_code: 502, description: 'Bad Gateway' }), {
+          status: 502,
+          headers: { 'Retry-After': '9' },
+        }),
+      false,
+      9,
+    ],
     ['a failing platform', () => refused(500, 'Internal Server Error'), false, 0],
     ['a platform that did not wait for us', () => refused(408, 'Request Timeout'), false, 0],
     ['a failing proxy', () => new Response('<html>', { status: 502 }), false, 0],

@@ -103,6 +103,9 @@ describe('a status', () => {
   ])('%i: final %s, credentials %s', (statusCode, final, credentials) => {
     const refusal = refusalOf({ code: 'slack_webapi_http_error', statusCode });
     expect(refusal).toEqual({ reason: `status ${statusCode}`, final, credentials });
+    const headers = { 'retry-after': '7' };
+    const asked = refusalOf({ code: 'slack_webapi_http_error', statusCode, headers });
+    expect(asked.retryAfterSeconds).toBe(final ? undefined : 7);
   });
 });
 

@@ -150,6 +150,16 @@ describe('a refusal', () => {
     expect(platform.calls).toHaveLength(3);
   });
 
+  it.each([429, 503])('with status %i may say how long to wait by a date', async (status) => {
+    const later = new Date(Date.now() + 30_000).toUTCString();
+    platform.answer = () => ({ status, headers: { 'Retry-After': later }, body: {} });
+    const failure = await send(reply('x')).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ final: false, retryAfterSeconds: expect.any(Number) });
+    const { retryAfterSeconds } = failure as { retryAfterSeconds: number };
+    expect(retryAfterSeconds).toBeGreaterThan(25);
+    expect(retryAfterSeconds).toBeLessThanOrEqual(30);
+  });
+
   it.each([
     ['is_archived', true],
     ['channel_not_found', true],

@@ -1,0 +1,26 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { retryAfterSeconds } from '../../../src/channel/index.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5) });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it.each([
+  ['7', 7],
+  [' 0 ', 0],
+  ['Fri, 02 Jan 2026 03:04:35 GMT', 30],
+  ['Fri, 02 Jan 2026 03:04:04 GMT', 0],
+  ['soon', undefined],
+  ['', undefined],
+  ['-1e', undefined],
+  ['99999999999999999999', undefined],
+])('%j is %j', (words, seconds) => {
+  expect(retryAfterSeconds(new Headers({ 'Retry-After': words }))).toBe(seconds);
+});
+
+it('is nothing where there is no header', () => {
+  expect(retryAfterSeconds(new Headers())).toBeUndefined();
+});
