@@ -60,6 +60,12 @@ export function personKey(claims: Pick<Claims, 'sub' | 'iss' | 'tenant_id'>): Pe
   return JSON.stringify([claims.iss ?? '', claims.tenant_id ?? '', claims.sub]) as PersonKey;
 }
 
+/** The `sub` of a person. */
+export function subOf(person: PersonKey): string {
+  const [, , sub] = JSON.parse(person) as [string, string, string];
+  return sub;
+}
+
 /** What a message says about who sent it, after the one validation. */
 export type Presented =
   | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }

@@ -128,3 +128,54 @@ it('commits what waits when it is closed, and refuses what comes later', async (
   await Promise.all(writes);
   await expect(insert(4)).rejects.toBeInstanceOf(StoreUnavailable);
 });
+
+it('loads what is held in memory before it is used, again where another has written or it was undone', async () => {
+  const { db, commit, insert } = fixture();
+  const numbers = db.prepare('SELECT x FROM numbers ORDER BY x').pluck();
+  const held = {
+    loads: 0,
+    unsaved: 0,
+    numbers: [] as unknown[],
+    load() {
+      this.loads++;
+      this.numbers = numbers.all();
+    },
+    save() {
+      this.unsaved = 0;
+    },
+  };
+  commit.keep(held);
+  await insert(1);
+  await commit.write(() => held.unsaved++);
+  expect(held).toMatchObject({ loads: 1, unsaved: 0, numbers: [] });
+
+  const other = new Database(db.name);
+  other.exec('INSERT INTO numbers VALUES (2, NULL)');
+  other.close();
+  expect(await commit.read(() => held.numbers)).toEqual([1, 2]);
+  await insert(3);
+  expect(held.loads).toBe(2);
+
+  await expect(insert(3)).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_UNIQUE' });
+  expect(await commit.read(() => held.numbers)).toEqual([1, 2, 3]);
+  expect(held.loads).toBe(3);
+});
+
+it('fails all, and loads anew, where what is held in memory cannot be saved', async () => {
+  const { db, commit, insert, stored } = fixture();
+  let full = true;
+  let loads = 0;
+  commit.keep({
+    load: () => loads++,
+    save() {
+      if (full) db.pragma('query_only = ON');
+      db.exec('CREATE TABLE saved (x)');
+    },
+  });
+  await expect(Promise.all([insert(1), insert(2)])).rejects.toBeInstanceOf(StoreUnavailable);
+  expect(stored()).toEqual([]);
+  full = false;
+  db.pragma('query_only = OFF');
+  await insert(1);
+  expect(loads).toBe(2);
+});

@@ -58,8 +58,7 @@ export function openDatabase(path: string): Database.Database {
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('secure_delete = ON');
-    // A write that fails alone is undone from a copy of the pages: not in a temporary file, which costs more
-    // than the write, and would hold tokens in another place than the private one.
+    // Not in temporary files, which would hold tokens in another place than the private one.
     db.pragma('temp_store = MEMORY');
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);

@@ -1,39 +1,64 @@
 import type { Hit } from '../../guard/layers.ts';
-import type { Circuit } from '../../guard/verdict.ts';
+import type { Circuit, GuardUser } from '../../guard/verdict.ts';
+import type { Packing } from './state-log.ts';
 import {
   type CountedHit,
   countHit,
   countSentHit,
   isKept,
+  type PackedHits,
   packHits,
   unpackHits,
   type Window,
 } from './windows.ts';
 
-/** What is kept of a user between two messages, as its columns hold it. */
+/** What is kept of a user between two messages, under the user's key. */
 export interface GuardUserState {
-  circuit: string | null;
-  windows: string;
+  readonly user: Omit<GuardUser, 'key'>;
+  readonly circuit: Circuit | null;
+  /** Of all messages. */
+  readonly burst: readonly CountedHit[];
+  /** Of each text, by its hash. */
+  readonly texts: ReadonlyMap<string, readonly CountedHit[]>;
 }
 
-/** The windows as JSON, hits packed: of all messages, and of each text by its hash. */
-interface PackedWindows {
-  burst: string;
-  texts: Record<string, string>;
+interface PackedState {
+  user: Omit<GuardUser, 'key'>;
+  circuit?: Circuit;
+  burst: PackedHits;
+  texts: [text: string, hits: PackedHits][];
 }
+
+export const GUARD_USER_PACKING: Packing<GuardUserState> = {
+  pack({ user, circuit, burst, texts }): PackedState {
+    return {
+      user,
+      ...(circuit && { circuit }),
+      burst: packHits(burst),
+      texts: [...texts].map(([text, hits]) => [text, packHits(hits)]),
+    };
+  },
+  unpack({ user, circuit, burst, texts }: PackedState): GuardUserState {
+    return {
+      user,
+      circuit: circuit ?? null,
+      burst: unpackHits(burst),
+      texts: new Map(texts.map(([text, hits]) => [text, unpackHits(hits)])),
+    };
+  },
+};
 
 /** The circuit and the windows of one user, while one message is judged. */
 export class GuardUserWindows {
   circuit: Circuit | null;
   #burst: readonly CountedHit[];
-  readonly #texts: Map<string, readonly CountedHit[]>;
+  #texts: ReadonlyMap<string, readonly CountedHit[]>;
 
   /** @param found null: the user has not been met lately. */
   constructor(found: GuardUserState | null) {
-    const { burst, texts }: PackedWindows = found ? JSON.parse(found.windows) : { burst: '[[]]', texts: {} };
-    this.circuit = found?.circuit ? (JSON.parse(found.circuit) as Circuit) : null;
-    this.#burst = unpackHits(burst);
-    this.#texts = new Map(Object.entries(texts).map(([text, hits]) => [text, unpackHits(hits)]));
+    this.circuit = found?.circuit ?? null;
+    this.#burst = found?.burst ?? [];
+    this.#texts = found?.texts ?? new Map();
   }
 
   hitBurst(window: Window, now: number, sent_at: number | undefined): Hit {
@@ -44,25 +69,21 @@ export class GuardUserWindows {
 
   hitEqualText(text: string, window: Window, now: number, sent_at: number | undefined): Hit {
     const { allowed, count, hits } = hit(this.#texts.get(text) ?? [], window, now, sent_at);
-    if (hits.length > 0) this.#texts.set(text, hits);
+    if (hits.length > 0) this.#texts = new Map(this.#texts).set(text, hits);
     return { allowed, count };
   }
 
   empty(): void {
     this.#burst = [];
-    this.#texts.clear();
+    this.#texts = new Map();
   }
 
   /** To be kept; texts that nobody can meet again are left out. */
-  pack(repeat_window_ms: number, now: number): GuardUserState {
+  keep({ key: _, ...user }: GuardUser, repeat_window_ms: number, now: number): GuardUserState {
     const texts = [...this.#texts].filter(([, hits]) =>
       hits.some((hit) => isKept(hit, repeat_window_ms, now)),
     );
-    const windows: PackedWindows = {
-      burst: packHits(this.#burst),
-      texts: Object.fromEntries(texts.map(([text, hits]) => [text, packHits(hits)])),
-    };
-    return { circuit: this.circuit && JSON.stringify(this.circuit), windows: JSON.stringify(windows) };
+    return { user, circuit: this.circuit, burst: this.#burst, texts: new Map(texts) };
   }
 }
 

@@ -1,128 +1,206 @@
 import type Database from 'better-sqlite3';
+import TinyQueue from 'tinyqueue';
+import type { InboxState } from '../inbox.ts';
+import type { Resident } from './writer.ts';
 
-interface Head {
-  seq: number;
-  platform: string;
-  state: string;
-  next_attempt_at: number;
+/** A message that has not ended. */
+interface Waiting {
+  readonly seq: number;
+  readonly platform: string;
+  readonly sending: boolean;
+  readonly due_at: number;
+  /** Of who works on it: the owner, `/`, a number. */
+  readonly claim: string | null;
 }
 
+interface Queue {
+  readonly messages: Waiting[];
+  /** The one that is worked on; mostly the first. */
+  claimed: Waiting | null;
+}
+
+/** The first message of a queue that nobody works on, as it was then. */
+interface Head {
+  readonly queue: string;
+  readonly message: Waiting;
+}
+
+interface Row {
+  seq: number;
+  queue: string;
+  platform: string;
+  state: InboxState;
+  next_attempt_at: number;
+  claim: string | null;
+}
+
+const COLUMNS = 'seq, queue, platform, state, next_attempt_at, claim';
+
 /**
- * The queues of the inbox: for each that is not empty, when its first message is due and who has claimed it.
- * All methods that write run within a commit.
+ * The queues of the inbox, in memory: the messages that have not ended, in their order, and who works on one
+ * of each. They are made of the table, and follow what is written to it. All methods but `isHeld` and
+ * `nextDueAt` run within a commit.
  */
-export class InboxQueues {
+export class InboxQueues implements Resident {
   /** Known from others' claims by it. */
   readonly #owner: string;
-  readonly #append;
-  readonly #due;
-  readonly #claim;
-  readonly #held;
+  readonly #queues = new Map<string, Queue>();
+  /**
+   * Heads by platform and kind, longest due first. What has changed since is left in, and known by not being
+   * the head any more.
+   */
+  readonly #due = new Map<string, TinyQueue<Head>>();
+  readonly #all;
   readonly #find;
-  readonly #head;
-  readonly #put;
-  readonly #delete;
-  readonly #dead;
-  readonly #stopRunning;
-  readonly #nextDueAt;
+  readonly #free;
+  #size = 0;
   #claims = 0;
 
   constructor(db: Database.Database, owner: string) {
     this.#owner = owner;
-    this.#append = db.prepare<[string, string, 0 | 1, number, number]>(
-      'INSERT OR IGNORE INTO inbox_queues (queue, platform, sending, due_at, first) VALUES (?, ?, ?, ?, ?)',
+    this.#all = db.prepare<[], Row>(`SELECT ${COLUMNS} FROM inbox WHERE ended_at IS NULL ORDER BY seq`);
+    this.#find = db.prepare<[number], Row>(`SELECT ${COLUMNS} FROM inbox WHERE seq = ? AND ended_at IS NULL`);
+    this.#free = db.prepare<[number]>(
+      `UPDATE inbox SET claim = NULL, state = iif(state = 'running', 'waiting', state) WHERE seq = ?`,
     );
-    this.#due = db.prepare<[0 | 1, number, string, number], { queue: string; first: number }>(
-      `SELECT queue, first FROM inbox_queues
-       WHERE token IS NULL AND sending = ? AND due_at <= ? AND platform IN (SELECT value FROM json_each(?))
-       ORDER BY due_at, first LIMIT ?`,
-    );
-    this.#claim = db.prepare<[string, string, string]>(
-      'UPDATE inbox_queues SET owner = ?, token = ? WHERE queue = ?',
-    );
-    this.#held = db.prepare<[string, string]>('SELECT 1 FROM inbox_queues WHERE queue = ? AND token = ?');
-    this.#find = db.prepare<[string], { first: number; token: string | null }>(
-      'SELECT first, token FROM inbox_queues WHERE queue = ?',
-    );
-    this.#head = db.prepare<[string], Head>(
-      `SELECT seq, platform, state, next_attempt_at FROM inbox
-       WHERE queue = ? AND ended_at IS NULL ORDER BY seq LIMIT 1`,
-    );
-    this.#put = db.prepare<[string, string, 0 | 1, number, number]>(
-      'INSERT OR REPLACE INTO inbox_queues (queue, platform, sending, due_at, first) VALUES (?, ?, ?, ?, ?)',
-    );
-    this.#delete = db.prepare<[string]>('DELETE FROM inbox_queues WHERE queue = ?');
-    this.#dead = db
-      .prepare<[string], string>('SELECT queue FROM inbox_queues WHERE token IS NOT NULL AND owner <> ?')
-      .pluck();
-    this.#stopRunning = db.prepare<[string]>(
-      `UPDATE inbox SET state = 'waiting' WHERE queue = ? AND ended_at IS NULL AND state = 'running'`,
-    );
-    const firstDue = (sending: 0 | 1) =>
-      `SELECT due_at FROM inbox_queues
-       WHERE token IS NULL AND sending = ${sending} AND platform IN (SELECT value FROM json_each(@platforms))
-       ORDER BY due_at, first LIMIT 1`;
-    this.#nextDueAt = db
-      .prepare<{ platforms: string }, number | null>(
-        `SELECT min(due_at) FROM (SELECT * FROM (${firstDue(0)}) UNION ALL SELECT * FROM (${firstDue(1)}))`,
-      )
-      .pluck();
+  }
+
+  /** Messages that have not ended. */
+  get size(): number {
+    return this.#size;
+  }
+
+  load(): void {
+    this.#queues.clear();
+    this.#due.clear();
+    this.#size = 0;
+    for (const row of this.#all.iterate()) this.#append(row.queue, waitingOf(row));
   }
 
   /** A message was added at the end of its queue. */
-  append(queue: string, added: { platform: string; sending: boolean; now: number; seq: number }): void {
-    this.#append.run(queue, added.platform, added.sending ? 1 : 0, added.now, added.seq);
+  append(queue: string, added: { seq: number; platform: string; sending: boolean; due_at: number }): void {
+    this.#append(queue, { ...added, claim: null });
   }
 
-  /** Claims those that are due, longest due first; `first` is the message that each was claimed for. */
+  /**
+   * Claims those that are due, longest due first; the rows are the caller's to write.
+   * @returns the message that each was claimed for.
+   */
   claim(
     kind: 'run' | 'send',
     platforms: readonly string[],
     now: number,
     limit: number,
-  ): { first: number; token: string }[] {
-    const due = this.#due.all(kind === 'send' ? 1 : 0, now, JSON.stringify(platforms), limit);
-    return due.map(({ queue, first }) => {
+  ): { seq: number; token: string }[] {
+    const claimed: { seq: number; token: string }[] = [];
+    while (claimed.length < limit) {
+      const head = this.#firstDue(kind, platforms);
+      if (!head || head.message.due_at > now) break;
       this.#claims++;
       const token = `${this.#owner}/${this.#claims}`;
-      this.#claim.run(this.#owner, token, queue);
-      return { first, token };
-    });
+      this.#put(head.queue, { ...head.message, claim: token });
+      claimed.push({ seq: head.message.seq, token });
+    }
+    return claimed;
   }
 
   isHeld(queue: string, token: string): boolean {
-    return this.#held.get(queue, token) !== undefined;
+    return this.#queues.get(queue)?.claimed?.claim === token;
   }
 
-  /** Sets a queue to its first message as it is now, claimed by nobody; an empty one is gone. */
-  refresh(queue: string): void {
-    const head = this.#head.get(queue);
-    if (!head) this.#delete.run(queue);
-    else
-      this.#put.run(queue, head.platform, head.state === 'replied' ? 1 : 0, head.next_attempt_at, head.seq);
+  /** The message of the queue that is worked on was changed, ended or deleted. */
+  followClaimed(queue: string): void {
+    const seq = this.#queues.get(queue)?.claimed?.seq;
+    if (seq !== undefined) this.follow(queue, seq);
   }
 
-  /** A claimed queue is left to the end of its claim. */
-  refreshUnlessClaimed(queue: string): void {
-    if ((this.#find.get(queue)?.token ?? null) === null) this.refresh(queue);
+  /** A message of the queue was changed, begun anew, ended or deleted: it stands here as its row is now. */
+  follow(queue: string, seq: number): void {
+    const row = this.#find.get(seq);
+    if (row) this.#put(queue, waitingOf(row));
+    else this.#take(queue, seq);
+    this.#noteHead(queue);
   }
 
-  /** A message was deleted; whoever had claimed the queue for it has lost the claim. */
-  remove(queue: string, seq: number): void {
-    if (this.#find.get(queue)?.first === seq) this.refresh(queue);
-  }
-
-  /** Ends the claims of every other owner. @returns how many. */
+  /** Ends the claims of every other owner; their messages wait again. @returns how many. */
   freeDead(): number {
-    const dead = this.#dead.all(this.#owner);
-    for (const queue of dead) {
-      this.#stopRunning.run(queue);
-      this.refresh(queue);
+    const dead = [...this.#queues].flatMap(([queue, { claimed }]) =>
+      claimed && !claimed.claim?.startsWith(`${this.#owner}/`) ? [{ queue, seq: claimed.seq }] : [],
+    );
+    for (const { queue, seq } of dead) {
+      this.#free.run(seq);
+      this.follow(queue, seq);
     }
     return dead.length;
   }
 
+  /** When a head that nobody works on is due; null: there is none. */
   nextDueAt(platforms: readonly string[]): number | null {
-    return this.#nextDueAt.get({ platforms: JSON.stringify(platforms) }) ?? null;
+    const heads = [this.#firstDue('run', platforms), this.#firstDue('send', platforms)];
+    const times = heads.flatMap((head) => (head ? [head.message.due_at] : []));
+    return times.length === 0 ? null : Math.min(...times);
   }
+
+  #append(queue: string, message: Waiting): void {
+    this.#put(queue, message);
+    if (this.#queues.get(queue)?.messages.length === 1) this.#noteHead(queue);
+  }
+
+  /** In the place of the message as it was, or where it belongs. */
+  #put(queue: string, message: Waiting): void {
+    const found = this.#queues.get(queue) ?? { messages: [], claimed: null };
+    this.#queues.set(queue, found);
+    const { messages } = found;
+    const behind = messages.findLastIndex(({ seq }) => seq <= message.seq);
+    const known = messages[behind]?.seq === message.seq;
+    if (known) messages[behind] = message;
+    else messages.splice(behind + 1, 0, message);
+    if (!known) this.#size++;
+    if (message.claim !== null) found.claimed = message;
+    else if (found.claimed?.seq === message.seq) found.claimed = null;
+  }
+
+  #take(queue: string, seq: number): void {
+    const found = this.#queues.get(queue);
+    const place = found?.messages.findIndex((message) => message.seq === seq) ?? -1;
+    if (!found || place < 0) return;
+    found.messages.splice(place, 1);
+    this.#size--;
+    if (found.claimed?.seq === seq) found.claimed = null;
+    if (found.messages.length === 0) this.#queues.delete(queue);
+  }
+
+  #noteHead(queue: string): void {
+    const found = this.#queues.get(queue);
+    const message = found?.messages[0];
+    if (!message || found?.claimed) return;
+    const name = dueName(message.platform, message.sending ? 'send' : 'run');
+    const due = this.#due.get(name) ?? new TinyQueue<Head>([], byDue);
+    this.#due.set(name, due);
+    due.push({ queue, message });
+  }
+
+  #firstDue(kind: 'run' | 'send', platforms: readonly string[]): Head | undefined {
+    const firsts = platforms.flatMap((platform) => {
+      const due = this.#due.get(dueName(platform, kind));
+      while (due?.peek() && !this.#isHead(due.peek())) due.pop();
+      return due?.peek() ?? [];
+    });
+    return firsts.sort(byDue)[0];
+  }
+
+  #isHead(head: Head | undefined): boolean {
+    const found = head && this.#queues.get(head.queue);
+    return found !== undefined && found.claimed === null && found.messages[0] === head?.message;
+  }
+}
+
+function byDue(a: Head, b: Head): number {
+  return a.message.due_at - b.message.due_at || a.message.seq - b.message.seq;
+}
+
+const dueName = (platform: string, kind: 'run' | 'send') => `${kind} ${platform}`;
+
+function waitingOf({ seq, platform, state, next_attempt_at, claim }: Row): Waiting {
+  return { seq, platform, sending: state === 'replied', due_at: next_attempt_at, claim };
 }

@@ -13,6 +13,7 @@ import type {
 } from '../inbox.ts';
 import type { SqliteGuard } from './guard.ts';
 import { InboxQueues } from './inbox-queues.ts';
+import type { KnownMessages } from './known-messages.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -25,8 +26,8 @@ export const FAILED_MAX = 10_000;
 const FOUND_MAX = 100;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** How long a repeat of a message is known (decisions §6), and a finished message is kept to be looked at. */
-const KNOWN_MS = 7 * DAY_MS;
+/** How long a finished message is kept to be looked at. */
+const DONE_MS = 7 * DAY_MS;
 /** How long a failed message waits to be looked at. */
 const FAILED_MS = 30 * DAY_MS;
 
@@ -40,16 +41,9 @@ export interface InboxBounds {
 
 /** Whose writes share a commit with the inbox's own. */
 export interface InboxNeighbours {
+  known: KnownMessages;
   guard: SqliteGuard;
   traces: SqliteTraces;
-}
-
-interface KnownId {
-  platform: string;
-  message_id: string;
-  id: string;
-  expires_at: number;
-  now: number;
 }
 
 /** A message as its table holds it, without `seq`. */
@@ -58,21 +52,41 @@ interface InboxRow extends Omit<InboxMessage, 'message' | 'reply_to'> {
   reply_to: string;
 }
 
+/** In the order in which a new message is inserted. */
+type NewRow = [
+  id: string,
+  platform: string,
+  queue: string,
+  session_id: string | null,
+  message_id: string | null,
+  message: string | null,
+  reply_to: string,
+  reply: string | null,
+  request_id: string,
+  state: InboxState,
+  sent_at: number,
+  received_at: number,
+  next_attempt_at: number,
+];
+
+/** Where a message stands. */
+interface Place {
+  queue: string;
+  seq: number;
+}
+
 const COLUMNS = `id, platform, queue, session_id, message_id, message, reply_to, reply, apology, failure,
   request_id, state, attempts, sends, sent_at, received_at, next_attempt_at, ended_at`;
 
 /**
- * The inbox as two tables: the messages, and one row for each queue that has any. One daemon works on the
- * file, so a claim lasts as long as its process: claims of another instance are those of a dead one.
+ * The inbox: a row a message, and the queues that these make. One daemon works on the file, so a claim lasts
+ * as long as its process: claims of another instance are those of a dead one.
  */
 export class SqliteInbox implements InboxStore {
   readonly #bounds: InboxBounds;
   readonly #commit: GroupCommit;
   readonly #queues: InboxQueues;
   readonly #neighbours: InboxNeighbours;
-  readonly #open;
-  readonly #isKnown;
-  readonly #know;
   readonly #insert;
   readonly #edit;
   readonly #begin;
@@ -88,37 +102,25 @@ export class SqliteInbox implements InboxStore {
   readonly #delete;
   readonly #deleteEnded;
   readonly #deleteFailed;
-  readonly #forget;
 
   constructor(db: Database.Database, commit: GroupCommit, bounds: InboxBounds, neighbours: InboxNeighbours) {
     this.#bounds = bounds;
     this.#commit = commit;
     this.#neighbours = neighbours;
     this.#queues = new InboxQueues(db, randomUUID());
-    this.#open = db.prepare<[], number>('SELECT messages FROM inbox_open').pluck();
-    this.#isKnown = db.prepare<[string, string, number]>(
-      'SELECT 1 FROM known_messages WHERE platform = ? AND message_id = ? AND expires_at > ? AND id IS NOT NULL',
+    commit.keep(this.#queues);
+    this.#insert = db.prepare<NewRow>(
+      `INSERT INTO inbox (id, platform, queue, session_id, message_id, message, reply_to, reply, request_id, state,
+         attempts, sends, sent_at, received_at, next_attempt_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?)`,
     );
-    this.#know = db.prepare<KnownId>(
-      `INSERT INTO known_messages (platform, message_id, id, expires_at)
-       VALUES (@platform, @message_id, @id, @expires_at)
-       ON CONFLICT DO UPDATE SET id = @id, verdict = iif(expires_at > @now, verdict, NULL), expires_at = @expires_at`,
-    );
-    this.#insert = db
-      .prepare<InboxRow, number>(
-        `INSERT INTO inbox (${COLUMNS})
-         VALUES (@id, @platform, @queue, @session_id, @message_id, @message, @reply_to, @reply, @apology, @failure,
-           @request_id, @state, @attempts, @sends, @sent_at, @received_at, @next_attempt_at, @ended_at)
-         RETURNING seq`,
-      )
-      .pluck();
-    this.#edit = db.prepare<[string, string, string, number]>(
+    this.#edit = db.prepare<[string, string]>(
       `UPDATE inbox SET message = json_set(message, '$.text', ?)
-       WHERE id = (SELECT id FROM known_messages WHERE platform = ? AND message_id = ? AND expires_at > ?)
-         AND state = 'waiting' AND attempts = 0`,
+       WHERE id = ? AND state = 'waiting' AND attempts = 0`,
     );
-    this.#begin = db.prepare<[number], InboxRow>(
+    this.#begin = db.prepare<[string, number], InboxRow>(
       `UPDATE inbox SET
+         claim = ?,
          attempts = attempts + (state <> 'replied'),
          sends = sends + (state = 'replied'),
          state = iif(state = 'replied', 'replied', 'running')
@@ -128,14 +130,14 @@ export class SqliteInbox implements InboxStore {
       `UPDATE inbox SET reply = ?, state = 'replied', sends = 1 WHERE id = ?`,
     );
     this.#retryLater = db.prepare<[number, string, string]>(
-      `UPDATE inbox SET state = iif(state = 'replied', 'replied', 'waiting'), next_attempt_at = ?, failure = ?
+      `UPDATE inbox SET claim = NULL, state = iif(state = 'replied', 'replied', 'waiting'), next_attempt_at = ?, failure = ?
        WHERE id = ?`,
     );
     this.#apologise = db.prepare<[string, string, number, string]>(
-      `UPDATE inbox SET apology = ?, failure = ?, state = 'replied', sends = 0, next_attempt_at = ? WHERE id = ?`,
+      `UPDATE inbox SET claim = NULL, apology = ?, failure = ?, state = 'replied', sends = 0, next_attempt_at = ? WHERE id = ?`,
     );
     this.#end = db.prepare<{ id: string; state: InboxState; failure: string | null; now: number }>(
-      'UPDATE inbox SET state = @state, failure = @failure, ended_at = @now WHERE id = @id',
+      'UPDATE inbox SET claim = NULL, state = @state, failure = @failure, ended_at = @now WHERE id = @id',
     );
     // In two halves, since each has its index.
     this.#list = db.prepare<{ states: string; limit: number }, InboxRow>(
@@ -162,31 +164,21 @@ export class SqliteInbox implements InboxStore {
          SELECT id FROM inbox WHERE ended_at IS NOT NULL AND state = 'failed' AND (${named}))
        ORDER BY seq DESC LIMIT ${FOUND_MAX}`,
     );
-    this.#reopen = db
-      .prepare<{ id: string; now: number }, string>(
-        `UPDATE inbox SET state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, sends = 0, apology = NULL,
-           failure = NULL, ended_at = NULL, next_attempt_at = @now
-         WHERE id = @id AND state = 'failed' RETURNING queue`,
-      )
-      .pluck();
-    this.#hurry = db
-      .prepare<{ id: string; now: number }, string>(
-        `UPDATE inbox SET next_attempt_at = @now WHERE id = @id AND state IN ('waiting', 'replied') RETURNING queue`,
-      )
-      .pluck();
-    this.#delete = db.prepare<[string], { seq: number; queue: string; ended_at: number | null }>(
-      'DELETE FROM inbox WHERE id = ? RETURNING seq, queue, ended_at',
+    this.#reopen = db.prepare<{ id: string; now: number }, Place>(
+      `UPDATE inbox SET state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, sends = 0, apology = NULL,
+         failure = NULL, ended_at = NULL, next_attempt_at = @now
+       WHERE id = @id AND state = 'failed' RETURNING queue, seq`,
     );
+    this.#hurry = db.prepare<{ id: string; now: number }, Place>(
+      `UPDATE inbox SET next_attempt_at = @now WHERE id = @id AND state IN ('waiting', 'replied') RETURNING queue, seq`,
+    );
+    this.#delete = db.prepare<[string], Place>('DELETE FROM inbox WHERE id = ? RETURNING queue, seq');
     this.#deleteEnded = db.prepare<[InboxState, number, number]>(
       'DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = ? AND ended_at <= ? LIMIT ?)',
     );
     this.#deleteFailed = db.prepare<[number, number]>(
       `DELETE FROM inbox WHERE seq IN
          (SELECT seq FROM inbox WHERE state = 'failed' ORDER BY ended_at DESC LIMIT ? OFFSET ?)`,
-    );
-    this.#forget = db.prepare<[number, number]>(
-      `DELETE FROM known_messages WHERE (platform, message_id) IN
-         (SELECT platform, message_id FROM known_messages WHERE expires_at <= ? LIMIT ?)`,
     );
   }
 
@@ -216,22 +208,24 @@ export class SqliteInbox implements InboxStore {
   }
 
   edit(platform: string, message_id: string, text: string): Promise<boolean> {
-    return this.#commit.write(
-      () => this.#edit.run(text, platform, message_id, this.#bounds.clock.now()).changes > 0,
-    );
+    return this.#commit.write(() => {
+      const { id } = this.#neighbours.known.find(platform, message_id, this.#bounds.clock.now());
+      return id !== null && this.#edit.run(text, id).changes > 0;
+    });
   }
 
   claim(kind: 'run' | 'send', platforms: readonly string[], limit: number): Promise<InboxClaim[]> {
     return this.#commit.write(() =>
-      this.#queues.claim(kind, platforms, this.#bounds.clock.now(), limit).flatMap(({ first, token }) => {
-        const row = this.#begin.get(first);
-        return row ? [{ token, message: messageOf(row) }] : [];
+      this.#queues.claim(kind, platforms, this.#bounds.clock.now(), limit).map(({ seq, token }) => {
+        const row = this.#begin.get(token, seq);
+        if (!row) throw new Error(`message ${seq} of the inbox is claimed and not there`);
+        return { token, message: messageOf(row) };
       }),
     );
   }
 
   renew(claim: InboxClaim): Promise<boolean> {
-    return read(() => this.#queues.isHeld(claim.message.queue, claim.token));
+    return this.#commit.read(() => this.#queues.isHeld(claim.message.queue, claim.token));
   }
 
   keepReply(claim: InboxClaim, reply: string): Promise<boolean> {
@@ -265,7 +259,7 @@ export class SqliteInbox implements InboxStore {
   }
 
   nextDueAt(platforms: readonly string[]): Promise<number | null> {
-    return read(() => this.#queues.nextDueAt(platforms));
+    return this.#commit.read(() => this.#queues.nextDueAt(platforms));
   }
 
   list({ states, limit }: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
@@ -286,37 +280,29 @@ export class SqliteInbox implements InboxStore {
   }
 
   retry(id: string): Promise<boolean> {
-    return this.#commit.write(() => {
+    return this.#change(() => {
       const change = { id, now: this.#bounds.clock.now() };
-      const queue = this.#reopen.get(change) ?? this.#hurry.get(change);
-      if (queue === undefined) return false;
-      this.#queues.refreshUnlessClaimed(queue);
-      return true;
+      return this.#reopen.get(change) ?? this.#hurry.get(change);
     });
   }
 
   discard(id: string): Promise<boolean> {
-    return this.#commit.write(() => {
-      const gone = this.#delete.get(id);
-      if (!gone) return false;
-      if (gone.ended_at === null) this.#queues.remove(gone.queue, gone.seq);
-      return true;
-    });
+    return this.#change(() => this.#delete.get(id));
   }
 
   /** Within a commit: deletes at most `bite` rows that are too old or too many. @returns how many. */
   deleteExpired(bite: number): number {
     const now = this.#bounds.clock.now();
-    let deleted = this.#deleteEnded.run('done', now - KNOWN_MS, bite).changes;
+    let deleted = this.#deleteEnded.run('done', now - DONE_MS, bite).changes;
     deleted += this.#deleteEnded.run('failed', now - FAILED_MS, bite - deleted).changes;
     deleted += this.#deleteFailed.run(bite - deleted, this.#bounds.failedMax).changes;
-    return deleted + this.#forget.run(now, bite - deleted).changes;
+    return deleted + this.#neighbours.known.deleteExpired(bite - deleted, now);
   }
 
   /** Within a commit: what `enqueue` does. */
   #keepAll(messages: readonly NewInboxMessage[], now: number): ('kept' | 'repeated')[] | null {
     const fresh = this.#withoutRepeats(messages, now);
-    if (fresh.size > 0 && (this.#open.get() ?? 0) + fresh.size > this.#bounds.max) return null;
+    if (fresh.size > 0 && this.#queues.size + fresh.size > this.#bounds.max) return null;
     for (const message of fresh) this.#keep(message, now);
     return messages.map((message) => (fresh.has(message) ? 'kept' : 'repeated'));
   }
@@ -327,7 +313,8 @@ export class SqliteInbox implements InboxStore {
       messages.filter(({ platform, message_id }) => {
         if (message_id === null) return true;
         const identity = JSON.stringify([platform, message_id]);
-        if (seen.has(identity) || this.#isKnown.get(platform, message_id, now) !== undefined) return false;
+        if (seen.has(identity) || this.#neighbours.known.find(platform, message_id, now).id !== null)
+          return false;
         seen.add(identity);
         return true;
       }),
@@ -335,29 +322,40 @@ export class SqliteInbox implements InboxStore {
   }
 
   #keep(message: NewInboxMessage, now: number): void {
-    const state = message.reply === null ? 'waiting' : 'replied';
-    const seq = this.#insert.get({
-      ...message,
-      message: message.message && JSON.stringify(message.message),
-      reply_to: JSON.stringify(message.reply_to),
+    const { id, platform, queue, message_id, reply } = message;
+    const state = reply === null ? 'waiting' : 'replied';
+    // By place, since by name costs more than the rest of it.
+    const { lastInsertRowid } = this.#insert.run(
+      id,
+      platform,
+      queue,
+      message.session_id,
+      message_id,
+      message.message && JSON.stringify(message.message),
+      JSON.stringify(message.reply_to),
+      reply,
+      message.request_id,
       state,
-      apology: null,
-      failure: null,
-      attempts: 0,
-      sends: 0,
-      received_at: now,
-      next_attempt_at: now,
-      ended_at: null,
-    });
-    if (seq === undefined) throw new Error('an inserted message has no place in the inbox');
-    this.#queues.append(message.queue, {
-      platform: message.platform,
-      sending: state === 'replied',
+      message.sent_at,
       now,
-      seq,
+      now,
+    );
+    this.#queues.append(queue, {
+      seq: Number(lastInsertRowid),
+      platform,
+      sending: state === 'replied',
+      due_at: now,
     });
-    const { platform, message_id, id } = message;
-    if (message_id !== null) this.#know.run({ platform, message_id, id, expires_at: now + KNOWN_MS, now });
+    if (message_id !== null) this.#neighbours.known.note(platform, message_id, { id }, now);
+  }
+
+  /** Has a message changed by an administrator. False where there is none. */
+  #change(change: () => Place | undefined): Promise<boolean> {
+    return this.#commit.write(() => {
+      const changed = change();
+      if (changed) this.#queues.follow(changed.queue, changed.seq);
+      return changed !== undefined;
+    });
   }
 
   #ended(claim: InboxClaim, state: 'done' | 'failed', failure: string | null): Promise<boolean> {
@@ -371,7 +369,7 @@ export class SqliteInbox implements InboxStore {
       const { message, token } = claim;
       if (!this.#queues.isHeld(message.queue, token)) return false;
       change(message);
-      this.#queues.refresh(message.queue);
+      this.#queues.followClaimed(message.queue);
       return true;
     });
   }

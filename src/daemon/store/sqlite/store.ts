@@ -5,6 +5,7 @@ import { createPrivateFile, emptyLog, expectFile, openDatabase } from './databas
 import { SqliteGuard } from './guard.ts';
 import { SqliteIdempotency } from './idempotency.ts';
 import { FAILED_MAX, INBOX_MAX, SqliteInbox } from './inbox.ts';
+import { KnownMessages } from './known-messages.ts';
 import { SqliteLeases } from './leases.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
@@ -88,9 +89,11 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const sessions = new SqliteSessions(db, commit, traces, clock);
   const leases = new SqliteLeases();
   const limits = new SqliteLimits(db, commit, clock);
-  const guard = new SqliteGuard(db, commit, clock);
+  const known = new KnownMessages(db);
+  commit.keep(known);
+  const guard = new SqliteGuard(db, commit, clock, known);
   const idempotency = new SqliteIdempotency(db, commit, clock);
-  const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { guard, traces });
+  const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { known, guard, traces });
   const links = new SqliteLinks(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');

@@ -83,21 +83,22 @@ export function isKept({ at, counted_at }: CountedHit, window_ms: number, now: n
   return Math.max(at, counted_at) + window_ms > now;
 }
 
-/** Hits as JSON: the first one's time and the steps to the next ones, and how late each was told, if any was. */
-export function packHits(hits: readonly CountedHit[]): string {
+/** Hits for JSON: the first one's time and the steps to the next ones, and how late each was told, if any was. */
+export type PackedHits = [steps: number[], late?: number[]];
+
+export function packHits(hits: readonly CountedHit[]): PackedHits {
   let before = 0;
   const steps = hits.map(({ at }) => {
     const step = at - before;
     before = at;
     return step;
   });
-  const late = hits.map(({ at, counted_at }) => counted_at - at);
-  return JSON.stringify(late.some((ms) => ms > 0) ? [steps, late] : [steps]);
+  if (hits.every(({ at, counted_at }) => counted_at <= at)) return [steps];
+  return [steps, hits.map(({ at, counted_at }) => counted_at - at)];
 }
 
 /** @param packed by `packHits`. */
-export function unpackHits(packed: string): CountedHit[] {
-  const [steps, late] = JSON.parse(packed) as [number[], number[]?];
+export function unpackHits([steps, late]: PackedHits): CountedHit[] {
   let at = 0;
   return steps.map((step, place) => {
     at += step;

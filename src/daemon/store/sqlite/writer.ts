@@ -5,13 +5,25 @@ import { asStoreFailure, isEnvironmentFailure } from './unavailable.ts';
 /** Writes in one transaction, at most: bounds how long one commit holds the event loop. */
 const MAX_MEMBERS = 1000;
 
+/**
+ * What a part of the store holds in memory of what is on disk. It is as true as a query: loaded again where
+ * another process has written since, and where what was written with it was undone.
+ */
+export interface Resident {
+  /** Reads all of it from the disk; what is not saved is forgotten. */
+  load(): void;
+  /** Within a transaction: writes what its members have changed. */
+  save?(): void;
+}
+
 interface Member {
   work: () => unknown;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
 
-type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
+/** What came of members that were tried together: the value of each, or the one that failed, and why. */
+type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
 
 /**
  * The one writer of the database. All that is written within one turn of the event loop is committed
@@ -26,9 +38,11 @@ export class GroupCommit {
   readonly #begin: Database.Statement;
   readonly #commit: Database.Statement;
   readonly #rollback: Database.Statement;
-  readonly #enter: Database.Statement;
-  readonly #leave: Database.Statement;
-  readonly #undo: Database.Statement;
+  /** Changes with each commit of another connection. */
+  readonly #version: Database.Statement<[], number>;
+  readonly #residents: Resident[] = [];
+  /** The version that the residents were loaded at; null: what they hold is not what is on disk. */
+  #loaded: number | null = null;
   #waiting: Member[] = [];
   #closed = false;
 
@@ -37,15 +51,19 @@ export class GroupCommit {
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
-    this.#enter = db.prepare('SAVEPOINT member');
-    this.#leave = db.prepare('RELEASE member');
-    this.#undo = db.prepare('ROLLBACK TO member');
+    this.#version = db.prepare<[], number>('PRAGMA data_version').pluck();
+  }
+
+  /** Keeps what a part of the store holds in memory true, from before the first use on. */
+  keep(resident: Resident): void {
+    this.#residents.push(resident);
+    this.#loaded = null;
   }
 
   /**
    * Runs `work` in the next commit.
-   * @param work synchronous; reads what earlier members of the same commit have written. It may be run a
-   * second time, after the first was undone, so it changes nothing but the database.
+   * @param work synchronous; reads what earlier members of the same commit have written. It may be run
+   * again, after what it did was undone, so it changes nothing but the database and its residents.
    * @returns its result, once that is durable.
    */
   write<T>(work: () => T): Promise<T> {
@@ -54,6 +72,14 @@ export class GroupCommit {
     this.#waiting.push({ work, resolve, reject });
     if (this.#waiting.length === 1) this.#schedule();
     return promise as Promise<T>;
+  }
+
+  /** Runs a read of residents now, on what is committed. */
+  read<T>(work: () => T): Promise<T> {
+    return read(() => {
+      this.#refresh();
+      return work();
+    });
   }
 
   /** Commits what waits; later writes are rejected. */
@@ -70,64 +96,60 @@ export class GroupCommit {
   }
 
   #commitWaiting(): void {
-    const members = this.#waiting.splice(0, MAX_MEMBERS);
-    if (members.length === 0) return;
+    let members = this.#waiting.splice(0, MAX_MEMBERS);
     try {
-      const outcomes = this.#tryTogether(members) ?? this.#tryEach(members);
-      members.forEach((member, index) => {
-        const outcome = outcomes[index];
-        if (outcome?.ok) member.resolve(outcome.value);
-        else member.reject(outcome?.error);
-      });
+      while (members.length > 0) {
+        const outcome = this.#tryTogether(members);
+        if ('values' in outcome) {
+          members.forEach(({ resolve }, place) => {
+            resolve(outcome.values[place]);
+          });
+          return;
+        }
+        outcome.failed.reject(outcome.error);
+        members = members.filter((member) => member !== outcome.failed);
+      }
     } catch (error) {
       const failure = new StoreUnavailable(error);
-      for (const member of members) member.reject(failure);
+      for (const { reject } of members) reject(failure);
     }
   }
 
-  /** The usual case, that all succeed, without the cost of savepoints. Null, and nothing kept, where one fails. */
-  #tryTogether(members: readonly Member[]): Outcome[] | null {
-    return this.#transaction(() => {
-      try {
-        return members.map(({ work }) => ({ ok: true, value: work() }));
-      } catch (error) {
-        if (isEnvironmentFailure(error)) throw error;
-        return null;
-      }
-    });
-  }
-
-  /** Undoes those that fail alone, and keeps the others. */
-  #tryEach(members: readonly Member[]): Outcome[] {
-    return this.#transaction(() => members.map((member) => this.#attempt(member)));
-  }
-
-  /** Commits what `work` has written, unless it returns null. @throws what fails all of it; nothing is kept. */
-  #transaction<T extends Outcome[] | null>(work: () => T): T {
+  /** Nothing is kept where one of them fails. @throws what fails all of them. */
+  #tryTogether(members: readonly Member[]): Outcome {
     this.#begin.run();
+    let done = false;
     try {
-      const outcomes = work();
-      if (outcomes) this.#commit.run();
-      return outcomes;
+      this.#refresh();
+      const values: unknown[] = [];
+      for (const member of members) {
+        try {
+          values.push(member.work());
+        } catch (error) {
+          if (isEnvironmentFailure(error)) throw error;
+          return { failed: member, error };
+        }
+      }
+      for (const resident of this.#residents) resident.save?.();
+      this.#commit.run();
+      done = true;
+      return { values };
     } finally {
-      if (this.#db.inTransaction) this.#rollback.run();
+      if (!done) this.#undo();
     }
   }
 
-  /** @throws what fails the whole commit. */
-  #attempt(member: Member): Outcome {
-    this.#enter.run();
-    try {
-      const value = member.work();
-      this.#leave.run();
-      return { ok: true, value };
-    } catch (error) {
-      // SQLite itself ends the transaction at some failures; then nothing of the others is left either.
-      if (isEnvironmentFailure(error) || !this.#db.inTransaction) throw error;
-      this.#undo.run();
-      this.#leave.run();
-      return { ok: false, error };
-    }
+  #undo(): void {
+    this.#loaded = null;
+    // SQLite itself ends the transaction at some failures.
+    if (this.#db.inTransaction) this.#rollback.run();
+  }
+
+  #refresh(): void {
+    const version = this.#version.get() ?? 0;
+    if (version === this.#loaded) return;
+    for (const resident of this.#residents) resident.load();
+    this.#loaded = version;
   }
 }
 

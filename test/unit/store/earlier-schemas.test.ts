@@ -16,13 +16,10 @@ const LIMITS = {
   session_ttl_ms: 3_600_000,
 };
 
-/** The schema before the steps that this test is about. */
-const BEFORE = 5;
-
-it('brings sessions, turns, traces and counts of turns over from the schema before', async () => {
+it('brings sessions, turns, traces, counts of turns and known messages over from the fifth schema', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
-  migrate(db, readMigrations().slice(0, BEFORE));
+  migrate(db, readMigrations().slice(0, 5));
   const expires_at = Date.now() + 3_600_000;
   const begin = db.prepare(
     `INSERT INTO sessions (session_id, user_id, platform, space, generated, turns, created_at, last_active_at,
@@ -76,4 +73,34 @@ it('brings sessions, turns, traces and counts of turns over from the schema befo
   expect(await store.sweep()).toBe(4);
   expect(await store.sessions.end('s1')).toBe(true);
   expect(await store.guard.check({ ...message, text: 'another' }, LIMITS)).toMatchObject({ turns: 1 });
+});
+
+it('takes up the messages that were waiting, running and replied in the seventh schema, in their order', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const db = new Database(path);
+  migrate(db, readMigrations().slice(0, 7));
+  const put = db.prepare(
+    `INSERT INTO inbox (id, platform, queue, session_id, message, reply_to, reply, request_id, state, attempts, sends,
+       sent_at, received_at, next_attempt_at, ended_at)
+     VALUES (@id, 'chat', @queue, @queue, '{"text":"x"}', '{}', @reply, 'r', @state, 1, 0, 1, 1, 1, @ended_at)`,
+  );
+  const row = { queue: 'q1', reply: null, state: 'waiting', ended_at: null };
+  put.run({ ...row, id: 'failed', state: 'failed', ended_at: Date.now() });
+  put.run({ ...row, id: 'running', state: 'running' });
+  put.run({ ...row, id: 'behind' });
+  put.run({ ...row, id: 'replied', queue: 'q2', reply: 'text', state: 'replied' });
+  db.exec(
+    "INSERT INTO inbox_queues VALUES ('q1', 'chat', 0, 1, 2, 'dead', 'dead/1'), ('q2', 'chat', 1, 1, 4, NULL, NULL)",
+  );
+  db.close();
+
+  const { inbox } = openAt(path);
+  expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+  expect(await inbox.reap()).toBe(1);
+  const ids = async (kind: 'run' | 'send') =>
+    (await inbox.claim(kind, ['chat'], 10)).map(({ message }) => message.id);
+  expect(await ids('send')).toEqual(['replied']);
+  expect(await ids('run')).toEqual(['running']);
+  expect(await inbox.discard('running')).toBe(true);
+  expect(await ids('run')).toEqual(['behind']);
 });

@@ -1,0 +1,21 @@
+-- What one daemon reads and writes with every message is kept in its memory; on disk it stands where writing it
+-- changes few pages.
+
+-- Counters that live for minutes: a log, one row a commit. `entries` is JSON, a list of [key, expires_at, state],
+-- or [key] where it was deleted. They begin anew; turns of sessions are kept.
+DROP TABLE limit_windows;
+DROP TABLE guard_users;
+CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;
+CREATE TABLE guard_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;
+
+-- The queues are made of the messages that have not ended. `claim` tells who works on one.
+DROP TABLE inbox_queues;
+DROP INDEX inbox_by_queue;
+DROP TRIGGER inbox_opens;
+DROP TRIGGER inbox_opens_again;
+DROP TRIGGER inbox_ends;
+DROP TRIGGER inbox_goes;
+DROP TABLE inbox_open;
+ALTER TABLE inbox ADD COLUMN claim TEXT;
+UPDATE inbox SET claim = 'before' WHERE ended_at IS NULL AND state = 'running';
+CREATE INDEX inbox_unfinished ON inbox (seq) WHERE ended_at IS NULL;

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { InboxClaim } from '../../../src/daemon/store/inbox.ts';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { anInboxMessage } from '../../contract/fixtures.ts';
+import { stateDirectory } from './state-directory.ts';
+
+const PLATFORMS = ['chat', 'mail'] as const;
+const KINDS = ['run', 'send'] as const;
+
+/** First messages of queues that nobody works on, as the table alone tells them. */
+const HEADS = `SELECT id, platform, next_attempt_at AS due_at, iif(state = 'replied', 'send', 'run') AS kind
+  FROM inbox WHERE seq IN (SELECT min(seq) FROM inbox WHERE ended_at IS NULL GROUP BY queue)
+    AND queue NOT IN (SELECT queue FROM inbox WHERE ended_at IS NULL AND claim IS NOT NULL)
+  ORDER BY next_attempt_at, seq`;
+
+interface Head {
+  id: string;
+  platform: string;
+  due_at: number;
+  kind: string;
+}
+
+it('is what the table says, whatever was written by the daemon, beside it, or in a run before', async () => {
+  const which = fc.nat(100);
+  const queue = fc.constantFrom('a', 'b', 'c');
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ enqueue: queue, said: fc.boolean() }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ claim: fc.constantFrom(...KINDS), limit: fc.integer({ min: 1, max: 3 }) }),
+    },
+    fc.record({
+      end: fc.constantFrom('keepReply', 'retryLater', 'apologise', 'finish', 'fail'),
+      which,
+      ms: fc.nat(20),
+    }),
+    fc.record({ change: fc.constantFrom('retry', 'discard'), which, beside: fc.boolean() }),
+    fc.record({ pass_ms: fc.nat(20) }),
+    fc.constant({ restart: true as const }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const path = join(stateDirectory(), 'agentd.db');
+      let now = 1_000_000;
+      const open = (role: 'daemon' | 'administrator') =>
+        openSqliteStore(path, { role, clock: { now: () => now }, traceRetentionMs: 1 });
+      let daemon = open('daemon');
+      const administrator = open('administrator');
+      const db = new Database(path, { readonly: true });
+      const heads = db.prepare<[], Head>(HEADS);
+      const ids: string[] = [];
+      let claims: InboxClaim[] = [];
+      for (const step of steps) {
+        const { inbox } = daemon;
+        if ('enqueue' in step) {
+          const platform = step.enqueue === 'c' ? 'mail' : 'chat';
+          const reply = step.said ? 'said' : null;
+          const message = anInboxMessage({ platform, queue: step.enqueue, reply });
+          ids.push(message.id);
+          await inbox.enqueue([message]);
+        } else if ('claim' in step) {
+          const due = heads.all().filter(({ kind, due_at }) => kind === step.claim && due_at <= now);
+          const claimed = await inbox.claim(step.claim, PLATFORMS, step.limit);
+          expect(claimed.map(({ message }) => message.id)).toEqual(
+            due.slice(0, step.limit).map(({ id }) => id),
+          );
+          claims.push(...claimed);
+        } else if ('end' in step) {
+          const claim = claims[step.which % (claims.length || 1)];
+          if (!claim) continue;
+          if (step.end === 'keepReply') await inbox.keepReply(claim, 'reply');
+          else if (step.end === 'retryLater') await inbox.retryLater(claim, now + step.ms, 'failed');
+          else if (step.end === 'apologise') await inbox.apologise(claim, 'sorry', 'failed');
+          else if (step.end === 'finish') await inbox.finish(claim);
+          else await inbox.fail(claim, 'failed');
+        } else if ('change' in step) {
+          const id = ids[step.which % (ids.length || 1)];
+          if (id !== undefined) await (step.beside ? administrator : daemon).inbox[step.change](id);
+        } else if ('pass_ms' in step) now += step.pass_ms;
+        else {
+          await daemon.close();
+          daemon = open('daemon');
+          claims = [];
+          await daemon.inbox.reap();
+        }
+        expect(await daemon.inbox.nextDueAt(PLATFORMS)).toBe(heads.get()?.due_at ?? null);
+      }
+      db.close();
+      await Promise.all([daemon.close(), administrator.close()]);
+    }),
+    { numRuns: 25 },
+  );
+});

@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import fc from 'fast-check';
+import { expect, it, onTestFinished } from 'vitest';
+import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
+import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
+import { stateDirectory } from './state-directory.ts';
+
+const HOUR = 3_600_000;
+const PLAIN = { pack: (state: number) => state, unpack: (state: number) => state };
+
+interface Process {
+  commit: GroupCommit;
+  log: StateLog<number>;
+  put(key: string, state: number, expires_at?: number): Promise<void>;
+  get(key: string): Promise<number | null>;
+}
+
+function fixture() {
+  const path = join(stateDirectory(), 'x.db');
+  const time = { now: 1_000_000 };
+  const clock = { now: () => time.now };
+  const db = open();
+  db.exec('CREATE TABLE log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
+  return { db, time, process, rows: () => db.prepare('SELECT count(*) FROM log').pluck().get() as number };
+
+  function open(): Database.Database {
+    const opened = new Database(path);
+    opened.pragma('journal_mode = WAL');
+    onTestFinished(() => {
+      opened.close();
+    });
+    return opened;
+  }
+
+  /** As another process that works on the same file. */
+  function process(): Process {
+    const own = open();
+    const commit = new GroupCommit(own);
+    const log = new StateLog<number>(own, 'log', PLAIN, clock);
+    commit.keep(log);
+    return {
+      commit,
+      log,
+      put: (key, state, expires_at = time.now + HOUR) => commit.write(() => log.put(key, state, expires_at)),
+      get: (key) => commit.write(() => log.get(key, time.now)),
+    };
+  }
+}
+
+it('keeps all that one commit changes in one row', async () => {
+  const { process, rows } = fixture();
+  const { put, get } = process();
+  await Promise.all([put('a', 1), put('b', 2), put('a', 3)]);
+  expect(rows()).toBe(1);
+  expect([await get('a'), await get('b'), await get('c')]).toEqual([3, 2, null]);
+});
+
+it('is what it was for the next process, and for one beside it at once', async () => {
+  const { process } = fixture();
+  const [first, second] = [process(), process()];
+  await first.put('a', 1);
+  expect(await second.get('a')).toBe(1);
+  await second.put('a', 2);
+  expect(await first.get('a')).toBe(2);
+  await first.commit.write(() => first.log.delete('a'));
+  expect(await second.get('a')).toBeNull();
+  expect(await process().get('a')).toBeNull();
+});
+
+it('forgets what was undone', async () => {
+  const { process } = fixture();
+  const { commit, log, put, get } = process();
+  await put('a', 1);
+  const failing = commit.write(() => {
+    log.put('a', 2, Number.MAX_SAFE_INTEGER);
+    log.delete('b');
+    throw new Error('a defect');
+  });
+  const beside = put('b', 5);
+  await expect(failing).rejects.toThrow('a defect');
+  await beside;
+  expect([await get('a'), await get('b')]).toEqual([1, 5]);
+});
+
+it('says nothing of what has expired, never sooner than was said before, and deletes it', async () => {
+  const { process, time, rows } = fixture();
+  const { commit, log, put, get } = process();
+  await put('a', 1, time.now + 100);
+  await put('b', 1, time.now + 200);
+  await put('b', 2, time.now + 50);
+  time.now += 100;
+  expect([await get('a'), await get('b')]).toEqual([null, 2]);
+  const sweep = () => commit.write(() => log.deleteExpired(10));
+  expect(await sweep()).toBe(1);
+  time.now += 100;
+  expect(await sweep()).toBe(1);
+  expect(await sweep()).toBe(0);
+  expect(rows()).toBe(0);
+});
+
+it('stays short however often a key changes, and a key that does not change stays', async () => {
+  const { process, db, rows } = fixture();
+  const { put, get } = process();
+  await put('still', 7);
+  for (let round = 0; round < 40; round++) {
+    await Promise.all(Array.from({ length: 100 }, (_, key) => put(`k${key}`, round)));
+  }
+  expect(rows()).toBeLessThan(15);
+  const entries = db.prepare('SELECT sum(json_array_length(entries)) FROM log').pluck().get();
+  expect(entries).toBeLessThan(1500);
+  const next = process();
+  expect([await get('still'), await next.get('still'), await next.get('k99')]).toEqual([7, 7, 39]);
+});
+
+it('holds what a map would hold, whatever is done with it and whoever does it', async () => {
+  const key = fc.constantFrom('a', 'b', 'c', 'd');
+  const step = fc.oneof(
+    fc.record({ put: key, state: fc.nat(9), for_ms: fc.integer({ min: 1, max: 50 }) }),
+    fc.record({ delete: key }),
+    fc.record({ pass_ms: fc.integer({ min: 0, max: 30 }) }),
+    fc.constant({ sweep: true as const }),
+    fc.constant({ fail: true as const }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(fc.boolean(), step), { maxLength: 40 }), async (steps) => {
+      const { process, time } = fixture();
+      const both = [process(), process()] as const;
+      const model = new Map<string, { state: number; expires_at: number }>();
+      for (const [second, step] of steps) {
+        const { commit, log } = both[second ? 1 : 0];
+        if ('put' in step) {
+          const expires_at = time.now + step.for_ms;
+          const before = model.get(step.put)?.expires_at ?? 0;
+          model.set(step.put, { state: step.state, expires_at: Math.max(before, expires_at) });
+          await commit.write(() => log.put(step.put, step.state, expires_at));
+        } else if ('delete' in step) {
+          model.delete(step.delete);
+          await commit.write(() => log.delete(step.delete));
+        } else if ('sweep' in step) await commit.write(() => log.deleteExpired(100));
+        else if ('fail' in step) {
+          const undone = commit.write(() => {
+            for (const name of 'abcd') log.put(name, 99, Number.MAX_SAFE_INTEGER);
+            throw new Error('undone');
+          });
+          await expect(undone).rejects.toThrow('undone');
+        } else time.now += step.pass_ms;
+        for (const one of both) {
+          for (const name of 'abcd') {
+            const entry = model.get(name);
+            const state = entry && entry.expires_at > time.now ? entry.state : null;
+            expect(await one.commit.read(() => one.log.get(name, time.now))).toBe(state);
+          }
+        }
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
