@@ -54,13 +54,13 @@ export function checkText(text: unknown, wrong: (problem: string) => void): void
   if (typeof text !== 'string') wrong('must be a string');
   else if (!text.isWellFormed()) wrong('must be well-formed Unicode');
   else if (text.trim() === '') wrong('must not be empty');
-  else if (lengthOf(text.trim()) > TEXT_MAX) wrong(`must have at most ${TEXT_MAX} characters`);
+  else if (isLonger(text.trim(), TEXT_MAX)) wrong(`must have at most ${TEXT_MAX} characters`);
 }
 
 function checkId(id: unknown, max: number, wrong: (problem: string) => void): void {
   if (typeof id !== 'string') wrong('must be a string');
   else if (id === '') wrong('must not be empty');
-  else if (lengthOf(id) > max) wrong(`must have at most ${max} characters`);
+  else if (isLonger(id, max)) wrong(`must have at most ${max} characters`);
   else if (/\p{Cc}/u.test(id)) wrong('must not contain control characters');
   // A lone surrogate would be stored as another character, and two ids would become one.
   else if (!id.isWellFormed()) wrong('must be well-formed Unicode');
@@ -71,7 +71,7 @@ function checkJson(value: unknown, max: number, wrong: (problem: string) => void
   else if (JSON.stringify(value).length > max) wrong(`must have at most ${max} characters as JSON`);
 }
 
-/** Characters are counted as people count them: an emoji beyond the BMP is one. */
-function lengthOf(text: string): number {
-  return [...text].length;
+/** Characters are counted as people count them: an emoji beyond the BMP is one, and two in `length`. */
+function isLonger(text: string, max: number): boolean {
+  return text.length > max && [...text].length > max;
 }

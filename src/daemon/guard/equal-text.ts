@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * A hash that equal texts share: trimmed, case-folded, white space collapsed (decisions §7). The guard keeps
  * nothing else of a text.
  */
 export function textHash(text: string): string {
-  return createHash('sha256').update(folded(text)).digest('base64url');
+  return hash('sha256', folded(text), 'base64url');
 }
 
 /**

@@ -117,19 +117,30 @@ function tooDeep(text: string): AgentdError {
   });
 }
 
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+/** Beside their bit for upper or lower case, `{` is `[` and `}` is `]`. */
+const [OPEN, CLOSE, CASE] = [0x5b, 0x5d, 0x20];
+
 /** Do the braces and brackets outside of its strings nest deeper? One look at each character. */
 function isDeeper(json: string, levels: number): boolean {
   let depth = 0;
-  let inString = false;
   for (let at = 0; at < json.length; at++) {
-    const character = json[at];
-    if (inString) {
-      if (character === '\\') at++;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === '{' || character === '[') {
+    const character = json.charCodeAt(at);
+    if (character === QUOTE) at = endOfString(json, at);
+    else if ((character & ~CASE) === OPEN) {
       if (++depth > levels) return true;
-    } else if (character === '}' || character === ']') depth--;
+    } else if ((character & ~CASE) === CLOSE) depth--;
   }
   return false;
+}
+
+/** @param quote where the string begins */
+function endOfString(json: string, quote: number): number {
+  let at = quote + 1;
+  for (; at < json.length; at++) {
+    const character = json.charCodeAt(at);
+    if (character === QUOTE) break;
+    if (character === BACKSLASH) at++;
+  }
+  return at;
 }

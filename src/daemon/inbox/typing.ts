@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '../../channel/index.ts';
 import type { Log } from '../log.ts';
 import type { LaterChannel } from './attempt.ts';
@@ -25,12 +24,17 @@ export class Typing {
   show({ plugin, channel }: LaterChannel, reply_to: JsonObject): void {
     if (!plugin.capabilities.typing || !channel.typing || this.#calls >= CALLS_MAX) return;
     this.#calls++;
+    const { promise: givenUp, resolve: giveUp } = Promise.withResolvers<void>();
+    const timer = setTimeout(giveUp, CALL_MS).unref();
     const call = async () => channel.typing?.(reply_to);
-    Promise.race([call(), delay(CALL_MS, undefined, { ref: false })])
+    Promise.race([call(), givenUp])
       .catch((error: unknown) =>
         this.#log.debug({ channel: plugin.name, err: error }, 'typing could not be shown'),
       )
-      .finally(() => this.#calls--);
+      .finally(() => {
+        clearTimeout(timer);
+        this.#calls--;
+      });
   }
 
   /** Shows it now and again; the result ends it. */
