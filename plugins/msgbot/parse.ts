@@ -1,9 +1,6 @@
-import type { IncomingMessage, JsonObject } from '../../src/channel/index.ts';
+import { type IncomingMessage, isTooLong, type JsonObject } from '../../src/channel/index.ts';
 import { addressed, type BotName, type Command } from './address.ts';
 import { readUpdate, type Written } from './read-update.ts';
-
-/** Longest text that the agent takes, in characters (decisions §1); the platform's own limit is far below. */
-const TEXT_MAX = 16_000;
 
 /** What an update asks for. */
 export type Parsed =
@@ -123,8 +120,4 @@ function messageId({ chat, id }: Written): string {
 
 function albumOf({ chat, album }: Written): string | null {
   return album === null ? null : `${chat}:album:${album}`;
-}
-
-function isTooLong(text: string): boolean {
-  return text.length > TEXT_MAX && [...text].length > TEXT_MAX;
 }

@@ -1,12 +1,10 @@
-import type { IncomingMessage, JsonObject } from '../../src/channel/index.ts';
+import { type IncomingMessage, isTooLong, type JsonObject, TEXT_MAX } from '../../src/channel/index.ts';
 import { type Content, contentOf } from './content.ts';
 import { codeOf, type Fields, fieldsOf, idOf, objectsOf, stringOf } from './json.ts';
 import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './platform.ts';
 import { readStatuses, type Status } from './statuses.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
 
-/** Longest text that the daemon takes, in characters. */
-export const MESSAGE_MAX = 16_000;
 /** Room is left for the prefix under which a hint is known. */
 const MESSAGE_ID_MAX = 500;
 /** Last moment that a date can hold, seconds. */
@@ -174,12 +172,8 @@ function messageIdOf(value: unknown): string | undefined {
   return /\p{Cc}/u.test(id) ? undefined : id;
 }
 
-function isTooLong(text: string): boolean {
-  return text.length > MESSAGE_MAX && [...text].length > MESSAGE_MAX;
-}
-
 function tooLong(): string {
-  return `Your message is too long for me: I read up to ${MESSAGE_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+  return `Your message is too long for me: I read up to ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function describeError({ code, title, message }: Fields): string {

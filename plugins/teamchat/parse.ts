@@ -1,4 +1,4 @@
-import type { IncomingMessage, JsonObject } from '../../src/channel/index.ts';
+import { type IncomingMessage, isTooLong, type JsonObject, TEXT_MAX } from '../../src/channel/index.ts';
 import { readText, withoutMentions } from './read-text.ts';
 
 /** What a delivery of the Events API holds for us: one thing at most. */
@@ -13,8 +13,6 @@ export type Parsed =
   /** Not for us, or not as documented; `why` is for the log. */
   | { kind: 'nothing'; why: string };
 
-/** Longest text of a message, in characters (decisions §1). */
-const TEXT_MAX = 16_000;
 const NAME_MAX = 200;
 
 const NO_WORDS = 'Sorry, I can read text only. Please write to me what this is about.';
@@ -194,11 +192,6 @@ function nameOf({ user_profile }: Fields): string {
 
 function hasFiles({ files }: Fields): boolean {
   return listOf(files).length > 0;
-}
-
-/** Characters are counted as people count them. */
-function isTooLong(text: string): boolean {
-  return text.length > TEXT_MAX && [...text].length > TEXT_MAX;
 }
 
 function tooLong(): string {

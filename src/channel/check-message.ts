@@ -1,23 +1,34 @@
-import type { FieldError, IncomingMessage } from './index.ts';
+import type { ChannelCapabilities, FieldError, IncomingMessage } from './index.ts';
+import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 /** Longest ids of the platform, in characters. */
 const ID_MAX = 256;
 /** Longest id of a session, in characters. */
 const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;
-/** Longest text, in characters, once trimmed. */
-const TEXT_MAX = 16_000;
-/** What a channel may have kept beside the text, as JSON, in UTF-16 units. */
-const METADATA_MAX = 32_768;
+/** What a channel may have kept beside the text, a token apart, as JSON, in UTF-16 units. */
+const METADATA_MAX = 65_536;
 const REPLY_TO_MAX = 8_192;
+
+/** What the rules depend on. */
+export interface CheckedChannel {
+  name: string;
+  capabilities: Pick<ChannelCapabilities, 'reply'>;
+}
 
 /**
  * What is wrong with a message that a channel hands over; empty where nothing is. Its ids become keys, so
  * they must be exact: nothing is cut or mended here.
- * @param channel its session id must begin with this name and a colon, so that no other channel's can meet it.
+ * @param channel where it answers later, session ids must begin with its name and a colon, so that no other
+ * channel's can meet them; where it answers in the request they are the client's to choose, or absent.
  * @param at where it stands, for the fields' names: `messages[0]`.
  */
-export function checkMessage(message: IncomingMessage, channel: string, at: string): FieldError[] {
+export function checkMessage(
+  message: IncomingMessage,
+  { name: channel, capabilities }: CheckedChannel,
+  at: string,
+): FieldError[] {
+  const isLater = capabilities.reply === 'later';
   const { platform, user_id, alias_id, channel_id, thread_id, message_id, sent_at } = message;
   const errors: FieldError[] = [];
   const wrong = (field: string, problem: string) =>
@@ -27,14 +38,15 @@ export function checkMessage(message: IncomingMessage, channel: string, at: stri
   checkId(user_id, ID_MAX, (problem) => wrong('user_id', problem));
   if (alias_id !== undefined) checkId(alias_id, ID_MAX, (problem) => wrong('alias_id', problem));
   checkId(channel_id, ID_MAX, (problem) => wrong('channel_id', problem));
-  checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
-  if (typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
+  if (isLater || thread_id !== null)
+    checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
+  if (isLater && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
     wrong('thread_id', `must begin with ${channel}:`);
   checkText(message.text, (problem) => wrong('text', problem));
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
   if (sent_at !== undefined && !Number.isFinite(sent_at))
     wrong('sent_at', 'must be a number, ms since the epoch');
-  checkJson(message.metadata, METADATA_MAX, (problem) => wrong('metadata', problem));
+  checkMetadata(message.metadata, (problem) => wrong('metadata', problem));
   checkPlace(message.reply_to ?? {}, (problem) => wrong('reply_to', problem));
   return errors;
 }
@@ -54,7 +66,7 @@ export function checkText(text: unknown, wrong: (problem: string) => void): void
   if (typeof text !== 'string') wrong('must be a string');
   else if (!text.isWellFormed()) wrong('must be well-formed Unicode');
   else if (text.trim() === '') wrong('must not be empty');
-  else if (isLonger(text.trim(), TEXT_MAX)) wrong(`must have at most ${TEXT_MAX} characters`);
+  else if (isTooLong(text.trim())) wrong(`must have at most ${TEXT_MAX} characters`);
 }
 
 function checkId(id: unknown, max: number, wrong: (problem: string) => void): void {
@@ -66,12 +78,35 @@ function checkId(id: unknown, max: number, wrong: (problem: string) => void): vo
   else if (!id.isWellFormed()) wrong('must be well-formed Unicode');
 }
 
-function checkJson(value: unknown, max: number, wrong: (problem: string) => void): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) wrong('must be an object');
-  else if (JSON.stringify(value).length > max) wrong(`must have at most ${max} characters as JSON`);
+/** A token may be of any length: one that is too long is no use, which is not the message's fault. */
+function checkMetadata(metadata: unknown, wrong: (problem: string) => void): void {
+  if (!isObject(metadata)) {
+    wrong('must be an object');
+    return;
+  }
+  const { jwt_token, ...others } = metadata;
+  if (jwt_token !== undefined && jwt_token !== null && typeof jwt_token !== 'string')
+    wrong('jwt_token must be a string or null');
+  checkJson(others, METADATA_MAX, wrong);
 }
 
-/** Characters are counted as people count them: an emoji beyond the BMP is one, and two in `length`. */
-function isLonger(text: string, max: number): boolean {
-  return text.length > max && [...text].length > max;
+function checkJson(value: unknown, max: number, wrong: (problem: string) => void): void {
+  const json = isObject(value) ? asJson(value) : undefined;
+  if (!isObject(value)) wrong('must be an object');
+  else if (json === undefined) wrong('must be JSON');
+  else if (json.length > max) wrong(`must have at most ${max} characters as JSON`);
+}
+
+/** Undefined where it cannot be written as JSON. */
+function asJson(value: object): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // A circle, or a whole number of any length: what was thrown says no more than that.
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

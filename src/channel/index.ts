@@ -50,3 +50,4 @@ export type {
   SimulatedEvent,
   SimulatedRequest,
 } from './simulator.ts';
+export { isTooLong, TEXT_MAX } from './text-length.ts';

@@ -1,5 +1,6 @@
 import type { ChannelRequest, ChannelScope, FieldError, TokenSource } from './channel.ts';
 import type { IncomingMessage, MessageMetadata } from './message.ts';
+import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 type Body = Record<string, unknown>;
 
@@ -67,11 +68,6 @@ function isObject(value: unknown): value is Body {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Characters are counted as people count them: an emoji beyond the BMP is one. */
-function lengthOf(text: string): number {
-  return [...text].length;
-}
-
 function identifier(value: unknown, field: string, max: number, errors: FieldError[]): string {
   const wrong = (message: string) => {
     errors.push({ field, message });
@@ -80,7 +76,7 @@ function identifier(value: unknown, field: string, max: number, errors: FieldErr
   if (value === undefined || value === null) return wrong('is required');
   if (typeof value !== 'string') return wrong('must be a string');
   if (value === '') return wrong('must not be empty');
-  if (lengthOf(value) > max) return wrong(`must have at most ${max} characters`);
+  if (isLonger(value, max)) return wrong(`must have at most ${max} characters`);
   if (/\p{Cc}/u.test(value)) return wrong('must not contain control characters');
   // A lone surrogate would be stored as another character, and two ids would become one.
   if (!value.isWellFormed()) return wrong('must be well-formed Unicode');
@@ -96,7 +92,7 @@ function message(value: unknown, errors: FieldError[]): string {
   if (typeof value !== 'string') return wrong('must be a string');
   const text = value.trim().toWellFormed();
   if (text === '') return wrong('must not be empty');
-  if (lengthOf(text) > 16_000) return wrong('must have at most 16000 characters');
+  if (isTooLong(text)) return wrong(`must have at most ${TEXT_MAX} characters`);
   return text;
 }
 

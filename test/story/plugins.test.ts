@@ -50,6 +50,15 @@ const telex: ChannelPlugin = {
           }
         },
       }) },
+      { method: 'POST', path: '/telex/hand-over/:door', handle: async (request: ChannelRequest) => {
+        const message = { platform: 'telex', user_id: '0815', channel_id: 'c', thread_id: null, text: 'hello', metadata: {},
+          ...request.json() };
+        if (request.params.door === 'streams')
+          return { body: await scope.streams.start(message, request, { ttl_ms: 60_000 }) };
+        for await (const event of scope.converse(message, request))
+          if (event.type === 'complete') return { body: { response: event.response } };
+        return { status: 204 };
+      } },
       { method: 'GET', path: '/telex/drip', handle: () => ({
         body: async (out) => {
           out.write('first');
@@ -113,6 +122,46 @@ describe('a channel of a third party', () => {
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect(await response.text()).toMatch(/^HELLO! I AM AGENTD.* 4711 ACME D 7$/s);
   });
+
+  test.each(['converse', 'streams'])(
+    'hands over by %s what the contract says, else it is refused',
+    async (door) => {
+      const handOver = async (members: object) => {
+        const response = await fetch(`${daemon.url}/telex/hand-over/${door}`, {
+          method: 'POST',
+          body: JSON.stringify(members),
+        });
+        return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+      };
+      const wrong: [field: string, value: unknown, message: string][] = [
+        ['platform', 'webchat', 'must be telex'],
+        ['user_id', 'x'.repeat(257), 'must have at most 256 characters'],
+        ['user_id', 42, 'must be a string'],
+        ['channel_id', 'a\u0000', 'must not contain control characters'],
+        ['thread_id', '', 'must not be empty'],
+        ['message_id', '\ud800', 'must be well-formed Unicode'],
+        ['text', ' \n', 'must not be empty'],
+        ['text', 'x'.repeat(16_001), 'must have at most 16000 characters'],
+        ['metadata', { note: 'x'.repeat(70_000) }, 'must have at most 65536 characters as JSON'],
+        ['metadata', { jwt_token: 42 }, 'jwt_token must be a string or null'],
+        ['sent_at', 'now', 'must be a number, ms since the epoch'],
+      ];
+      for (const [field, value, message] of wrong) {
+        expect(await handOver({ [field]: value })).toMatchObject({
+          status: 400,
+          body: { code: 'invalid_request', errors: [{ field: `message.${field}`, message }] },
+        });
+      }
+      const right = [
+        {},
+        { thread_id: 'chosen-by-the-client' },
+        { text: ' hello \n' },
+        // However long it is, a token is no reason to refuse what was said.
+        { metadata: { jwt_token: 'x'.repeat(100_000) } },
+      ];
+      for (const members of right) expect((await handOver(members)).status).toBe(200);
+    },
+  );
 
   test('is listed by the health check beside the bundled ones, with its own health', async () => {
     const health = (await (await fetch(daemon.url)).json()) as Record<string, unknown>;

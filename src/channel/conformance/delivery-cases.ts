@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { IncomingMessage, SimulatedEvent } from '../index.ts';
+import { type IncomingMessage, type SimulatedEvent, TEXT_MAX } from '../index.ts';
 import { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
@@ -8,8 +8,6 @@ import { RecordedProblem } from './recorded-errors.ts';
 
 /** Turns of the event loop within which a channel that does not wait would have answered. */
 const TURNS = 50;
-/** Longest text of a message, characters. */
-const TEXT_MAX = 16_000;
 
 const PLACES: readonly SimulatedEvent['place'][] = ['direct', 'group'];
 const ODD_TEXTS: readonly string[] = [

@@ -9,10 +9,7 @@ export function faultsOfMessage(
   secrets: readonly string[],
 ): string[] {
   const isLater = plugin.capabilities.reply === 'later';
-  const faults = checkMessage(message, plugin.name, 'message')
-    // Where the answer leaves in the request the thread is the client's to choose, or absent.
-    .filter(({ field }) => isLater || field !== 'message.thread_id')
-    .map(inWords);
+  const faults = checkMessage(message, plugin, 'message').map(inWords);
   if (tells(JSON.stringify(message), secrets)) faults.push('the message holds a secret of the settings');
   if (!isLater) return faults;
   if (message.message_id === undefined) faults.push('message_id must identify the message');

@@ -1,10 +1,11 @@
-import { checkMessage, checkText } from '../../channel/check-message.ts';
+import { checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import type { House } from '../house.ts';
-import { maskMetadata } from '../message/mask-message.ts';
+import { maskMessage } from '../message/mask-message.ts';
+import { requireMessages } from '../message/require-message.ts';
 import { maskTokens } from '../secret.ts';
 import { type ArrivedMessage, admit } from './admit.ts';
 import type { InboxWorker } from './work.ts';
@@ -33,11 +34,7 @@ export async function accept(
   if (messages.length === 0) return;
   if (messages.length > DELIVERY_MAX)
     throw new Error(`accept takes at most ${DELIVERY_MAX} messages at once`);
-  const errors = messages.flatMap((message, index) =>
-    checkMessage(message, plugin.name, `messages[${index}]`),
-  );
-  if (errors.length > 0)
-    throw new AgentdError('invalid_request', 'A message cannot be accepted.', { errors });
+  requireMessages(plugin, messages);
 
   const request_id = request?.id ?? timeOrderedId(house.clock.now());
   const entries = messages.map((message) => entryOf(message, request_id, house));
@@ -83,7 +80,8 @@ export async function edit(
 
 function entryOf(message: IncomingMessage, request_id: string, house: House): ArrivedMessage {
   const now = house.clock.now();
-  const { jwt_token: _never, ...metadata } = maskMetadata(message.metadata);
+  const masked = maskMessage(message);
+  const { jwt_token: _never, ...metadata } = masked.metadata;
   const session_id = message.thread_id as string;
   return {
     id: timeOrderedId(now),
@@ -91,7 +89,7 @@ function entryOf(message: IncomingMessage, request_id: string, house: House): Ar
     queue: session_id,
     session_id,
     message_id: message.message_id ?? null,
-    message: { ...message, text: maskTokens(message.text.trim()), metadata },
+    message: { ...masked, metadata },
     reply_to: message.reply_to ?? {},
     reply: null,
     // Whole ms, which is what stores count in: some platforms tell microseconds.

@@ -12,11 +12,13 @@ import { generateSessionId } from '../session/ids.ts';
 import { answer } from './answer.ts';
 import { EventQueue } from './event-queue.ts';
 import { maskMessage } from './mask-message.ts';
+import { requireMessage } from './require-message.ts';
 
 /**
  * The door of channels that answer in the request: takes the message all the way and tells what happens.
  * The run does not depend on its reader: a client that goes away leaves a whole turn in its session.
  * The iterable throws the problem that ended the turn.
+ * @throws `invalid_request` at once where the message is not as the contract says.
  */
 export function converse(
   plugin: ChannelPlugin,
@@ -24,6 +26,7 @@ export function converse(
   message: IncomingMessage,
   request: ChannelRequest,
 ): AsyncIterable<ConversationEvent> {
+  requireMessage(plugin, message);
   const events = new EventQueue<ConversationEvent>();
   const place = placeOf(request);
   const session_id = message.thread_id ?? generateSessionId(plugin.name, message.user_id);

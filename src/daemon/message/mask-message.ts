@@ -1,13 +1,13 @@
 import type { IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { maskTokens } from '../secret.ts';
 
-/** A message with everything masked that is shaped like a token (decisions §4). */
+/** A message with its text trimmed, and everything masked that is shaped like a token (decisions §4). */
 export function maskMessage(message: IncomingMessage): IncomingMessage {
-  return { ...message, text: maskTokens(message.text), metadata: maskMetadata(message.metadata) };
+  return { ...message, text: maskTokens(message.text.trim()), metadata: maskMetadata(message.metadata) };
 }
 
 /** Metadata with everything masked that is shaped like a token; only the documented field may hold one. */
-export function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {
+function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {
   const masked = maskValue(claims) as MessageMetadata;
   return jwt_token === undefined ? masked : { ...masked, jwt_token };
 }

@@ -8,6 +8,7 @@ import { checkSender } from '../message/check-sender.ts';
 import { guard } from '../message/guard.ts';
 import { identify } from '../message/identify.ts';
 import { maskMessage } from '../message/mask-message.ts';
+import { requireMessage } from '../message/require-message.ts';
 import { Sequence } from '../message/sequence.ts';
 import { generateSessionId, shortId } from '../session/ids.ts';
 import { keepMessage, type StartedStream, type Starting } from './keep-message.ts';
@@ -24,7 +25,7 @@ const startSteps = Sequence.start<Starting>()
 /**
  * Keeps a message until its stream is opened.
  * @param ttl_ms how long it waits, and how long its answer is found after the end.
- * @throws as the steps say; what is refused leaves a trace under its request.
+ * @throws `invalid_request` where the message is not as the contract says; else as the steps say; what is refused leaves a trace under its request.
  */
 export async function startStream(
   plugin: ChannelPlugin,
@@ -33,6 +34,7 @@ export async function startStream(
   request: ChannelRequest,
   ttl_ms: number,
 ): Promise<StartedStream> {
+  requireMessage(plugin, message);
   const started = Promise.withResolvers<StartedStream>();
   const place = placeOf(request);
   const arrival = {

@@ -117,10 +117,11 @@ describe('accept', () => {
     ['a text that is too long', { text: 'x'.repeat(16_001) }, 'text', 'must have at most 16000 characters'],
     [
       'too much metadata',
-      { metadata: { x: 'x'.repeat(40_000) } },
+      { metadata: { x: 'x'.repeat(70_000) } },
       'metadata',
-      'must have at most 32768 characters as JSON',
+      'must have at most 65536 characters as JSON',
     ],
+    ['metadata that is no JSON', { metadata: { x: 1n } }, 'metadata', 'must be JSON'],
     [
       'a place that is too long',
       { reply_to: { x: 'x'.repeat(9000) } },

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import msgbot from '../../../../plugins/msgbot/index.ts';
 import { parse } from '../../../../plugins/msgbot/parse.ts';
 import {
   checkMessage,
@@ -60,9 +61,7 @@ function refusals(update: unknown, username: string | null): string[] {
   const wrong: string[] = [];
   const note = (problem: string) => void wrong.push(problem);
   if (parsed.kind === 'message')
-    return checkMessage(parsed.message, 'msgbot', 'message').map(
-      ({ field, message }) => `${field} ${message}`,
-    );
+    return checkMessage(parsed.message, msgbot, 'message').map(({ field, message }) => `${field} ${message}`);
   if (parsed.kind === 'edit') {
     checkText(parsed.text, note);
     checkMessageId(parsed.message_id, note);

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import phonechat from '../../../../plugins/phonechat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/phonechat/parse.ts';
 import {
   checkMessage,
@@ -398,7 +399,7 @@ describe('whatever comes', () => {
 
 /** What the daemon would say of it all. */
 function refusals({ messages, hints, edits }: Parsed): unknown[] {
-  const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, 'phonechat', 'message'));
+  const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, phonechat, 'message'));
   const note = (problem: string) => void wrong.push(problem);
   for (const { place, text, message_id } of hints) {
     checkPlace(place, note);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
 import { checkMessage, checkPlace, checkText } from '../../../../src/channel/check-message.ts';
 import type { IncomingMessage } from '../../../../src/channel/index.ts';
@@ -292,7 +293,7 @@ describe('whatever comes', () => {
     const wrong = (problem: string) => {
       throw new Error(`${problem}: ${JSON.stringify(parsed)}`);
     };
-    if (parsed.kind === 'message') expect(checkMessage(parsed.message, 'teamchat', 'm')).toEqual([]);
+    if (parsed.kind === 'message') expect(checkMessage(parsed.message, teamchat, 'm')).toEqual([]);
     if (parsed.kind === 'edit') checkText(parsed.text, wrong);
     if (parsed.kind === 'unreadable') {
       checkText(parsed.notice, wrong);
