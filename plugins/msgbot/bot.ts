@@ -80,7 +80,10 @@ export class Bot implements BotName {
     const mayBeAway = this.#scope.dev !== undefined;
     this.#askedAt = this.#scope.now();
     try {
-      const { username } = await this.#api.call((api) => api.getMe(), { mayBeAway });
+      const me: { username?: unknown } | null = await this.#api.call((api) => api.getMe(), { mayBeAway });
+      const username = me?.username;
+      if (typeof username !== 'string' || username === '')
+        throw new PlatformFailure(null, 'it answered without a name');
       this.username = username;
       this.#isMissed = false;
       this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');

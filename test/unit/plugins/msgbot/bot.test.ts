@@ -10,12 +10,13 @@ beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
 /** A bot whose platform tells its name from the call on that `isThere` says. */
-function botAt(isThere: (call: number) => boolean) {
+function botAt(isThere: (call: number) => boolean, early?: unknown) {
   const { log, lines } = collectLog();
   const asked: number[] = [];
   const api = {
     async call() {
       asked.push(Date.now());
+      if (!isThere(asked.length) && early !== undefined) return early;
       if (!isThere(asked.length)) throw new PlatformFailure(502, 'Bad Gateway');
       return { username: 'agentd_bot' };
     },
@@ -34,6 +35,21 @@ describe('the name of the bot', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1000));
     expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
   });
+
+  it.each([true, null, {}, { username: 7 }, { username: '' }])(
+    'is not told by an answer that is %j',
+    async (early) => {
+      const { bot, asked, lines } = botAt((call) => call === 2, early);
+      bot.start();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(bot).toMatchObject({ username: null });
+      expect(bot.health()).toMatchObject({ status: 'degraded' });
+      expect(lines.map(({ level }) => level)).toEqual(['warn']);
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(bot).toMatchObject({ username: 'agentd_bot' });
+      expect(asked).toHaveLength(2);
+    },
+  );
 
   it('is asked for at once when somebody waits for it, though not more than once a second', async () => {
     let isThere = false;
