@@ -49,7 +49,6 @@ export function createBusinessApi(parts: BusinessApiParts): BusinessApi {
       defaultToken.refused(token);
       token = await defaultToken.get(signal);
       response = await attempt(parts, request, { use: 'default', token, because });
-      if (response.status === 401) defaultToken.refused(token);
     }
     return { outcome: 'answered', credentials: 'default', ...response };
   }

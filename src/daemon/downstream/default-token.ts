@@ -8,14 +8,15 @@ export const TOKEN_PATH = '/authentication_token';
 /** A token without `exp` is taken to live this long (service.md, "Token lifetime and refresh"). */
 const ASSUMED_LIFE_MS = 24 * 3_600_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
-/** After a failure nobody asks again for so long, however many calls want a token: short, since people wait. */
-export const BACK_OFF_MS = 250;
+/** How long a token serves that comes expired: long enough for those that wait for it. */
+const EXPIRED_LIFE_MS = 250;
 
 /** The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (decisions §8). */
 export interface DefaultToken {
   /**
    * The cached token, or a new one: fetched once, however many wait for it. Rejects with
    * `DefaultTokenFailure`, or with the signal's reason; a waiter that aborts leaves the fetch to the others.
+   * A failure is not kept: the next message finds the API as it is then.
    */
   get(signal?: AbortSignal): Promise<Secret>;
   /** The API answered 401 to this token: `get` fetches another. */
@@ -47,10 +48,7 @@ export interface DefaultTokenOptions {
 
 interface Cached {
   token: Secret;
-  fetched_at: number;
   use_until: number;
-  /** It was fetched because the one before was refused. */
-  replaces: boolean;
 }
 
 export function createDefaultToken({
@@ -61,30 +59,19 @@ export function createDefaultToken({
 }: DefaultTokenOptions): DefaultToken {
   let cached: Cached | null = null;
   let pending: Promise<Secret> | null = null;
-  let failed: { failure: DefaultTokenFailure; until: number } | null = null;
-  let replaces = false;
 
   async function fetchToken(): Promise<Secret> {
     try {
       const token = await requestToken(downstream, email, password);
-      const now = clock.now();
-      cached = { token, fetched_at: now, use_until: useUntil(token, now), replaces };
-      replaces = false;
-      failed = null;
+      cached = { token, use_until: useUntil(token, clock.now()) };
       return token;
     } catch (error) {
-      const failure =
-        error instanceof DefaultTokenFailure
-          ? error
-          : new DefaultTokenFailure(
-              'default_token_failed',
-              'The business API cannot be signed in to at the moment.',
-              {
-                cause: error,
-              },
-            );
-      failed = { failure, until: clock.now() + BACK_OFF_MS };
-      throw failure;
+      if (error instanceof DefaultTokenFailure) throw error;
+      throw new DefaultTokenFailure(
+        'default_token_failed',
+        'The business API cannot be signed in to at the moment.',
+        { cause: error },
+      );
     } finally {
       pending = null;
     }
@@ -93,25 +80,13 @@ export function createDefaultToken({
   return {
     async get(signal) {
       signal?.throwIfAborted();
-      const now = clock.now();
-      if (cached && now < cached.use_until) return cached.token;
-      if (!pending && failed && now < failed.until) throw failed.failure;
+      if (cached && clock.now() < cached.use_until) return cached.token;
       pending ??= fetchToken();
       return signal ? await unlessAborted(pending, signal) : await pending;
     },
     refused(token) {
       // Several calls may report the same token; only the first drops it.
-      if (cached?.token !== token) return;
-      // A fresh one that is refused too will not be mended by a third.
-      if (cached.replaces && clock.now() - cached.fetched_at < BACK_OFF_MS) {
-        const failure = new DefaultTokenFailure(
-          'default_credentials_refused',
-          'The business API does not accept the default credentials of this service.',
-        );
-        failed = { failure, until: clock.now() + BACK_OFF_MS };
-      }
-      cached = null;
-      replaces = true;
+      if (cached?.token === token) cached = null;
     },
   };
 }
@@ -159,7 +134,7 @@ function isToken(value: unknown): value is string {
 function useUntil(token: Secret, now: number): number {
   const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
   // The API has just issued it: where it seems to have ended already, a clock is wrong, and asking faster mends nothing.
-  return end <= now ? now + BACK_OFF_MS : end - RENEW_BEFORE_MS;
+  return end <= now ? now + EXPIRED_LIFE_MS : end - RENEW_BEFORE_MS;
 }
 
 /** `exp` in ms; null where the token is opaque or has none. It is the API's own, so it is not validated. */

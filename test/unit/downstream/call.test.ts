@@ -139,16 +139,22 @@ describe('the default token', () => {
     expect(api.seen('/authentication_token')).toHaveLength(2);
   });
 
-  test('is not fetched for ever where the API refuses all of them', async () => {
-    api.misbehave('/users', { status: 401 });
+  test('is fetched once a call where the API refuses all of them, until it takes one', async () => {
+    api.misbehave('/users', { status: 401 }, 4);
     const business = businessApi();
-    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 401 });
-    expect(await call(anonymous(), 'user-or-default', business)).toEqual({
-      outcome: 'failed',
-      reason: 'default_credentials_refused',
-      message: 'The business API does not accept the default credentials of this service.',
-    });
-    expect(api.seen('/authentication_token')).toHaveLength(2);
+    for (const fetched of [2, 3]) {
+      expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 401 });
+      expect(api.seen('/authentication_token')).toHaveLength(fetched);
+    }
+    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 200 });
+    expect(api.seen('/authentication_token')).toHaveLength(3);
+  });
+
+  test('that could not be had is asked for again by the next call', async () => {
+    api.misbehave('/authentication_token', { status: 500 }, 1);
+    const business = businessApi();
+    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ outcome: 'failed' });
+    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 200 });
   });
 
   test('that cannot be had is a failure in words, and in the trace', async () => {
