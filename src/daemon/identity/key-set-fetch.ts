@@ -1,36 +1,35 @@
 const MAX_BYTES = 262_144;
-/** After a fetch that failed nobody tries again for so long: an issuer's outage must not hold up each message. */
-const REST_MS = 5000;
-
 export interface KeySetSource {
   /** For jose's `customFetch`, which adds the time-out. Any answer but a bounded 200 is an error. */
   fetch(url: string, options: RequestInit): Promise<Response>;
   /** When a set last came, in ms since the epoch; 0: never. */
   fetchedAt(): number;
-  /** The last fetch failed a moment ago; another would fail at once, with the same error. */
-  isResting(): boolean;
+  /** When the last fetch failed, in ms since the epoch; 0: it did not. */
+  failedAt(): number;
 }
 
 /**
- * Fetches a key set within bounds. Redirects are answers other than 200, so they are not followed: whoever
+ * Fetches a key set within bounds. After a failure nobody tries again for as long as it took: an issuer that
+ * does not answer must not hold up each message, and one that is back at once is believed at once. Redirects are answers other than 200, so they are not followed: whoever
  * answers for the configured address decides whom the daemon believes.
  */
 export function boundedFetch(): KeySetSource {
   let fetchedAt = 0;
-  let failure: { at: number; cause: unknown } | undefined;
-  const isResting = () => failure !== undefined && Date.now() - failure.at < REST_MS;
+  let failure: { at: number; until: number; cause: unknown } | undefined;
   return {
     fetchedAt: () => fetchedAt,
-    isResting,
+    failedAt: () => failure?.at ?? 0,
     async fetch(url, options) {
-      if (isResting()) throw failure?.cause;
+      const begun = Date.now();
+      if (failure && begun < failure.until) throw failure.cause;
       try {
         const body = await read(await fetch(url, options));
         failure = undefined;
         fetchedAt = Date.now();
         return new Response(body);
       } catch (cause) {
-        failure = { at: Date.now(), cause };
+        const at = Date.now();
+        failure = { at, until: at + (at - begun), cause };
         throw cause;
       }
     },

@@ -6,10 +6,13 @@ import { isSignedWithKey, RSA_MIN_BITS } from './rsa-signature.ts';
 import type { VerificationKeys } from './signature.ts';
 
 const TIMEOUT_MS = 5000;
-/** A key that is not in the set makes it be fetched again, at most this often. */
-const COOLDOWN_MS = 30_000;
+/** A key that is not in the set makes it be fetched again, so often within a minute: whoever likes can name one. */
+const RELOADS_MAX = 5;
+const RELOADS_WINDOW_MS = 60_000;
 /** From this age on it is renewed in the background … */
 const RENEW_AFTER_MS = 600_000;
+/** … after a failure again so much later, and with one warning each time … */
+const RENEW_AGAIN_MS = 5000;
 /** … and at this age it counts no more, so that a withdrawn key does not outlive an outage for long. */
 const MAX_AGE_MS = 3_600_000;
 
@@ -30,14 +33,34 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   const source = boundedFetch();
   const set: RemoteJWKSet = createRemoteJWKSet(url, {
     timeoutDuration: TIMEOUT_MS,
-    cooldownDuration: COOLDOWN_MS,
+    // Never by itself: when a key is not found is decided below.
+    cooldownDuration: Number.POSITIVE_INFINITY,
     cacheMaxAge: MAX_AGE_MS,
     [customFetch]: source.fetch,
   });
+  /** When the set was fetched for a key that it lacks, ms since the epoch. */
+  let reloads: readonly number[] = [];
+
+  /** The keys for this `kid`; where there are none, they may be newer than the set. */
+  async function keysFor(kid: unknown): Promise<webcrypto.CryptoKey[]> {
+    const known = await matching(set, kid);
+    if (known.length > 0) return known;
+    if (!set.reloading) {
+      const now = Date.now();
+      reloads = reloads.filter((at) => now - at < RELOADS_WINDOW_MS);
+      if (reloads.length >= RELOADS_MAX) return [];
+      reloads = [...reloads, now];
+    }
+    await set.reload().catch((cause: unknown) => {
+      throw new KeySetOutOfReach(cause);
+    });
+    return matching(set, kid);
+  }
 
   function renewWhenOld(): void {
-    const old = Date.now() - source.fetchedAt() >= RENEW_AFTER_MS;
-    if (!old || !set.fresh || set.reloading || source.isResting()) return;
+    const now = Date.now();
+    const due = now - source.fetchedAt() >= RENEW_AFTER_MS && now - source.failedAt() >= RENEW_AGAIN_MS;
+    if (!due || !set.fresh || set.reloading) return;
     set.reload().catch((cause: unknown) => {
       log?.warn(
         { err: new KeySetOutOfReach(cause) },
@@ -49,7 +72,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   return {
     async verify(token) {
       renewWhenOld();
-      const keys = await matching(set, token.kid);
+      const keys = await keysFor(token.kid);
       for (const key of keys.filter(isLongEnough)) if (await isSignedWithKey(key, token)) return true;
       return false;
     },

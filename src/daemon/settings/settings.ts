@@ -112,7 +112,8 @@ export const SETTINGS = [
   {
     name: 'JWT_JWKS_URL',
     kind: 'url',
-    sentence: 'Address of the key set for RS256; fetched when needed, cached, with a cooldown.',
+    sentence:
+      'Address of the key set for RS256; fetched when needed, cached, and fetched again for a key that it lacks, 5 times a minute at most.',
   },
   {
     name: 'JWT_VERIFY_SIGNATURE',
