@@ -76,7 +76,9 @@ export function checkDevelopmentSettings(look: Examination): void {
     look.warn(`JWT_DEBUG=true under NODE_ENV=${look.environment}: the claims of all users are logged`);
 }
 
+/** Null also for a pattern: origins are compared exactly, so it would let nobody in. */
 function originOf(text: string): string | null {
   const url = URL.parse(text);
-  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') ? url.origin : null;
+  if (url === null || url.hostname.includes('*')) return null;
+  return url.protocol === 'http:' || url.protocol === 'https:' ? url.origin : null;
 }

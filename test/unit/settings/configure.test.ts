@@ -226,6 +226,10 @@ describe('settings that go together', () => {
       { WEBCHAT_ALLOWED_ORIGINS: 'https://EXAMPLE.com' },
       'WEBCHAT_ALLOWED_ORIGINS holds `https://EXAMPLE.com`, which no browser names as an origin',
     ],
+    [
+      { WEBCHAT_ALLOWED_ORIGINS: 'https://*.example.com' },
+      'WEBCHAT_ALLOWED_ORIGINS holds `https://*.example.com`, which no browser names as an origin',
+    ],
   ])('are refused: %o', async (env, problem) => {
     expect(await refused(placeWith({ ...VALID, ...env }))).toEqual([problem]);
   });
