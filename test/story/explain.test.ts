@@ -22,7 +22,9 @@ beforeAll(async () => {
     JSON.stringify(messages.at(-1)?.content).includes('hang') ? 'hang' : { status: 401 },
   );
   [shop, chat] = await Promise.all([
-    startShop({ env: { JWT_ISSUER: ISSUER, JWT_AUDIENCE: 'agentd', API_TIMEOUT_SECONDS: '1' } }),
+    startShop({
+      env: { JWT_ISSUER: ISSUER, JWT_AUDIENCE: 'agentd', API_TIMEOUT_SECONDS: '1', SSE_ENABLED: 'true' },
+    }),
     startShop({
       env: {
         AGENT_BASE_URL: model.url,
@@ -228,6 +230,32 @@ describe('`agentd explain` finds', () => {
   test('a request that was refused for its body', async () => {
     await shop.say('{', { headers: { 'X-Request-Id': 'malformed' } });
     expect(await explain(shop, 'malformed')).toContain('malformed_json');
+  });
+
+  test('a stream that was not opened to who asked', async () => {
+    const url = shop.daemon.url;
+    const told = async (stream_id: string, init: RequestInit, query = '') => {
+      const response = await fetch(`${url}/sse/stream/${stream_id}${query}`, init);
+      await response.body?.cancel();
+      return response.status;
+    };
+    const { body } = await shop.say({ user_id: 'visitor', message: WHO }, { bearer: await right() });
+    const begun = await fetch(`${url}/sse/chat`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ user_id: 'visitor', message: WHO, session_id: body.session_id }),
+    });
+    const { stream_id } = (await begun.json()) as { stream_id: string };
+    const eve = `?token=${await right({ sub: 'eve' })}`;
+    expect(await told(stream_id, { headers: { 'X-Request-Id': 'eve-reads' } }, eve)).toBe(403);
+    expect(await told(stream_id, { method: 'DELETE', headers: { 'X-Request-Id': 'eve-stops' } }, eve)).toBe(
+      403,
+    );
+    for (const id of ['eve-reads', 'eve-stops']) {
+      const screen = await explain(shop, id);
+      expect(screen).toContain('sse  session_forbidden in');
+      expectFinding(screen, 'session_forbidden', /begin a session of its own/);
+    }
   });
 
   test('nothing of an unknown id: exit code 1, and where else to look', async () => {

@@ -35,8 +35,9 @@ export function answer(parts: AnswerParts): Middleware {
         room.leave();
       }
     } catch (error) {
-      if (route.limited && route.channel !== null) {
-        parts.refusals.keep({ request_id: ctx.state.request_id, channel: route.channel, started_at, error });
+      const { limited = false, channel } = route;
+      if (channel !== null) {
+        parts.refusals.keep({ request_id: ctx.state.request_id, limited, channel, started_at, error });
       }
       throw error;
     }

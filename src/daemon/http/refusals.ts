@@ -16,8 +16,16 @@ const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
   'invalid_request',
 ]);
 
+/**
+ * What ends a request that only wants to read or stop an answer, and so leaves no turn. Whoever gets one of these
+ * knows the id of a stream, so that strangers cannot fill the store with them.
+ */
+const WITHOUT_A_TURN: ReadonlySet<ErrorCode> = new Set(['token_missing', 'session_forbidden']);
+
 export interface RefusedRequest {
   request_id: string;
+  /** It would have become a message, as what counts for the rate limit does. */
+  limited: boolean;
   /** The channel that it came by. */
   channel: string;
   /** ms since the epoch. */
@@ -42,8 +50,9 @@ export class Refusals {
     this.#log = log;
   }
 
-  keep({ request_id, channel, started_at, error }: RefusedRequest): void {
-    if (!(error instanceof AgentdError) || !BEFORE_A_TURN.has(error.code)) return;
+  keep({ request_id, limited, channel, started_at, error }: RefusedRequest): void {
+    const kept = limited ? BEFORE_A_TURN : WITHOUT_A_TURN;
+    if (!(error instanceof AgentdError) || !kept.has(error.code)) return;
     if (this.#pending >= PENDING_MAX) {
       this.#lose();
       return;
