@@ -26,6 +26,8 @@ export interface Agentd {
   log(): Record<string, unknown>[];
   /** Resolves with the first log line, past or future, that matches. */
   logged(match: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
+  /** What it has printed so far is looked at no more: another test begins. */
+  forget(): void;
   signal(signal: NodeJS.Signals): void;
   /** Sends SIGTERM (or the signal) and resolves with the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -123,6 +125,10 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     stderr: () => stderr,
     log: lines,
     logged: (match) => when(() => lines().find(match)),
+    forget() {
+      stdout = '';
+      stderr = stderr.slice(stderr.lastIndexOf('\n') + 1);
+    },
     signal: (signal) => void child.kill(signal),
     async stop(signal = 'SIGTERM') {
       child.kill(signal);

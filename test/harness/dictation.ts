@@ -56,6 +56,14 @@ export class Dictation {
     return new Promise((resolveBegun) => this.#begun.set(text, resolveBegun));
   }
 
+  /** Nothing has been said, and no run begun: another test begins. */
+  forget(): void {
+    this.runs.length = 0;
+    this.#said.clear();
+    this.#waiting.clear();
+    this.#begun.clear();
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();

@@ -119,6 +119,13 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     return this.shown.filter(({ what, to }) => what === 'message' && to === place).map(({ text }) => text);
   }
 
+  /** Nobody called, and it works again: another test begins. */
+  forget(): void {
+    this.calls.length = 0;
+    this.shown.length = 0;
+    this.answer = () => null;
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();

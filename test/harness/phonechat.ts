@@ -4,15 +4,17 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import phonechat from '../../plugins/phonechat/index.ts';
+import { messageIdOf } from '../../plugins/phonechat/simulator/payload.ts';
+import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { type Agentd, agentd, SECRET, startAgentd } from './daemon.ts';
 import { FakeApi } from './fake-api.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
 
 export const NUMBER_ID = '106540352242922';
-/** Two people, as the platform writes them, and the id of one who hides the number. */
+/** Two people of the samples, as the platform writes them, and the id of one who hides the number. */
 export const ADA = '16505551234';
-export const BOB = '16505555678';
-export const HIDDEN = 'US.13491208655302741918';
+const BOB = '16505555678';
+const HIDDEN = 'US.13491208655302741918';
 
 const SAMPLES = resolve(import.meta.dirname, '../samples/phonechat');
 
@@ -26,8 +28,13 @@ export class Phonechat {
   readonly platform: FakePlatform;
   readonly api: FakeApi;
   readonly directory = mkdtempSync(join(tmpdir(), 'agentd-phonechat-'));
+  /** The people of this test; they write as those of the samples do. */
+  ada = ADA;
+  bob = BOB;
+  hidden = HIDDEN;
   #daemon: Agentd | null = null;
   #settings: Record<string, string> = {};
+  #meetings = 0;
 
   private constructor(platform: FakePlatform, api: FakeApi) {
     this.platform = platform;
@@ -54,6 +61,17 @@ export class Phonechat {
     return this.#daemon;
   }
 
+  /** Another test begins, with people whom the daemon does not know. */
+  meet(): void {
+    const meeting = ++this.#meetings;
+    this.ada = String(16_505_551_000 + meeting);
+    this.bob = String(16_505_556_000 + meeting);
+    this.hidden = `US.134912086553027${40_000 + meeting}`;
+    this.platform.forget();
+    this.api.requests.length = 0;
+    this.#daemon?.forget();
+  }
+
   get daemon(): Agentd {
     if (!this.#daemon) throw new Error('the daemon does not run');
     return this.#daemon;
@@ -65,6 +83,24 @@ export class Phonechat {
       cwd: this.directory,
       env: { ...this.env, STATE_DIR: join(this.directory, 'state') },
     });
+  }
+
+  /** An event with all that is not given filled in: a new message of the first person. */
+  event(given: Partial<SimulatedEvent> = {}): SimulatedEvent {
+    return this.platform.event({ user: this.ada, ...given });
+  }
+
+  deliver(given: Partial<SimulatedEvent> = {}): Promise<DaemonAnswer> {
+    return this.platform.deliver(this.daemon, { user: this.ada, ...given });
+  }
+
+  /** A body that the platform documents, as if the people of this test had written it. */
+  sample(name: string): string {
+    return sample(name)
+      .replaceAll(ADA, this.ada)
+      .replaceAll(BOB, this.bob)
+      .replaceAll(HIDDEN, this.hidden)
+      .replaceAll('"wamid.', `"wamid.${this.#meetings}`);
   }
 
   /** Posts a body as the platform signs it; the headers given win. */
@@ -85,14 +121,22 @@ export class Phonechat {
     return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
   }
 
-  /** Calls that send a text, with their bodies. */
+  /** Calls that send a text to the people of this test, or to a group, with their bodies. */
   sends(): { call: PlatformCall; body: Record<string, unknown> }[] {
-    return this.calls().filter(({ body }) => body.type === 'text');
+    const people = [this.ada, this.bob, this.hidden];
+    return this.calls().filter(
+      ({ body }) =>
+        body.type === 'text' &&
+        (body.recipient_type === 'group' || people.includes(String(body.to ?? body.recipient))),
+    );
   }
 
-  /** Calls that mark a message as read. */
-  marks(): Record<string, unknown>[] {
-    return this.calls().flatMap(({ body }) => (body.status === 'read' ? [body] : []));
+  /** Calls that mark one of these messages as read. */
+  marks(...events: SimulatedEvent[]): Record<string, unknown>[] {
+    const ids: unknown[] = events.map(messageIdOf);
+    return this.calls().flatMap(({ body }) =>
+      body.status === 'read' && ids.includes(body.message_id) ? [body] : [],
+    );
   }
 
   /** Resolves with what somebody has been sent, once it is so many texts. */
