@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { type Agentd, agentd, readAll, type StartOptions, startAgentd } from '../harness/daemon.ts';
@@ -12,44 +12,57 @@ import { type DaemonAnswer, FakePlatform, type PlatformCall } from '../harness/f
 import { type Shop, startShop } from '../harness/shop.ts';
 import { lapsed, token } from '../harness/tokens.ts';
 
-const ADA = '5550111';
-const BOB = '5550112';
 const GROUP = '-1005550100';
 
 let platform: FakePlatform;
 let dictation: Dictation;
-let daemon: Agentd | null;
-let shop: Shop | null;
+/** Whom the tests write to, each as people of its own. */
+let agent: Agentd;
+/** The same in front of a shop. */
+let shop: Shop;
+/** Whom events are delivered to. */
+let daemon: Agentd;
+let ada: string;
+let bob: string;
+let tests = 0;
 
-beforeEach(async () => {
+beforeAll(async () => {
   platform = await FakePlatform.start(msgbot);
   dictation = await Dictation.start();
+  agent = await startAgentd({ env: { ...platform.env, ...dictation.env } });
+  shop = await startShop({ env: platform.env });
 });
 
-afterEach(async () => {
-  await daemon?.stop('SIGKILL');
-  daemon = null;
-  await shop?.stop();
-  shop = null;
+beforeEach(() => {
+  tests++;
+  ada = String(5_551_000 + tests);
+  bob = String(5_552_000 + tests);
+  for (const each of [platform, dictation, agent, shop.daemon]) each.forget();
+  shop.api.requests.length = 0;
+  daemon = agent;
+});
+
+afterAll(async () => {
+  await agent.stop('SIGKILL');
+  await shop.stop();
   await platform.close();
   await dictation.close();
 });
 
-/** With the agent that says what the test dictates. */
+/** A daemon of this test alone, with the agent that says what the test dictates. */
 async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<Agentd> {
-  daemon = await startAgentd({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
-  return daemon;
+  const started = await startAgentd({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
+  onTestFinished(() => started.stop('SIGKILL').then(() => {}));
+  daemon = started;
+  return started;
 }
 
 function deliver(event: Partial<SimulatedEvent> = {}): Promise<DaemonAnswer> {
-  const to = daemon ?? shop?.daemon;
-  if (!to) throw new Error('no daemon runs');
-  return platform.deliver(to, event);
+  return platform.deliver(daemon, { user: ada, ...event });
 }
 
 /** Posts an update as it is, signed. */
 function post(update: object, headers: Record<string, string> = {}): Promise<DaemonAnswer> {
-  if (!daemon) throw new Error('no daemon runs');
   return platform.post(daemon, {
     method: 'POST',
     path: '/webhook/msgbot',
@@ -68,54 +81,56 @@ function answersOf(text: string, ...pieces: string[]): void {
 }
 
 const methodOf = ({ path }: PlatformCall) => path.split('/').at(-1);
+/** Calls of a method for the people of this test, or the group. */
+const callsOf = (method: string) =>
+  platform.calls.filter((call) => {
+    if (methodOf(call) !== method) return false;
+    const { chat_id } = JSON.parse(call.body) as { chat_id: number };
+    return [ada, bob, GROUP].includes(String(chat_id));
+  });
 const payloads = (method: string) =>
-  platform.calls
-    .filter((call) => methodOf(call) === method)
-    .map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+  callsOf(method).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 
 describe('a message to the bot', () => {
   it('is answered in its chat, with the sign of typing before', async () => {
-    await start();
     answersOf('hello', 'Good **day**', ' & welcome');
     expect((await deliver({ text: 'hello' })).status).toBe(200);
-    await platform.until(() => platform.textsTo(ADA).length === 1);
-    expect(platform.textsTo(ADA)).toEqual(['Good <b>day</b> &amp; welcome']);
-    const [first] = platform.shown;
-    expect(first).toEqual({ what: 'typing', to: ADA, text: '' });
-    const { stdout } = await agentd(['sessions', 'show', `msgbot:${ADA}`, '--json'], {
-      cwd: daemon?.directory ?? '',
+    await platform.until(() => platform.textsTo(ada).length === 1);
+    expect(platform.textsTo(ada)).toEqual(['Good <b>day</b> &amp; welcome']);
+    const [first] = platform.shown.filter(({ to }) => to === ada);
+    expect(first).toEqual({ what: 'typing', to: ada, text: '' });
+    const { stdout } = await agentd(['sessions', 'show', `msgbot:${ada}`, '--json'], {
+      cwd: daemon.directory,
     });
     expect(JSON.parse(stdout)).toMatchObject({ turns: [{ text: 'hello', outcome: 'answered' }] });
   });
 
   it('is answered once, however often the platform delivers it', async () => {
-    const to = await start();
+    const to = daemon;
     answersOf('hello', 'Once.');
     for (let n = 0; n < 3; n++) expect((await deliver({ text: 'hello', number: 7 })).status).toBe(200);
     answersOf('last', 'Done.');
     await deliver({ text: 'last' });
-    await platform.until(() => platform.textsTo(ADA).includes('Done.'));
-    expect(platform.textsTo(ADA)).toEqual(['Once.', 'Done.']);
+    await platform.until(() => platform.textsTo(ada).includes('Done.'));
+    expect(platform.textsTo(ada)).toEqual(['Once.', 'Done.']);
     expect(dictation.runs).toEqual(['hello', 'last']);
     expect(to.log().filter(({ msg }) => String(msg).startsWith('[LoopGuard] DUPLICATE'))).toMatchObject([
-      { msg: `[LoopGuard] DUPLICATE platform=msgbot user=${ADA} message_id=${ADA}:7` },
+      { msg: `[LoopGuard] DUPLICATE platform=msgbot user=${ada} message_id=${ada}:7` },
       {},
     ]);
   });
 
   it('is answered in parts, in order, where the answer is long', async () => {
-    await start();
     const words = Array.from({ length: 2500 }, (_, n) => `word${n}`);
     answersOf('tell me all', words.join(' '));
     await deliver({ text: 'tell me all' });
-    await platform.until(() => platform.textsTo(ADA).join(' ').includes('word2499'));
-    expect(platform.textsTo(ADA).length).toBeGreaterThan(3);
-    for (const text of platform.textsTo(ADA)) expect(text.length).toBeLessThanOrEqual(4096);
-    expect(platform.textsTo(ADA).join(' ').split(/\s+/)).toEqual(words);
+    await platform.until(() => platform.textsTo(ada).join(' ').includes('word2499'));
+    expect(platform.textsTo(ada).length).toBeGreaterThan(3);
+    for (const text of platform.textsTo(ada)) expect(text.length).toBeLessThanOrEqual(4096);
+    expect(platform.textsTo(ada).join(' ').split(/\s+/)).toEqual(words);
   });
 
   it('is answered in the words of its edit, where that comes before its turn', async () => {
-    await start();
     await deliver({ text: 'wait', number: 1 });
     await dictation.begun('wait');
     await deliver({ text: 'secnd', number: 2 });
@@ -123,23 +138,21 @@ describe('a message to the bot', () => {
     await deliver({ kind: 'edit', text: 'second', number: 2 });
     answersOf('wait', 'First.');
     answersOf('second', 'Second.');
-    await platform.until(() => platform.textsTo(ADA).length === 2);
-    expect(platform.textsTo(ADA)).toEqual(['First.', 'Second.']);
+    await platform.until(() => platform.textsTo(ada).length === 2);
+    expect(platform.textsTo(ada)).toEqual(['First.', 'Second.']);
     expect(dictation.runs).toEqual(['wait', 'second']);
   });
 
   it('notifies nobody by its answer', async () => {
-    await start();
-    answersOf('call all', '@everyone @ada_l, [Bob](tg://user?id=5550112) and @all');
+    answersOf('call all', `@everyone @ada_l, [Bob](tg://user?id=${bob}) and @all`);
     await deliver({ text: 'call all' });
-    await platform.until(() => platform.textsTo(ADA).length === 1);
-    expect(platform.textsTo(ADA)[0]).not.toMatch(/@\w|<a /);
+    await platform.until(() => platform.textsTo(ada).length === 1);
+    expect(platform.textsTo(ada)[0]).not.toMatch(/@\w|<a /);
   });
 });
 
 describe('in a group', () => {
   it('the bot answers who mentions it, in the topic, to the message', async () => {
-    await start();
     answersOf('hello', 'Hello all.');
     await deliver({ place: 'group', thread: '17', text: 'hello', number: 5 });
     await platform.until(() => platform.textsTo(GROUP).length === 1);
@@ -151,15 +164,14 @@ describe('in a group', () => {
       },
     ]);
     expect(payloads('sendChatAction')[0]).toMatchObject({ message_thread_id: 17 });
-    const { stdout } = await agentd(['sessions', 'list', '--json'], { cwd: daemon?.directory ?? '' });
-    expect(JSON.parse(stdout)).toMatchObject([{ session_id: `msgbot:${GROUP}:17` }]);
+    const { stdout } = await agentd(['sessions', 'list', '--json'], { cwd: daemon.directory });
+    expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ session_id: `msgbot:${GROUP}:17` }));
   });
 
   it('what is not for the bot is acknowledged, and left', async () => {
-    await start();
     answersOf('hello', 'Hello.');
     const chat = { id: Number(GROUP), type: 'supergroup', title: 'x' };
-    const from = { id: 5550112, is_bot: false, first_name: 'Bob' };
+    const from = { id: Number(bob), is_bot: false, first_name: 'Bob' };
     const said = (message_id: number, members: object) =>
       post({ update_id: message_id, message: { message_id, chat, from, date: 1_795_290_000, ...members } });
     const mention = [{ type: 'mention', offset: 0, length: 11 }];
@@ -171,7 +183,7 @@ describe('in a group', () => {
     expect((await post({ update_id: 5, channel_post: { message_id: 5, chat, text } })).status).toBe(200);
     expect((await post({ update_id: 6 })).status).toBe(200);
     await deliver({ text: 'hello' });
-    await platform.until(() => platform.textsTo(ADA).length === 1);
+    await platform.until(() => platform.textsTo(ada).length === 1);
     expect(dictation.runs).toEqual(['hello']);
     expect(platform.textsTo(GROUP)).toEqual([]);
   });
@@ -179,7 +191,6 @@ describe('in a group', () => {
 
 describe('a webhook that does not bring the secret', () => {
   it('is refused, whatever it holds, and nothing of it is read', async () => {
-    await start();
     const secret = platform.env.MSGBOT_WEBHOOK_SECRET ?? '';
     const update = { update_id: 1, message: { message_id: 1, text: 'hello' } };
     for (const wrong of [
@@ -195,12 +206,11 @@ describe('a webhook that does not bring the secret', () => {
       expect(JSON.parse(text)).toMatchObject({ code: 'invalid_signature', status: 401 });
     }
     expect((await deliver({ bad_signature: true })).status).toBe(401);
-    expect(platform.textsTo(ADA)).toEqual([]);
+    expect(platform.textsTo(ada)).toEqual([]);
   });
 
   it('is told apart from one that is broken', async () => {
-    await start();
-    const broken = await platform.post(daemon as Agentd, {
+    const broken = await platform.post(daemon, {
       ...platform.simulator.delivery(platform.event(), platform.settings),
       body: '{"update_id":',
     });
@@ -212,11 +222,10 @@ describe('a webhook that does not bring the secret', () => {
 
 describe('what is no words', () => {
   it('is answered with one line in a private chat, with those of an album beside it, and not in a group', async () => {
-    await start();
     await deliver({ kind: 'other', number: 1 });
     await deliver({ kind: 'other', number: 1 });
-    const chat = { id: Number(ADA), type: 'private' };
-    const from = { id: Number(ADA), is_bot: false, first_name: 'Ada' };
+    const chat = { id: Number(ada), type: 'private' };
+    const from = { id: Number(ada), is_bot: false, first_name: 'Ada' };
     for (const message_id of [2, 3, 4])
       await post({
         update_id: message_id,
@@ -225,41 +234,39 @@ describe('what is no words', () => {
     await deliver({ kind: 'other', place: 'group', number: 5 });
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello', number: 6 });
-    await platform.until(() => platform.textsTo(ADA).includes('Hello.'));
-    await platform.until(() => platform.textsTo(ADA).length === 2);
+    await platform.until(() => platform.textsTo(ada).includes('Hello.'));
+    await platform.until(() => platform.textsTo(ada).length === 2);
     expect(
-      platform.textsTo(ADA).filter((text) => text.startsWith('Sorry, I can read words only.')),
+      platform.textsTo(ada).filter((text) => text.startsWith('Sorry, I can read words only.')),
     ).toHaveLength(1);
     expect(platform.textsTo(GROUP)).toEqual([]);
     expect(dictation.runs).toEqual(['hello']);
   });
 
   it('does not answer a flood with a flood', async () => {
-    await start();
     for (let number = 1; number <= 12; number++) await deliver({ kind: 'other', number });
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello', number: 13 });
-    await platform.until(() => platform.textsTo(ADA).includes('Hello.'));
-    expect(platform.textsTo(ADA).length).toBeLessThan(12);
+    await platform.until(() => platform.textsTo(ada).includes('Hello.'));
+    expect(platform.textsTo(ada).length).toBeLessThan(12);
   });
 });
 
 describe('the greeting', () => {
   it('comes without the agent, once', async () => {
-    await start();
     await deliver({ kind: 'command', text: '/start', number: 1 });
     await deliver({ kind: 'command', text: '/start', number: 1 });
     await deliver({ kind: 'command', text: '/help', number: 2 });
     await deliver({ kind: 'command', text: '/help', place: 'group', number: 3 });
-    await platform.until(() => platform.textsTo(ADA).length === 2 && platform.textsTo(GROUP).length === 1);
-    expect(platform.textsTo(ADA)[0]).toContain('<code>/service_auth TOKEN</code>');
+    await platform.until(() => platform.textsTo(ada).length === 2 && platform.textsTo(GROUP).length === 1);
+    expect(platform.textsTo(ada)[0]).toContain('<code>/service_auth TOKEN</code>');
     expect(platform.textsTo(GROUP)[0]).not.toContain('service_auth');
     expect(dictation.runs).toEqual([]);
   });
 });
 
 describe('when the platform fails', () => {
-  const sends = () => platform.calls.filter((call) => methodOf(call) === 'sendMessage');
+  const sends = () => callsOf('sendMessage');
 
   it('waits for as long as it asks, and does not run the agent again', async () => {
     platform.answer = (call) =>
@@ -274,10 +281,9 @@ describe('when the platform fails', () => {
             },
           }
         : null;
-    await start();
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello' });
-    await platform.until(() => platform.textsTo(ADA).length === 1);
+    await platform.until(() => platform.textsTo(ada).length === 1);
     const [first, second] = sends();
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2000);
     expect(dictation.runs).toEqual(['hello']);
@@ -286,11 +292,10 @@ describe('when the platform fails', () => {
   it('goes on with the part that was not taken', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'sendMessage' && sends().length === 2 ? { status: 502, body: '<html>' } : null;
-    await start();
     answersOf('tell me', `${'one '.repeat(1000)}\n\n${'two '.repeat(1000)}`);
     await deliver({ text: 'tell me' });
-    await platform.until(() => platform.textsTo(ADA).length === 2);
-    expect(platform.textsTo(ADA).map((text) => text.slice(0, 3))).toEqual(['one', 'two']);
+    await platform.until(() => platform.textsTo(ada).length === 2);
+    expect(platform.textsTo(ada).map((text) => text.slice(0, 3))).toEqual(['one', 'two']);
     expect(sends()).toHaveLength(3);
   });
 
@@ -302,13 +307,13 @@ describe('when the platform fails', () => {
             body: { ok: false, error_code: 403, description: 'Forbidden: bot was blocked by the user' },
           }
         : null;
-    const to = await start();
+    const to = daemon;
     answersOf('one', 'No.');
     answersOf('two', 'Yes.');
     await deliver({ text: 'one' });
     await deliver({ text: 'two' });
-    await platform.until(() => platform.textsTo(ADA).length === 1);
-    expect(platform.textsTo(ADA)).toEqual(['Yes.']);
+    await platform.until(() => platform.textsTo(ada).length === 1);
+    expect(platform.textsTo(ada)).toEqual(['Yes.']);
     expect(sends()).toHaveLength(2);
     expect(to.log().find(({ failure }) => failure !== undefined)).toMatchObject({
       failure: 'delivery_refused: Forbidden: bot was blocked by the user (403)',
@@ -351,7 +356,7 @@ describe('when the platform fails', () => {
     });
     expect((await deliver({ kind: 'status' })).status).toBe(200);
     isAway = false;
-    await daemon?.logged(({ username }) => username === 'agentd_bot');
+    await daemon.logged(({ username }) => username === 'agentd_bot');
     expect((await deliver({ place: 'group', text: 'hello', number: 1 })).status).toBe(200);
     await platform.until(() => platform.textsTo(GROUP).length === 1);
     expect(await health()).toEqual({ status: 'ok' });
@@ -359,28 +364,26 @@ describe('when the platform fails', () => {
 });
 
 describe('signing in', () => {
-  async function startAsShop(env: Record<string, string> = {}): Promise<Shop> {
-    shop = await startShop({ env: { ...platform.env, ...env } });
-    return shop;
-  }
+  beforeEach(() => {
+    daemon = shop.daemon;
+  });
   const command = (argument: string, event: Partial<SimulatedEvent> = {}) =>
     deliver({ kind: 'command', text: `/service_auth ${argument}`.trim(), ...event });
   const who = (event: Partial<SimulatedEvent> = {}) => deliver({ text: 'Who am I?', ...event });
-  const ada = (ttl = 3600) => token({ sub: 'user-ada', email: 'ada@example.com', ttl });
+  const adasToken = (ttl = 3600) => token({ sub: 'user-ada', email: 'ada@example.com', ttl });
   const deletions = () => payloads('deleteMessage');
-  const texts = (count: number, place = ADA) =>
+  const texts = (count: number, place = ada) =>
     platform.until(() => platform.textsTo(place).length >= count).then(() => platform.textsTo(place));
 
   it('links a person until they sign out; the message with the token is deleted', async () => {
-    const here = await startAsShop();
-    const secret = await ada();
+    const secret = await adasToken();
     await command(secret, { number: 1 });
     const [confirmed] = await texts(1);
     const until = new Date((JSON.parse(atob(secret.split('.')[1] ?? '')) as { exp: number }).exp * 1000);
     expect(confirmed).toBe(
       `✅ You are signed in here as <code>ada@example.com</code>, until ${until.toISOString().slice(0, 16).replace('T', ' ')} (UTC).`,
     );
-    expect(deletions()).toEqual([{ chat_id: Number(ADA), message_id: 1 }]);
+    expect(deletions()).toEqual([{ chat_id: Number(ada), message_id: 1 }]);
     await who({ number: 2 });
     expect((await texts(2))[1]).toContain('Ada Lovelace');
     await command('off', { number: 3 });
@@ -389,27 +392,31 @@ describe('signing in', () => {
     expect((await texts(4))[3]).not.toContain('Ada');
     await command('off', { number: 5 });
     expect((await texts(5))[4]).toBe('You were not signed in here.');
-    expect(here.lookedUpAs()).toEqual(['user-ada']);
+    expect(shop.lookedUpAs()).toEqual(['user-ada']);
     expect(deletions()).toHaveLength(1);
   });
 
   it('answers a repeated delivery once', async () => {
-    await startAsShop();
-    const secret = await ada();
+    const secret = await adasToken();
     for (let n = 0; n < 3; n++) expect((await command(secret, { number: 1 })).status).toBe(200);
     await who({ number: 2 });
-    await platform.until(() => platform.textsTo(ADA).some((text) => text.includes('Ada Lovelace')));
-    expect(platform.textsTo(ADA)).toHaveLength(2);
+    await platform.until(() => platform.textsTo(ada).some((text) => text.includes('Ada Lovelace')));
+    expect(platform.textsTo(ada)).toHaveLength(2);
     expect(deletions()).toHaveLength(1);
   });
 
   it('does nothing for a repeated delivery, whatever was asked for since, also after a restart', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-msgbot-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    shop = await startShop({ directory, env: platform.env });
-    const secret = await ada();
-    const linked = async () =>
-      JSON.parse((await shop?.run('link', 'list', '--json'))?.stdout ?? '') as object[];
+    const startHere = async () => {
+      const started = await startShop({ directory, env: platform.env });
+      onTestFinished(() => started.stop());
+      daemon = started.daemon;
+      return started;
+    };
+    let here = await startHere();
+    const secret = await adasToken();
+    const linked = async () => JSON.parse((await here.run('link', 'list', '--json')).stdout) as object[];
     const signIn = () => command(secret, { number: 1 });
     const signOut = () => command('off', { number: 2 });
     await signIn();
@@ -417,20 +424,19 @@ describe('signing in', () => {
     expect((await signIn()).status).toBe(200);
     expect(await linked()).toEqual([]);
     await command(secret, { number: 3 });
-    await shop.stop();
-    shop = await startShop({ directory, env: platform.env });
+    await here.daemon.stop();
+    here = await startHere();
     for (const repeated of [signOut, signIn, signOut]) expect((await repeated()).status).toBe(200);
-    expect(await linked()).toMatchObject([{ user_id: ADA, email: 'ada@example.com' }]);
+    expect(await linked()).toMatchObject([{ user_id: ada, email: 'ada@example.com' }]);
     await who({ number: 4 });
-    await platform.until(() => platform.textsTo(ADA).some((text) => text.includes('Ada Lovelace')));
+    await platform.until(() => platform.textsTo(ada).some((text) => text.includes('Ada Lovelace')));
     // Each of the three commands was answered once.
-    expect(platform.textsTo(ADA)).toHaveLength(4);
-    expect(shop.daemon.log().filter(({ msg }) => String(msg).includes('DUPLICATE'))).toHaveLength(3);
+    expect(platform.textsTo(ada)).toHaveLength(4);
+    expect(daemon.log().filter(({ msg }) => String(msg).includes('DUPLICATE'))).toHaveLength(3);
   });
 
   it('says why a token is no use, and deletes it all the same', async () => {
-    const here = await startAsShop();
-    await command(await ada(-60), { number: 1 });
+    await command(await adasToken(-60), { number: 1 });
     await command('not-a-token', { number: 2 });
     await command('', { number: 3 });
     const all = (await texts(3)).toSorted();
@@ -444,56 +450,53 @@ describe('signing in', () => {
     ).toEqual([1, 2]);
     await who({ number: 4 });
     await texts(4);
-    expect(here.lookedUpAs()).toEqual([]);
+    expect(shop.lookedUpAs()).toEqual([]);
   });
 
   it('is refused in a group, without a word of the token, which is deleted where the bot may', async () => {
-    const here = await startAsShop();
     platform.answer = (call) =>
       methodOf(call) === 'deleteMessage' && call.body.includes(':2}')
         ? { status: 200, body: { ok: true, result: true } }
         : null;
-    await command(await ada(), { place: 'group', number: 1 });
+    await command(await adasToken(), { place: 'group', number: 1 });
     const [kept] = await texts(1, GROUP);
     expect(kept).toBe(
       'This command works in a private chat with me only.\n\nPlease delete your message yourself: I may not.',
     );
-    await command(await ada(-60), { place: 'group', number: 2 });
+    await command(await adasToken(-60), { place: 'group', number: 2 });
     expect((await texts(2, GROUP))[1]).toBe('This command works in a private chat with me only.');
     await command('off', { place: 'group', number: 3 });
     await texts(3, GROUP);
     expect(deletions().map(({ message_id }) => message_id)).toEqual([1, 2]);
-    expect(platform.textsTo(ADA)).toEqual([]);
+    expect(platform.textsTo(ada)).toEqual([]);
     await who({ number: 4 });
     await texts(1);
-    expect(here.lookedUpAs()).toEqual([]);
+    expect(shop.lookedUpAs()).toEqual([]);
   });
 
   it('in a group acts for each as themselves, and for nobody where they are nobody', async () => {
-    const here = await startAsShop();
-    await command(await ada(), { user: ADA, number: 1 });
+    await command(await adasToken(), { user: ada, number: 11 });
     await texts(1);
     const ask = (user: string, number: number) => who({ user, place: 'group', thread: 'shop', number });
-    await ask(ADA, 2);
-    await ask(BOB, 3);
-    await ask(ADA, 4);
+    await ask(ada, 12);
+    await ask(bob, 13);
+    await ask(ada, 14);
     const [first, second, third] = await texts(3, GROUP);
     expect(first).toContain('Ada Lovelace');
     expect(second).not.toContain('Ada');
     expect(third).toContain('Ada Lovelace');
-    expect(here.lookedUpAs()).toEqual(['user-ada', 'user-ada']);
+    expect(shop.lookedUpAs()).toEqual(['user-ada', 'user-ada']);
   });
 
   it('lapses with the token: the agent goes on under default credentials', async () => {
-    const here = await startAsShop();
-    const brief = await ada(2);
+    const brief = await adasToken(2);
     await command(brief, { number: 1 });
     await texts(1);
     await lapsed(brief);
     await who({ number: 2 });
     expect((await texts(2))[1]).not.toContain('Ada Lovelace');
-    expect(here.lookedUpAs()).not.toContain('user-ada');
-    expect(here.daemon.log().some(({ msg }) => /expired/i.test(String(msg)))).toBe(true);
+    expect(shop.lookedUpAs()).not.toContain('user-ada');
+    expect(daemon.log().some(({ msg }) => /expired/i.test(String(msg)))).toBe(true);
   });
 });
 
@@ -519,7 +522,6 @@ describe('secrets', () => {
     await deliver({ text: 'hello', number: 4 });
     await to.logged(({ failure }) => String(failure).startsWith('delivery_refused: Bad Request: /bot'));
     await to.stop();
-    daemon = null;
     const state = join(directory, 'state');
     const left = readAll(readdirSync(state).map((name) => join(state, name))) + to.stdout() + to.stderr();
     expect(left).toContain('my token is [token]');
@@ -547,8 +549,8 @@ describe('while the store cannot be written', () => {
     }
     other.exec('ROLLBACK');
     for (const event of [signIn, said]) expect((await deliver(event)).status).toBe(200);
-    await platform.until(() => platform.textsTo(ADA).length === 2);
-    expect(platform.textsTo(ADA).toSorted()).toEqual([
+    await platform.until(() => platform.textsTo(ada).length === 2);
+    expect(platform.textsTo(ada).toSorted()).toEqual([
       'Hello.',
       expect.stringMatching(/^✅ You are signed in/),
     ]);
