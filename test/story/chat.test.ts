@@ -4,7 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { CuttingProxy } from '../harness/cutting-proxy.ts';
 import { type Agentd, agentd, BIN, baseEnv, startAgentd } from '../harness/daemon.ts';
 import { Dictation } from '../harness/dictation.ts';
@@ -12,21 +12,31 @@ import { HAS_TERMINALS, KEY, Terminal } from '../harness/terminal.ts';
 import { token } from '../harness/tokens.ts';
 
 let dictation: Dictation;
+/** The daemon of all tests that want it as it is. */
+let shared: Agentd;
+/** Of daemons that end within their test. */
 let directory: string;
 
-beforeEach(async () => {
+beforeAll(async () => {
   dictation = await Dictation.start();
-  directory = mkdtempSync(join(tmpdir(), 'agentd-chat-'));
+  shared = await startAgentd({ env: { ...dictation.env, SSE_ENABLED: 'true' } });
 });
 
-afterEach(async () => {
+afterAll(async () => {
+  await shared.stop('SIGKILL');
   await dictation.close();
-  await rm(directory, { recursive: true, force: true });
+});
+
+beforeEach(() => {
+  dictation.forget();
+  shared.forget();
+  directory = mkdtempSync(join(tmpdir(), 'agentd-chat-'));
 });
 
 const daemons: Agentd[] = [];
 afterEach(async () => {
   for (const daemon of daemons.splice(0)) await daemon.stop('SIGKILL');
+  await rm(directory, { recursive: true, force: true });
 });
 
 async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
@@ -80,14 +90,14 @@ class Piped {
 
 describe('agentd chat in a pipe', () => {
   it('answers each line in one session, and prints the answers alone', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     const { code, stdout, stderr } = await chat(url, 'count 2\n\nme\nhistory\n', '--user', 'ada');
     expect(stdout).toBe('word1 word2 \nnobody\n[["count 2","word1 word2 "],["me","nobody"]]\n');
     expect([code, stderr]).toEqual([0, '']);
   });
 
   it('speaks as the person of the token, and never shows it', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     const jwt = await token({ sub: 'ada' });
     const { code, stdout, stderr } = await chat(url, 'me\nme', '--token', jwt);
     expect([code, stdout]).toEqual([0, 'ada@example.com\nada@example.com\n']);
@@ -103,7 +113,7 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('tells which answer failed, goes on, and ends with 1', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     dictation.say('fails', 'Half of it');
     dictation.fail('fails');
     const { code, stdout, stderr } = await chat(url, 'fails\nme\n');
@@ -152,7 +162,7 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('loses nothing and doubles nothing where connections break in mid-answer', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     let connections = 0;
     // The first two are whole: what is active, and the message.
     const proxy = await CuttingProxy.start(url, () =>
@@ -166,7 +176,7 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('sends a message once, also where its acknowledgement was cut off', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     let connections = 0;
     const proxy = await CuttingProxy.start(url, () => (++connections === 2 ? 10 : Number.POSITIVE_INFINITY));
     const { code, stdout } = await chat(proxy.url, 'count 1\nhistory\n');
@@ -202,7 +212,7 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('stops the answer at SIGINT, also on the daemon, and ends with 1', async () => {
-    const { url, logged } = await daemonWith();
+    const { url, logged } = shared;
     const piped = new Piped(url, 'stopped\nme\n');
     dictation.say('stopped', 'One. ');
     await piped.prints('One. ');
@@ -228,7 +238,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
   }
 
   it('shows the answer while it is written, takes messages back by the arrow keys, and leaves by Ctrl-D', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('Ctrl-C stops an answer, Ctrl-D leaves.');
     await shows('> ');
@@ -253,7 +263,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
   });
 
   it('stops the answer at Ctrl-C, on the daemon too, and asks again', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('> ');
     type(`stopped${KEY.enter}`);
@@ -270,7 +280,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
   });
 
   it('leaves at once for a second Ctrl-C', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     const hung = await CuttingProxy.start(url, () => Number.POSITIVE_INFINITY);
     const { type, shows } = bound(open(hung.url));
     await shows('> ');
@@ -301,7 +311,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
   });
 
   it('lets an answer do nothing to the terminal', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('> ');
     type(`wild${KEY.enter}`);
@@ -311,7 +321,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
   });
 
   it('takes the token from standard input or without echo, and types the messages', async () => {
-    const { url } = await daemonWith();
+    const { url } = shared;
     const jwt = await token({ sub: 'ada' });
     const piped = bound(open(url, `echo '${jwt}' | agentd chat --url ${url} --token -`));
     await piped.shows('> ');
