@@ -78,6 +78,12 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     return this.taken.filter(({ to }) => to === place).map(({ text }) => text);
   }
 
+  /** Nothing came, and it works again: another test begins. */
+  forget(): void {
+    for (const list of [this.taken, this.calls, this.typed, this.runs]) list.length = 0;
+    this.answer = () => ({ status: 200 });
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Agentd, agentd, readAll, type StartOptions, startAgentd } from '../harness/daemon.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Agentd, agentd, readAll, SECRET, startAgentd } from '../harness/daemon.ts';
 import { FakeApi } from '../harness/fake-api.ts';
 import { FakeExchange } from '../harness/fake-exchange.ts';
 import { lapsed, token } from '../harness/tokens.ts';
@@ -11,25 +11,52 @@ import { type Answer, post } from '../harness/webchat.ts';
 
 const APOLOGY = 'Sorry, I could not answer your message. Please try again later.';
 
-let directory: string;
 let exchange: FakeExchange;
-let daemon: Agentd | null;
+/** The daemon of all tests that want it as it is. */
+let shared: Agentd;
+let tests = 0;
 
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
+beforeAll(async () => {
   exchange = await FakeExchange.start();
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
+  shared = await startAgentd({ directory, env: exchange.env(directory) });
 });
 
-afterEach(async () => {
-  await daemon?.stop('SIGKILL');
-  daemon = null;
+beforeEach(() => {
+  tests++;
+  exchange.forget();
+  shared.forget();
+});
+
+afterAll(async () => {
+  await shared.stop('SIGKILL');
+  await rm(shared.directory, { recursive: true, force: true });
   await exchange.close();
-  await rm(directory, { recursive: true, force: true });
 });
 
-async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<Agentd> {
-  daemon = await startAgentd({ ...options, directory, env: { ...exchange.env(directory), ...env } });
+/** A daemon of this test alone, or once more in the directory of the last. */
+async function start(env: Record<string, string> = {}, before?: Agentd): Promise<Agentd> {
+  const directory = before?.directory ?? mkdtempSync(join(tmpdir(), 'agentd-later-'));
+  const daemon = await startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
+  onTestFinished(async () => {
+    await daemon.stop('SIGKILL');
+    await rm(directory, { recursive: true, force: true });
+  });
   return daemon;
+}
+
+/** A command beside a daemon. */
+function run({ directory }: Agentd, ...args: string[]): ReturnType<typeof agentd> {
+  return agentd(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
+}
+
+/** The id of a person, a thread or a message, which is this test's alone. */
+function own(name: string): string {
+  return `${name}_${tests}`;
+}
+
+function textsTo(thread: string): string[] {
+  return exchange.textsTo(own(thread));
 }
 
 interface Said {
@@ -47,54 +74,65 @@ function deliver({ url }: Agentd, body: object, headers: Record<string, string> 
 }
 
 function tell(to: Agentd, ...messages: Said[]): Promise<Answer> {
-  return deliver(to, { messages: messages.map((said) => ({ user: 'u1', thread: 't1', ...said })) });
+  const sent = messages.map(({ id, user = 'u1', alias, thread = 't1', ...said }) => ({
+    ...said,
+    user: own(user),
+    thread: own(thread),
+    ...(id === undefined ? {} : { id: own(id) }),
+    ...(alias === undefined ? {} : { alias: own(alias) }),
+  }));
+  return deliver(to, { messages: sent });
 }
 
 describe('a message of a channel that answers later', () => {
   it('is answered through the platform, after its 200, with the sign of typing before', async () => {
-    const { url } = await start();
+    const to = shared;
     const answer = await post(
-      url,
-      { messages: [{ id: 'm1', user: 'u1', thread: 't1', text: ' hello ' }] },
+      to.url,
+      { messages: [{ id: own('m1'), user: own('u1'), thread: own('t1'), text: ' hello ' }] },
       { path: '/telex', headers: { 'X-Request-Id': 'request-7' } },
     );
     expect(answer.status).toBe(200);
     await exchange.until(() => exchange.taken.length === 1);
-    expect(exchange.taken[0]).toMatchObject({ to: 't1', text: 're: hello', session_id: 'telex:t1' });
-    expect(exchange.typed).toContain('t1');
-    await daemon?.logged((line) => line.msg === 'message answered' && line.request_id === 'request-7');
-    const explained = await agentd(['explain', 'telex:m1', '--json'], {
-      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
+    expect(exchange.taken[0]).toMatchObject({
+      to: own('t1'),
+      text: 're: hello',
+      session_id: `telex:${own('t1')}`,
     });
+    expect(exchange.typed).toContain(own('t1'));
+    await to.logged((line) => line.msg === 'message answered' && line.request_id === 'request-7');
+    const explained = await run(to, 'explain', `telex:${own('m1')}`, '--json');
     expect(JSON.parse(explained.stdout)).toMatchObject({
-      traces: [{ message_id: 'm1', request_id: 'request-7', outcome: 'answered' }],
+      traces: [{ message_id: own('m1'), request_id: 'request-7', outcome: 'answered' }],
     });
   });
 
   it('is answered once, however often the platform delivers it, and each repeat is told in the log', async () => {
-    const to = await start();
+    const to = shared;
     for (let n = 0; n < 3; n++)
       expect((await tell(to, { id: 'm1', text: 'hello' }, { id: 'm1', text: 'hello' })).status).toBe(200);
     await tell(to, { id: 'm2', text: 'last' });
-    await exchange.until(() => exchange.textsTo('t1').includes('re: last'));
-    expect(exchange.textsTo('t1')).toEqual(['re: hello', 're: last']);
+    await exchange.until(() => textsTo('t1').includes('re: last'));
+    expect(textsTo('t1')).toEqual(['re: hello', 're: last']);
     expect(exchange.runs).toHaveLength(2);
     const repeats = to.log().filter(({ msg }) => String(msg).startsWith('[LoopGuard] DUPLICATE'));
     expect(repeats).toHaveLength(5);
-    expect(repeats[0]?.msg).toBe('[LoopGuard] DUPLICATE platform=telex user=u1 message_id=m1');
+    expect(repeats[0]?.msg).toBe(
+      `[LoopGuard] DUPLICATE platform=telex user=${own('u1')} message_id=${own('m1')}`,
+    );
   });
 
   it('keeps its order within a session, while other sessions go on', async () => {
-    const to = await start();
+    const to = shared;
     await tell(to, { text: 'wait 300 a1' }, { text: 'a2' }, { text: 'wait 50 a3' }, { text: 'a4' });
     await tell(to, { thread: 't2', text: 'b1' });
     await exchange.until(() => exchange.taken.length === 5);
-    expect(exchange.textsTo('t1')).toEqual(['re: wait 300 a1', 're: a2', 're: wait 50 a3', 're: a4']);
+    expect(textsTo('t1')).toEqual(['re: wait 300 a1', 're: a2', 're: wait 50 a3', 're: a4']);
     expect(exchange.taken[0]?.text).toBe('re: b1');
   });
 
   it('is refused whole where one of a delivery is not as it must be', async () => {
-    const to = await start();
+    const to = shared;
     const answer = await tell(to, { text: 'good' }, { text: '  ' }, { user: 'a\u0007b', text: 'x' });
     expect(answer.status).toBe(400);
     expect(answer.body).toMatchObject({
@@ -114,17 +152,19 @@ describe('a message of a channel that answers later', () => {
     });
     await tell(to, { text: 'after' });
     await exchange.until(() => exchange.taken.length === 1);
-    expect(exchange.textsTo('t1')).toEqual(['re: after']);
+    expect(textsTo('t1')).toEqual(['re: after']);
   });
 
   it('is edited by its sender until its turn begins', async () => {
-    const to = await start();
+    const to = shared;
     await tell(to, { id: 'm1', text: 'wait 300 first' }, { id: 'm2', text: 'secnd' });
     await exchange.until(() => exchange.runs.length === 1);
-    expect((await deliver(to, { edited: { id: 'm1', text: 'too late' } })).body).toEqual({ edited: false });
-    expect((await deliver(to, { edited: { id: 'm2', text: 'second' } })).body).toEqual({ edited: true });
+    expect((await deliver(to, { edited: { id: own('m1'), text: 'too late' } })).body).toEqual({
+      edited: false,
+    });
+    expect((await deliver(to, { edited: { id: own('m2'), text: 'second' } })).body).toEqual({ edited: true });
     await exchange.until(() => exchange.taken.length === 2);
-    expect(exchange.textsTo('t1')).toEqual(['re: wait 300 first', 're: second']);
+    expect(textsTo('t1')).toEqual(['re: wait 300 first', 're: second']);
   });
 
   it('leaves no token in inbox, history or log, wherever it stood', async () => {
@@ -135,10 +175,9 @@ describe('a message of a channel that answers later', () => {
       metadata: { jwt_token: secret, deep: { list: [`\n${secret}`] } },
     });
     await exchange.until(() => exchange.taken.length === 1);
-    expect(exchange.textsTo('t1')).toEqual(['re: look:\n[token]']);
-    await daemon?.stop();
-    daemon = null;
-    const state = join(directory, 'state');
+    expect(textsTo('t1')).toEqual(['re: look:\n[token]']);
+    await to.stop();
+    const state = join(to.directory, 'state');
     const left = readAll(readdirSync(state).map((name) => join(state, name)));
     expect(left).toContain('[token]');
     expect(left + to.stderr()).not.toContain(secret.split('.')[1]);
@@ -151,9 +190,9 @@ describe('what the channel says by itself', () => {
     await tell(to, { text: 'wait 500 slow' });
     await exchange.until(() => exchange.runs.length === 1);
     for (const text of ['one', 'two', 'three'])
-      expect((await deliver(to, { say: { to: 't1', text } })).status).toBe(200);
+      expect((await deliver(to, { say: { to: own('t1'), text } })).status).toBe(200);
     await exchange.until(() => exchange.taken.length === 4);
-    expect(exchange.textsTo('t1')).toEqual(['one', 'two', 'three', 're: wait 500 slow']);
+    expect(textsTo('t1')).toEqual(['one', 'two', 'three', 're: wait 500 slow']);
     expect(exchange.taken[0]?.session_id).toBeNull();
     expect(exchange.runs).toHaveLength(1);
   });
@@ -161,10 +200,10 @@ describe('what the channel says by itself', () => {
 
 describe('when the agent fails', () => {
   it('is tried again, and answered once when it works', async () => {
-    const to = await start();
+    const to = shared;
     await tell(to, { text: 'fail 1 then good' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 2);
-    expect(exchange.textsTo('t1')).toEqual(['re: fail 1 then good', 're: next']);
+    expect(textsTo('t1')).toEqual(['re: fail 1 then good', 're: next']);
     expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 1 then good', 'fail 1 then good', 'next']);
   });
 
@@ -172,11 +211,9 @@ describe('when the agent fails', () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
     await tell(to, { id: 'm1', text: 'fail 9 always' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 2);
-    expect(exchange.textsTo('t1')).toEqual([APOLOGY, 're: next']);
+    expect(textsTo('t1')).toEqual([APOLOGY, 're: next']);
     expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 9 always', 'fail 9 always', 'next']);
-    const shown = await agentd(['sessions', 'show', 'telex:t1', '--json'], {
-      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
-    });
+    const shown = await run(to, 'sessions', 'show', `telex:${own('t1')}`, '--json');
     expect(JSON.parse(shown.stdout)).toMatchObject({
       turns: [{ outcome: 'failed', failure: 'agent_failed' }, { outcome: 'answered' }],
     });
@@ -199,12 +236,11 @@ describe('when the platform fails', () => {
       seen.add(id);
       return { status: isFirst && seen.size % 3 === 0 ? 500 : 200 };
     };
-    const to = await start();
+    const to = shared;
     const threads = ['a', 'b', 'c', 'd', 'e', 'f'];
     await tell(to, ...threads.flatMap((thread) => [1, 2, 3].map((n) => ({ thread, text: `${thread}${n}` }))));
     await exchange.until(() => exchange.taken.length === 18);
-    for (const thread of threads)
-      expect(exchange.textsTo(thread)).toEqual([1, 2, 3].map((n) => `re: ${thread}${n}`));
+    for (const thread of threads) expect(textsTo(thread)).toEqual([1, 2, 3].map((n) => `re: ${thread}${n}`));
     expect(exchange.runs).toHaveLength(18);
     expect(exchange.calls).toHaveLength(24);
     expect(new Set(exchange.calls.map(({ id }) => id)).size).toBe(18);
@@ -212,7 +248,7 @@ describe('when the platform fails', () => {
 
   it('waits for as long as the platform asks', async () => {
     exchange.answer = () => (exchange.calls.length === 1 ? { status: 429, retryAfter: 2 } : { status: 200 });
-    await tell(await start(), { text: 'hello' });
+    await tell(shared, { text: 'hello' });
     await exchange.until(() => exchange.taken.length === 1);
     const [first, second] = exchange.calls;
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2000);
@@ -221,7 +257,7 @@ describe('when the platform fails', () => {
 
   it('takes a final refusal as the end: sent once, no apology, and the next one comes', async () => {
     exchange.answer = ({ text }) => ({ status: text === 're: no' ? 403 : 200 });
-    const to = await start();
+    const to = shared;
     await tell(to, { id: 'm1', text: 'no' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 1);
     expect(exchange.calls.map(({ text }) => text)).toEqual(['re: no', 're: next']);
@@ -243,31 +279,38 @@ describe('when the platform fails', () => {
 });
 
 describe('links', () => {
-  let api: FakeApi;
-  beforeEach(async () => {
-    api = await FakeApi.start({ secret: 'a-secret-for-tests-of-at-least-256-bits' });
-  });
-  afterEach(() => api.close());
-
   /** With the builtin agent, which looks up whom a message acts for. */
-  async function startWithApi(env: Record<string, string> = {}): Promise<Agentd> {
-    return start({
-      AGENT_RUNTIME: 'builtin',
-      API_BASE_URL: api.url,
-      API_EMAIL: 'service@example.com',
-      API_PASSWORD: 'service-password',
-      ...env,
-    });
-  }
+  let withApi: Agentd;
+  let api: FakeApi;
+  const apiSettings = () => ({
+    AGENT_RUNTIME: 'builtin',
+    API_BASE_URL: api.url,
+    API_EMAIL: 'service@example.com',
+    API_PASSWORD: 'service-password',
+  });
+  beforeAll(async () => {
+    api = await FakeApi.start({ secret: SECRET });
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
+    withApi = await startAgentd({ directory, env: { ...exchange.env(directory), ...apiSettings() } });
+  });
+  beforeEach(() => {
+    api.requests.length = 0;
+    withApi.forget();
+  });
+  afterAll(async () => {
+    await withApi.stop('SIGKILL');
+    await rm(withApi.directory, { recursive: true, force: true });
+    await api.close();
+  });
 
   const alice = () => token({ sub: 'user-1', email: 'alice@example.com' });
 
   it("use each member's own token in a shared thread, and nobody's for one who has none", async () => {
-    const to = await startWithApi();
-    const linked = await deliver(to, { link: { user: 'A', token: await alice() } });
+    const to = withApi;
+    const linked = await deliver(to, { link: { user: own('A'), token: await alice() } });
     expect(linked.body).toMatchObject({ linked: true, user_id: 'user-1', email: 'alice@example.com' });
     await deliver(to, {
-      link: { user: 'B', token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
+      link: { user: own('B'), token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
     });
     const ask = (user: string) => ({ user, thread: 'group', text: 'Who am I?', shared: true });
     await tell(to, ask('A'), ask('B'), ask('C'), ask('A'), ask('C'));
@@ -277,15 +320,13 @@ describe('links', () => {
       ['user-2', 'bob@example.com'],
       ['user-1', 'alice@example.com'],
     ]);
-    const texts = exchange.textsTo('group');
+    const texts = textsTo('group');
     expect(texts[0]).toContain('Alice');
     expect(texts[1]).toContain('Bob');
     expect(texts[2]).not.toMatch(/Alice|Bob/);
     expect(texts[4]).not.toMatch(/Alice|Bob/);
     // The last one has no link: nobody's token stays with the thread.
-    const shown = await agentd(['sessions', 'show', 'telex:group', '--json'], {
-      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
-    });
+    const shown = await run(to, 'sessions', 'show', `telex:${own('group')}`, '--json');
     const { state, metadata, turns } = JSON.parse(shown.stdout);
     expect([state, metadata.jwt_context ?? null]).toEqual(['NoJWT', null]);
     expect(turns.map((turn: { credentials_reason: string }) => turn.credentials_reason)).toEqual([
@@ -298,40 +339,38 @@ describe('links', () => {
   });
 
   it('hold a private chat to the person, until they are removed', async () => {
-    const to = await startWithApi();
-    await deliver(to, { link: { user: 'A', token: await alice() } });
+    const to = withApi;
+    await deliver(to, { link: { user: own('A'), token: await alice() } });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 1);
-    expect((await deliver(to, { unlink: { user: 'A' } })).body).toEqual({ removed: true });
-    expect((await deliver(to, { unlink: { user: 'A' } })).body).toEqual({ removed: false });
+    expect((await deliver(to, { unlink: { user: own('A') } })).body).toEqual({ removed: true });
+    expect((await deliver(to, { unlink: { user: own('A') } })).body).toEqual({ removed: false });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 2);
-    const [signedIn, signedOut] = exchange.textsTo('t1');
+    const [signedIn, signedOut] = textsTo('t1');
     expect(signedIn).toContain('Alice');
     expect(signedOut).not.toContain('Alice');
     expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1']);
   });
 
   it('begin a private chat anew when it changes to another person', async () => {
-    const to = await startWithApi();
-    await deliver(to, { link: { user: 'A', token: await alice() } });
+    const to = withApi;
+    await deliver(to, { link: { user: own('A'), token: await alice() } });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 1);
     await deliver(to, {
-      link: { user: 'A', token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
+      link: { user: own('A'), token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
     });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 2);
-    expect(exchange.textsTo('t1')[1]).toContain('Bob');
-    const shown = await agentd(['sessions', 'show', 'telex:t1', '--json'], {
-      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
-    });
+    expect(textsTo('t1')[1]).toContain('Bob');
+    const shown = await run(to, 'sessions', 'show', `telex:${own('t1')}`, '--json');
     expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
   });
 
   it('hold under each writing of an id, and lead to the person by another id that came with it', async () => {
-    const to = await startWithApi();
-    await deliver(to, { link: { user: 'tx-A', token: await alice() } });
+    const to = withApi;
+    await deliver(to, { link: { user: own('tx-A'), token: await alice() } });
     const ask = (said: Omit<Said, 'text'>) => ({ text: 'Who am I?', ...said });
     await tell(to, ask({ user: 'A.1', thread: 't1' }), ask({ user: 'tx-A', thread: 't2' }));
     await exchange.until(() => exchange.taken.length === 2);
@@ -345,7 +384,7 @@ describe('links', () => {
       ask({ user: 'A.2', thread: 't5' }),
     );
     await exchange.until(() => exchange.taken.length === 6);
-    const isAlice = (place: string) => exchange.textsTo(place).map((text) => text.includes('Alice'));
+    const isAlice = (place: string) => textsTo(place).map((text) => text.includes('Alice'));
     expect(isAlice('t1')).toEqual([false, true]);
     expect(isAlice('t2')).toEqual([true]);
     expect(isAlice('t3')).toEqual([true]);
@@ -353,16 +392,14 @@ describe('links', () => {
     expect(isAlice('t5')).toEqual([false]);
     expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1', 'user-1', 'user-1']);
     await to.logged(({ msg }) => String(msg).startsWith('the link of this user id was made by another'));
-    const explained = await agentd(['explain', 'telex:t4'], {
-      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
-    });
+    const explained = await run(to, 'explain', `telex:${own('t4')}`);
     expect(explained.stdout).toMatch(/identify +fallback +link_of_other_sender/);
     expect(explained.stdout).toMatch(/\nlink_of_other_sender\n {2}what happened: The user id is linked/);
   });
 
   it('store nothing for a token that is no use, and say why', async () => {
-    const to = await startWithApi();
-    const answer = await deliver(to, { link: { user: 'A', token: await token({ ttl: -1 }) } });
+    const to = withApi;
+    const answer = await deliver(to, { link: { user: own('A'), token: await token({ ttl: -1 }) } });
     expect(answer.body).toEqual({ linked: false, reason: 'Token Expired', held: false });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 1);
@@ -370,9 +407,9 @@ describe('links', () => {
   });
 
   it('tell the agent once that the token in them has expired', async () => {
-    const to = await start();
+    const to = shared;
     const short = await token({ ttl: 2 });
-    await deliver(to, { link: { user: 'A', token: short } });
+    await deliver(to, { link: { user: own('A'), token: short } });
     await tell(to, { user: 'A', text: 'before' });
     await exchange.until(() => exchange.taken.length === 1);
     expect(exchange.runs[0]).toMatchObject({ sign_in_expired: false, person: { email: 'ada@example.com' } });
@@ -384,26 +421,26 @@ describe('links', () => {
       { text: 'later', sign_in_expired: false, person: null },
     ]);
     await to.logged(({ msg }) => msg === 'linked token is no use: Token Expired; default credentials');
-    const explained = await agentd(['explain', 'm2'], {
-      env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') },
-    });
+    const explained = await run(to, 'explain', own('m2'));
     expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found link_expires=20\S+Z/);
     expect(explained.stdout).toContain('person_told=false');
     expect(explained.stdout).toMatch(/what to do: (?:.|\n)*link anew/);
   });
 
   it('are sealed on disk where a key is set', async () => {
-    const to = await startWithApi({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') });
+    const to = await start({
+      ...apiSettings(),
+      TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    });
     const secret = await alice();
-    await deliver(to, { link: { user: 'A', token: secret } });
+    await deliver(to, { link: { user: own('A'), token: secret } });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 1);
-    expect(exchange.textsTo('t1')[0]).toContain('Alice');
-    await daemon?.stop();
-    daemon = null;
-    const state = join(directory, 'state');
+    expect(textsTo('t1')[0]).toContain('Alice');
+    await to.stop();
+    const state = join(to.directory, 'state');
     const left = readAll(readdirSync(state).map((name) => join(state, name)));
-    expect(left).toContain('telex:jwt:A');
+    expect(left).toContain(`telex:jwt:${own('A')}`);
     expect(left).not.toContain(secret.split('.')[1]);
   });
 });
@@ -416,7 +453,7 @@ describe('when the daemon stops', () => {
     await exchange.until(() => exchange.runs.length === 1);
     expect(await to.stop()).toBe(0);
     expect(exchange.taken.map(({ text }) => text)).toEqual(['re: wait 300 first']);
-    await start({ AGENT_CONCURRENCY: '1' });
+    await start({ AGENT_CONCURRENCY: '1' }, to);
     await exchange.until(() => exchange.taken.length === 3);
     expect(exchange.runs).toHaveLength(3);
   });
@@ -427,7 +464,7 @@ describe('when the daemon stops', () => {
     await exchange.until(() => exchange.runs.length === 1);
     expect(await to.stop()).toBe(0);
     expect(exchange.taken).toEqual([]);
-    await start();
+    await start({}, to);
     await exchange.until(() => exchange.runs.length === 2);
   });
 
@@ -438,7 +475,7 @@ describe('when the daemon stops', () => {
     await exchange.until(() => exchange.calls.length === 1);
     await to.stop('SIGKILL');
     exchange.answer = () => ({ status: 200 });
-    await start();
+    await start({}, to);
     await exchange.until(() => exchange.taken.length === 1);
     expect(exchange.runs).toHaveLength(1);
     expect(exchange.calls[0]?.id).toBe(exchange.calls[1]?.id);
@@ -453,18 +490,20 @@ describe('when the daemon stops', () => {
     let killNow = () => {};
     let ending = false;
     let to = await start();
+    let goOn = () => {};
+    let started: Promise<void> = Promise.resolve();
     const load = Array.from({ length: 8 }, async (_, thread) => {
       while (!ending) {
         const text = `wait 5 ${++number}`;
-        const place = `s${thread}`;
+        const place = own(`s${thread}`);
         try {
-          const { status } = await tell(to, { id: text, thread: place, text });
+          const { status } = await tell(to, { id: text, thread: `s${thread}`, text });
           if (status !== 200) continue;
           acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
           if (++count >= killAt) killNow();
         } catch {
           // Killed before it was acknowledged: the platform would come again; here it does not.
-          await new Promise((resolve) => setTimeout(resolve, 20));
+          await started;
         }
       }
     });
@@ -474,8 +513,12 @@ describe('when the daemon stops', () => {
         killAt = count + 10 + Math.floor(Math.random() * 20);
         killNow = resolve;
       });
+      started = new Promise((resolve) => {
+        goOn = resolve;
+      });
       await to.stop('SIGKILL');
-      to = await start();
+      to = await start({}, to);
+      goOn();
     }
     ending = true;
     await Promise.all(load);
