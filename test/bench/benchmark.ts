@@ -65,10 +65,10 @@ export const FULL: Effort = {
 /** Shows that everything runs; its figures mean nothing. */
 export const QUICK: Effort = {
   rounds: 1,
-  warm_up_ms: 100,
-  measure_ms: 200,
-  people: 1000,
-  sessions: 1000,
-  streams: 200,
-  spawns: 2,
+  warm_up_ms: 30,
+  measure_ms: 100,
+  people: 100,
+  sessions: 100,
+  streams: 20,
+  spawns: 1,
 };
