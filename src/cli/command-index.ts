@@ -128,6 +128,11 @@ export const COMMANDS: readonly IndexEntry[] = [
     summary: 'Write to the daemon as the platform of a channel would.',
     load: async () => (await import('./commands/simulate.ts')).command,
   },
+  {
+    name: 'completion',
+    summary: 'Print a script with which a shell completes the commands of agentd.',
+    load: async () => (await import('./commands/completion.ts')).command,
+  },
 ];
 
 /** What `sessions`, `token`, … hold together; but for `link` a group is no command of its own. */

@@ -10,7 +10,7 @@ export interface Command {
   summary: string;
   /** Paragraphs for help and manual page. */
   description?: string;
-  args?: readonly { name: string; sentence: string; required?: boolean; variadic?: boolean }[];
+  args?: readonly CommandArgument[];
   options?: readonly CommandOption[];
   examples: readonly { line: string; does: string }[];
   /** Prints data: gets `--json`. */
@@ -21,6 +21,17 @@ export interface Command {
   run(call: CommandCall): Promise<number>;
 }
 
+export interface CommandArgument {
+  name: string;
+  sentence: string;
+  required?: boolean;
+  variadic?: boolean;
+  values?: Values;
+}
+
+/** What a shell offers where a value is to be typed; whether it is taken is for the command to say. */
+export type Values = 'file' | 'directory' | readonly string[] | (() => Promise<readonly string[]>);
+
 export interface CommandOption {
   /** As commander reads it: `--limit <n>`. */
   flags: string;
@@ -28,6 +39,7 @@ export interface CommandOption {
   default?: string | number | boolean;
   /** May be given several times; the value is an array. */
   repeatable?: boolean;
+  values?: Values;
 }
 
 export interface CommandCall {

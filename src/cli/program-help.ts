@@ -2,8 +2,12 @@ import { COMMANDS } from './command-index.ts';
 
 /** What every command takes, before or behind its name. */
 export const COMMON_OPTIONS = [
-  { flags: '--config <file>', sentence: 'configuration file, instead of the one that is found' },
-  { flags: '--env-file <file>', sentence: 'file of environment variables, instead of .env' },
+  {
+    flags: '--config <file>',
+    sentence: 'configuration file, instead of the one that is found',
+    values: 'file',
+  },
+  { flags: '--env-file <file>', sentence: 'file of environment variables, instead of .env', values: 'file' },
 ] as const;
 
 export const VERSION_OPTION = { flags: '-V, --version', sentence: 'print the version' } as const;

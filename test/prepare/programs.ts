@@ -10,6 +10,8 @@ const PROGRAMS = [
   { program: 'chromium', package: 'chromium', for: 'the tests of the website widget' },
   { program: 'nginx', package: 'nginx-light', for: 'the test of the sample configuration of the proxy' },
   { program: 'openssl', package: 'openssl', for: 'the certificate of that proxy' },
+  { program: 'zsh', package: 'zsh', for: 'the completion of commands in it' },
+  { program: 'fish', package: 'fish', for: 'the completion of commands in it' },
 ] as const;
 
 const missing = PROGRAMS.filter(({ program }) => !found(program));

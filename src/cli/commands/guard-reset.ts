@@ -2,6 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { GuardStore } from '../../daemon/store/guard.ts';
 import type { Command } from '../command.ts';
+import { channelNames } from '../completion/channel-words.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 
@@ -13,7 +14,7 @@ export const command: Command = {
   description:
     'Takes a channel and a user, or --session, or --all. A user is named by the id that the channel knows them by, which stands in `agentd guard list` and in the log, or by the `sub` of their token: their circuits are closed and their messages counted from none. On a web channel that is everyone who gives this id. A session counts its turns from 0 again, and goes on. Takes effect at once, beside a running daemon. Exit code 1 when the guard knows nothing of them.',
   args: [
-    { name: 'channel', sentence: 'name of the channel' },
+    { name: 'channel', sentence: 'name of the channel', values: channelNames },
     { name: 'user', sentence: 'id of the user' },
   ],
   options: [

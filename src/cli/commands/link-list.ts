@@ -3,6 +3,7 @@ import { systemClock } from '../../daemon/clock.ts';
 import { createSeal } from '../../daemon/identity/seal.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Command } from '../command.ts';
+import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
 import { LINK_HEAD, linkRow, linkView } from '../link-view.ts';
 import { wholeNumber } from '../number-option.ts';
@@ -15,7 +16,7 @@ export const command: Command = {
   description:
     'A link is live while both it and the token in it are: a link ends after 30 days, a token mostly sooner; then messages go under the default credentials, and the person is told once. One that no TOKEN_ENCRYPTION_KEY opens counts as none. Sorted by channel and user. Tokens are never shown. Works with the daemon up or down. Exit code 1 when there is none.',
   options: [
-    { flags: '--platform <name>', sentence: 'only those of this channel' },
+    { flags: '--platform <name>', sentence: 'only those of this channel', values: channelNames },
     { flags: '--limit <n>', sentence: 'how many at most, 1 to 100000', default: 1000 },
   ],
   examples: [

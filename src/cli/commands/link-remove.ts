@@ -3,6 +3,7 @@ import { unlink } from '../../daemon/identity/links.ts';
 import { createSeal } from '../../daemon/identity/seal.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
+import { linkingWords } from '../completion/channel-words.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { linkableChannel } from '../linkable-channel.ts';
@@ -14,7 +15,12 @@ export const command: Command = {
   description:
     'From the next message on, what this user writes there goes under the default credentials. The link is removed under every writing of the id, and so is what a second id of the user was bound to. Exit code 1 when there is none.',
   args: [
-    { name: 'channel', sentence: "the channel's word for linking, or its name", required: true },
+    {
+      name: 'channel',
+      sentence: "the channel's word for linking, or its name",
+      required: true,
+      values: linkingWords,
+    },
     { name: 'user', sentence: 'whose: the id or number that the channel knows them by', required: true },
   ],
   examples: [{ line: 'agentd link remove phone +15550100123', does: 'Removes the link of one number.' }],

@@ -7,6 +7,7 @@ import { createSeal } from '../../daemon/identity/seal.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
+import { linkingWords } from '../completion/channel-words.ts';
 import { confirm } from '../confirm.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -23,7 +24,12 @@ export const command: Command = {
   description:
     "From the next message on, the tools act as that person in what this user writes there: for 30 days, or until the token expires, whichever comes first. The token is validated first, as the daemon does it. The channel need not be active. Where the user's link is another person's whose token has not expired, it asks on a terminal, and takes --replace elsewhere. Exit code 1 when the token is invalid or the link another's. The token itself is never printed.",
   args: [
-    { name: 'channel', sentence: "the channel's word for linking, or its name", required: true },
+    {
+      name: 'channel',
+      sentence: "the channel's word for linking, or its name",
+      required: true,
+      values: linkingWords,
+    },
     { name: 'user', sentence: 'whom: the id or number that the channel knows them by', required: true },
     { name: 'token', sentence: '`-` reads it from standard input; none asks for it without echo' },
   ],

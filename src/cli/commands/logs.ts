@@ -2,6 +2,7 @@ import { systemClock } from '../../daemon/clock.ts';
 import { formatLogLine } from '../../daemon/log-line.ts';
 import { maskTokens } from '../../daemon/secret.ts';
 import type { Command } from '../command.ts';
+import { channelNames } from '../completion/channel-words.ts';
 import { coreSettings } from '../core-settings.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -18,11 +19,15 @@ export const command: Command = {
   options: [
     { flags: '-f, --follow', sentence: 'go on with the lines that come' },
     { flags: '-n, --lines <n>', sentence: 'how many lines at most, 0 to 100000', default: 50 },
-    { flags: '--level <level>', sentence: `only this level and more severe ones: ${LOG_LEVELS.join(', ')}` },
+    {
+      flags: '--level <level>',
+      sentence: `only this level and more severe ones: ${LOG_LEVELS.join(', ')}`,
+      values: LOG_LEVELS,
+    },
     { flags: '--since <time>', sentence: 'only newer ones: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
     { flags: '--session <id>', sentence: 'only those of this session' },
     { flags: '--request <id>', sentence: 'only those of this request' },
-    { flags: '--channel <name>', sentence: 'only those of this channel' },
+    { flags: '--channel <name>', sentence: 'only those of this channel', values: channelNames },
   ],
   examples: [
     { line: 'agentd logs -f --level warn', does: 'Follows what is amiss.' },

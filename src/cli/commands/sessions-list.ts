@@ -1,6 +1,7 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Command } from '../command.ts';
+import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../number-option.ts';
 import { sessionView } from '../session-view.ts';
@@ -12,7 +13,7 @@ export const command: Command = {
   summary: 'List sessions, newest activity first.',
   description: 'Works with the daemon up or down. Exit code 1 when there is none.',
   options: [
-    { flags: '--platform <name>', sentence: 'only those of this channel' },
+    { flags: '--platform <name>', sentence: 'only those of this channel', values: channelNames },
     { flags: '--user <id>', sentence: 'only those that this channel user opened' },
     { flags: '--limit <n>', sentence: 'how many at most, 1 to 10000', default: 20 },
   ],

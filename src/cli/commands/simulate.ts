@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { maskTokens } from '../../daemon/secret.ts';
 import type { Command } from '../command.ts';
+import { simulatedChannels } from '../completion/channel-words.ts';
 import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -13,7 +14,7 @@ import { GrowingList } from '../simulate/growing-list.ts';
 import type { Happening } from '../simulate/happening.ts';
 import { openRecords } from '../simulate/records.ts';
 import { type Scene, setScene } from '../simulate/scene.ts';
-import { scriptOf } from '../simulate/script.ts';
+import { KINDS, scriptOf } from '../simulate/script.ts';
 import { type Behaviour, isStandInAddress, openStandIn } from '../simulate/stand-in.ts';
 import { happeningAsJson, happeningInWords, summaryInWords } from '../simulate/view.ts';
 
@@ -23,7 +24,7 @@ export const command: Command = {
   description:
     'Sends a correctly signed webhook to the running daemon and shows what comes back: every channel of a platform can be tried with no account. It stands in for the API of the platform where the *_API_URL of the channel names a loopback address; elsewhere it sends, and says what it cannot show. `serve --dev` sets this up and keeps it in .agentd/env of its working directory; there, nothing needs to be set. A sender is linked to a person by the command of the platform (--command), as the page of the channel tells, or with `agentd link`: then `Who am I?` is answered with their data. It ends when each message has its answer and nothing follows, or with Ctrl-C. Exit code 1 when no answer came, or when the daemon answered otherwise than it must.',
   args: [
-    { name: 'channel', sentence: 'name of the channel', required: true },
+    { name: 'channel', sentence: 'name of the channel', required: true, values: simulatedChannels },
     { name: 'text', sentence: 'what is written; `-` reads it from standard input' },
   ],
   options: [
@@ -35,6 +36,7 @@ export const command: Command = {
     {
       flags: '--kind <kind>',
       sentence: 'message, command, other (no text: an image or the like), status (what became of a reply)',
+      values: KINDS,
     },
     { flags: '--edit <text>', sentence: 'change the message to this at once' },
     { flags: '--repeat <n>', sentence: 'send the text so many times, as new messages', default: 1 },

@@ -4,7 +4,8 @@ import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../number-option.ts';
 
-const KINDS = ['message', 'command', 'other', 'status'] as const;
+/** What can be sent: as `SimulatedEvent`, but for an edit, which follows a message. */
+export const KINDS = ['message', 'command', 'other', 'status'] as const;
 const BURST_MAX = 1000;
 const REPEAT_MAX = 100;
 /** Numbers are ids of messages on some platforms, which hold 31 bits. */

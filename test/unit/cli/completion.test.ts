@@ -1,0 +1,193 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../../src/cli/command-index.ts';
+import { readVocabulary } from '../../../src/cli/completion/vocabulary.ts';
+import { runProgram } from '../../../src/cli/program.ts';
+import { HAS_TERMINALS, Terminal } from '../../harness/terminal.ts';
+import { capture } from './captured-output.ts';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-completion-'));
+  for (const shell of SHELLS) await writeFile(script(shell), await printed(shell));
+  await writeFile(join(directory, 'my settings.yaml'), '');
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+const script = (shell: Shell) => join(directory, `agentd.${shell}`);
+
+async function printed(shell: string): Promise<string> {
+  const stdout = capture();
+  expect(await runProgram(['completion', shell], { stdout, stderr: capture() })).toBe(0);
+  return stdout.text;
+}
+
+/** With CI=true a missing shell fails. */
+function skips(shell: Shell): boolean {
+  const missing = spawnSync(shell, ['-c', ':']).error !== undefined;
+  if (missing) console.warn(`${shell} is not installed: completion in it is NOT checked`);
+  return missing && process.env.CI !== 'true';
+}
+
+/** What is typed, the last word being the one to complete, and what must be offered, in any order. */
+const OFFERS: readonly [typed: string, offered: readonly string[]][] = [
+  ['agentd to', ['token']],
+  ['agentd token ', ['verify', 'issue']],
+  ['agentd --config other.yaml token v', ['verify']],
+  ['agentd link l', ['list']],
+  ['agentd link ', ['list', 'remove', 'msgbot', 'phone', 'teamchat']],
+  ['agentd link remove ', ['msgbot', 'phone', 'teamchat']],
+  ['agentd simulate ', ['msgbot', 'phonechat', 'teamchat']],
+  ['agentd simulate teamchat --kind ', ['message', 'command', 'other', 'status']],
+  ['agentd simulate teamchat hello --bad', ['--bad-signature']],
+  ['agentd logs --level ', ['trace', 'debug', 'info', 'warn', 'error', 'fatal']],
+  ['agentd logs -n 5 --le', ['--level']],
+  ['agentd link list --r', []],
+  ['agentd link --r', ['--replace']],
+  ['agentd link list --platform p', ['phonechat']],
+  ['agentd sessions list --limit ', []],
+  ['agentd completion ', ['bash', 'zsh', 'fish']],
+  ['agentd completion bash b', []],
+  ['agentd status --env-file my', ['my settings.yaml']],
+];
+
+describe('agentd completion bash', () => {
+  const SAY = [
+    'source "$1"; shift',
+    'COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))',
+    '_agentd',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash
+    'for word in "${COMPREPLY[@]}"; do echo "$word"; done',
+  ].join('\n');
+
+  function offered(...words: string[]): string[] {
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', SAY, 'bash', script('bash'), ...words], {
+      cwd: directory,
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    return stdout.split('\n').filter(Boolean).sort();
+  }
+
+  it.each(OFFERS)('`%s`', (typed, expected) => {
+    expect(offered(...typed.split(' '))).toEqual([...expected].sort());
+  });
+
+  it('completes what bash has taken apart at the sign of equality', () => {
+    expect(offered('agentd', 'logs', '--level', '=', 'wa')).toEqual(['warn']);
+    expect(offered('agentd', 'logs', '--level', '=')).toHaveLength(6);
+    expect(offered('agentd', 'logs', '--level', '=', 'warn', '--fo')).toEqual(['--follow']);
+  });
+
+  it('offers the options where nothing else can follow, and none behind `--`', () => {
+    expect(offered('agentd', 'serve', '')).toContain('--dev');
+    expect(offered('agentd', 'simulate', '--', 'teamchat', '-')).toEqual([]);
+  });
+
+  it('is what bash calls for agentd', () => {
+    const { stdout } = spawnSync(
+      'bash',
+      ['--norc', '-c', `source "$1"; complete -p agentd`, 'bash', script('bash')],
+      {
+        encoding: 'utf8',
+      },
+    );
+    expect(stdout).toBe('complete -F _agentd agentd\n');
+  });
+});
+
+describe.skipIf(skips('fish'))('agentd completion fish', () => {
+  it.each(OFFERS)('`%s`', (typed, expected) => {
+    const { stdout, stderr } = spawnSync(
+      'fish',
+      ['--no-config', '-c', `source $argv[1]; complete -C $argv[2]`, script('fish'), typed],
+      { cwd: directory, encoding: 'utf8', env: { ...process.env, HOME: directory } },
+    );
+    expect(stderr).toBe('');
+    const words = stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.split('\t')[0]?.replaceAll('\\', ''));
+    expect(words.sort()).toEqual([...expected].sort());
+  });
+});
+
+describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
+  const PROMPT = 'ready:';
+
+  /** What a command line is when Enter is pressed after these keys. */
+  async function typed(keys: string): Promise<string> {
+    await writeFile(
+      join(directory, '.zshrc'),
+      `PS1=${PROMPT}\nunsetopt beep\nautoload -Uz compinit\ncompinit -u -d "$ZDOTDIR/dump"\nsource '${script('zsh')}'\nagentd() { print -r -- "got<\${(j:|:)@}>" }\n`,
+    );
+    const terminal = new Terminal('exec zsh -d -i', { cwd: directory, env: { ZDOTDIR: directory } });
+    try {
+      await terminal.shows(PROMPT);
+      terminal.type(`${keys}\n`);
+      await terminal.shows('got<');
+      await terminal.shows(PROMPT);
+      terminal.type('exit\n');
+      await terminal.exited;
+      return /got<(.*)>/.exec(terminal.shown)?.[1] ?? '';
+    } finally {
+      await terminal.close();
+    }
+  }
+
+  it('is good zsh', () => {
+    expect(spawnSync('zsh', ['-n', script('zsh')], { encoding: 'utf8' })).toMatchObject({
+      status: 0,
+      stderr: '',
+    });
+  });
+
+  it.runIf(HAS_TERMINALS || process.env.CI === 'true').each([
+    ['agentd tok\tver\t--js\t', 'token|verify|--json'],
+    ['agentd --config other.yaml gu\tres\tph\t', '--config|other.yaml|guard|reset|phonechat'],
+    ['agentd logs --level=wa\t', 'logs|--level=warn'],
+    ['agentd logs -n 3 --level wa\t--fol\t', 'logs|-n|3|--level|warn|--follow'],
+    ['agentd link ph\t', 'link|phone'],
+    ['agentd link rem\tph\t', 'link|remove|phone'],
+    ['agentd simulate tea\thello --bad\t', 'simulate|teamchat|hello|--bad-signature'],
+    ['agentd status --env-file my\t', 'status|--env-file|my settings.yaml'],
+  ])('%j', async (keys, line) => {
+    expect(await typed(keys)).toBe(line);
+  });
+});
+
+describe('the vocabulary', () => {
+  it('holds of each command what its help shows, and nothing else', async () => {
+    const { commands } = await readVocabulary();
+    for (const { name } of COMMANDS) {
+      const stdout = capture();
+      await runProgram([...name.split(' '), '--help'], { stdout, stderr: capture() });
+      const options = stdout.text.split('\nExamples:')[0] ?? '';
+      const shown = [...options.matchAll(/^ {2}((?:-\w, )?--[\w-]+)/gm)].flatMap(([, flags = '']) =>
+        flags.split(', '),
+      );
+      const known = commands.find(({ at }) => at === name)?.options.flatMap(({ flags }) => flags);
+      expect(known?.toSorted(), name).toEqual(shown.sort());
+    }
+  });
+
+  it('knows every command and group', async () => {
+    const { commands } = await readVocabulary();
+    const paths = new Set(COMMANDS.flatMap(({ name }) => [name.split(' ')[0], name]));
+    expect(commands.map(({ at }) => at).sort()).toEqual(['', ...paths].sort());
+  });
+});
+
+it('names the shells that there are where another is asked for', async () => {
+  const stderr = capture();
+  const stdout = capture();
+  expect(await runProgram(['completion', 'tcsh'], { stdout, stderr })).toBe(2);
+  expect(stderr.text).toBe("agentd: there is no completion for 'tcsh'\nThere is for bash, zsh, fish.\n");
+  expect(stdout.text).toBe('');
+});
