@@ -18,9 +18,11 @@ export interface GuardUserState {
   readonly circuit: Circuit | null;
   /** Of all messages. */
   readonly burst: readonly CountedHit[];
-  /** Of each text, by its hash. */
-  readonly texts: ReadonlyMap<string, readonly CountedHit[]>;
+  /** Of each text, by its hash; few, so that they are looked through. */
+  readonly texts: readonly TextHits[];
 }
+
+type TextHits = readonly [text: string, hits: readonly CountedHit[]];
 
 interface PackedState {
   user: Omit<GuardUser, 'key'>;
@@ -35,7 +37,7 @@ export const GUARD_USER_PACKING: Packing<GuardUserState> = {
       user,
       ...(circuit && { circuit }),
       burst: packHits(burst),
-      texts: [...texts].map(([text, hits]) => [text, packHits(hits)]),
+      texts: texts.map(([text, hits]) => [text, packHits(hits)]),
     };
   },
   unpack({ user, circuit, burst, texts }: PackedState): GuardUserState {
@@ -43,7 +45,7 @@ export const GUARD_USER_PACKING: Packing<GuardUserState> = {
       user,
       circuit: circuit ?? null,
       burst: unpackHits(burst),
-      texts: new Map(texts.map(([text, hits]) => [text, unpackHits(hits)])),
+      texts: texts.map(([text, hits]) => [text, unpackHits(hits)]),
     };
   },
 };
@@ -52,13 +54,13 @@ export const GUARD_USER_PACKING: Packing<GuardUserState> = {
 export class GuardUserWindows {
   circuit: Circuit | null;
   #burst: readonly CountedHit[];
-  #texts: ReadonlyMap<string, readonly CountedHit[]>;
+  #texts: readonly TextHits[];
 
   /** @param found null: the user has not been met lately. */
   constructor(found: GuardUserState | null) {
     this.circuit = found?.circuit ?? null;
     this.#burst = found?.burst ?? [];
-    this.#texts = found?.texts ?? new Map();
+    this.#texts = found?.texts ?? [];
   }
 
   hitBurst(window: Window, now: number, sent_at: number | undefined): Hit {
@@ -68,22 +70,21 @@ export class GuardUserWindows {
   }
 
   hitEqualText(text: string, window: Window, now: number, sent_at: number | undefined): Hit {
-    const { allowed, count, hits } = hit(this.#texts.get(text) ?? [], window, now, sent_at);
-    if (hits.length > 0) this.#texts = new Map(this.#texts).set(text, hits);
+    const before = this.#texts.find(([met]) => met === text)?.[1] ?? [];
+    const { allowed, count, hits } = hit(before, window, now, sent_at);
+    if (hits.length > 0) this.#texts = [...this.#texts.filter(([met]) => met !== text), [text, hits]];
     return { allowed, count };
   }
 
   empty(): void {
     this.#burst = [];
-    this.#texts = new Map();
+    this.#texts = [];
   }
 
   /** To be kept; texts that nobody can meet again are left out. */
   keep({ key: _, ...user }: GuardUser, repeat_window_ms: number, now: number): GuardUserState {
-    const texts = [...this.#texts].filter(([, hits]) =>
-      hits.some((hit) => isKept(hit, repeat_window_ms, now)),
-    );
-    return { user, circuit: this.circuit, burst: this.#burst, texts: new Map(texts) };
+    const texts = this.#texts.filter(([, hits]) => hits.some((hit) => isKept(hit, repeat_window_ms, now)));
+    return { user, circuit: this.circuit, burst: this.#burst, texts };
   }
 }
 
