@@ -8,8 +8,8 @@ export interface TypedCommand {
   command: string;
   text: string;
   user: string;
-  /** The platform's id of this one use of the command; empty: it is not told. */
-  invocation: string;
+  /** Names this one signed request. */
+  request: string;
 }
 
 /** What only the person who typed the command gets to see. */
@@ -17,9 +17,6 @@ export interface CommandAnswer {
   response_type: 'ephemeral';
   text: string;
 }
-
-/** As the platform writes `trigger_id`. */
-const INVOCATION = /^[\w.-]{1,256}$/;
 
 const HINT =
   'To be signed in here, send `/service-auth` and your token behind it. `/service-auth off` signs you out.';
@@ -35,11 +32,11 @@ const NOT_KNOWN_YET =
 
 /**
  * Answers a slash command: `/service-auth <token>` links who typed it to the person of the token,
- * `/service-auth off` ends that (service.md, "POST /webhook/teamchat/commands"; decisions §4). Delivered again, a
- * command does nothing, and is answered as the first time.
+ * `/service-auth off` ends that (service.md, "POST /webhook/teamchat/commands"; decisions §4). The same request
+ * does nothing when it comes again, and is answered as the first time; typed again, the command is another one.
  */
 export async function answerCommand(
-  { command, text, user, invocation }: TypedCommand,
+  { command, text, user, request }: TypedCommand,
   scope: ChannelScope,
 ): Promise<CommandAnswer> {
   if (command.toLowerCase() !== '/service-auth') return ephemeral(NOT_KNOWN);
@@ -47,7 +44,7 @@ export async function answerCommand(
   if (argument === '') return ephemeral(NO_TOKEN);
   if (argument.toLowerCase() === 'help') return ephemeral(HINT);
   const isOff = argument.toLowerCase() === 'off';
-  const asked = INVOCATION.test(invocation) ? { message_id: `command:${invocation}` } : {};
+  const asked = { message_id: `command:${request}` };
   const done = isOff ? signOut(user, asked, scope) : signIn(user, argument, asked, scope);
   return ephemeral(await inTime(done, scope));
 }

@@ -13,7 +13,7 @@ import { refusalOf } from './refusal.ts';
 import { createSend } from './send.ts';
 import { SETTINGS, secret } from './settings.ts';
 import { StatusLine } from './status.ts';
-import { isSigned } from './verify.ts';
+import { isSigned, nameOf } from './verify.ts';
 
 /** Who may be linked: a user of the workspace, or of another one with the workspace before it. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
@@ -125,7 +125,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       command: form.get('command') ?? '',
       text: form.get('text') ?? '',
       user,
-      invocation: form.get('trigger_id') ?? '',
+      request: nameOf(request),
     };
     return { body: await answerCommand(typed, scope) };
   }

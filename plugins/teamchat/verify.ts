@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChannelRequest } from '../../src/channel/index.ts';
 
 /** Clocks may differ by so much, either way, seconds. */
@@ -20,4 +20,13 @@ export function isSigned({ headers, body }: ChannelRequest, secret: string, now:
 /** @param timestamp seconds since the epoch, as in the header `X-Slack-Request-Timestamp` */
 export function signatureOf(secret: string, timestamp: string, body: string | Uint8Array): string {
   return `v0=${createHmac('sha256', secret).update(`v0:${timestamp}:`).update(body).digest('hex')}`;
+}
+
+/**
+ * Names a signed request: the same only for the same bytes signed at the same second. It is a hash, so that no log
+ * holds a signature that is still good.
+ */
+export function nameOf({ headers }: ChannelRequest): string {
+  const signature = headers['x-slack-signature'] ?? '';
+  return createHash('sha256').update(signature).digest('hex').slice(0, 32);
 }

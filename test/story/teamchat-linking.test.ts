@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
-import type { SimulatedEvent } from '../../src/channel/index.ts';
+import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
 import { FakePlatform } from '../harness/fake-platform.ts';
 import { ADA, GRACE, type Shop, startShop } from '../harness/shop.ts';
 import { CHANNEL } from '../harness/teamchat.ts';
@@ -31,16 +31,19 @@ afterAll(async () => {
 const tokenOf = ({ id, email, name }: typeof ADA, ttl?: number) =>
   token({ sub: id, email, claims: { name }, ...(ttl === undefined ? {} : { ttl }) });
 
+const commanded = (event: Partial<SimulatedEvent>) =>
+  platform.simulator.delivery(
+    platform.event({ kind: 'command', place: 'group', ...event }),
+    platform.settings,
+  );
+
 /** Types the command, and returns what is shown to the one who typed it. */
-async function serviceAuth(user: string, text: string, event: Partial<SimulatedEvent> = {}): Promise<string> {
+const serviceAuth = (user: string, text: string, event: Partial<SimulatedEvent> = {}) =>
+  answerTo(commanded({ user, text: `/service-auth ${text}`, ...event }));
+
+async function answerTo(request: SimulatedRequest): Promise<string> {
   const before = platform.calls.length;
-  const answer = await platform.deliver(shop.daemon, {
-    kind: 'command',
-    user,
-    text: `/service-auth ${text}`,
-    place: 'group',
-    ...event,
-  });
+  const answer = await platform.post(shop.daemon, request);
   expect(answer.status).toBe(200);
   const body = JSON.parse(answer.text) as { response_type: string; text: string };
   expect(body.response_type).toBe('ephemeral');
@@ -76,18 +79,25 @@ it('the whole cycle: nobody, linked, the own data with the own token, and nobody
   expect(shop.api.seen('/users')).toHaveLength(1);
 });
 
-it('a command that is delivered again does nothing, and is answered as the first time', async () => {
+it('a request that comes again does nothing, and is answered as the first time', async () => {
   const user = 'U0AGAIN';
-  const ada = await tokenOf(ADA);
-  const signIn = () => serviceAuth(user, ada, { number: 900_001 });
-  const signOut = () => serviceAuth(user, 'off', { number: 900_002 });
-  const confirmed = await signIn();
-  expect(await signOut()).toBe('✅ You are signed out.');
-  expect(await signIn()).toBe(confirmed);
+  const request = (text: string) => commanded({ user, text: `/service-auth ${text}` });
+  const signIn = request(await tokenOf(ADA));
+  const signOut = request('off');
+  const confirmed = await answerTo(signIn);
+  expect(await answerTo(signOut)).toBe('✅ You are signed out.');
+  expect(await answerTo(signIn)).toBe(confirmed);
   expect(await ask({ user })).toContain('not signed in');
-  await serviceAuth(user, ada, { number: 900_003 });
-  expect(await signOut()).toBe('✅ You are signed out.');
-  expect(await ask({ user })).toContain('A-1001');
+});
+
+it('a command that is typed again is another one, whatever id the platform gives it', async () => {
+  const user = 'U0ANEW';
+  const ada = await tokenOf(ADA);
+  const sameId = { number: 900_001 };
+  expect(await serviceAuth(user, 'nothing', sameId)).toContain('JWT Malformed');
+  expect(await serviceAuth(user, ada, sameId)).toMatch(/^✅ You are signed in as ada@/);
+  expect(await serviceAuth(user, 'off', sameId)).toBe('✅ You are signed out.');
+  expect(await serviceAuth(user, await tokenOf(GRACE), sameId)).toMatch(/^✅ You are signed in as grace@/);
 });
 
 it('the link stands under the documented key, with its life of 30 days', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
 import type { ChannelRequest, ChannelResponse } from '../../../../src/channel/index.ts';
@@ -77,23 +77,27 @@ describe('/service-auth', () => {
     expect((await typed({ text }, scope)).body.text).toBe('✅ You are signed out: you were not signed in.');
   });
 
-  it('names its invocation, so that a repeat of it does nothing', async () => {
-    const asked: unknown[] = [];
+  it('names its request, so that the same one does nothing when it comes again', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
+    onTestFinished(() => void vi.useRealTimers());
+    const asked: (string | undefined)[] = [];
     const scope = recordingScope(settings, {
       links: {
-        async link(_user, _token, options) {
-          asked.push(options);
+        async link(_user, _token, { message_id } = {}) {
+          asked.push(message_id);
           return LINKED;
         },
-        unlink: async (_user, options) => asked.push(options) > 0,
+        unlink: async (_user, { message_id } = {}) => asked.push(message_id) > 0,
         unlinkPerson: async () => ({ outcome: 'none' }),
       },
     });
-    for (const text of [GOOD_TOKEN, 'off']) await typed({ text }, scope);
-    const invocation = { message_id: 'command:13345224609.738474920.8088930838d88f008e0' };
-    expect(asked).toEqual([invocation, invocation]);
-    for (const trigger_id of ['', 'a b', 'x'.repeat(300)]) await typed({ text: 'off', trigger_id }, scope);
-    expect(asked.slice(2)).toEqual([{}, {}, {}]);
+    for (const text of [GOOD_TOKEN, GOOD_TOKEN, 'off']) await typed({ text }, scope);
+    vi.setSystemTime(Date.now() + 1000);
+    await typed({ text: GOOD_TOKEN }, scope);
+    const [first, repeated, off, typedAgain] = asked;
+    expect(first).toMatch(/^command:[0-9a-f]{32}$/);
+    expect(repeated).toBe(first);
+    expect(new Set([first, off, typedAgain]).size).toBe(3);
   });
 
   it.each([
