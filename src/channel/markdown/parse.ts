@@ -2,12 +2,16 @@ import type { Nodes, Root } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
+import { hasGfmSigns } from './gfm-signs.ts';
 import { partsOf } from './parts.ts';
 import { HIDDEN, shown, tame } from './tame.ts';
 
 /** HTML is text, and what stands in it is Markdown as everywhere. */
-const EXTENSIONS = [gfm(), { disable: { null: ['htmlFlow', 'htmlText'] } }];
-const MDAST_EXTENSIONS = [gfmFromMarkdown()];
+const COMMONMARK = { extensions: [{ disable: { null: ['htmlFlow', 'htmlText'] } }] };
+const WITH_GFM = {
+  extensions: [gfm(), ...COMMONMARK.extensions],
+  mdastExtensions: [gfmFromMarkdown()],
+};
 
 /** CommonMark with tables, strikethrough, task lists, footnotes and addresses that stand alone, as a tree. `withoutTricks` came before. */
 export function parseMarkdown(text: string): Root {
@@ -16,7 +20,7 @@ export function parseMarkdown(text: string): Root {
 }
 
 function parse(part: string): Root {
-  const tree = fromMarkdown(tame(part), { extensions: EXTENSIONS, mdastExtensions: MDAST_EXTENSIONS });
+  const tree = fromMarkdown(tame(part), hasGfmSigns(part) ? WITH_GFM : COMMONMARK);
   showHidden(tree);
   return tree;
 }
