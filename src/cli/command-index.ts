@@ -124,6 +124,11 @@ export const COMMANDS: readonly IndexEntry[] = [
     load: async () => (await import('./commands/logs.ts')).command,
   },
   {
+    name: 'channels list',
+    summary: 'List the channels that are installed, active or not.',
+    load: async () => (await import('./commands/channels-list.ts')).command,
+  },
+  {
     name: 'simulate',
     summary: 'Write to the daemon as the platform of a channel would.',
     load: async () => (await import('./commands/simulate.ts')).command,
@@ -142,5 +147,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
   link: 'Link users of channels to persons, list and remove links.',
   sessions: 'List, show and end sessions.',
   inbox: 'Show, retry and discard messages of platforms.',
+  channels: 'List the channels that are installed.',
   guard: 'Show whom the loop guard blocks, and reset it.',
 };

@@ -1,8 +1,7 @@
-import { Secret } from '../../daemon/secret.ts';
 import type { EffectiveSetting } from '../../daemon/settings/configure.ts';
-import { withoutSecrets } from '../../daemon/settings/shown.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { settingView } from '../setting-view.ts';
 import { placeOf } from '../settings-place.ts';
 
 export const command: Command = {
@@ -23,7 +22,7 @@ export const command: Command = {
     const { ConfigurationError, inspectConfiguration } = await import('../../daemon/settings/configure.ts');
     const { effective, problems } = await inspectConfiguration(placeOf(options));
     const listed = options.set === true ? effective.filter(isSet) : setFirst(effective);
-    out.data(listed.map(asData), () =>
+    out.data(listed.map(settingView), () =>
       out.table(
         ['SETTING', 'VALUE', 'SOURCE'],
         listed.map(({ record, shown, source }) => [record.name, shown, source]),
@@ -40,15 +39,4 @@ function isSet({ source }: EffectiveSetting): boolean {
 
 function setFirst(effective: readonly EffectiveSetting[]): EffectiveSetting[] {
   return [...effective.filter(isSet), ...effective.filter((setting) => !isSet(setting))];
-}
-
-/** Values in their own types; of a secret, and of what is wrong, what may be shown. */
-function asData({ record, value, source, shown }: EffectiveSetting) {
-  const isShown = value instanceof Secret || (value === undefined && source !== 'unset');
-  return {
-    name: record.name,
-    value: isShown ? shown : typeof value === 'string' ? withoutSecrets(value) : (value ?? null),
-    source,
-    secret: record.secret === true,
-  };
 }

@@ -40,6 +40,8 @@ export interface Configuration {
 export interface Inspection extends Omit<Configuration, 'settings'> {
   /** All plugins that there are, active or not. */
   plugins: readonly ChannelPlugin[];
+  /** Where each of them came from, and what is wrong with those that do not fit. */
+  loaded: LoadedPlugins;
   problems: readonly SettingProblem[];
 }
 
@@ -76,7 +78,7 @@ export async function environmentAt(place: Place): Promise<string> {
  * @throws ConfigurationError with all problems at once.
  */
 export async function configure(place: Place): Promise<Configuration> {
-  const { problems, plugins: _plugins, ...found } = await inspectConfiguration(place);
+  const { problems, plugins: _plugins, loaded: _loaded, ...found } = await inspectConfiguration(place);
   if (problems.length > 0) throw new ConfigurationError(problems);
   return { ...found, settings: settingsOf(found.effective) };
 }
@@ -133,6 +135,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   return {
     channels: activation.channels,
     plugins,
+    loaded,
     available,
     effective: checked.effective,
     warnings: [...look.warnings, ...activation.warnings, ...unknown.warnings],
