@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PlatformSimulator } from '../../src/channel/index.ts';
 import { BotApi } from './simulator/api.ts';
 import { PEOPLE, roomOf, secretOf } from './simulator/cast.ts';
+import { refusalOf } from './simulator/refusal.ts';
 import { updateOf } from './simulator/update.ts';
 
 /** Of the bot that nobody has at the platform. */
@@ -29,6 +30,7 @@ export const simulator: PlatformSimulator = {
     };
   },
   seenIn: (event) => [String(roomOf(event))],
+  refusal: refusalOf,
   startApi: (settings) => new BotApi(secretOf(settings, 'MSGBOT_BOT_TOKEN')),
 };
 

@@ -2,6 +2,7 @@ import type { ChannelSettings, PlatformSimulator, SimulatedEvent } from '../../s
 import { readSettings } from './configured.ts';
 import { SimulatedGraph } from './simulator/graph.ts';
 import { GROUP_ID, messageIdOf, payloadOf, userOf } from './simulator/payload.ts';
+import { refusalOf } from './simulator/refusal.ts';
 import { signatureOf } from './verify.ts';
 import { isBusinessScopedId } from './who.ts';
 
@@ -46,6 +47,8 @@ export const simulator: PlatformSimulator = {
 
   // A message is marked as read by its id.
   seenIn: (event) => [placeOf(event), messageIdOf(event)],
+
+  refusal: refusalOf,
 
   startApi: (settings) => new SimulatedGraph(readSettings(settings)),
 };

@@ -2,6 +2,7 @@ import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '
 import { secret } from './settings.ts';
 import { createApi } from './simulator/api.ts';
 import { commandForm, eventBody, Timestamps } from './simulator/deliveries.ts';
+import { refusalOf } from './simulator/refusal.ts';
 import { channelOf, PEOPLE } from './simulator/workspace.ts';
 import { signatureOf } from './verify.ts';
 
@@ -37,6 +38,7 @@ export function createSimulator(): PlatformSimulator {
     }),
     seenIn: (event) => [channelOf(event), event.user],
     shownOf: ({ status, body }) => (status === 200 ? ephemeral(body) : []),
+    refusal: refusalOf,
     startApi: (settings) => createApi(settings),
   };
 }

@@ -48,6 +48,8 @@ export type {
   SimulatedApiAnswer,
   SimulatedApiCall,
   SimulatedEvent,
+  SimulatedRefusal,
+  SimulatedRefused,
   SimulatedRequest,
 } from './simulator.ts';
 export { isTooLong, TEXT_MAX } from './text-length.ts';

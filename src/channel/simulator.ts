@@ -27,6 +27,11 @@ export interface PlatformSimulator {
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
   /** What the sender sees of the daemon's own answer to a delivery; absent: nothing of it. */
   shownOf?(answer: { status: number; body: string }): readonly Shown[];
+  /**
+   * A refusal as the platform's API would write it. Absent: the status alone, with an empty object and the header
+   * `Retry-After`.
+   */
+  refusal?(asked: SimulatedRefusal): SimulatedRefused;
   /** A platform of one's own: what it keeps (messages that were sent, so that they can be edited) is its own. */
   startApi(settings: ChannelSettings): SimulatedApi;
 }
@@ -85,6 +90,17 @@ export interface SimulatedApiAnswer {
   /** What people would see of it; nothing for calls that show nothing. */
   shown: readonly Shown[];
 }
+
+/** What the API is to refuse with. */
+export interface SimulatedRefusal {
+  /** Status of HTTP, 400 to 599, also where the platform itself would say it in its body. */
+  status: number;
+  /** How long the channel shall wait; null: as the platform usually says it. */
+  retryAfterSeconds: number | null;
+}
+
+/** An answer of which nobody sees anything. */
+export type SimulatedRefused = Omit<SimulatedApiAnswer, 'shown'>;
 
 /** What somebody sees in the platform's app. */
 export interface Shown {

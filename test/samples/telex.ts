@@ -86,7 +86,8 @@ export default {
         });
         if (response.ok) return;
         const retryAfter = response.headers.get('Retry-After');
-        throw scope.deliveryFailed(`status ${response.status}`, {
+        const { error } = (await response.json().catch(() => ({}))) as { error?: string };
+        throw scope.deliveryFailed(error ?? `status ${response.status}`, {
           final: response.status >= 400 && response.status < 500 && response.status !== 429,
           ...(retryAfter === null ? {} : { retryAfterSeconds: Number(retryAfter) }),
         });
@@ -155,6 +156,11 @@ const simulator: PlatformSimulator = {
     const text = linked ? `You are ${email} from now on.` : `Not linked: ${reason}`;
     return [{ what: 'private', to: 'the sender', text }];
   },
+  refusal: ({ status, retryAfterSeconds: wait }) => ({
+    status,
+    headers: wait === null ? {} : { 'Retry-After': String(wait) },
+    body: { error: `line ${status < 500 ? 'refused' : 'down'}` },
+  }),
   startApi: () => ({
     answer({ method, path, body }) {
       const call = JSON.parse(Buffer.from(body).toString() || '{}') as { to?: string; text?: string };

@@ -168,7 +168,7 @@ describe('agentd simulate', () => {
     const { code, end } = await simulate(
       ...['Hello', '--user', 'refused', '--fail', '1', '--fail-status', '400'],
     );
-    expect([code, end?.failed, end?.reasons]).toEqual([1, 1, ['delivery_refused: status 400']]);
+    expect([code, end?.failed, end?.reasons]).toEqual([1, 1, ['delivery_refused: line refused']]);
   });
 
   test('tells with 1 that nothing came in time', async () => {

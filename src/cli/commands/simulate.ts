@@ -44,7 +44,11 @@ export const command: Command = {
     { flags: '--duplicate', sentence: 'deliver each message twice' },
     { flags: '--bad-signature', sentence: 'sign with a wrong secret; the daemon must answer 401' },
     { flags: '--slow <seconds>', sentence: 'answer each call of the API after so long, 0 to 60', default: 0 },
-    { flags: '--fail <n>', sentence: 'refuse the first so many replies', default: 0 },
+    {
+      flags: '--fail <n>',
+      sentence: 'refuse the first so many replies, in the words of the platform',
+      default: 0,
+    },
     { flags: '--fail-status <status>', sentence: 'with this status, 400 to 599', default: 503 },
     { flags: '--retry-after <seconds>', sentence: 'and this Retry-After' },
     { flags: '--wait <seconds>', sentence: 'how long to wait for answers, 1 to 600', default: 30 },

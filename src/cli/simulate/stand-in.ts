@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SimulatedApiAnswer } from '../../channel/index.ts';
+import type { PlatformSimulator, SimulatedApiAnswer } from '../../channel/index.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Conversation } from './conversation.ts';
@@ -68,7 +68,7 @@ export async function openStandIn(
     if (behaviour.slow_ms > 0) await delay(behaviour.slow_ms);
     // The daemon may have given up meanwhile: what it is not told has not happened.
     if (response.destroyed) return;
-    const told = failing ? failureOf(behaviour) : answer;
+    const told = failing ? refusalOf(simulator, behaviour) : answer;
     response.writeHead(told.status, {
       'Content-Type': 'application/json',
       // Nobody listens here for long: no connection of the daemon's shall outlive it.
@@ -76,18 +76,20 @@ export async function openStandIn(
       ...told.headers,
     });
     response.end(JSON.stringify(told.body));
-    if (told.status >= 400) conversation.refuse(told.status, failing);
+    // The platform may say it in its body alone: what was asked for is told.
+    if (failing) conversation.refuse(behaviour.failStatus, true);
+    else if (told.status >= 400) conversation.refuse(told.status, false);
     for (const shown of told.shown) conversation.show(shown);
   }
 }
 
-function failureOf({ failStatus, retryAfterSeconds }: Behaviour): SimulatedApiAnswer {
-  return {
-    status: failStatus,
-    headers: retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) },
-    body: {},
-    shown: [],
-  };
+function refusalOf(
+  simulator: PlatformSimulator,
+  { failStatus: status, retryAfterSeconds }: Behaviour,
+): SimulatedApiAnswer {
+  const wait = retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) };
+  const refused = simulator.refusal?.({ status, retryAfterSeconds }) ?? { status, headers: wait, body: {} };
+  return { ...refused, shown: [] };
 }
 
 async function listen(server: Server, url: URL, setting: string): Promise<void> {

@@ -3,6 +3,7 @@ import { ConfigurationError } from '../settings/problem.ts';
 import { inWords, type Refusal, unfit } from './refusal.ts';
 
 const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as const;
+const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;
 
 /**
  * What stands in for the platform of a channel; null where the channel brings nothing of the kind.
@@ -31,12 +32,16 @@ function misfits({ settings }: ChannelPlugin, simulator: unknown): Refusal[] {
   const refusals = FUNCTIONS.filter((name) => typeof members[name] !== 'function').map((name) =>
     unfit(`\`simulator.${name}\``, 'a function', members[name]),
   );
-  const { apiUrlSetting, shownOf } = members;
+  const { apiUrlSetting } = members;
   if (!settings.some(({ name, kind }) => kind === 'url' && name === apiUrlSetting))
     refusals.push(unfit('`simulator.apiUrlSetting`', 'a setting of the kind url', apiUrlSetting));
-  if (shownOf !== undefined && typeof shownOf !== 'function')
-    refusals.push(unfit('`simulator.shownOf`', 'a function, or absent', shownOf));
-  return refusals;
+  const optional = OPTIONAL.filter(
+    (name) => members[name] !== undefined && typeof members[name] !== 'function',
+  );
+  return [
+    ...refusals,
+    ...optional.map((name) => unfit(`\`simulator.${name}\``, 'a function, or absent', members[name])),
+  ];
 }
 
 function refuse({ name }: ChannelPlugin, refusals: readonly Refusal[]): ConfigurationError {

@@ -1,0 +1,25 @@
+import { STATUS_CODES } from 'node:http';
+import type { SimulatedRefusal, SimulatedRefused } from '../../../src/channel/index.ts';
+
+/** Refusals of a message in the words of the platform's server; all others are named by their status alone. */
+const WORDS: Readonly<Record<number, string>> = {
+  400: 'Bad Request: chat not found',
+  403: 'Forbidden: bot was blocked by the user',
+};
+/** It always says how long to wait, seconds. */
+const RETRY_AFTER = 1;
+
+/** A refusal of the Bot API ("Making requests", "ResponseParameters"). It has no header of its own for a wait. */
+export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
+  const retry_after = retryAfterSeconds ?? (status === 429 ? RETRY_AFTER : null);
+  const words = WORDS[status] ?? STATUS_CODES[status] ?? 'Unknown Error';
+  return {
+    status,
+    body: {
+      ok: false,
+      error_code: status,
+      description: status === 429 ? `${words}: retry after ${retry_after}` : words,
+      ...(retry_after === null ? {} : { parameters: { retry_after } }),
+    },
+  };
+}

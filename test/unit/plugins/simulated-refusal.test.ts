@@ -1,0 +1,106 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import msgbot from '../../../plugins/msgbot/index.ts';
+import phonechat from '../../../plugins/phonechat/index.ts';
+import teamchat from '../../../plugins/teamchat/index.ts';
+import type { ChannelPlugin, ChannelRequest, SimulatedRefusal } from '../../../src/channel/index.ts';
+import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
+import { recordingScope } from '../../harness/channel-scope.ts';
+import { FakePlatform } from '../../harness/fake-platform.ts';
+
+const PLUGINS: readonly ChannelPlugin[] = [teamchat, phonechat, msgbot];
+
+let platform: FakePlatform;
+afterEach(() => platform.close());
+
+/** What the channel makes of a reply that the platform refuses so; and what the platform said. */
+async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {
+  platform = await FakePlatform.start(plugin);
+  const { simulator, settings } = platform;
+  const said = simulator.refusal?.(asked);
+  if (!said) throw new Error(`the simulator of ${plugin.name} does not refuse`);
+  const scope = recordingScope(settings, {});
+  const channel = plugin.create(scope);
+  const { method, path, headers, body } = simulator.delivery(platform.event(), settings);
+  const route = channel.routes.find((one) => one.path === path && one.method === method);
+  const request: Partial<ChannelRequest> = {
+    id: 'r1',
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    body: Buffer.from(body),
+    json: () => JSON.parse(body) as Record<string, unknown>,
+  };
+  await route?.handle(request as ChannelRequest);
+  const [message] = scope.accepted;
+  if (!message?.reply_to) throw new Error('the delivery was not accepted');
+  platform.answer = () => said;
+  const failure = await channel
+    .send?.({ id: 'm1', session_id: 's', text: 'Hello.', reply_to: message.reply_to })
+    .then(
+      () => null,
+      (error: unknown) => error,
+    );
+  await channel.stop?.();
+  if (!(failure instanceof DeliveryFailed)) throw new Error(`not refused: ${String(failure)}`);
+  return { failure, said, health: channel.health?.() };
+}
+
+describe.each(PLUGINS)('a refusal of the stand-in for $name', (plugin) => {
+  it.each([400, 401, 403, 404, 409, 413])('is final for the channel with %i', async (status) => {
+    const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
+    expect(failure.final).toBe(true);
+    expect(failure.message).not.toMatch(/^status \d+$/);
+  });
+
+  it.each([429, 500, 502, 503])('is tried again with %i', async (status) => {
+    const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
+    expect(failure.final).toBe(false);
+  });
+
+  it('asks to wait for so long', async () => {
+    const { failure } = await refused(plugin, { status: 429, retryAfterSeconds: 7 });
+    expect(failure).toMatchObject({ final: false, retryAfterSeconds: 7 });
+  });
+
+  it('says with 401 that the credentials are wrong', async () => {
+    const { health } = await refused(plugin, { status: 401, retryAfterSeconds: null });
+    expect(health).toMatchObject({ status: 'degraded' });
+  });
+});
+
+it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
+  // Of what a program did wrong the Web API speaks with 200.
+  [teamchat, { status: 400, retryAfterSeconds: null }, 200, { ok: false, error: 'invalid_arguments' }],
+  [teamchat, { status: 429, retryAfterSeconds: 3 }, 429, { ok: false, error: 'ratelimited' }],
+  [teamchat, { status: 503, retryAfterSeconds: null }, 503, { ok: false, error: 'service_unavailable' }],
+  [
+    phonechat,
+    { status: 429, retryAfterSeconds: null },
+    429,
+    { error: { message: '(#130429) Rate limit hit', type: 'OAuthException', code: 130429 } },
+  ],
+  [
+    phonechat,
+    { status: 401, retryAfterSeconds: null },
+    401,
+    { error: { type: 'OAuthException', code: 190 } },
+  ],
+  [
+    msgbot,
+    { status: 429, retryAfterSeconds: 3 },
+    429,
+    {
+      ok: false,
+      error_code: 429,
+      description: 'Too Many Requests: retry after 3',
+      parameters: { retry_after: 3 },
+    },
+  ],
+  [
+    msgbot,
+    { status: 502, retryAfterSeconds: null },
+    502,
+    { ok: false, error_code: 502, description: 'Bad Gateway' },
+  ],
+])('%s: $name says it in its own words', async (plugin, asked, status, body) => {
+  const { said } = await refused(plugin, asked);
+  expect(said).toMatchObject({ status, body });
+});
