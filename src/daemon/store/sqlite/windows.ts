@@ -23,7 +23,7 @@ export interface WindowHit extends Hit {
 }
 
 /**
- * Counts a hit in an exact sliding window, the one primitive under rate limits and loop guard, where that
+ * Counts a hit in an exact sliding window, the primitive under the loop guard, where that
  * makes no window hold more than `max`. A hit at `at` counts while the time is < at + window; one that would
  * be too many is not counted.
  * @param hits of its key, in the order of time.

@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import fc from 'fast-check';
+import { expect, it, onTestFinished } from 'vitest';
+import { SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
+import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
+import { stateDirectory } from './state-directory.ts';
+
+// What a limit says is the store contract's matter (test/contract); here, how it holds many hits.
+
+function fixture(block?: number) {
+  const path = join(stateDirectory(), 'x.db');
+  const time = { now: 1_000_000 };
+  const db = open();
+  db.exec('CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
+  return { db, time, process };
+
+  function open(): Database.Database {
+    const opened = new Database(path);
+    opened.pragma('journal_mode = WAL');
+    onTestFinished(() => {
+      opened.close();
+    });
+    return opened;
+  }
+
+  /** As another process that works on the same file. */
+  function process() {
+    const own = open();
+    const commit = new GroupCommit(own);
+    const limits = new SqliteLimits(own, commit, { now: () => time.now }, block);
+    return { limits, sweep: () => commit.write(() => limits.deleteExpired(1000)) };
+  }
+}
+
+it('writes little for one more hit, however many stand in the window', async () => {
+  const { db, time, process } = fixture();
+  const { limits } = process();
+  const limit = { max: 1_000_000, window_ms: 60_000 };
+  for (let round = 0; round < 300; round++) {
+    time.now += 10;
+    await Promise.all(Array.from({ length: 10 }, () => limits.hit('k', limit)));
+  }
+  const longest = db.prepare('SELECT max(length(entries)) FROM limit_log').pluck().get();
+  expect(longest).toBeLessThan(2000);
+  expect(await process().limits.hit('k', limit)).toMatchObject({ remaining: 1_000_000 - 3001 });
+});
+
+it('counts exactly over many blocks, processes and sweeps, whatever the limit is by then', async () => {
+  const step = fc.oneof(
+    {
+      weight: 8,
+      arbitrary: fc.record({ hit: fc.constantFrom('a', 'b'), max: fc.integer({ min: 1, max: 20 }) }),
+    },
+    { weight: 4, arbitrary: fc.record({ pass_ms: fc.integer({ min: 0, max: 300 }) }) },
+    fc.constant({ sweep: true as const }),
+    fc.constant({ anew: true as const }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150 }), async (steps) => {
+      const { time, process } = fixture(3);
+      let own = process();
+      const model: Record<string, number[]> = { a: [], b: [] };
+      for (const step of steps) {
+        if ('pass_ms' in step) time.now += step.pass_ms;
+        else if ('sweep' in step) await own.sweep();
+        else if ('anew' in step) own = process();
+        else {
+          const { now } = time;
+          const counted = model[step.hit] ?? [];
+          const hits = counted.filter((at) => at > now - 1000);
+          const allowed = hits.length < step.max;
+          if (allowed) hits.push(now);
+          model[step.hit] = hits;
+          const frees = hits.at(-step.max);
+          expect(await own.limits.hit(step.hit, { max: step.max, window_ms: 1000 })).toEqual({
+            allowed,
+            remaining: Math.max(0, step.max - hits.length),
+            retry_after_ms: frees === undefined ? 0 : frees + 1000 - now,
+            reset_ms: (hits.at(-1) ?? now) + 1000 - now,
+          });
+        }
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it('counts on where the clock was set back a little, and anew where it was by more than the window', async () => {
+  const { time, process } = fixture(3);
+  const { limits } = process();
+  const hit = () => limits.hit('k', { max: 10, window_ms: 1000 });
+  for (let times = 0; times < 8; times++) {
+    time.now += 10;
+    await hit();
+  }
+  time.now -= 500;
+  expect(await hit()).toEqual({ allowed: true, remaining: 1, retry_after_ms: 0, reset_ms: 1500 });
+  time.now -= 600;
+  expect(await hit()).toEqual({ allowed: true, remaining: 9, retry_after_ms: 0, reset_ms: 1000 });
+});
