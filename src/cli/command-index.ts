@@ -129,6 +129,11 @@ export const COMMANDS: readonly IndexEntry[] = [
     load: async () => (await import('./commands/channels-list.ts')).command,
   },
   {
+    name: 'channels new',
+    summary: 'Begin a channel of your own: a TypeScript package with its tests.',
+    load: async () => (await import('./commands/channels-new.ts')).command,
+  },
+  {
     name: 'simulate',
     summary: 'Write to the daemon as the platform of a channel would.',
     load: async () => (await import('./commands/simulate.ts')).command,
@@ -147,6 +152,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
   link: 'Link users of channels to persons, list and remove links.',
   sessions: 'List, show and end sessions.',
   inbox: 'Show, retry and discard messages of platforms.',
-  channels: 'List the channels that are installed.',
+  channels: 'List the channels that are installed, and begin one of your own.',
   guard: 'Show whom the loop guard blocks, and reset it.',
 };

@@ -1,6 +1,7 @@
 import { describe, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import sse from '../../plugins/sse/index.ts';
+import template from '../../plugins/template/src/index.ts';
 import webchat from '../../plugins/webchat/index.ts';
 import { channelConformance } from '../../src/channel/conformance.ts';
 import { Secret } from '../../src/daemon/secret.ts';
@@ -122,4 +123,8 @@ describe('the conformance suite, for msgbot', () => {
     },
   });
   for (const { name, run } of bots) it(name, run);
+});
+
+describe('the conformance suite, of the channel that `agentd channels new` begins with', () => {
+  for (const { name, run } of channelConformance({ plugin: template })) it(name, run);
 });

@@ -8,8 +8,16 @@ const NAME_MAX = 32;
 const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
 const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
 
+/** What a name is, in words. */
+export const NAME_RULE = `lower-case letters, digits and hyphens, at most ${NAME_MAX}`;
+
+/** May a channel be called so? Whether the name is taken is another question. */
+export function isChannelName(name: unknown): name is string {
+  return typeof name === 'string' && NAME.test(name) && name.length <= NAME_MAX;
+}
+
 /** `agentd link list` is no channel called list. */
-const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
+export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
 
 /**
  * Has a plugin the shape of the contract (src/channel/channel.ts)? All that does not fit at once, each with
@@ -18,9 +26,7 @@ const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
   const { name, summary, settings, detect, capabilities, create, linking, simulator, eventStream } =
     plugin as Partial<Record<keyof ChannelPlugin, unknown>>;
-  if (typeof name !== 'string' || !NAME.test(name) || name.length > NAME_MAX) {
-    return [unfit('`name`', `lower-case letters, digits and hyphens, at most ${NAME_MAX}`, name)];
-  }
+  if (!isChannelName(name)) return [unfit('`name`', NAME_RULE, name)];
   const refusals: Refusal[] = [];
   if (typeof summary !== 'string' || summary === '')
     refusals.push(unfit('`summary`', 'one sentence', summary));

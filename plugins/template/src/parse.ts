@@ -1,0 +1,65 @@
+import type { IncomingMessage, JsonObject } from 'agentd/channel';
+import { ID } from './settings.ts';
+
+/** Longest text that agentd takes, in characters. */
+const TEXT_MAX = 16_000;
+const NAME_MAX = 256;
+
+/** What a delivery of the platform says. */
+export type Delivery =
+  | { kind: 'message'; message: IncomingMessage }
+  | { kind: 'edit'; message_id: string; text: string }
+  /** Something that the channel has no use for: it is acknowledged. */
+  | { kind: 'other' };
+
+/**
+ * Reads a delivery: `{type, id, sent_at, from: {id, name}, room, shared, thread, text}`.
+ * @returns null for what the platform would not send.
+ */
+export function parse(body: Readonly<Record<string, unknown>>): Delivery | null {
+  const { type, id, sent_at, from, room, shared, thread, text } = body;
+  if (typeof type !== 'string') return null;
+  if (type !== 'message' && type !== 'edit') return { kind: 'other' };
+  const { id: user_id, name } = isObject(from) ? from : {};
+  if (!isId(id) || !isId(user_id) || !isId(room) || typeof text !== 'string') return null;
+  if (thread !== undefined && !isId(thread)) return null;
+
+  const words = wordsOf(text);
+  if (words === '') return { kind: 'other' };
+  if (type === 'edit') return { kind: 'edit', message_id: id, text: words };
+  const place: JsonObject = { room, ...(thread === undefined ? {} : { thread }) };
+  return {
+    kind: 'message',
+    message: {
+      platform: 'pigeonpost',
+      user_id,
+      channel_id: room,
+      // The session: what is said in one thread is one conversation.
+      thread_id: ['pigeonpost', ...Object.values(place)].join(':'),
+      // A repeat of it is answered once.
+      message_id: id,
+      text: words,
+      shared: shared === true,
+      metadata: typeof name === 'string' && name !== '' ? { user_name: shortened(name, NAME_MAX) } : {},
+      ...(typeof sent_at === 'number' ? { sent_at } : {}),
+      // Comes back with the reply; never put a secret into it.
+      reply_to: place,
+    },
+  };
+}
+
+function wordsOf(text: string): string {
+  return shortened(text.trim(), TEXT_MAX).trim();
+}
+
+function shortened(text: string, max: number): string {
+  return [...text.toWellFormed()].slice(0, max).join('');
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,13 @@
+import type { ChannelSettings, SecretValue } from 'agentd/channel';
+
+/** An id of the platform: of a message, a person, a room or a thread. */
+export const ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** The settings of an active channel: what is required is there, and of its kind. */
+export function readSettings(settings: ChannelSettings): { token: string; secret: string; api_url: string } {
+  return {
+    token: (settings.PIGEONPOST_TOKEN as SecretValue).reveal(),
+    secret: (settings.PIGEONPOST_SECRET as SecretValue).reveal(),
+    api_url: String(settings.PIGEONPOST_API_URL).replace(/\/+$/, ''),
+  };
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from '../src/parse.ts';
+
+const DELIVERY = {
+  type: 'message',
+  id: 'm1',
+  sent_at: 1_795_298_073_000,
+  from: { id: 'ada', name: 'Ada' },
+  room: 'common-room',
+  shared: true,
+  thread: 't1',
+  text: ' Who am I? ',
+};
+
+test('a message has its session, and what the reply needs to find its place', () => {
+  assert.deepEqual(parse(DELIVERY), {
+    kind: 'message',
+    message: {
+      platform: 'pigeonpost',
+      user_id: 'ada',
+      channel_id: 'common-room',
+      thread_id: 'pigeonpost:common-room:t1',
+      message_id: 'm1',
+      text: 'Who am I?',
+      shared: true,
+      metadata: { user_name: 'Ada' },
+      sent_at: 1_795_298_073_000,
+      reply_to: { room: 'common-room', thread: 't1' },
+    },
+  });
+});
+
+test('an edit names the message that it changes', () => {
+  const edit = { ...DELIVERY, type: 'edit', text: 'Who are you?' };
+  assert.deepEqual(parse(edit), { kind: 'edit', message_id: 'm1', text: 'Who are you?' });
+});
+
+test('what is no text is acknowledged, what the platform would not send is refused', () => {
+  assert.deepEqual(parse({ type: 'reaction' }), { kind: 'other' });
+  assert.deepEqual(parse({ ...DELIVERY, text: ' ' }), { kind: 'other' });
+  assert.equal(parse({ ...DELIVERY, from: 'ada' }), null);
+  assert.equal(parse({ ...DELIVERY, room: 'a room' }), null);
+});

@@ -1,0 +1,66 @@
+import { join, resolve } from 'node:path';
+import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { printable } from '../../daemon/printable.ts';
+import type { Command } from '../command.ts';
+import { CliError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import { scaffold } from '../scaffold.ts';
+
+export const command: Command = {
+  name: 'channels new',
+  summary: 'Begin a channel of your own: a TypeScript package with its tests.',
+  description:
+    'Writes a channel that works, for a platform that nobody has: signed webhooks come in, replies go out over HTTP, its users can be linked, and `agentd simulate` stands in for its platform. It passes the conformance suite; change it file by file to what your platform does. Its README tells how it is tried, proved, built and published. The directory must be empty or not there yet: in any other nothing is written, and the exit code is 1.',
+  args: [
+    {
+      name: 'name',
+      sentence: 'name of the channel: lower-case letters, digits and hyphens, at most 32',
+      required: true,
+    },
+  ],
+  options: [
+    {
+      flags: '--directory <directory>',
+      sentence: 'where to; default: agentd-channel-NAME in the working directory',
+      values: 'directory',
+    },
+  ],
+  examples: [
+    { line: 'agentd channels new pager', does: 'Writes the channel pager into agentd-channel-pager.' },
+    {
+      line: 'agentd channels new pager --directory plugins/pager',
+      does: 'Writes it somewhere else.',
+    },
+  ],
+  json: true,
+  async run({ args: [name = ''], options, out }) {
+    await requireName(name);
+    const chosen = typeof options.directory === 'string' ? options.directory : `agentd-channel-${name}`;
+    if (chosen === '') throw new CliError(EXIT.usage, '--directory names no directory');
+    const directory = resolve(chosen);
+    const files = await scaffold(name, directory);
+    out.data({ name, directory, files }, () => inWords(name, chosen, files));
+    return EXIT.ok;
+  },
+};
+
+/** The rules of the loader, asked beforehand. */
+async function requireName(name: string): Promise<void> {
+  const { LINK_COMMANDS, NAME_RULE, isChannelName } = await import('../../daemon/plugin/check-plugin.ts');
+  const taken: readonly string[] = [...RESERVED_CHANNEL_NAMES, ...LINK_COMMANDS];
+  if (isChannelName(name) && !taken.includes(name)) return;
+  throw new CliError(
+    EXIT.usage,
+    `a channel cannot be called '${printable(name)}'`,
+    taken.includes(name) ? `${taken.join(', ')} are taken.` : `A name is ${NAME_RULE}.`,
+  );
+}
+
+function inWords(name: string, directory: string, files: readonly string[]): string {
+  const path = join(directory, 'src/index.ts');
+  const module = /^[./~]/.test(path) ? path : `./${path}`;
+  return [
+    `the channel ${name} is in ${printable(directory)}: ${files.length} files, README.md first`,
+    `try it:  MESSAGING_PLATFORMS=${printable(module)} agentd serve --dev`,
+  ].join('\n');
+}

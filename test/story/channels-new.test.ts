@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { agentd, startAgentd } from '../harness/daemon.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const execute = promisify(execFile);
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-new-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const begin = (...args: string[]) => agentd(['channels', 'new', ...args], { cwd: directory });
+
+/** What `npm install` would bring, of what is here. */
+async function install(channel: string): Promise<void> {
+  await mkdir(join(channel, 'node_modules/@types'), { recursive: true });
+  await symlink(ROOT, join(channel, 'node_modules/agentd'), 'dir');
+  await symlink(join(ROOT, 'node_modules/@types/node'), join(channel, 'node_modules/@types/node'), 'dir');
+}
+
+describe('agentd channels new', () => {
+  it('writes a package whose types and tests are right, and which can be built', async () => {
+    const { code, stdout } = await begin('carrier-pigeon', '--json');
+    expect(code).toBe(0);
+    const channel = join(directory, 'agentd-channel-carrier-pigeon');
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'carrier-pigeon' });
+    const files = (await readdir(channel, { recursive: true, withFileTypes: true })).filter((entry) =>
+      entry.isFile(),
+    );
+    expect(files).toHaveLength((JSON.parse(stdout) as { files: string[] }).files.length);
+    for (const { parentPath, name } of files)
+      expect(await readFile(join(parentPath, name), 'utf8')).not.toMatch(/pigeonpost/i);
+    const manifest = JSON.parse(await readFile(join(channel, 'package.json'), 'utf8'));
+    const ours = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    expect(manifest).toMatchObject({
+      name: 'agentd-channel-carrier-pigeon',
+      peerDependencies: { agentd: `^${ours.version}` },
+      engines: ours.engines,
+    });
+    expect(await readFile(join(channel, 'src/verify.ts'), 'utf8')).toContain("'x-carrier-pigeon-signature'");
+    expect(await readFile(join(channel, '.gitignore'), 'utf8')).toContain('node_modules');
+
+    await install(channel);
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    await execute(process.execPath, [tsc], { cwd: channel });
+    // What this runner tells its own children would make the other one report to it.
+    const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
+    const tested = await execute(process.execPath, ['--test', 'test/*.test.ts'], { cwd: channel, env });
+    expect(tested.stdout).toContain('carrier-pigeon: survives signed bodies of any form');
+    expect(tested.stdout).toMatch(/^(?:#|ℹ) fail 0$/m);
+    await execute(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: channel });
+    expect(await readFile(join(channel, 'dist/index.js'), 'utf8')).toContain("import('./simulator.js')");
+
+    await mkdir(join(directory, 'node_modules'));
+    await symlink(channel, join(directory, 'node_modules/agentd-channel-carrier-pigeon'), 'dir');
+    const configured = {
+      MESSAGING_PLATFORMS: 'carrier-pigeon',
+      CARRIER_PIGEON_TOKEN: 'token',
+      CARRIER_PIGEON_SECRET: 'secret',
+      PORT: '1',
+    };
+    const listed = await agentd(['channels', 'list', '--json'], { cwd: directory, env: configured });
+    expect(JSON.parse(listed.stdout)).toContainEqual(
+      expect.objectContaining({ from: 'package agentd-channel-carrier-pigeon', active: true }),
+    );
+  });
+
+  it('writes a channel that a daemon runs as it stands, and that answers what is simulated', async () => {
+    expect((await begin('pager', '--directory', 'plugins/pager')).stdout).toContain(
+      'MESSAGING_PLATFORMS=./plugins/pager/src/index.ts agentd serve --dev',
+    );
+    const env = {
+      MESSAGING_PLATFORMS: './plugins/pager/src/index.ts',
+      STATE_DIR: join(directory, '.agentd'),
+    };
+    const daemon = await startAgentd({ directory, args: ['--dev'], env });
+    try {
+      expect(daemon.stdout()).toContain('pager');
+      const args = ['simulate', 'pager', 'Who am I?', '--url', daemon.url, '--json'];
+      const { code, stdout, stderr } = await agentd(args, { cwd: directory, env });
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('refused')]);
+      const happenings = JSON.parse(stdout) as { type: string; text?: string }[];
+      expect(happenings.find(({ type }) => type === 'shown')?.text).toContain('you are not signed in');
+      const wrong = await agentd([...args, '--bad-signature'], { cwd: directory, env });
+      expect(wrong.code).toBe(0);
+    } finally {
+      await daemon.stop();
+    }
+  });
+
+  it('writes nothing into a directory that holds anything, nor beside it', async () => {
+    await mkdir(join(directory, 'kept'));
+    await writeFile(join(directory, 'kept/mine.txt'), 'mine');
+    const { code, stderr } = await begin('pager', '--directory', 'kept');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty\nNothing was written.')]);
+    await writeFile(join(directory, 'file'), '');
+    const file = await begin('pager', '--directory', 'file');
+    expect([file.code, file.stderr]).toEqual([1, expect.stringContaining('file is no directory\n')]);
+    expect(await readdir(directory, { recursive: true })).toEqual(['file', 'kept', 'kept/mine.txt']);
+  });
+
+  it('takes a directory that is there and empty', async () => {
+    await mkdir(join(directory, 'empty'));
+    expect((await begin('pager', '--directory', 'empty')).code).toBe(0);
+    expect(await readdir(directory)).toEqual(['empty']);
+  });
+
+  it.each(['Pager', 'my_pager', '../pager', '-', 'a'.repeat(33), 'webchat', 'list', ''])(
+    'refuses the name %j',
+    async (name) => {
+      const { code, stderr } = await begin('--', name);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`cannot be called '${name}'`)]);
+      expect(await readdir(directory)).toEqual([]);
+    },
+  );
+});
