@@ -10,7 +10,7 @@ export const command: Command = {
   name: 'inbox retry',
   summary: 'Have a failed message begin anew, or one that waits be tried now.',
   description:
-    'A failed message gets all its attempts again, in its old place before later ones of its session; where the agent has answered it, its reply is sent again and nothing is run. It is taken up at once where a daemon runs that has its channel, else when one starts. ID as for `agentd inbox show`. Exit code 1 when there is none, when the id means several, and when there is nothing to try.',
+    'A failed message gets all its attempts again, in its old place before later ones of its session; where the agent has answered it, its reply is sent again and nothing is run: one that the platform refused for a wrong token of its channel is not lost. It is taken up at once where a daemon runs that has its channel, else when one starts. ID as for `agentd inbox show`. Exit code 1 when there is none, when the id means several, and when there is nothing to try.',
   args: [{ name: 'id', sentence: 'id of the message', required: true }],
   examples: [
     { line: 'agentd inbox retry 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Tries one message again.' },

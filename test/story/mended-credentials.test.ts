@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import msgbot from '../../plugins/msgbot/index.ts';
+import phonechat from '../../plugins/phonechat/index.ts';
+import teamchat from '../../plugins/teamchat/index.ts';
+import type { ChannelPlugin } from '../../src/channel/index.ts';
+import { agentd, startAgentd } from '../harness/daemon.ts';
+import { Dictation } from '../harness/dictation.ts';
+import { FakePlatform } from '../harness/fake-platform.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+// A reply that the platform refused because the operator's own token is wrong is lost to nobody.
+
+it.each<[string, ChannelPlugin, setting: string, wrong: string, reason: string]>([
+  ['teamchat', teamchat, 'TEAMCHAT_BOT_TOKEN', 'xoxb-revoked', 'invalid_auth'],
+  ['phonechat', phonechat, 'PHONECHAT_ACCESS_TOKEN', 'revoked', 'status 401, code 190'],
+  ['msgbot', msgbot, 'MSGBOT_BOT_TOKEN', '5550100:revoked', 'Unauthorized'],
+])(
+  '%s: a reply is sent once its token was mended, without another run',
+  async (_name, plugin, setting, wrong, reason) => {
+    const platform = await FakePlatform.start(plugin);
+    const dictation = await Dictation.start();
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-mended-'));
+    const start = async (env: Record<string, string> = {}) => {
+      const daemon = await startAgentd({ directory, env: { ...platform.env, ...dictation.env, ...env } });
+      onTestFinished(async () => void (await daemon.stop('SIGKILL')));
+      return daemon;
+    };
+    onTestFinished(async () => {
+      rmSync(directory, { recursive: true, force: true });
+      await platform.close();
+      await dictation.close();
+    });
+    const inbox = async (...args: string[]) => {
+      const { stdout } = await agentd(['inbox', ...args, '--json'], { cwd: directory });
+      return JSON.parse(stdout) as Record<string, unknown>[];
+    };
+
+    const before = await start({ [setting]: wrong });
+    dictation.say('hello', 'Here you are.');
+    dictation.end('hello');
+    await platform.deliver(before, { text: 'hello', number: 1 });
+    await before.logged(({ msg }) => msg === 'the platform refused the reply for good');
+    const health = (await (await fetch(before.url)).json()) as { adapters: Record<string, object> };
+    expect(health.adapters[plugin.name]).toMatchObject({ status: 'degraded' });
+    const [failed, ...others] = await inbox('list', '--failed');
+    expect([failed, others]).toMatchObject([{ failure: expect.stringContaining(reason), sends: 1 }, []]);
+    await before.stop();
+
+    await start();
+    await inbox('retry', String(failed?.id));
+    await platform.until(() => platform.shown.some(({ what }) => what === 'message'));
+    expect(platform.shown.filter(({ what }) => what === 'message')).toMatchObject([
+      { text: 'Here you are.' },
+    ]);
+    expect(dictation.runs).toEqual(['hello']);
+    await expect.poll(() => inbox('list'), { timeout: 20_000, interval: 200 }).toEqual([]);
+  },
+);
