@@ -211,6 +211,26 @@ describe('the settings of tokens', () => {
   });
 });
 
+describe('limits', () => {
+  it.each([
+    'RATE_LIMIT_TOKEN_MAX',
+    'RATE_LIMIT_ANONYMOUS_MAX',
+    'LOOP_GUARD_MAX_MESSAGES',
+    'LOOP_GUARD_MAX_TURNS_PER_SESSION',
+    'LOOP_GUARD_REPEAT_THRESHOLD',
+  ] as const)('%s can be so high that it holds nobody', async (name) => {
+    const { settings } = await configure(placeWith({ ...VALID, [name]: '1000000000' }));
+    expect(settings[name]).toBe(1_000_000_000);
+    expect(await refused(placeWith({ ...VALID, [name]: '1000000001' }))).toHaveLength(1);
+  });
+
+  it('BODY_LIMIT_BYTES can be as small as one likes', async () => {
+    expect(
+      (await configure(placeWith({ ...VALID, BODY_LIMIT_BYTES: '100' }))).settings.BODY_LIMIT_BYTES,
+    ).toBe(100);
+  });
+});
+
 describe('settings that go together', () => {
   it.each<[Record<string, string>, string]>([
     [{ API_EMAIL: 'a@example.com', API_BASE_URL: 'http://x' }, 'API_PASSWORD is not set, and API_EMAIL is'],
