@@ -227,6 +227,29 @@ describe('POST /phonechat/link', () => {
     // An id that never came with the number has no link.
     expect(await whoIs(here.hidden)).not.toContain('Alice');
   });
+
+  it('is not found by a number that comes with another id than before; without an id it is', async () => {
+    await link(await alice());
+    const comesWith = async (id: string | undefined) => {
+      const before = here.platform.textsTo(here.ada).length;
+      const event = here.event({ user: here.ada, text: 'Who am I?' });
+      const { body } = here.platform.simulator.delivery(event, here.platform.settings);
+      // The contact names the sender as the message does.
+      const ids = /,"(?:from_)?user_id":"(US\.\w+)"/g;
+      expect(body.match(ids)).toHaveLength(2);
+      const other = body.replace(ids, (found, old: string) =>
+        id === undefined ? '' : found.replace(old, id),
+      );
+      expect((await here.post(other)).status).toBe(200);
+      return (await here.texts(here.ada, before + 1))[before];
+    };
+    expect(await comesWith('US.1000')).toContain('Alice');
+    expect(await comesWith('US.2000')).not.toContain('Alice');
+    expect(await comesWith('US.1000')).toContain('Alice');
+    expect(await comesWith(undefined)).toContain('Alice');
+    expect(await whoIs('US.2000')).not.toContain('Alice');
+    await here.daemon.logged(({ msg }) => /made by another sender/.test(String(msg)));
+  });
 });
 
 describe('DELETE /phonechat/link', () => {
