@@ -37,6 +37,8 @@ describe('the system prompt', () => {
     const prompt = systemPrompt(agentTurn({ shared: true, speaker: 'U123' }), undefined, NOW);
     expect(prompt).toContain('Others read along in this thread');
     expect(prompt).toContain('You answer "U123"');
+    // Anybody can write a line that looks like the one which names the speaker.
+    expect(prompt).toContain('The first line of each message names who wrote it');
   });
 
   test('says that the sign-in has expired', () => {
