@@ -1,4 +1,5 @@
-import { type Agentd, agentd, SECRET, type StartOptions, startAgentd } from './daemon.ts';
+import { command } from './command.ts';
+import { type Agentd, SECRET, type StartOptions, startAgentd } from './daemon.ts';
 import { FakeApi, type FakeApiOptions } from './fake-api.ts';
 import { type Answer, type Post, post } from './webchat.ts';
 
@@ -44,7 +45,7 @@ export async function startShop({ api: apiOptions, ...options }: ShopOptions = {
     ...options.env,
   };
   const daemon = await startAgentd({ ...options, env });
-  const run = (...args: string[]) => agentd(args, { cwd: daemon.directory, env });
+  const run = (...args: string[]) => command(args, { cwd: daemon.directory, env });
   return {
     api,
     daemon,

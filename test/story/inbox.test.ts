@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
+import { command } from '../harness/command.ts';
+import { type Agentd, startAgentd } from '../harness/daemon.ts';
 import { FakeExchange } from '../harness/fake-exchange.ts';
 import { token } from '../harness/tokens.ts';
 import { post } from '../harness/webchat.ts';
@@ -32,7 +33,7 @@ const start = async (env: Record<string, string> = {}) => {
 };
 
 const run = (...args: string[]) =>
-  agentd(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
+  command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
 
 async function printed<T = Record<string, unknown>>(...args: string[]): Promise<T> {
   const { stdout } = await run(...args, '--json');

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { personKey } from '../../src/daemon/identity/identity.ts';
-import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
+import { command } from '../harness/command.ts';
+import { type Agentd, startAgentd } from '../harness/daemon.ts';
 import { FakeExchange } from '../harness/fake-exchange.ts';
 import { token } from '../harness/tokens.ts';
 import { post } from '../harness/webchat.ts';
@@ -40,7 +41,7 @@ afterAll(async () => {
 
 /** A command, and that it printed no token. */
 async function run(args: string[], input = '', more: Record<string, string> = {}) {
-  const ended = await agentd(args, { cwd: directory, env: { ...env, ...more }, input });
+  const ended = await command(args, { cwd: directory, env: { ...env, ...more }, input });
   expect(ended.stdout + ended.stderr).not.toMatch(/eyJ[\w-]+\.eyJ/);
   return ended;
 }

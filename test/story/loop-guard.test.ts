@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as passed } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Agentd, agentd, type StartOptions, startAgentd } from '../harness/daemon.ts';
+import { command } from '../harness/command.ts';
+import { type Agentd, type StartOptions, startAgentd } from '../harness/daemon.ts';
 import { readAll, startRaw } from '../harness/event-stream.ts';
 import { Gate } from '../harness/gate.ts';
 import { token } from '../harness/tokens.ts';
@@ -53,7 +55,7 @@ function lines(about: string, on: Agentd = daemon): string[] {
 }
 
 function run(on: Agentd, ...args: string[]) {
-  return agentd(args, { cwd: on.directory });
+  return command(args, { cwd: on.directory });
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
@@ -197,6 +199,7 @@ describe('The turns of a session', () => {
 
   test('outlive a kill -9', async () => {
     const on = await guarded({ env: few });
+    onTestFinished(() => rm(on.directory, { recursive: true }));
     await sayTimes(3, 'talker', { session_id: 's' }, { on });
     on.signal('SIGKILL');
     await on.exited;
@@ -451,7 +454,9 @@ describe('Operators', () => {
   });
 
   test('are told of a figure that makes no sense', async () => {
-    const { code, stderr } = await agentd(['config', 'check'], { env: { LOOP_GUARD_REPEAT_THRESHOLD: '1' } });
+    const { code, stderr } = await command(['config', 'check'], {
+      env: { LOOP_GUARD_REPEAT_THRESHOLD: '1' },
+    });
     expect(code).toBe(78);
     expect(stderr).toContain('LOOP_GUARD_REPEAT_THRESHOLD=1 (environment)');
   });

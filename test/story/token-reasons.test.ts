@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { agentd, SECRET } from '../harness/daemon.ts';
+import { command } from '../harness/command.ts';
+import { SECRET } from '../harness/daemon.ts';
 import { signToken } from '../harness/fake-api.ts';
 import { type Shop, startShop } from '../harness/shop.ts';
 import { token } from '../harness/tokens.ts';
@@ -116,7 +117,7 @@ describe('A token problem is never an HTTP failure', () => {
 
 describe('`agentd token verify` gives the same reason', () => {
   const verify = (input: string, ...args: string[]) =>
-    agentd(['token', 'verify', '-', ...args], { env: ENV, input });
+    command(['token', 'verify', '-', ...args], { env: ENV, input });
   const firsts = [...new Map(ROWS.map(([reason, condition, make]) => [reason, { condition, make }]))];
 
   test.each(firsts)('%s, with exit code 1', async (reason, { make }) => {
@@ -249,7 +250,7 @@ describe('Settings of validation', () => {
     const env = { JWT_CLOCK_SKEW_SECONDS: '30' };
     const reasonOf = async (claims: Record<string, unknown>) => {
       const all = { sub: 'ada', email: 'ada@example.com', exp: now() + 3600, ...claims };
-      const { stdout } = await agentd(['token', 'verify', '-', '--json'], {
+      const { stdout } = await command(['token', 'verify', '-', '--json'], {
         env,
         input: signToken(all, SECRET),
       });

@@ -1,0 +1,56 @@
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { Readable } from 'node:stream';
+import { baseEnv } from './daemon.ts';
+
+const built = createRequire(import.meta.url);
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs one command of the build to its end as `agentd` (daemon.ts) does, but within this process: for tests of
+ * what many commands say, each of which would otherwise spend most of its time on its start. One runs at a
+ * time, since environment, directory and standard input are this process's own.
+ */
+export function command(
+  args: string[],
+  options: { env?: Record<string, string>; cwd?: string; input?: string } = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const ended = last.then(() => runHere(args, options));
+  last = ended.catch(() => undefined);
+  return ended;
+}
+
+async function runHere(
+  args: string[],
+  { env = {}, cwd = tmpdir(), input = '' }: { env?: Record<string, string>; cwd?: string; input?: string },
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { runProgram } = built('../../dist/src/cli/program.js') as typeof import('../../src/cli/program.ts');
+  const before = { env: { ...process.env }, cwd: process.cwd(), stdin: process.stdin };
+  const [stdout, stderr] = [collector(), collector()];
+  try {
+    become({ env: { ...baseEnv(cwd), ...env }, cwd, stdin: Readable.from([Buffer.from(input)]) });
+    const code = await runProgram(args, { stdout, stderr, cwd: '.' });
+    return { code, stdout: stdout.text, stderr: stderr.text };
+  } finally {
+    become(before);
+  }
+}
+
+function become({ env, cwd, stdin }: { env: NodeJS.ProcessEnv; cwd: string; stdin: Readable }): void {
+  // The variables themselves, since libraries in C look at them too.
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  Object.assign(process.env, env);
+  process.chdir(cwd);
+  Object.defineProperty(process, 'stdin', { value: stdin, configurable: true, enumerable: true });
+}
+
+function collector(): { text: string; write(text: string): boolean } {
+  return {
+    text: '',
+    write(text) {
+      this.text += text;
+      return true;
+    },
+  };
+}
