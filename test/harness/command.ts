@@ -5,6 +5,21 @@ import { baseEnv } from './daemon.ts';
 
 const built = createRequire(import.meta.url);
 
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface CommandOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  /** What is piped in. */
+  input?: string;
+  /** False: without the settings that every test daemon has. */
+  base?: boolean;
+}
+
 let last: Promise<unknown> = Promise.resolve();
 
 /**
@@ -12,10 +27,7 @@ let last: Promise<unknown> = Promise.resolve();
  * what many commands say, each of which would otherwise spend most of its time on its start. One runs at a
  * time, since environment, directory and standard input are this process's own.
  */
-export function command(
-  args: string[],
-  options: { env?: Record<string, string>; cwd?: string; input?: string } = {},
-): Promise<{ code: number; stdout: string; stderr: string }> {
+export function command(args: string[], options: CommandOptions = {}): Promise<Ended> {
   const ended = last.then(() => runHere(args, options));
   last = ended.catch(() => undefined);
   return ended;
@@ -23,13 +35,13 @@ export function command(
 
 async function runHere(
   args: string[],
-  { env = {}, cwd = tmpdir(), input = '' }: { env?: Record<string, string>; cwd?: string; input?: string },
-): Promise<{ code: number; stdout: string; stderr: string }> {
+  { env = {}, cwd = tmpdir(), input = '', base = true }: CommandOptions,
+): Promise<Ended> {
   const { runProgram } = built('../../dist/src/cli/program.js') as typeof import('../../src/cli/program.ts');
   const before = { env: { ...process.env }, cwd: process.cwd(), stdin: process.stdin };
   const [stdout, stderr] = [collector(), collector()];
   try {
-    become({ env: { ...baseEnv(cwd), ...env }, cwd, stdin: Readable.from([Buffer.from(input)]) });
+    become({ env: { ...(base ? baseEnv(cwd) : {}), ...env }, cwd, stdin: Readable.from([Buffer.from(input)]) });
     const code = await runProgram(args, { stdout, stderr, cwd: '.' });
     return { code, stdout: stdout.text, stderr: stderr.text };
   } finally {

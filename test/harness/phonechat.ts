@@ -6,7 +6,8 @@ import { join, resolve } from 'node:path';
 import phonechat from '../../plugins/phonechat/index.ts';
 import { messageIdOf } from '../../plugins/phonechat/simulator/payload.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
-import { type Agentd, agentd, SECRET, startAgentd } from './daemon.ts';
+import { command } from './command.ts';
+import { type Agentd, SECRET, startAgentd } from './daemon.ts';
 import { FakeApi } from './fake-api.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
 
@@ -78,8 +79,8 @@ export class Phonechat {
   }
 
   /** A command beside the daemon. */
-  run(...args: string[]): ReturnType<typeof agentd> {
-    return agentd(args, {
+  run(...args: string[]): ReturnType<typeof command> {
+    return command(args, {
       cwd: this.directory,
       env: { ...this.env, STATE_DIR: join(this.directory, 'state') },
     });

@@ -1,4 +1,5 @@
-import { type Agentd, agentd } from './daemon.ts';
+import { command } from './command.ts';
+import type { Agentd } from './daemon.ts';
 
 /** What `agentd sessions show --json` prints, as far as tests look at it. */
 export interface ShownSession {
@@ -20,7 +21,7 @@ export async function showSession(
   id: string,
   env: Record<string, string> = {},
 ): Promise<ShownSession> {
-  const { code, stdout, stderr } = await agentd(['sessions', 'show', id, '--json'], {
+  const { code, stdout, stderr } = await command(['sessions', 'show', id, '--json'], {
     cwd: daemon.directory,
     env,
   });

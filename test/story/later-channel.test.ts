@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type Agentd, agentd, readAll, SECRET, startAgentd } from '../harness/daemon.ts';
+import { command } from '../harness/command.ts';
+import { type Agentd, readAll, SECRET, startAgentd } from '../harness/daemon.ts';
 import { FakeApi } from '../harness/fake-api.ts';
 import { FakeExchange } from '../harness/fake-exchange.ts';
 import { lapsed, token } from '../harness/tokens.ts';
@@ -46,8 +47,8 @@ async function start(env: Record<string, string> = {}, before?: Agentd): Promise
 }
 
 /** A command beside a daemon. */
-function run({ directory }: Agentd, ...args: string[]): ReturnType<typeof agentd> {
-  return agentd(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
+function run({ directory }: Agentd, ...args: string[]): ReturnType<typeof command> {
+  return command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
 }
 
 /** The id of a person, a thread or a message, which is this test's alone. */

@@ -15,6 +15,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { command } from '../harness/command.ts';
 import { agentd, BIN, baseEnv, SECRET, startAgentd } from '../harness/daemon.ts';
 import { token } from '../harness/tokens.ts';
 import { post } from '../harness/webchat.ts';
@@ -40,7 +41,7 @@ interface Shown {
 }
 
 async function shown(cwd: string, env: Record<string, string> = {}, args: string[] = []): Promise<Shown[]> {
-  const { stdout } = await agentd(['config', 'show', '--json', ...args], { cwd, env, base: false });
+  const { stdout } = await command(['config', 'show', '--json', ...args], { cwd, env, base: false });
   return JSON.parse(stdout) as Shown[];
 }
 
@@ -77,13 +78,8 @@ describe('the environment wins over .env, and .env over the configuration file',
     writeFileSync(join(cwd, 'secrets.yaml'), 'API_PASSWORD: sesame-of-file\nJWT_SECRET_KEY: short-of-file\n');
     const args = ['--config', 'secrets.yaml'];
     const env = { JWT_ALGORITHM: 'HS256', TOKEN_ENCRYPTION_KEY: 'not-32-bytes', AGENT_API_KEY: 'sk-sesame' };
-    for (const command of [
-      ['config', 'show'],
-      ['config', 'show', '--json'],
-      ['config', 'check'],
-      ['serve'],
-    ]) {
-      const { stdout, stderr } = await agentd([...command, ...args], { cwd, env, base: false });
+    for (const words of [['config', 'show'], ['config', 'show', '--json'], ['config', 'check'], ['serve']]) {
+      const { stdout, stderr } = await agentd([...words, ...args], { cwd, env, base: false });
       expect(stdout + stderr).not.toMatch(/sesame|short-of-file|not-32-bytes/);
     }
   });
@@ -93,9 +89,9 @@ describe('config check', () => {
   test('of a sound configuration says so, with the channels, and exits 0', async () => {
     const cwd = folderWith();
     const env = { ...TOKENS, WEBCHAT_ENABLED: 'true' };
-    const { code, stdout, stderr } = await agentd(['config', 'check'], { cwd, env, base: false });
+    const { code, stdout, stderr } = await command(['config', 'check'], { cwd, env, base: false });
     expect([code, stdout, stderr]).toEqual([0, 'configuration is valid\nchannels: webchat\n', '']);
-    const json = await agentd(['config', 'check', '--json'], { cwd, env, base: false });
+    const json = await command(['config', 'check', '--json'], { cwd, env, base: false });
     expect(JSON.parse(json.stdout)).toEqual({
       valid: true,
       channels: ['webchat'],
@@ -111,7 +107,7 @@ describe('config check', () => {
       '.env': 'HOST=127.0.0.1\nWEBCHAT_ENABLD=true\n',
     });
     const env = { PORT: '99999', MESSAGING_PLATFORMS: 'webchta' };
-    const { code, stdout } = await agentd(['config', 'check', '--json'], { cwd, env, base: false });
+    const { code, stdout } = await command(['config', 'check', '--json'], { cwd, env, base: false });
     const { valid, problems } = JSON.parse(stdout) as {
       valid: boolean;
       problems: Record<string, string | null>[];
@@ -155,10 +151,10 @@ describe('config check', () => {
   ])('refuses %s=false under NODE_ENV=%s with 78; elsewhere it warns', async (name, NODE_ENV) => {
     const cwd = folderWith();
     const env = { ...TOKENS, WEBCHAT_ENABLED: 'true', [name]: 'false' };
-    const refused = await agentd(['config', 'check'], { cwd, env: { ...env, NODE_ENV }, base: false });
+    const refused = await command(['config', 'check'], { cwd, env: { ...env, NODE_ENV }, base: false });
     expect(refused.code).toBe(78);
     expect(refused.stderr).toContain(`${name}=false (environment)\n    wrong: is refused under NODE_ENV=`);
-    const warned = await agentd(['config', 'check'], { cwd, env, base: false });
+    const warned = await command(['config', 'check'], { cwd, env, base: false });
     expect(warned.code).toBe(0);
     expect(warned.stderr).toMatch(new RegExp(`^warning: ${name}=false: `));
   });
@@ -166,7 +162,7 @@ describe('config check', () => {
   test('refuses an HS256 secret that is a public key, and warns of a short one', async () => {
     const cwd = folderWith();
     const check = (JWT_SECRET_KEY: string) =>
-      agentd(['config', 'check'], {
+      command(['config', 'check'], {
         cwd,
         env: { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY, WEBCHAT_ENABLED: 'true' },
         base: false,
@@ -184,8 +180,8 @@ describe('config check', () => {
 test('config reference describes every setting; with --json it is a JSON Schema', async () => {
   const cwd = folderWith();
   const [text, json, settings] = await Promise.all([
-    agentd(['config', 'reference'], { cwd, base: false }),
-    agentd(['config', 'reference', '--json'], { cwd, base: false }),
+    command(['config', 'reference'], { cwd, base: false }),
+    command(['config', 'reference', '--json'], { cwd, base: false }),
     shown(cwd),
   ]);
   expect([text.code, json.code]).toEqual([0, 0]);

@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { command } from '../harness/command.ts';
 import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
 import { FakeModel } from '../harness/fake-model.ts';
 import { post } from '../harness/webchat.ts';
@@ -43,7 +44,7 @@ const release = (daemon: Agentd) => daemon.signal('SIGUSR2');
 const stopping = (daemon: Agentd) => daemon.logged(({ msg }) => String(msg).startsWith('stopping'));
 
 async function session(id: string): Promise<{ turns: { text: string; reply: string; outcome: string }[] }> {
-  const { stdout, stderr, code } = await agentd(['sessions', 'show', id, '--json'], { cwd: directory });
+  const { stdout, stderr, code } = await command(['sessions', 'show', id, '--json'], { cwd: directory });
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout);
 }
@@ -93,7 +94,7 @@ test('when the grace passes with a request unanswered, it gets 503 and the exit 
   expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   expect(await daemon.exited).toBe(1);
   expect((await session('s')).turns).toMatchObject([{ text: 'wait', reply: null, outcome: 'failed' }]);
-  const { stdout } = await agentd(['explain', body.request_id], { cwd: directory });
+  const { stdout } = await command(['explain', body.request_id], { cwd: directory });
   expect(stdout).toContain('The daemon was stopping; the client got 503.');
 });
 
