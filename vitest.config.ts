@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     environment: 'node',
+    globalSetup: './test/prepare/temporary-files.ts',
     testTimeout: 30_000,
     hookTimeout: 30_000,
     maxWorkers: 4,

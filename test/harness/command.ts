@@ -41,7 +41,11 @@ async function runHere(
   const before = { env: { ...process.env }, cwd: process.cwd(), stdin: process.stdin };
   const [stdout, stderr] = [collector(), collector()];
   try {
-    become({ env: { ...(base ? baseEnv(cwd) : {}), ...env }, cwd, stdin: Readable.from([Buffer.from(input)]) });
+    become({
+      env: { ...(base ? baseEnv(cwd) : {}), ...env },
+      cwd,
+      stdin: Readable.from([Buffer.from(input)]),
+    });
     const code = await runProgram(args, { stdout, stderr, cwd: '.' });
     return { code, stdout: stdout.text, stderr: stderr.text };
   } finally {
