@@ -1,6 +1,7 @@
 import type { Channel, ChannelPlugin, ChannelScope, SecretValue } from '../../src/channel/index.ts';
 import { PlatformApi } from './api.ts';
 import { Bot } from './bot.ts';
+import { checkToken } from './check.ts';
 import { Receiver } from './receive.ts';
 import { Sender } from './send.ts';
 
@@ -90,6 +91,7 @@ function createMsgbot(scope: ChannelScope): Channel {
       const ofApi = api.health();
       return ofApi.status === 'ok' ? bot.health() : ofApi;
     },
+    check: () => checkToken(api),
     stop: async () => bot.stop(),
   };
 }

@@ -15,6 +15,7 @@ interface Meaning extends GraphError {
 /** Codes in this range are permissions that were not granted or have been taken away. */
 const PERMISSIONS = { first: 200, last: 299 };
 const REFUSED = 'the platform refuses PHONECHAT_ACCESS_TOKEN';
+export const LACKS_PERMISSION = `${REFUSED}: it lacks a permission`;
 
 /**
  * The documented codes that say more than their status does (WhatsApp Business Platform, "Error codes"). All
@@ -31,7 +32,7 @@ const MEANINGS: readonly Meaning[] = [
   { codes: [131047, 470], final: true },
   // Credentials and account: the reply stays in the failed list, from where it can be sent once they are mended.
   { codes: [0, 102, 190, 463, 467], final: true, account: `${REFUSED}: it is wrong or has expired` },
-  { codes: [3, 10, 131005], final: true, account: `${REFUSED}: it lacks a permission` },
+  { codes: [3, 10, 131005], final: true, account: LACKS_PERMISSION },
   { codes: [33], final: true, account: 'the platform does not know PHONECHAT_PHONE_NUMBER_ID' },
   { codes: [133010], final: true, account: 'the business number is not registered for the Cloud API' },
   { codes: [131031, 368], final: true, account: 'the business account is locked or restricted' },

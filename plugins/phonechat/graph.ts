@@ -23,7 +23,7 @@ export interface Failure extends GraphError {
   reason: string;
 }
 
-/** The one door to the platform's API: `POST /{version}/{number}/messages`. */
+/** The one door to the platform's API: `POST /{version}/{number}/messages`, and `GET /{version}/{number}`. */
 export class Graph {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
@@ -52,23 +52,49 @@ export class Graph {
     };
   }
 
+  /** A business number as the platform shows it, or why it does not. Never throws. */
+  async look(number_id: string): Promise<{ shown: string } | Failure> {
+    const path = `${encodeURIComponent(number_id)}?fields=display_phone_number,verified_name`;
+    const outcome = await this.#ask(path, { method: 'GET' });
+    if ('reason' in outcome) return outcome;
+    const number = stringOf(outcome.answer.display_phone_number);
+    if (number === undefined) return { reason: 'an answer that is not the platform\u2019s', final: false };
+    const name = stringOf(outcome.answer.verified_name);
+    return { shown: name === undefined ? number : `${number} (${name})` };
+  }
+
   async #call(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
+    const outcome = await this.#ask(
+      `${encodeURIComponent(number_id)}/messages`,
+      {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ messaging_product: 'whatsapp', ...body }),
+      },
+      signal,
+    );
+    return 'reason' in outcome ? outcome : null;
+  }
+
+  /** @param path below the version. Never throws. */
+  async #ask(
+    path: string,
+    { headers = {}, ...init }: { method: string; headers?: Record<string, string>; body?: string },
+    signal?: AbortSignal,
+  ): Promise<{ answer: Fields } | Failure> {
     const { api_url, access_token } = this.#configured;
     const limits = [AbortSignal.timeout(CALL_MS), ...(signal ? [signal] : [])];
     try {
-      const response = await this.#scope.fetch(
-        `${api_url}/${GRAPH_VERSION}/${encodeURIComponent(number_id)}/messages`,
-        {
-          method: 'POST',
-          headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
-          body: JSON.stringify({ messaging_product: 'whatsapp', ...body }),
-          // What people wrote goes to no other address than the configured one.
-          redirect: 'manual',
-          signal: AbortSignal.any(limits),
-        },
-      );
-      const error = errorIn(await readAnswer(response));
-      return response.ok && error === null ? null : failureOf(response, error);
+      const response = await this.#scope.fetch(`${api_url}/${GRAPH_VERSION}/${path}`, {
+        ...init,
+        headers: { Authorization: `Bearer ${access_token}`, ...headers },
+        // What people wrote goes to no other address than the configured one.
+        redirect: 'manual',
+        signal: AbortSignal.any(limits),
+      });
+      const answer = await readAnswer(response);
+      const error = errorIn(answer);
+      return response.ok && error === null ? { answer } : failureOf(response, error);
     } catch (error) {
       return { reason: whyUnreachable(error), final: false };
     }

@@ -1,4 +1,5 @@
 import type { Channel, ChannelPlugin, ChannelScope, SettingRecord } from '../../src/channel/index.ts';
+import { checkNumbers } from './check.ts';
 import { isConfigured, readSettings } from './configured.ts';
 import { Graph } from './graph.ts';
 import { linkRoutes } from './link-routes.ts';
@@ -78,6 +79,7 @@ function createPhonechat(scope: ChannelScope): Channel {
     send: (reply) => sender.send(reply),
     typing: (reply_to) => marks.show(reply_to),
     health: () => graph.health(),
+    check: () => checkNumbers(graph, configured),
   };
 }
 

@@ -5,6 +5,7 @@ import type {
   ChannelResponse,
   ChannelScope,
 } from '../../src/channel/index.ts';
+import { checkToken } from './check.ts';
 import { createCall } from './client.ts';
 import { answerCommand } from './commands.ts';
 import { Health } from './health.ts';
@@ -156,6 +157,7 @@ function createTeamchat(scope: ChannelScope): Channel {
     },
     typing: (reply_to) => status.show(reply_to),
     health: () => health.now,
+    check: () => checkToken(call),
     async stop() {
       stopping.abort();
     },

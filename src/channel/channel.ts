@@ -99,8 +99,20 @@ export interface Channel {
   typing?(reply_to: JsonObject): Promise<void>;
   /** Cheap and local; asked by `GET /`. Words in `detail`, no secrets. */
   health?(): ChannelHealth;
+  /**
+   * Asks the platform whether it takes the channel's credentials, for `agentd doctor`: on a channel that was not
+   * started, through the scope's `fetch`. Sends nothing to anybody. A platform that fails is an outcome too.
+   */
+  check?(): Promise<ChannelCheck>;
   stop?(): Promise<void>;
 }
+
+/** What the platform says of the channel's credentials. Words for operators, no secrets. */
+export type ChannelCheck =
+  /** `detail`: as whom it knows the channel. */
+  | { outcome: 'ok'; detail: string }
+  /** `warning`: it may do as it is. `advice`: what would mend it, as a sentence. */
+  | { outcome: 'warning' | 'failed'; detail: string; advice: string };
 
 export type ChannelHealth = { status: 'ok' } | { status: 'degraded'; detail: string };
 

@@ -10,6 +10,7 @@
  * requests and answers that the options name. Cases of platforms that hang let the time-outs of the process run
  * faster while they work (quick-time.ts): run them one after another.
  */
+import { checkCases } from './conformance/check-cases.ts';
 import { deliveryCases } from './conformance/delivery-cases.ts';
 import type { ConformanceCase, ConformanceOptions } from './conformance/options.ts';
 import { sampleCases } from './conformance/sample-cases.ts';
@@ -27,7 +28,7 @@ export function channelConformance(options: ConformanceOptions): ConformanceCase
   const trials = [
     ...shapeCases(),
     ...sampleCases(options),
-    ...(isSimulated ? [...signatureCases(), ...deliveryCases()] : []),
+    ...(isSimulated ? [...signatureCases(), ...deliveryCases(), ...checkCases()] : []),
     ...(isLater && (isSimulated || send) ? sendingCases(options) : []),
   ];
   return trials.map(([name, trial]) => ({ name: `${plugin.name}: ${name}`, run: () => trial(options) }));

@@ -2,6 +2,7 @@
 export type {
   Channel,
   ChannelCapabilities,
+  ChannelCheck,
   ChannelHealth,
   ChannelLinking,
   ChannelLinks,

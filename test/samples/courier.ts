@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type {
   Channel,
+  ChannelCheck,
   ChannelHealth,
   ChannelPlugin,
   ChannelScope,
@@ -96,7 +97,22 @@ function createCourier(scope: ChannelScope): Channel {
       ),
     typing: (reply_to) => call('/bells', { to: reply_to.to ?? null }),
     health: () => health,
+    check,
   };
+
+  async function check(): Promise<ChannelCheck> {
+    const advice = 'Ask the office.';
+    try {
+      const { status, headers } = await scope.fetch(`${scope.settings.COURIER_API_URL}/me`, {
+        redirect: 'manual',
+        headers: { Authorization: `Bearer ${secretOf(scope.settings, 'COURIER_TOKEN')}` },
+      });
+      const knows = status === 200 && headers.get('Content-Type') === 'application/json';
+      return knows ? { outcome: 'ok', detail: 'known' } : { outcome: 'failed', detail: `${status}`, advice };
+    } catch {
+      return { outcome: 'failed', detail: 'out of reach', advice };
+    }
+  }
 }
 
 /** Null: not as the office would write one, or without words; it would only come again. */
@@ -164,6 +180,7 @@ const simulator: PlatformSimulator = {
     answer({ path, headers, body }) {
       if (headers.authorization !== `Bearer ${secretOf(settings, 'COURIER_TOKEN')}`)
         return { status: 401, body: {}, shown: [] };
+      if (path === '/me') return { status: 200, body: {}, shown: [] };
       const { to = '', text = '' } = JSON.parse(Buffer.from(body).toString()) as Record<string, string>;
       if (path === '/bells') return { status: 200, body: {}, shown: [{ what: 'typing', to, text: '' }] };
       if (text.length > LETTER_MAX) return { status: 400, body: {}, shown: [] };

@@ -22,12 +22,20 @@ export class SimulatedGraph implements SimulatedApi {
   answer(call: SimulatedApiCall): SimulatedApiAnswer {
     const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1];
     if (bearer !== this.#configured.access_token) return badToken(bearer);
+    const [, looked_up] = /^\/v\d+\.\d+\/([^/?]+)$/.exec(call.path.split('?')[0] ?? '') ?? [];
+    if (looked_up !== undefined && call.method === 'GET') return this.#look(looked_up);
     const [, number_id] = /^\/v\d+\.\d+\/([^/?]+)\/messages$/.exec(call.path.split('?')[0] ?? '') ?? [];
     if (number_id === undefined || call.method !== 'POST') return unknownRequest(call);
     if (!this.#configured.numbers.has(number_id)) return noSuchObject(number_id);
     const body = bodyOf(call.body);
     if (body.messaging_product !== 'whatsapp') return missing('messaging_product');
     return body.status === undefined ? this.#send(body) : read(body);
+  }
+
+  #look(id: string): SimulatedApiAnswer {
+    if (!this.#configured.numbers.has(id)) return noSuchObject(id);
+    const number = { verified_name: 'Simulated Business', display_phone_number: '+1 555-012-3456', id };
+    return { status: 200, body: number, shown: [] };
   }
 
   #send(body: Fields): SimulatedApiAnswer {

@@ -69,5 +69,6 @@ function create(scope: ChannelScope): Channel {
     ],
     send: (reply) => sender.send(reply),
     health: () => sender.health(),
+    check: () => sender.check(),
   };
 }

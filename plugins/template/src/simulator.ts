@@ -30,6 +30,7 @@ export const simulator: PlatformSimulator = {
       const refuse = (status: number, error: string) => ({ status, body: { error }, shown: [] });
       if (headers.authorization !== `Bearer ${readSettings(settings).token}`)
         return refuse(401, 'unknown token');
+      if (method === 'GET' && path === '/me') return { status: 200, body: { name: 'agent' }, shown: [] };
       if (method !== 'POST' || path !== '/messages') return refuse(404, 'no such method');
       const { room, thread, text } = JSON.parse(Buffer.from(body).toString()) as Record<string, string>;
       if (!room || !text) return refuse(400, 'room and text are needed');

@@ -13,6 +13,8 @@ import type {
 } from '../../../src/channel/index.ts';
 import courier from '../../samples/courier.ts';
 
+const LOST = { outcome: 'failed', detail: 'lost', advice: 'Look for it.' } as const;
+
 /** The sample with one thing broken: what it does, or what it asks of its scope. */
 function broken(
   change: (channel: Channel, scope: ChannelScope) => Partial<Channel>,
@@ -358,6 +360,51 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       health: () => ({ status: 'degraded', detail: secretOf(scope, 'COURIER_TOKEN') }),
     })),
     ['says how it is, without waiting', 'says that its credentials are refused'],
+  ],
+  [
+    'finds its credentials good, whatever they are',
+    broken(() => ({ check: async () => ({ outcome: 'ok', detail: 'all is well' }) })),
+    [
+      'is told by the platform that its credentials are refused',
+      'says so where the platform cannot tell of its credentials',
+    ],
+  ],
+  [
+    'tells its token when its credentials are checked',
+    broken((channel, scope) => ({
+      async check() {
+        const found = await channel.check?.();
+        return found?.outcome === 'ok' ? found : { ...LOST, detail: secretOf(scope, 'COURIER_TOKEN') };
+      },
+    })),
+    [
+      'is told by the platform that its credentials are refused',
+      'says so where the platform cannot tell of its credentials',
+    ],
+  ],
+  [
+    'writes to somebody to see whether it can',
+    broken((channel) => ({
+      async check() {
+        await channel
+          .send?.({ id: 'check', session_id: null, text: 'Hello?', reply_to: { to: 'ada' } })
+          .catch(() => {});
+        return (await channel.check?.()) ?? LOST;
+      },
+    })),
+    ['is told by the platform that its credentials are good'],
+  ],
+  [
+    'throws where the platform says nothing of its credentials',
+    broken((channel, scope) => ({
+      async check() {
+        await scope.fetch('http://127.0.0.1:9/me').catch((error) => {
+          if (error.name === 'TimeoutError') throw error;
+        });
+        return (await channel.check?.()) ?? LOST;
+      },
+    })),
+    ['says so where the platform cannot tell of its credentials'],
   ],
   [
     'tells its token when typing fails',

@@ -1,0 +1,31 @@
+import type { ChannelCheck } from '../../src/channel/index.ts';
+import type { Call } from './client.ts';
+import { refusalOf } from './refusal.ts';
+
+/** Does the platform know the bot (`auth.test`)? */
+export async function checkToken(call: Call): Promise<ChannelCheck> {
+  try {
+    const { user, team } = await call('auth.test', {});
+    return {
+      outcome: 'ok',
+      detail: `the platform knows the bot ${named(user)} of the workspace ${named(team)}`,
+    };
+  } catch (error) {
+    const { reason, credentials } = refusalOf(error);
+    if (credentials)
+      return {
+        outcome: 'failed',
+        detail: `the platform refuses TEAMCHAT_BOT_TOKEN: ${reason}`,
+        advice: 'Set it to the Bot User OAuth Token of the app, which must be installed in the workspace.',
+      };
+    return {
+      outcome: 'failed',
+      detail: `the platform could not be asked: ${reason}`,
+      advice: 'Does this machine reach TEAMCHAT_API_URL?',
+    };
+  }
+}
+
+function named(value: unknown): string {
+  return typeof value === 'string' ? value : 'without a name';
+}
