@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as passed } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -17,7 +16,9 @@ const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SEC
 
 let daemon: Agentd;
 beforeAll(async () => {
-  daemon = await guarded({ env: { ...PATIENT, LOG_LEVEL: 'DEBUG' } });
+  daemon = await guarded({
+    env: { ...PATIENT, LOG_LEVEL: 'DEBUG', TRUST_PROXY: '1', SSE_ENABLED: 'true' },
+  });
 });
 afterAll(() => daemon.stop());
 
@@ -166,9 +167,13 @@ describe('Repetition', () => {
 
 describe('The turns of a session', () => {
   const few = { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '2', LOOP_GUARD_MAX_MESSAGES: '1000' };
+  let on: Agentd;
+  beforeAll(async () => {
+    on = await guarded({ env: few });
+  });
+  afterAll(() => on.stop());
 
   test('are limited: the next one is blocked without Retry-After, and said once', async () => {
-    const on = await guardedForThisTest({ env: few });
     const first = await say('talker', {}, { on });
     const session_id: string = first.body.session_id;
     expect((await say('talker', { session_id }, { on })).status).toBe(200);
@@ -187,7 +192,6 @@ describe('The turns of a session', () => {
   });
 
   test('begin again when the session is ended, or reset beside the daemon', async () => {
-    const on = await guardedForThisTest({ env: few });
     const turn = async () => (await say('talker', { session_id: 's' }, { on })).status;
     expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
     expect((await run(on, 'guard', 'reset', '--session', 's')).code).toBe(0);
@@ -198,20 +202,17 @@ describe('The turns of a session', () => {
   });
 
   test('outlive a kill -9', async () => {
-    const on = await guarded({ env: few });
-    onTestFinished(() => rm(on.directory, { recursive: true }));
-    await sayTimes(3, 'talker', { session_id: 's' }, { on });
+    await sayTimes(3, 'talker', { session_id: 'killed' }, { on });
     on.signal('SIGKILL');
     await on.exited;
     const again = await guardedForThisTest({ env: few, directory: on.directory });
-    expect((await say('talker', { session_id: 's' }, { on: again })).body.reason).toBe('turn_limit');
+    expect((await say('talker', { session_id: 'killed' }, { on: again })).body.reason).toBe('turn_limit');
   });
 });
 
 describe('Whose messages are counted together', () => {
   test('without a token it is client address and user_id: nobody locks out another by claiming their id', async () => {
-    const on = await guardedForThisTest({ env: { ...PATIENT, TRUST_PROXY: '1' } });
-    const from = (address: string) => ({ on, headers: { 'X-Forwarded-For': address } });
+    const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
     await sayTimes(5, 'victim', {}, from('192.0.2.66'));
     expect((await say('victim', {}, from('192.0.2.66'))).status).toBe(429);
     expect((await say('victim', {}, from('192.0.2.1'))).status).toBe(200);
@@ -283,11 +284,15 @@ describe('What counts for nothing', () => {
 
 describe('On event streams', () => {
   test('the POST is what is checked: opening streams counts for nothing, and a blocked message has none', async () => {
-    const on = await guardedForThisTest({ env: { ...PATIENT, SSE_ENABLED: 'true' } });
     const begin = (headers: Record<string, string> = {}) =>
-      startRaw(on.url, { user_id: 'ada', message: `Hello ${randomUUID()}`, session_id: 's' }, headers);
+      startRaw(
+        daemon.url,
+        { user_id: 'streamer', message: `Hello ${randomUUID()}`, session_id: 'streamed' },
+        headers,
+      );
     const { stream_id } = (await (await begin()).json()) as { stream_id: string };
-    for (let n = 0; n < 3; n++) expect((await readAll(on.url, stream_id)).events.length).toBeGreaterThan(2);
+    for (let n = 0; n < 3; n++)
+      expect((await readAll(daemon.url, stream_id)).events.length).toBeGreaterThan(2);
     const statuses: number[] = [];
     for (let n = 0; n < 4; n++) statuses.push((await begin()).status);
     expect(statuses).toEqual([200, 200, 200, 200]);
@@ -295,13 +300,13 @@ describe('On event streams', () => {
     expect(blocked.status).toBe(429);
     expect(blocked.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(await blocked.json()).toMatchObject({ code: 'loop_guard_blocked', reason: 'rate_limit' });
-    expect(lines('user=ada', on)).toEqual([
-      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=sse user=ada',
+    expect(lines('user=streamer')).toEqual([
+      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=sse user=streamer',
     ]);
     // Users are counted for each channel, the turns of a session over both.
-    const { body, status } = await say('ada', { session_id: 's' }, { on });
+    const { body, status } = await say('streamer', { session_id: 'streamed' });
     expect(status).toBe(200);
-    const { traces } = await json(on, 'explain', body.session_id, '--limit', '1');
+    const { traces } = await json(daemon, 'explain', body.session_id, '--limit', '1');
     expect(traces[0].lines.find(({ step }: { step: string }) => step === 'guard').detail).toMatchObject({
       messages: 1,
       turns: 6,
