@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { command } from '../harness/command.ts';
 import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
 
 // cli.md `agentd simulate`: every channel of a platform can be tried with no account. Here with the sample
@@ -41,11 +42,17 @@ interface Line {
 }
 
 /** As in a second terminal: nothing is set there. */
-const run = (args: string[], env: Record<string, string> = {}, input?: string) =>
-  agentd(args, { cwd: folder, base: false, env, ...(input === undefined ? {} : { input }) });
+const run = (args: string[], env: Record<string, string> = {}, input = '') =>
+  command(args, { cwd: folder, base: false, env, input });
+
+/** The same as a program, beside others. */
+const runBeside = (args: string[]) => agentd(args, { cwd: folder, base: false });
 
 async function simulate(...args: string[]) {
-  const { code, stdout, stderr } = await run(['simulate', 'telex', '--json', ...args]);
+  return told(await run(['simulate', 'telex', '--json', ...args]));
+}
+
+function told({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }) {
   // Nothing is printed where nothing has happened.
   const lines = stdout === '' ? [] : (JSON.parse(stdout) as Line[]);
   return { code, stderr, lines, end: lines.at(-1), texts: texts(lines) };
@@ -61,7 +68,7 @@ const statuses = (lines: readonly Line[]) =>
 
 describe('agentd simulate', () => {
   test('shows a conversation with nothing set, and says whose settings it uses', async () => {
-    const { code, stdout, stderr } = await run(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
+    const { code, stdout, stderr } = await runBeside(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^→ visitor, to the bot: Who am I\?\n {2}200 after \d+ ms, request \S+\n← visitor: \[an answer is being written\]\n← visitor: I do not know who you are/,
@@ -181,7 +188,7 @@ describe('agentd simulate', () => {
     const earlier = await simulate('Hello', '--user', 'earlier', ...wait, '3000', '--wait', '1');
     const request_id = earlier.lines.find(({ type }) => type === 'answer')?.request_id as string;
     expect(earlier.code).toBe(1);
-    const next = run(['simulate', 'telex', 'Hello', '--user', 'next', ...wait, '8']);
+    const next = runBeside(['simulate', 'telex', 'Hello', '--user', 'next', ...wait, '8']);
     await daemon.logged(({ wait_ms }) => wait_ms === 8000);
     // While the next one waits for its reply, that of the earlier one comes.
     const retry = await run(['inbox', 'retry', request_id, '--env-file', '.agentd/env']);
@@ -194,11 +201,12 @@ describe('agentd simulate', () => {
   });
 
   test('waits for another call of its own to end', async () => {
+    const hello = ['simulate', 'telex', '--json', 'Hello', '--user'];
     const both = await Promise.all([
-      simulate('Hello', '--user', 'first', '--fail', '1'),
-      simulate('Hello', '--user', 'second'),
+      runBeside([...hello, 'first', '--fail', '1']),
+      runBeside([...hello, 'second']),
     ]);
-    expect(both.map(({ code, texts }) => [code, texts.length])).toEqual([
+    expect(both.map(told).map(({ code, texts }) => [code, texts.length])).toEqual([
       [0, 1],
       [0, 1],
     ]);
@@ -271,7 +279,7 @@ describe('agentd simulate', () => {
   test('names the settings that are missing where nothing is set up', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'agentd-simulate-bare-'));
     copyFileSync(join(folder, 'telex.ts'), join(cwd, 'telex.ts'));
-    const { code, stderr } = await agentd(['simulate', 'telex', 'Hi'], {
+    const { code, stderr } = await command(['simulate', 'telex', 'Hi'], {
       cwd,
       base: false,
       env: { MESSAGING_PLATFORMS: './telex.ts' },
