@@ -2,17 +2,26 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
+import { type Packing, StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
 import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
 import { stateDirectory } from './state-directory.ts';
 
 const HOUR = 3_600_000;
-const PLAIN = { pack: (state: number) => state, unpack: (state: number) => state };
+const SUM: Packing<{ sum: number; parts: number }, number> = {
+  pack: ({ sum, parts }) => [sum, parts],
+  unpack: ([sum, parts]: [number, number]) => ({ sum, parts }),
+  apply(state, change) {
+    state.sum += change;
+    state.parts++;
+  },
+  size: ({ parts }) => parts,
+};
 
 interface Process {
   commit: GroupCommit;
-  log: StateLog<number>;
-  put(key: string, state: number, expires_at?: number): Promise<void>;
+  log: StateLog<{ sum: number; parts: number }, number>;
+  put(key: string, sum: number, expires_at?: number): Promise<void>;
+  add(key: string, change: number, expires_at?: number): Promise<void>;
   get(key: string): Promise<number | null>;
 }
 
@@ -37,13 +46,21 @@ function fixture() {
   function process(): Process {
     const own = open();
     const commit = new GroupCommit(own);
-    const log = new StateLog<number>(own, 'log', PLAIN, clock);
+    const log = new StateLog(own, 'log', SUM, clock);
     commit.keep(log);
     return {
       commit,
       log,
-      put: (key, state, expires_at = time.now + HOUR) => commit.write(() => log.put(key, state, expires_at)),
-      get: (key) => commit.write(() => log.get(key, time.now)),
+      put: (key, sum, expires_at = time.now + HOUR) =>
+        commit.write(() => log.put(key, { sum, parts: 0 }, expires_at)),
+      add: (key, change, expires_at = time.now + HOUR) =>
+        commit.write(() => {
+          const state = log.get(key, time.now);
+          if (!state) throw new Error(`there is no ${key}`);
+          SUM.apply(state, change);
+          log.add(key, change, expires_at);
+        }),
+      get: (key) => commit.write(() => log.get(key, time.now)?.sum ?? null),
     };
   }
 }
@@ -73,7 +90,7 @@ it('forgets what was undone', async () => {
   const { commit, log, put, get } = process();
   await put('a', 1);
   const failing = commit.write(() => {
-    log.put('a', 2, Number.MAX_SAFE_INTEGER);
+    log.put('a', { sum: 2, parts: 0 }, Number.MAX_SAFE_INTEGER);
     log.delete('b');
     throw new Error('a defect');
   });
@@ -99,6 +116,36 @@ it('says nothing of what has expired, never sooner than was said before, and del
   expect(rows()).toBe(0);
 });
 
+it('writes what was added, and is whole for the next process, also where both came in one commit', async () => {
+  const { process, db } = fixture();
+  const { put, add, get } = process();
+  await put('large', 1);
+  await add('large', 10);
+  await Promise.all([add('large', 100), put('new', 1), add('new', 1000), add('large', 1000)]);
+  expect([await get('large'), await get('new')]).toEqual([1111, 1001]);
+  const next = process();
+  expect([await next.get('large'), await next.get('new')]).toEqual([1111, 1001]);
+  expect(db.prepare('SELECT entries FROM log ORDER BY id').pluck().all().map(String)).toEqual([
+    expect.stringContaining('[1,0]'),
+    expect.stringContaining('[10]'),
+    expect.stringMatching(/\[100,1000\].*\[1001,1\]/),
+  ]);
+});
+
+it('forgets what was added and undone', async () => {
+  const { process } = fixture();
+  const { commit, put, add, get } = process();
+  await put('a', 1);
+  const failing = commit.write(() => {
+    throw new Error('a defect');
+  });
+  const beside = add('a', 10);
+  await expect(failing).rejects.toThrow('a defect');
+  await beside;
+  await add('a', 100);
+  expect([await get('a'), await process().get('a')]).toEqual([111, 111]);
+});
+
 it('stays short however often a key changes, and a key that does not change stays', async () => {
   const { process, db, rows } = fixture();
   const { put, get } = process();
@@ -116,7 +163,8 @@ it('stays short however often a key changes, and a key that does not change stay
 it('holds what a map would hold, whatever is done with it and whoever does it', async () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd');
   const step = fc.oneof(
-    fc.record({ put: key, state: fc.nat(9), for_ms: fc.integer({ min: 1, max: 50 }) }),
+    fc.record({ put: key, sum: fc.nat(9), for_ms: fc.integer({ min: 1, max: 50 }) }),
+    fc.record({ add: key, sum: fc.nat(9), for_ms: fc.integer({ min: 1, max: 50 }) }),
     fc.record({ delete: key }),
     fc.record({ pass_ms: fc.integer({ min: 0, max: 30 }) }),
     fc.constant({ sweep: true as const }),
@@ -126,21 +174,27 @@ it('holds what a map would hold, whatever is done with it and whoever does it', 
     fc.asyncProperty(fc.array(fc.tuple(fc.boolean(), step), { maxLength: 40 }), async (steps) => {
       const { process, time } = fixture();
       const both = [process(), process()] as const;
-      const model = new Map<string, { state: number; expires_at: number }>();
+      const model = new Map<string, { sum: number; expires_at: number }>();
       for (const [second, step] of steps) {
         const { commit, log } = both[second ? 1 : 0];
         if ('put' in step) {
           const expires_at = time.now + step.for_ms;
           const before = model.get(step.put)?.expires_at ?? 0;
-          model.set(step.put, { state: step.state, expires_at: Math.max(before, expires_at) });
-          await commit.write(() => log.put(step.put, step.state, expires_at));
+          model.set(step.put, { sum: step.sum, expires_at: Math.max(before, expires_at) });
+          await commit.write(() => log.put(step.put, { sum: step.sum, parts: 0 }, expires_at));
+        } else if ('add' in step) {
+          const before = model.get(step.add);
+          if (!before || before.expires_at <= time.now) continue;
+          const expires_at = Math.max(before.expires_at, time.now + step.for_ms);
+          model.set(step.add, { sum: before.sum + step.sum, expires_at });
+          await (second ? both[1] : both[0]).add(step.add, step.sum, time.now + step.for_ms);
         } else if ('delete' in step) {
           model.delete(step.delete);
           await commit.write(() => log.delete(step.delete));
         } else if ('sweep' in step) await commit.write(() => log.deleteExpired(100));
         else if ('fail' in step) {
           const undone = commit.write(() => {
-            for (const name of 'abcd') log.put(name, 99, Number.MAX_SAFE_INTEGER);
+            for (const name of 'abcd') log.put(name, { sum: 99, parts: 0 }, Number.MAX_SAFE_INTEGER);
             throw new Error('undone');
           });
           await expect(undone).rejects.toThrow('undone');
@@ -148,8 +202,8 @@ it('holds what a map would hold, whatever is done with it and whoever does it', 
         for (const one of both) {
           for (const name of 'abcd') {
             const entry = model.get(name);
-            const state = entry && entry.expires_at > time.now ? entry.state : null;
-            expect(await one.commit.read(() => one.log.get(name, time.now))).toBe(state);
+            const sum = entry && entry.expires_at > time.now ? entry.sum : null;
+            expect(await one.commit.read(() => one.log.get(name, time.now)?.sum ?? null)).toBe(sum);
           }
         }
       }

@@ -3,26 +3,28 @@ import type { Circuit, GuardUser } from '../../guard/verdict.ts';
 import type { Packing } from './state-log.ts';
 import {
   type CountedHit,
-  countHit,
-  countSentHit,
-  isKept,
   type PackedHits,
   packHits,
+  SlidingWindow,
   unpackHits,
   type Window,
+  type WindowHit,
 } from './windows.ts';
 
-/** What is kept of a user between two messages, under the user's key. */
+/** What is kept of a user between two messages, under the user's key; changed in place. */
 export interface GuardUserState {
-  readonly user: Omit<GuardUser, 'key'>;
-  readonly circuit: Circuit | null;
+  user: Omit<GuardUser, 'key'>;
+  circuit: Circuit | null;
   /** Of all messages. */
-  readonly burst: readonly CountedHit[];
-  /** Of each text, by its hash; few, so that they are looked through. */
-  readonly texts: readonly TextHits[];
+  burst: SlidingWindow;
+  /** Of each text, by its hash; the one that was met last stands last. */
+  texts: Map<string, SlidingWindow>;
 }
 
-type TextHits = readonly [text: string, hits: readonly CountedHit[]];
+/** One message more in both windows. */
+export type GuardUserHit = [text: string, burst: PackedHit, equal: PackedHit];
+
+type PackedHit = [at: number, late?: number];
 
 interface PackedState {
   user: Omit<GuardUser, 'key'>;
@@ -31,13 +33,13 @@ interface PackedState {
   texts: [text: string, hits: PackedHits][];
 }
 
-export const GUARD_USER_PACKING: Packing<GuardUserState> = {
+export const GUARD_USER_PACKING: Packing<GuardUserState, GuardUserHit> = {
   pack({ user, circuit, burst, texts }): PackedState {
     return {
       user,
       ...(circuit && { circuit }),
       burst: packHits(burst),
-      texts: texts.map(([text, hits]) => [text, packHits(hits)]),
+      texts: [...texts].map(([text, hits]) => [text, packHits(hits)]),
     };
   },
   unpack({ user, circuit, burst, texts }: PackedState): GuardUserState {
@@ -45,49 +47,95 @@ export const GUARD_USER_PACKING: Packing<GuardUserState> = {
       user,
       circuit: circuit ?? null,
       burst: unpackHits(burst),
-      texts: texts.map(([text, hits]) => [text, unpackHits(hits)]),
+      texts: new Map(texts.map(([text, hits]) => [text, unpackHits(hits)])),
     };
   },
+  apply({ burst, texts }, [text, inBurst, equal]) {
+    burst.add(unpackHit(inBurst));
+    const window = texts.get(text) ?? new SlidingWindow();
+    window.add(unpackHit(equal));
+    texts.delete(text);
+    texts.set(text, window);
+  },
+  size: ({ burst, texts }) => burst.size + texts.size,
 };
 
 /** The circuit and the windows of one user, while one message is judged. */
 export class GuardUserWindows {
-  circuit: Circuit | null;
-  #burst: readonly CountedHit[];
-  #texts: readonly TextHits[];
+  readonly state: GuardUserState;
+  /** What the log lacks: the whole state, or one message more. Null: nothing. */
+  change: 'all' | GuardUserHit | null;
+  readonly #now: number;
+  readonly #sent_at: number | undefined;
+  #burst: CountedHit | null = null;
 
-  /** @param found null: the user has not been met lately. */
-  constructor(found: GuardUserState | null) {
-    this.circuit = found?.circuit ?? null;
-    this.#burst = found?.burst ?? [];
-    this.#texts = found?.texts ?? [];
+  /**
+   * @param found null: the user has not been met lately.
+   * @param sent_at undefined: now.
+   */
+  constructor(user: GuardUser, found: GuardUserState | null, now: number, sent_at: number | undefined) {
+    const { key: _, ...named } = user;
+    this.state = found ?? { user: named, circuit: null, burst: new SlidingWindow(), texts: new Map() };
+    // One person may have several names on a channel.
+    this.change = found?.user.user_id === user.user_id ? null : 'all';
+    this.state.user = named;
+    this.#now = now;
+    this.#sent_at = sent_at;
   }
 
-  hitBurst(window: Window, now: number, sent_at: number | undefined): Hit {
-    const { allowed, count, hits } = hit(this.#burst, window, now, sent_at);
-    this.#burst = hits;
-    return { allowed, count };
+  /** Where it was just opened, the windows are emptied. */
+  keepCircuit(circuit: Circuit, opened: boolean): void {
+    this.state.circuit = circuit;
+    this.change = 'all';
+    if (!opened) return;
+    this.state.burst = new SlidingWindow();
+    this.state.texts.clear();
   }
 
-  hitEqualText(text: string, window: Window, now: number, sent_at: number | undefined): Hit {
-    const before = this.#texts.find(([met]) => met === text)?.[1] ?? [];
-    const { allowed, count, hits } = hit(before, window, now, sent_at);
-    if (hits.length > 0) this.#texts = [...this.#texts.filter(([met]) => met !== text), [text, hits]];
-    return { allowed, count };
+  hitBurst(window: Window): Hit {
+    const { state } = this;
+    if (state.burst.isAhead(this.#now, window)) state.burst = this.#anew();
+    const { added, ...hit } = this.#hit(state.burst, window);
+    this.#burst = added;
+    return hit;
   }
 
-  empty(): void {
-    this.#burst = [];
-    this.#texts = [];
+  hitEqualText(text: string, window: Window): Hit {
+    const { texts } = this.state;
+    const met = texts.get(text) ?? new SlidingWindow();
+    const hits = met.isAhead(this.#now, window) ? this.#anew() : met;
+    const { added, ...hit } = this.#hit(hits, window);
+    if (added === null) return hit;
+    texts.delete(text);
+    texts.set(text, hits);
+    this.#forgetTexts(window);
+    if (this.change === null && this.#burst) this.change = [text, packHit(this.#burst), packHit(added)];
+    return hit;
   }
 
-  /** To be kept; texts that nobody can meet again are left out. */
-  keep({ key: _, ...user }: GuardUser, repeat_window_ms: number, now: number): GuardUserState {
-    const texts = this.#texts.filter(([, hits]) => hits.some((hit) => isKept(hit, repeat_window_ms, now)));
-    return { user, circuit: this.circuit, burst: this.#burst, texts };
+  #hit(hits: SlidingWindow, window: Window): WindowHit {
+    const sent_at = this.#sent_at;
+    return sent_at === undefined ? hits.hit(window, this.#now) : hits.hitSent(window, this.#now, sent_at);
+  }
+
+  #anew(): SlidingWindow {
+    this.change = 'all';
+    return new SlidingWindow();
+  }
+
+  /** Those that nobody can meet again, from the one on that was met the longest ago. */
+  #forgetTexts(window: Window): void {
+    for (const [text, hits] of this.state.texts) {
+      if (!hits.isOver(this.#now, window)) return;
+      this.state.texts.delete(text);
+    }
   }
 }
 
-function hit(hits: readonly CountedHit[], window: Window, now: number, sent_at: number | undefined) {
-  return sent_at === undefined ? countHit(hits, window, now) : countSentHit(hits, window, now, sent_at);
+function packHit({ at, counted_at }: CountedHit): PackedHit {
+  return counted_at > at ? [at, counted_at - at] : [at];
+}
+
+function unpackHit([at, late = 0]: PackedHit): CountedHit {
+  return { at, counted_at: at + late };
 }

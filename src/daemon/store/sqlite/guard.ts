@@ -4,7 +4,12 @@ import { type GuardState, passLayers, type SessionTurns } from '../../guard/laye
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
 import { subOf } from '../../identity/identity.ts';
 import type { GuardList, GuardStore } from '../guard.ts';
-import { GUARD_USER_PACKING, type GuardUserState, GuardUserWindows } from './guard-user.ts';
+import {
+  GUARD_USER_PACKING,
+  type GuardUserHit,
+  type GuardUserState,
+  GuardUserWindows,
+} from './guard-user.ts';
 import type { KnownMessages } from './known-messages.ts';
 import { StateLog } from './state-log.ts';
 import type { GroupCommit } from './writer.ts';
@@ -20,7 +25,7 @@ export class SqliteGuard implements GuardStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #known: KnownMessages;
-  readonly #users: StateLog<GuardUserState>;
+  readonly #users: StateLog<GuardUserState, GuardUserHit>;
   readonly #turns;
   readonly #beginTurns;
   readonly #keepTurns;
@@ -87,12 +92,13 @@ export class SqliteGuard implements GuardStore {
       const { verdict } = this.#known.find(user.platform, message_id, now);
       if (verdict !== null) return { ...(JSON.parse(verdict) as GuardVerdict), repeated: true };
     }
-    const windows = new GuardUserWindows(this.#users.get(user.key, now));
     const sent_at = message.sent_at === null ? undefined : Math.min(message.sent_at, now);
-    const state = this.#stateOf(message, windows, limits, now, sent_at);
+    const windows = new GuardUserWindows(user, this.#users.get(user.key, now), now, sent_at);
+    const state = this.#stateOf(message, windows, limits, now);
     const verdict = { ...passLayers(state, sent_at ?? now, limits), repeated: false };
     const expires_at = now + Math.max(limits.window_ms, limits.repeat_window_ms) + limits.cooldown_ms;
-    this.#users.put(user.key, windows.keep(user, limits.repeat_window_ms, now), expires_at);
+    if (windows.change === 'all') this.#users.put(user.key, windows.state, expires_at);
+    else if (windows.change) this.#users.add(user.key, windows.change, expires_at);
     if (message_id !== null)
       this.#known.note(user.platform, message_id, { verdict: JSON.stringify(verdict) }, now);
     return verdict;
@@ -156,18 +162,14 @@ export class SqliteGuard implements GuardStore {
     windows: GuardUserWindows,
     limits: GuardLimits,
     now: number,
-    sent_at: number | undefined,
   ): GuardState {
     const found = this.#turns.get(now, session_id);
     const counted = found && (found.session_ends_at ?? found.ends_at) > now ? found : null;
     return {
-      circuit: () => windows.circuit,
-      keepCircuit: (circuit, opened) => {
-        windows.circuit = circuit;
-        if (opened) windows.empty();
-      },
-      hitBurst: (window) => windows.hitBurst(window, now, sent_at),
-      hitEqualText: (window) => windows.hitEqualText(text, window, now, sent_at),
+      circuit: () => windows.state.circuit,
+      keepCircuit: (circuit, opened) => windows.keepCircuit(circuit, opened),
+      hitBurst: (window) => windows.hitBurst(window),
+      hitEqualText: (window) => windows.hitEqualText(text, window),
       turns: () => ({
         turns: counted?.turns ?? 0,
         blocked: counted?.blocked ?? 0,

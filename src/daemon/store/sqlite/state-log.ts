@@ -2,45 +2,63 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
-/** Entries that may stand in the log beside those that count, before the oldest rows are written anew. */
+/** What may stand in the log beside what counts, before the oldest rows are written anew; sizes of states. */
 const SLACK = 1000;
 
-interface Entry<T> {
-  state: T;
+/** How a state stands in a row, and what is done to it there. */
+export interface Packing<State, Change> {
+  pack(state: State): unknown;
+  unpack(packed: never): State;
+  /** Does to the state what was done to it when the change was written; changes it in place. */
+  apply(state: State, change: Change): void;
+  /** What a state is made of: about as many changes as would make it. */
+  size(state: State): number;
+}
+
+interface Entry<State> {
+  state: State;
   expires_at: number;
-  /** The row that it stands in; null: not written yet. */
+  /** The row in which the whole of it stands; changes stand in later ones. Null: not written yet. */
   row: number | null;
+  /** Of the state and its key. */
+  size: number;
 }
 
-/** How a state stands in a row. */
-export interface Packing<T> {
-  pack(state: T): unknown;
-  unpack(packed: never): T;
+/** What one commit has done to the state of a key: the whole of it is written, or each change. */
+type Unsaved<Change> = 'all' | Change[];
+
+interface Row {
+  keys: readonly string[];
+  size: number;
 }
 
-type PackedEntry = [key: string, expires_at: number, state: unknown] | [key: string];
+type PackedEntry<Change> =
+  | [key: string]
+  | [key: string, expires_at: number, state: unknown]
+  | [key: string, expires_at: number, changes: Change[], mark: 1];
 
 /**
  * State that changes with every message and lives for minutes: all of it in memory, and on disk as a log,
- * where what one commit changes is one row, however many keys that are. A row is deleted when it is the oldest
- * and none of its entries counts any more; those that do are written anew where the log has grown too long.
- * Always from the oldest row on, so that no older entry of a key comes to light again.
+ * where what one commit changes is one row, however many keys that are; of a large state only what has changed.
+ * A row is deleted when it is the oldest and nothing of it counts any more; what does is written anew, whole,
+ * where the log has grown too long. Always from the oldest row on, so that nothing old of a key comes to light again.
  */
-export class StateLog<T> implements Resident {
+export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
-  readonly #packing: Packing<T>;
-  readonly #entries = new Map<string, Entry<T>>();
-  /** The keys of each row, oldest row first. */
-  readonly #rows = new Map<number, readonly string[]>();
-  readonly #changed = new Set<string>();
-  /** Entries in all rows. */
+  readonly #packing: Packing<State, Change>;
+  readonly #entries = new Map<string, Entry<State>>();
+  /** Oldest first. */
+  readonly #rows = new Map<number, Row>();
+  readonly #unsaved = new Map<string, Unsaved<Change>>();
+  /** Of all entries, and of all rows. */
+  #size = 0;
   #written = 0;
   readonly #all;
   readonly #insert;
   readonly #delete;
 
   /** @param table `(id INTEGER PRIMARY KEY, entries TEXT)`. */
-  constructor(db: Database.Database, table: string, packing: Packing<T>, clock: Clock) {
+  constructor(db: Database.Database, table: string, packing: Packing<State, Change>, clock: Clock) {
     this.#clock = clock;
     this.#packing = packing;
     this.#all = db.prepare<[], { id: number; entries: string }>(
@@ -50,36 +68,45 @@ export class StateLog<T> implements Resident {
     this.#delete = db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`);
   }
 
-  /** Null where there is none, or its time has passed. What it gives is never changed, only put anew. */
-  get(key: string, now: number): T | null {
+  /** Null where there is none, or its time has passed. Whoever changes it says so, in the same commit. */
+  get(key: string, now: number): State | null {
     const entry = this.#entries.get(key);
     return entry && entry.expires_at > now ? entry.state : null;
   }
 
-  *live(now: number): Generator<[key: string, state: T]> {
+  *live(now: number): Generator<[key: string, state: State]> {
     for (const [key, { state, expires_at }] of this.#entries) if (expires_at > now) yield [key, state];
   }
 
-  /** Within a commit. It never expires earlier than it was to expire before. */
-  put(key: string, state: T, expires_at: number): void {
-    const before = this.#entries.get(key)?.expires_at ?? 0;
-    this.#entries.set(key, { state, expires_at: Math.max(before, expires_at), row: null });
-    this.#changed.add(key);
+  /** Within a commit: a new state, or one that was changed. It never expires earlier than it was to before. */
+  put(key: string, state: State, expires_at: number): void {
+    const before = this.#entries.get(key);
+    this.#keep(key, { state, expires_at: Math.max(before?.expires_at ?? 0, expires_at), row: null, size: 0 });
+    this.#unsaved.set(key, 'all');
+  }
+
+  /** Within a commit: the state that `get` gave was changed by this. */
+  add(key: string, change: Change, expires_at: number): void {
+    const entry = this.#entries.get(key);
+    if (!entry) throw new Error('nothing was changed: the log has no such state');
+    this.#keep(key, { ...entry, expires_at: Math.max(entry.expires_at, expires_at) });
+    const unsaved = this.#unsaved.get(key) ?? [];
+    if (unsaved !== 'all') this.#unsaved.set(key, [...unsaved, change]);
   }
 
   /** Within a commit. */
   delete(key: string): void {
-    if (this.#entries.delete(key)) this.#changed.add(key);
+    if (this.#forget(key)) this.#unsaved.set(key, 'all');
   }
 
   /** Within a commit: forgets what has expired, a row at a time until it was `bite`. @returns how many. */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const before = this.#entries.size;
-    for (const [row, keys] of this.#rows) {
+    for (const [id, row] of this.#rows) {
       if (before - this.#entries.size >= bite) break;
-      if (keys.some((key) => this.#counts(key, row, now))) break;
-      this.#drop(row, keys, now);
+      if (row.keys.some((key) => this.#counts(key, id, now))) break;
+      this.#drop(id, row, now);
     }
     return before - this.#entries.size;
   }
@@ -87,71 +114,113 @@ export class StateLog<T> implements Resident {
   load(): void {
     this.#entries.clear();
     this.#rows.clear();
-    this.#changed.clear();
+    this.#unsaved.clear();
+    this.#size = 0;
     this.#written = 0;
     for (const { id, entries } of this.#all.all()) {
-      const packed = JSON.parse(entries) as PackedEntry[];
-      for (const [key, expires_at, state] of packed) {
-        if (expires_at === undefined) this.#entries.delete(key);
-        else this.#entries.set(key, { state: this.#packing.unpack(state as never), expires_at, row: id });
-      }
+      const packed = JSON.parse(entries) as PackedEntry<Change>[];
+      const sizes = packed.map((entry) => this.#loadEntry(entry, id));
       this.#note(
         id,
         packed.map(([key]) => key),
+        sum(sizes),
       );
     }
   }
 
   save(): void {
-    if (this.#changed.size === 0) return;
+    if (this.#unsaved.size === 0) return;
     this.#shorten();
-    const keys = [...this.#changed];
-    const found = keys.map((key) => this.#entries.get(key));
-    const packed = found.map((entry, place): PackedEntry => {
-      const key = keys[place] as string;
-      return entry ? [key, entry.expires_at, this.#packing.pack(entry.state)] : [key];
+    const packed = [...this.#unsaved].map(([key, unsaved]) => this.#packedEntry(key, unsaved));
+    const id = Number(this.#insert.run(JSON.stringify(packed)).lastInsertRowid);
+    const sizes = [...this.#unsaved].map(([key, unsaved]) => {
+      const entry = this.#entries.get(key);
+      if (unsaved !== 'all') return unsaved.length;
+      if (entry) entry.row = id;
+      return entry?.size ?? 1;
     });
-    const row = Number(this.#insert.run(JSON.stringify(packed)).lastInsertRowid);
-    for (const entry of found) if (entry) entry.row = row;
-    this.#note(row, keys);
-    this.#changed.clear();
+    this.#note(id, [...this.#unsaved.keys()], sum(sizes));
+    this.#unsaved.clear();
   }
 
-  /** Has the oldest rows written anew, as many entries as are written now, so that the log ends up short. */
+  #packedEntry(key: string, unsaved: Unsaved<Change>): PackedEntry<Change> {
+    const entry = this.#entries.get(key);
+    if (!entry) return [key];
+    if (unsaved !== 'all') return [key, entry.expires_at, unsaved, 1];
+    return [key, entry.expires_at, this.#packing.pack(entry.state)];
+  }
+
+  /** @returns its size in the row. */
+  #loadEntry([key, expires_at, packed, mark]: PackedEntry<Change>, row: number): number {
+    if (expires_at === undefined) {
+      this.#forget(key);
+      return 1;
+    }
+    if (mark === undefined) {
+      const state = this.#packing.unpack(packed as never);
+      return this.#keep(key, { state, expires_at, row, size: 0 });
+    }
+    const changes = packed as Change[];
+    const entry = this.#entries.get(key);
+    if (entry) {
+      for (const change of changes) this.#packing.apply(entry.state, change);
+      this.#keep(key, { ...entry, expires_at });
+    }
+    return changes.length;
+  }
+
+  /** Has the oldest rows written anew, somewhat more than is written now, so that the log ends up short. */
   #shorten(): void {
     const now = this.#clock.now();
-    let room = this.#changed.size + 1;
-    for (const [row, keys] of this.#rows) {
-      if (room <= 0 || this.#written <= 2 * this.#entries.size + SLACK) return;
-      for (const key of keys) {
+    let room = 2 * this.#unsaved.size + 1;
+    for (const [id, row] of this.#rows) {
+      if (room <= 0 || this.#written <= 2 * this.#size + SLACK) return;
+      for (const key of row.keys) {
         const entry = this.#entries.get(key);
-        if (!entry || !this.#counts(key, row, now)) continue;
+        if (!entry || !this.#counts(key, id, now)) continue;
         entry.row = null;
-        this.#changed.add(key);
+        this.#unsaved.set(key, 'all');
       }
-      room -= keys.length;
-      this.#drop(row, keys, now);
+      room -= row.size;
+      this.#drop(id, row, now);
     }
   }
 
-  /** Whether what this row says of a key still holds. */
+  /** Whether the whole of a state that still counts stands in this row. */
   #counts(key: string, row: number, now: number): boolean {
     const entry = this.#entries.get(key);
     return entry?.row === row && entry.expires_at > now;
   }
 
-  #note(row: number, keys: readonly string[]): void {
-    this.#rows.set(row, keys);
-    this.#written += keys.length;
+  /** @returns the size that it has now. */
+  #keep(key: string, entry: Entry<State>): number {
+    const size = 1 + this.#packing.size(entry.state);
+    this.#size += size - (this.#entries.get(key)?.size ?? 0);
+    this.#entries.set(key, { ...entry, size });
+    return size;
   }
 
-  #drop(row: number, keys: readonly string[], now: number): void {
+  #forget(key: string): boolean {
+    this.#size -= this.#entries.get(key)?.size ?? 0;
+    return this.#entries.delete(key);
+  }
+
+  #note(id: number, keys: readonly string[], size: number): void {
+    this.#rows.set(id, { keys, size });
+    this.#written += size;
+  }
+
+  #drop(id: number, { keys, size }: Row, now: number): void {
     for (const key of keys) {
       const entry = this.#entries.get(key);
-      if (entry?.row === row && entry.expires_at <= now) this.#entries.delete(key);
+      if (entry?.row === id && entry.expires_at <= now) this.#forget(key);
     }
-    this.#rows.delete(row);
-    this.#written -= keys.length;
-    this.#delete.run(row);
+    this.#rows.delete(id);
+    this.#written -= size;
+    this.#delete.run(id);
   }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
 }

@@ -14,80 +14,134 @@ export interface Window {
   window_ms: number;
 }
 
-/** What became of a hit, and the hits of its key from now on. */
+/** What became of a hit. */
 export interface WindowHit extends Hit {
-  /** Of what stands in the window now: when the first and the last happened. */
-  first: number;
-  last: number;
-  hits: readonly CountedHit[];
+  /** As it stands in the window from now on; null where it was not counted. */
+  added: CountedHit | null;
 }
 
 /**
- * Counts a hit in an exact sliding window, the primitive under the loop guard, where that
- * makes no window hold more than `max`. A hit at `at` counts while the time is < at + window; one that would
- * be too many is not counted.
- * @param hits of its key, in the order of time.
- * @param now of the store's clock.
- * @param at when it happened, at most `now`; not before the newest of its key (`countSentHit` takes those).
+ * The hits of one key in an exact sliding window, the one primitive under rate limits and loop guard. A hit at
+ * `at` counts while the time is < at + window; one that would make a window hold more than `max` is not counted.
+ * Changed in place: what one more hit costs does not grow with those that stand in the window.
  */
-export function countHit(
-  hits: readonly CountedHit[],
-  { max, window_ms }: Window,
-  now: number,
-  at: number = now,
-): WindowHit {
-  const after = at - window_ms;
-  const newest = hits.at(-1);
-  // Hits of the future: the clock was set back. Kept, they would refuse until it has caught up.
-  const setBack = newest !== undefined && newest.at > now + window_ms;
-  const kept = setBack ? [] : hits.filter((hit) => hit.at > after || isKept(hit, window_ms, now));
-  const inWindow = kept.filter((hit) => hit.at > after);
-  const count = inWindow.length + 1;
-  // Times never fall, also where the clock went back a little.
-  const last = Math.max(at, kept.at(-1)?.at ?? 0);
-  const first = inWindow[0]?.at ?? last;
-  if (count > max) return { allowed: false, count, first, last: kept.at(-1)?.at ?? last, hits: kept };
-  kept.push({ at: last, counted_at: Math.max(last, now) });
-  return { allowed: true, count, first, last, hits: kept };
+export class SlidingWindow {
+  /** In the order of time. */
+  readonly #hits: CountedHit[];
+  /** Of these so many are over. */
+  #over = 0;
+
+  /** @param hits in the order of time. */
+  constructor(hits: CountedHit[] = []) {
+    this.#hits = hits;
+  }
+
+  /** Hits that may still matter. */
+  get size(): number {
+    return this.#hits.length - this.#over;
+  }
+
+  /** When the hit happened that has `place - 1` newer ones; undefined where there are not so many. */
+  newest(place: number): number | undefined {
+    return place > this.size ? undefined : this.#hits.at(-place)?.at;
+  }
+
+  /** Hits that happened later than `after`. */
+  since(after: number): number {
+    return this.#hits.length - this.#firstAfter(after);
+  }
+
+  /** Whether hits stand in it that are to come: the clock was set back, and they would refuse until it has caught up. */
+  isAhead(now: number, { window_ms }: Window): boolean {
+    return (this.newest(1) ?? 0) > now + window_ms;
+  }
+
+  /** Whether no hit of it can matter any more. */
+  isOver(now: number, window: Window): boolean {
+    for (const hit of this) if (isKept(hit, window, now)) return false;
+    return true;
+  }
+
+  /** Counts a hit of now, by the store's clock. Times never fall, also where the clock went back a little. */
+  hit(window: Window, now: number): WindowHit {
+    return this.#countNewest(window, now, now);
+  }
+
+  /** The same for a hit that happened at `sent_at`, at most `now`; such hits may come in any order. */
+  hitSent(window: Window, now: number, sent_at: number): WindowHit {
+    if (sent_at >= (this.newest(1) ?? 0)) return this.#countNewest(window, now, sent_at);
+    return this.#countOvertaken(window, now, sent_at);
+  }
+
+  /** A hit that was counted before this process began. */
+  add(hit: CountedHit): void {
+    this.#hits.splice(this.#firstAfter(hit.at), 0, hit);
+  }
+
+  /** In the order of time. */
+  *[Symbol.iterator](): Generator<CountedHit> {
+    for (let place = this.#over; place < this.#hits.length; place++) yield this.#hits[place] as CountedHit;
+  }
+
+  #countNewest({ max, window_ms }: Window, now: number, at: number): WindowHit {
+    const after = at - window_ms;
+    const count = this.since(after) + 1;
+    this.#leaveOut((hit) => hit.at <= after && !isKept(hit, { window_ms }, now));
+    if (count > max) return { allowed: false, count, added: null };
+    const last = Math.max(at, this.newest(1) ?? 0);
+    const added = { at: last, counted_at: Math.max(last, now) };
+    this.#hits.push(added);
+    return { allowed: true, count, added };
+  }
+
+  /** The windows before and behind it are looked at, and it takes its place in time. */
+  #countOvertaken({ max, window_ms }: Window, now: number, at: number): WindowHit {
+    const times = this.#hits
+      .slice(this.#firstAfter(at - window_ms))
+      .map((hit) => hit.at)
+      .filter((time) => time < at + window_ms);
+    const count = mostWithin(times, at, window_ms);
+    if (count > max) return { allowed: false, count, added: null };
+    const added = { at, counted_at: now };
+    this.add(added);
+    return { allowed: true, count, added };
+  }
+
+  /** From the oldest on, while they are over; out of memory when they are the half. */
+  #leaveOut(isOver: (hit: CountedHit) => boolean): void {
+    for (let hit = this.#hits[this.#over]; hit && isOver(hit); hit = this.#hits[this.#over]) this.#over++;
+    if (this.#over <= this.#hits.length / 2) return;
+    this.#hits.splice(0, this.#over);
+    this.#over = 0;
+  }
+
+  /** The place of the first hit that happened later than `after`. */
+  #firstAfter(after: number): number {
+    let [low, high] = [this.#over, this.#hits.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#hits[middle] as CountedHit).at > after) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
 }
 
-/** The same for a hit that happened at `sent_at`, at most `now`; hits may come in any order. */
-export function countSentHit(
-  hits: readonly CountedHit[],
-  window: Window,
+/** A hit that was told late is kept for as long as others of its time may be. */
+function isKept(
+  { at, counted_at }: CountedHit,
+  { window_ms }: Pick<Window, 'window_ms'>,
   now: number,
-  sent_at: number,
-): Hit & Pick<WindowHit, 'hits'> {
-  const newest = hits.at(-1);
-  const overtaken = newest && sent_at < newest.at && newest.at <= now + window.window_ms;
-  return overtaken ? countLateHit(hits, window, now, sent_at) : countHit(hits, window, now, sent_at);
-}
-
-/** One that others overtook: the windows before and behind it are looked at, and it takes its place in time. */
-function countLateHit(
-  hits: readonly CountedHit[],
-  { max, window_ms }: Window,
-  now: number,
-  at: number,
-): Hit & Pick<WindowHit, 'hits'> {
-  const around = hits.filter((hit) => hit.at > at - window_ms && hit.at < at + window_ms);
-  const times = around.map((hit) => hit.at);
-  const count = mostWithin(times, at, window_ms);
-  if (count > max) return { allowed: false, count, hits };
-  const behind = hits.findIndex((hit) => hit.at > at);
-  return { allowed: true, count, hits: hits.toSpliced(behind, 0, { at, counted_at: now }) };
-}
-
-/** Whether a hit outside the newest window is kept: others of its time may still be told late. */
-export function isKept({ at, counted_at }: CountedHit, window_ms: number, now: number): boolean {
+): boolean {
   return Math.max(at, counted_at) + window_ms > now;
 }
 
 /** Hits for JSON: the first one's time and the steps to the next ones, and how late each was told, if any was. */
 export type PackedHits = [steps: number[], late?: number[]];
 
-export function packHits(hits: readonly CountedHit[]): PackedHits {
+export function packHits(window: SlidingWindow): PackedHits {
   let before = 0;
+  const hits = [...window];
   const steps = hits.map(({ at }) => {
     const step = at - before;
     before = at;
@@ -98,10 +152,11 @@ export function packHits(hits: readonly CountedHit[]): PackedHits {
 }
 
 /** @param packed by `packHits`. */
-export function unpackHits([steps, late]: PackedHits): CountedHit[] {
+export function unpackHits([steps, late]: PackedHits): SlidingWindow {
   let at = 0;
-  return steps.map((step, place) => {
+  const hits = steps.map((step, place) => {
     at += step;
     return { at, counted_at: at + (late?.[place] ?? 0) };
   });
+  return new SlidingWindow(hits);
 }
