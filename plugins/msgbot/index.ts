@@ -8,9 +8,6 @@ import { Sender } from './send.ts';
 /** A shorter secret can be guessed. */
 const SECRET_MIN = 16;
 
-/** Largest update, bytes: the platform's server keeps none above 524,288, and sends it with its number before it. */
-const BODY_LIMIT = 640 * 1024;
-
 /** A bot of Telegram: updates by webhook (Bot API), replies by its methods. */
 const msgbot: ChannelPlugin = {
   name: 'msgbot',
@@ -72,7 +69,6 @@ function createMsgbot(scope: ChannelScope): Channel {
         method: 'POST',
         path: '/webhook/msgbot',
         contentType: 'application/json',
-        bodyLimit: BODY_LIMIT,
         async handle(request) {
           await receiver.receive(request);
           return { status: 200 };

@@ -7,8 +7,6 @@ import { isSameSecret, isSigned } from './verify.ts';
 const PATH = '/webhook/phonechat';
 /** Longest challenge that is sent back, in characters; the platform's are ten digits. */
 const CHALLENGE_MAX = 256;
-/** Largest webhook (Meta, "WhatsApp Cloud API: Webhooks": up to 3 MB), bytes. */
-const BODY_LIMIT = 3 * 1024 * 1024;
 /** Messages that `accept` takes at once. */
 const ACCEPT_MAX = 1000;
 /** How often a webhook with a wrong signature is told in the log, ms. */
@@ -21,7 +19,7 @@ export function webhookRoutes(scope: ChannelScope, configured: Configured): read
   const webhook = new Webhook(scope, configured);
   return [
     { method: 'GET', path: PATH, handle: (request) => answerChallenge(request, scope, configured) },
-    { method: 'POST', path: PATH, bodyLimit: BODY_LIMIT, handle: (request) => webhook.receive(request) },
+    { method: 'POST', path: PATH, handle: (request) => webhook.receive(request) },
   ];
 }
 

@@ -21,12 +21,6 @@ const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
 /** As the platform writes ids of users. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/**
- * Largest delivery, bytes; what the platform's own library for apps takes (Bolt, `bodyLimit`). A text of 40,000
- * characters comes in six bytes a character, twice, and in an edit once more as it was.
- */
-const BODY_LIMIT = 4 * 1024 * 1024;
-
 /** Slack: the Events API and slash commands in, the Web API out. */
 const teamchat: ChannelPlugin = {
   name: 'teamchat',
@@ -137,7 +131,6 @@ function createTeamchat(scope: ChannelScope): Channel {
         method: 'POST',
         path: '/webhook/teamchat/events',
         contentType: 'application/json',
-        bodyLimit: BODY_LIMIT,
         handle: takeEvent,
       },
       {

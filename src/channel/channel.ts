@@ -122,12 +122,6 @@ export interface Route {
   path: string;
   /** The only content type that the body may have (`application/json`); otherwise 415. Absent: any. */
   contentType?: string;
-  /**
-   * Largest body that it takes, bytes, at most 16 MiB, where a platform sends more than `BODY_LIMIT_BYTES` in one
-   * piece; never less than that. Of such bodies few are taken at once, the others get `unavailable`. Absent:
-   * `BODY_LIMIT_BYTES`.
-   */
-  bodyLimit?: number;
   /** Browsers of `WEBCHAT_ALLOWED_ORIGINS` may call it. */
   cors?: boolean;
   /**
@@ -163,7 +157,7 @@ export interface ChannelRequest {
   query: URLSearchParams;
   /** Lower-case names; repeated headers joined by `, `. */
   headers: Readonly<Record<string, string | undefined>>;
-  /** The exact bytes, so that a signature over them can be checked; at most `bodyLimit` of its route. */
+  /** The exact bytes, so that a signature over them can be checked; at most `BODY_LIMIT_BYTES`. */
   body: Uint8Array;
   /** The body as a JSON object; throws the problem `malformed_json`. Parsed once. */
   json(): Record<string, unknown>;

@@ -59,7 +59,7 @@ export const ERRORS = {
   },
   body_too_large: {
     status: 413,
-    meaning: 'The body is larger than BODY_LIMIT_BYTES, or what else its path takes.',
+    meaning: 'The body is larger than BODY_LIMIT_BYTES.',
     solve: 'Send less, or raise BODY_LIMIT_BYTES.',
   },
   unsupported_media_type: {

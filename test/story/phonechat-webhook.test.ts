@@ -101,39 +101,6 @@ describe('the signature of a webhook', () => {
   });
 });
 
-describe('a webhook of 3 MB, as the platform sends one after an outage', () => {
-  const LARGEST = 3 * 1024 * 1024;
-  /** One message behind as many statuses as there is room for. */
-  function large(): string {
-    const { entry, ...rest } = JSON.parse(BODY.replace(/wamid\.[^"]+/, 'wamid.large')) as {
-      entry: [{ changes: [{ value: { messages: object[]; statuses?: object[] } }] }];
-    };
-    const { value } = entry[0].changes[0];
-    const statuses: object[] = [];
-    value.statuses = statuses;
-    const status = { id: 'wamid.x', status: 'delivered', timestamp: '1758254144', recipient_id: '1' };
-    const room = LARGEST - JSON.stringify({ ...rest, entry }).length;
-    for (let left = room; left > 100; left -= 100)
-      statuses.push({ ...status, id: 'x'.repeat(99 - JSON.stringify({ ...status, id: '' }).length) });
-    const body = JSON.stringify({ ...rest, entry });
-    return body + ' '.repeat(LARGEST - body.length);
-  }
-
-  it('is taken whole, and refused where it is not signed', async () => {
-    const body = large();
-    expect(Buffer.byteLength(body)).toBe(LARGEST);
-    const before = here.platform.textsTo(ADA).length;
-    for (const signature of ['', 'sha256=00', here.signature(body, 'another')]) {
-      const answer = await here.post(body, { 'X-Hub-Signature-256': signature });
-      expect(answer.status).toBe(401);
-    }
-    expect(here.platform.textsTo(ADA)).toHaveLength(before);
-    expect((await here.post(body)).status).toBe(200);
-    await here.texts(ADA, before + 1);
-    expect((await here.post(`${body} `)).status).toBe(413);
-  });
-});
-
 describe('the challenge', () => {
   const ask = (query: Record<string, string>) =>
     fetch(`${here.daemon.url}${PATH}?${new URLSearchParams(query)}`);

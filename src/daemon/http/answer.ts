@@ -2,9 +2,8 @@ import type { ChannelResponse } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Arrivals } from './arrivals.ts';
-import { discard, readBody } from './body.ts';
+import { readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
-import type { BodyRoom, LargeBodies } from './large-bodies.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Refusals } from './refusals.ts';
 import { ReceivedRequest } from './request.ts';
@@ -13,11 +12,10 @@ import { routeOf } from './router.ts';
 import type { MountedRoute } from './routes.ts';
 
 export interface AnswerParts extends StreamParts {
-  settings: Pick<Settings, 'TRUST_PROXY'>;
+  settings: Pick<Settings, 'BODY_LIMIT_BYTES' | 'TRUST_PROXY'>;
   clock: Clock;
   rateLimit: RateLimit;
   refusals: Refusals;
-  largeBodies: LargeBodies;
   arrivals: Arrivals;
 }
 
@@ -27,13 +25,8 @@ export function answer(parts: AnswerParts): Middleware {
     const route = routeOf(ctx.state.found, ctx.method);
     const started_at = parts.clock.now();
     try {
-      const room = roomFor(ctx, route, parts);
-      try {
-        const response = await handle(ctx, route, parts, room.limit);
-        respond(ctx, response, parts);
-      } finally {
-        room.leave();
-      }
+      const response = await handle(ctx, route, parts);
+      respond(ctx, response, parts);
     } catch (error) {
       const { limited = false, channel } = route;
       if (channel !== null) {
@@ -44,29 +37,14 @@ export function answer(parts: AnswerParts): Middleware {
   };
 }
 
-/** @throws `unavailable` */
-function roomFor(ctx: Context, route: MountedRoute, { largeBodies }: AnswerParts): BodyRoom {
-  try {
-    return largeBodies.enter(ctx.req, route);
-  } catch (error) {
-    discard(ctx.req);
-    throw error;
-  }
-}
-
-/** @param limit of the body, bytes */
-async function handle(
-  ctx: Context,
-  route: MountedRoute,
-  parts: AnswerParts,
-  limit: number,
-): Promise<ChannelResponse> {
+async function handle(ctx: Context, route: MountedRoute, parts: AnswerParts): Promise<ChannelResponse> {
+  const { BODY_LIMIT_BYTES, TRUST_PROXY } = parts.settings;
   let refusal: unknown = null;
-  const body = await readBody(ctx.req, route, limit).catch((error: unknown) => {
+  const body = await readBody(ctx.req, route, BODY_LIMIT_BYTES).catch((error: unknown) => {
     refusal = error;
     return new Uint8Array();
   });
-  const request = new ReceivedRequest(ctx, body, parts.settings.TRUST_PROXY);
+  const request = new ReceivedRequest(ctx, body, TRUST_PROXY);
   const place = parts.arrivals.takePlace(route, request);
   try {
     // A request that is refused for its body counts as well, for the person of its header where it has one.

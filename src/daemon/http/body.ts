@@ -14,7 +14,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * The exact bytes of a request's body, read once; empty where the request has none.
- * @param limit bytes, also of a body that does not tell its length
+ * @param limit BODY_LIMIT_BYTES, also of a body that does not tell its length
  * @throws `unsupported_media_type`, `body_too_large`, or `invalid_request` where the sender went away
  */
 export async function readBody(request: IncomingMessage, route: Route, limit: number): Promise<Uint8Array> {

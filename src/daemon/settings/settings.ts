@@ -31,7 +31,7 @@ export const SETTINGS = [
     max: 16_777_216,
     default: 262_144,
     unit: 'bytes',
-    sentence: 'Largest request body; webhooks take more where their platform sends more in one piece.',
+    sentence: 'Largest request body.',
   },
   {
     name: 'SHUTDOWN_GRACE_SECONDS',

@@ -57,16 +57,6 @@ describe('what a plugin creates', () => {
       'channel telex: `routes[0].path` is "/telex/*" → a path that begins with `/`, such as /telex/webhook or /telex/:id',
     ],
     [
-      'a limit that is none',
-      { routes: [{ ...route('/x'), bodyLimit: 1.5 }] },
-      'channel telex: `routes[0].bodyLimit` is 1.5 → a whole number of bytes from 1 to 16777216, or absent',
-    ],
-    [
-      'a limit that is too high',
-      { routes: [{ ...route('/x'), bodyLimit: 16_777_217 }] },
-      'channel telex: `routes[0].bodyLimit` is 16777217 → a whole number of bytes from 1 to 16777216, or absent',
-    ],
-    [
       'a route without a handler',
       { routes: [{ method: 'GET', path: '/x' }] },
       'channel telex: `routes[0].handle` is missing → a function',
