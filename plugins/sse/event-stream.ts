@@ -7,24 +7,29 @@ export const STREAM_HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const;
 
-/** How long a client waits before it comes back, ms: long enough for a daemon that stops to be gone. */
-const RETRY_MS = 1000;
+/** How long a client waits before it comes back: long enough for a daemon that stops to be gone (1 s). */
+const RETRY = Buffer.from('retry: 1000\n\n');
 /** A comment now and then keeps proxies from closing a connection that seems idle, ms. */
 const COMMENT_INTERVAL_MS = 10_000;
-const COMMENT = ': still here\n\n';
+const COMMENT = Buffer.from(': still here\n\n');
 /** How long a reader may take no byte before it is dropped, ms; it comes back where it was. */
 const SLOW_READER_MS = 30_000;
 
-const frames = new WeakMap<StreamEvent, Buffer>();
+const frames = new WeakMap<readonly StreamEvent[], Buffer>();
 
-/** An event as it goes over the wire, built once for all its readers. JSON has no line breaks of its own. */
-export function frameOf(event: StreamEvent): Buffer {
-  let frame = frames.get(event);
-  if (!frame) {
-    frame = Buffer.from(`id: ${event.id}\nevent: ${event.event}\ndata: ${event.data}\n\n`);
-    frames.set(event, frame);
+/** Events as they go over the wire, built once for all who are told of them together. */
+export function framesOf(events: readonly StreamEvent[]): Buffer {
+  let joined = frames.get(events);
+  if (!joined) {
+    joined = Buffer.from(events.map(frameOf).join(''));
+    frames.set(events, joined);
   }
-  return frame;
+  return joined;
+}
+
+/** JSON has no line breaks of its own. */
+function frameOf({ id, event, data }: StreamEvent): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
 }
 
 /**
@@ -37,18 +42,22 @@ export async function writeEvents(
   out: ResponseStream,
   scope: Pick<ChannelScope, 'problem'>,
 ): Promise<void> {
-  let hasRoom = out.write(`retry: ${RETRY_MS}\n\n`);
+  let hasRoom = out.write(RETRY);
   const timer = setInterval(() => {
     if (hasRoom) hasRoom = out.write(COMMENT);
   }, COMMENT_INTERVAL_MS);
   try {
-    for await (const events of stream.follow(out.signal)) {
-      for (const event of events) {
-        if (!hasRoom) await room(out, scope);
-        if (out.signal.aborted) return;
-        hasRoom = out.write(frameOf(event));
-      }
-    }
+    await stream.follow({
+      take: (events) => {
+        hasRoom = out.write(framesOf(events)) && hasRoom;
+        return hasRoom;
+      },
+      room: async () => {
+        await room(out, scope);
+        hasRoom = true;
+      },
+      signal: out.signal,
+    });
   } finally {
     clearInterval(timer);
   }

@@ -306,10 +306,23 @@ export interface StreamTokens {
 
 export interface OpenStream {
   /**
-   * The events as they come, all that there are at once; ends after the last one, when `signal` aborts, and
-   * where the daemon cannot go on (the reader comes back then).
+   * Hands the events to the reader as they come. Resolves after the last one, when the reader goes away, and
+   * where the daemon cannot go on (the reader comes back then); rejects as the reader does.
    */
-  follow(signal: AbortSignal): AsyncIterable<readonly StreamEvent[]>;
+  follow(reader: StreamReader): Promise<void>;
+}
+
+/** Who reads a stream; called rather than waited on, since there may be thousands of one stream. */
+export interface StreamReader {
+  /**
+   * The events that have come, all that there are at once: one list for all who are told of them together, so
+   * that what is made of it can be made once. False: no more until there is room again.
+   */
+  take(events: readonly StreamEvent[]): boolean;
+  /** Resolves when there is room again; rejects where the reader is given up. */
+  room(): Promise<void>;
+  /** Aborts when the reader goes away. */
+  signal: AbortSignal;
 }
 
 export type ChannelProblemCode =

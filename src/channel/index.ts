@@ -23,6 +23,7 @@ export type {
   Route,
   RouteProblem,
   SayOptions,
+  StreamReader,
   StreamTokens,
   TokenAnswer,
   TokenSource,

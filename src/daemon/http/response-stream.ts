@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { ResponseStream } from '../../channel/index.ts';
 
 /**
@@ -17,6 +18,7 @@ export function stream(
   stopping: AbortSignal,
   failed: (error: unknown) => void,
 ): void {
+  sendTogether(res.socket);
   res.flushHeaders();
   writeAll(res, write, stopping).catch((error: unknown) => {
     failed(error);
@@ -25,71 +27,107 @@ export function stream(
   });
 }
 
+/** The head, and what the writer says at once, leave in one packet. */
+function sendTogether(socket: Socket | null): void {
+  if (!socket) return;
+  socket.cork();
+  process.nextTick(() => socket.uncork());
+}
+
 async function writeAll(
   res: ServerResponse,
   write: (out: ResponseStream) => Promise<void>,
   stopping: AbortSignal,
 ): Promise<void> {
   const signal = endSignal(res, stopping);
-  const wire = wireOf(res);
+  const wire = res.socket && res.chunkedEncoding ? new SocketWire(res.socket) : new ResponseWire(res);
+  const out = new WireStream(res, wire, signal);
   try {
-    await write(responseStream(res, wire, signal));
+    await write(out);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
   // A client that does not read would hold up a daemon that stops.
-  if (signal.aborted && wire.needsDrain()) res.destroy();
+  if (signal.aborted && wire.needsDrain) res.destroy();
   else res.end();
 }
 
-function responseStream(res: ServerResponse, wire: Wire, signal: AbortSignal): ResponseStream {
-  let waiting: PromiseWithResolvers<void> | null = null;
-  const goOn = () => {
-    waiting?.resolve();
-    waiting = null;
-  };
-  // One listener each for the whole stream: a listener per wait would pile up.
-  wire.source.on('drain', goOn);
-  // The connection may live on, for the client's next request.
-  res.on('close', () => wire.source.off('drain', goOn));
-  signal.addEventListener('abort', goOn, { once: true });
-  return {
-    signal,
-    write: (frame) => !signal.aborted && wire.write(frame),
-    drained() {
-      if (signal.aborted || !wire.needsDrain()) return Promise.resolve();
-      waiting ??= Promise.withResolvers();
-      return waiting.promise;
-    },
-  };
+class WireStream implements ResponseStream {
+  readonly signal: AbortSignal;
+  readonly #wire: Wire;
+  #waiting: PromiseWithResolvers<void> | null = null;
+
+  constructor(res: ServerResponse, wire: Wire, signal: AbortSignal) {
+    this.signal = signal;
+    this.#wire = wire;
+    // One listener each for the whole stream: a listener per wait would pile up.
+    const goOn = () => this.#goOn();
+    wire.source.on('drain', goOn);
+    // The connection may live on, for the client's next request.
+    res.on('close', () => wire.source.off('drain', goOn));
+    signal.addEventListener('abort', goOn, { once: true });
+  }
+
+  write(frame: string | Uint8Array): boolean {
+    return !this.signal.aborted && this.#wire.write(frame);
+  }
+
+  drained(): Promise<void> {
+    if (this.signal.aborted || !this.#wire.needsDrain) return Promise.resolve();
+    this.#waiting ??= Promise.withResolvers();
+    return this.#waiting.promise;
+  }
+
+  #goOn(): void {
+    this.#waiting?.resolve();
+    this.#waiting = null;
+  }
 }
 
 /** Where the body of a response is written. */
 interface Wire {
   write(frame: string | Uint8Array): boolean;
-  needsDrain(): boolean;
-  source: EventEmitter;
+  readonly needsDrain: boolean;
+  readonly source: EventEmitter;
+}
+
+/** Behind another answer on its connection, and for a client of HTTP/1.0: the response writes by itself. */
+class ResponseWire implements Wire {
+  readonly source: ServerResponse;
+
+  constructor(res: ServerResponse) {
+    this.source = res;
+  }
+
+  get needsDrain(): boolean {
+    return this.source.writableNeedDrain;
+  }
+
+  write(frame: string | Uint8Array): boolean {
+    return this.source.write(frame);
+  }
 }
 
 /**
  * Past Node's response, which makes each chunk out of four parts: what goes to many readers is made a chunk
- * once. Behind another answer on its connection, and for a client of HTTP/1.0, the response writes by itself.
+ * once.
  */
-function wireOf(res: ServerResponse): Wire {
-  const { socket } = res;
-  if (!socket || !res.chunkedEncoding) {
-    return {
-      write: (frame) => res.write(frame),
-      needsDrain: () => res.writableNeedDrain,
-      source: res,
-    };
+class SocketWire implements Wire {
+  readonly source: Socket;
+
+  constructor(socket: Socket) {
+    this.source = socket;
   }
-  return {
+
+  get needsDrain(): boolean {
+    return this.source.writableNeedDrain;
+  }
+
+  write(frame: string | Uint8Array): boolean {
     // An empty chunk would be the end.
-    write: (frame) => frame.length === 0 || (socket.writable && socket.write(chunkOf(frame))),
-    needsDrain: () => socket.writableNeedDrain,
-    source: socket,
-  };
+    if (frame.length === 0) return true;
+    return this.source.writable && this.source.write(chunkOf(frame));
+  }
 }
 
 const chunks = new WeakMap<Uint8Array, Buffer>();

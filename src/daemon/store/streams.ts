@@ -31,7 +31,7 @@ export interface StreamStore {
   /** The events after `after`, in order. */
   read(stream_id: string, after: number): Promise<StreamEvent[]>;
   /** Calls back after events were added, and when somebody asked to stop; perhaps once too often. */
-  watch(stream_id: string, listener: (change: 'events' | 'stop') => void): () => void;
+  watch(stream_id: string, listener: StreamListener): () => void;
   /** Tells the process that runs it to stop. */
   askToStop(stream_id: string): Promise<void>;
   /** Gives up a run, which may not have been able to say its end; no effect on one that has ended. */
@@ -39,6 +39,9 @@ export interface StreamStore {
   /** Ends each stream whose run died or was given up, with this event. @returns how many. */
   reap(last: Omit<StreamEvent, 'id'>): Promise<number>;
 }
+
+/** @param added the events, where the store has them at hand; else they are read. */
+export type StreamListener = (change: 'events' | 'stop', added?: readonly StreamEvent[]) => void;
 
 export interface NewStream {
   stream_id: string;

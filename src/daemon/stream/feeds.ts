@@ -1,18 +1,20 @@
-import type { StreamEvent } from '../../channel/index.ts';
+import type { StreamEvent, StreamReader } from '../../channel/index.ts';
 import type { Log } from '../log.ts';
 import type { StreamStore } from '../store/streams.ts';
 import { isLast } from './events.ts';
+
+type EventSource = Pick<StreamStore, 'read' | 'watch'>;
 
 /**
  * From the store to its readers: the events of a stream are read once for all who follow it here, and kept
  * as long as somebody does. A reader has no queue of its own, only its place, so a slow one costs nothing.
  */
 export class Feeds {
-  readonly #streams: Pick<StreamStore, 'read' | 'watch'>;
+  readonly #streams: EventSource;
   readonly #log: Pick<Log, 'warn'>;
   readonly #feeds = new Map<string, Feed>();
 
-  constructor(streams: Pick<StreamStore, 'read' | 'watch'>, log: Pick<Log, 'warn'>) {
+  constructor(streams: EventSource, log: Pick<Log, 'warn'>) {
     this.#streams = streams;
     this.#log = log;
   }
@@ -23,100 +25,88 @@ export class Feeds {
   }
 
   /**
-   * The events after `after`, all that there are at once; ends after the last one, when `signal` aborts, or
-   * where the run was given up.
+   * Hands the events after `after` to the reader. Resolves after the last one, when the reader has gone, or
+   * where the run was given up; rejects as the reader does.
    */
-  async *follow(
-    stream_id: string,
-    after: number,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly StreamEvent[]> {
-    if (signal.aborted) return;
+  follow(stream_id: string, after: number, reader: StreamReader): Promise<void> {
+    if (reader.signal.aborted) return Promise.resolve();
     let feed = this.#feeds.get(stream_id);
     if (!feed) {
-      feed = new Feed(this.#streams, stream_id, this.#log);
+      feed = new Feed(this.#streams, stream_id, this.#log, () => this.#forget(stream_id));
       this.#feeds.set(stream_id, feed);
     }
-    const reader: Reader = { wake: () => {} };
-    const leave = () => reader.wake();
-    signal.addEventListener('abort', leave, { once: true });
-    feed.readers.add(reader);
-    try {
-      let place = after;
-      while (!signal.aborted) {
-        const events = feed.after(place);
-        if (events.length > 0) {
-          place += events.length;
-          yield events;
-        } else if (feed.over) return;
-        else
-          await new Promise<void>((resolve) => {
-            reader.wake = resolve;
-          });
-      }
-    } finally {
-      signal.removeEventListener('abort', leave);
-      feed.readers.delete(reader);
-      if (feed.readers.size === 0) {
-        feed.close();
-        if (this.#feeds.get(stream_id) === feed) this.#feeds.delete(stream_id);
-      }
-    }
+    return feed.join(reader, after);
   }
 
   /** A run ended without being able to say so: its readers' connections end, and they come back. */
   giveUp(stream_id: string): void {
-    const feed = this.#feeds.get(stream_id);
+    this.#feeds.get(stream_id)?.close();
+  }
+
+  #forget(stream_id: string): void {
     this.#feeds.delete(stream_id);
-    feed?.close();
   }
 }
 
-/** Who follows a stream; woken where it waits. */
-interface Reader {
-  wake(): void;
-}
-
-const NOTHING: readonly StreamEvent[] = [];
+/** Earlier events that are handed over together: bounds what a slow reader has been handed and not taken. */
+const AT_ONCE = 100;
 
 /** One stream, while it is followed. */
 class Feed {
-  readonly #streams: Pick<StreamStore, 'read' | 'watch'>;
+  readonly #streams: EventSource;
   readonly #stream_id: string;
   readonly #log: Pick<Log, 'warn'>;
   readonly #unwatch: () => void;
+  readonly #closed: () => void;
   /** From the first one on, so that a place in it is the id of the event before. */
   readonly #events: StreamEvent[] = [];
-  /** Those who follow. */
-  readonly readers = new Set<Reader>();
-  #newest: readonly StreamEvent[] = NOTHING;
+  readonly #followers = new Set<Follower>();
+  #newest: readonly StreamEvent[] = [];
   #over = false;
+  #open = true;
   #reading = false;
   #readAgain = false;
 
-  constructor(streams: Pick<StreamStore, 'read' | 'watch'>, stream_id: string, log: Pick<Log, 'warn'>) {
+  /** @param closed told when nobody follows any more, or nothing comes. */
+  constructor(streams: EventSource, stream_id: string, log: Pick<Log, 'warn'>, closed: () => void) {
     this.#streams = streams;
     this.#stream_id = stream_id;
     this.#log = log;
-    this.#unwatch = streams.watch(stream_id, () => this.#catchUp());
+    this.#closed = closed;
+    this.#unwatch = streams.watch(stream_id, (_change, added) => this.#grow(added));
     this.#catchUp();
   }
 
-  /** Nothing comes any more. */
-  get over(): boolean {
-    return this.#over;
+  join(reader: StreamReader, place: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = (error?: unknown) => {
+      reader.signal.removeEventListener('abort', gone);
+      this.#followers.delete(follower);
+      if (error === undefined) resolve();
+      else reject(error);
+      if (this.#followers.size === 0) this.close();
+    };
+    const gone = () => leave();
+    const follower: Follower = { reader, place, waits: false, leave };
+    this.#followers.add(follower);
+    reader.signal.addEventListener('abort', gone, { once: true });
+    this.#tell(follower);
+    return promise;
   }
 
-  /** The events that are here after that place; the same list for all readers of the newest ones. */
-  after(place: number): readonly StreamEvent[] {
-    if (place >= this.#events.length) return NOTHING;
-    return place === this.#events.length - this.#newest.length ? this.#newest : this.#events.slice(place);
-  }
-
+  /** Ends all who follow, where they are. */
   close(): void {
+    if (!this.#open) return;
+    this.#open = false;
     this.#unwatch();
-    this.#over = true;
-    this.#wakeAll();
+    this.#closed();
+    for (const follower of this.#followers) follower.leave();
+  }
+
+  /** Takes what was added, where it follows on what is here; else it is read. */
+  #grow(added: readonly StreamEvent[] | undefined): void {
+    if (added && !this.#reading && added[0]?.id === this.#events.length + 1) this.#take(added);
+    else this.#catchUp();
   }
 
   /** Reads what is new; one look at a time, and one more where something changed meanwhile. */
@@ -139,16 +129,55 @@ class Feed {
   async #read(): Promise<void> {
     do {
       this.#readAgain = false;
-      const events = await this.#streams.read(this.#stream_id, this.#events.length);
-      this.#events.push(...events);
-      if (events.length > 0) this.#newest = events;
-      const last = events.at(-1);
-      if (last && isLast(last)) this.#over = true;
-      if (events.length > 0) this.#wakeAll();
+      this.#take(await this.#streams.read(this.#stream_id, this.#events.length));
     } while (this.#readAgain && !this.#over);
   }
 
-  #wakeAll(): void {
-    for (const reader of this.readers) reader.wake();
+  #take(events: readonly StreamEvent[]): void {
+    const last = events.at(-1);
+    if (!last) return;
+    this.#events.push(...events);
+    this.#newest = events;
+    this.#over = isLast(last);
+    for (const follower of this.#followers) this.#tell(follower);
   }
+
+  /** Hands over what has come since, where there is room. */
+  #tell(follower: Follower): void {
+    while (!follower.waits && follower.place < this.#events.length) {
+      const events = this.#after(follower.place);
+      follower.place += events.length;
+      try {
+        if (!follower.reader.take(events)) this.#await(follower);
+      } catch (error) {
+        follower.leave(error);
+        return;
+      }
+    }
+    if (this.#over && follower.place >= this.#events.length) follower.leave();
+  }
+
+  /** Events after that place; the same list for all readers of the newest ones. */
+  #after(place: number): readonly StreamEvent[] {
+    if (place === this.#events.length - this.#newest.length) return this.#newest;
+    return this.#events.slice(place, place + AT_ONCE);
+  }
+
+  #await(follower: Follower): void {
+    follower.waits = true;
+    follower.reader.room().then(() => {
+      follower.waits = false;
+      if (this.#followers.has(follower)) this.#tell(follower);
+    }, follower.leave);
+  }
+}
+
+/** Somebody who follows. */
+interface Follower {
+  readonly reader: StreamReader;
+  /** Id of the last event that was handed over. */
+  place: number;
+  /** There is no room for more now. */
+  waits: boolean;
+  leave(error?: unknown): void;
 }

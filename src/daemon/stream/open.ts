@@ -33,7 +33,7 @@ export async function openStream(
     if (!running) place?.leave();
   }
   if (stream.state === 'ended' && after >= stream.last_event) return null;
-  return { follow: (signal) => house.feeds.follow(stream_id, after, signal) };
+  return { follow: (reader) => house.feeds.follow(stream_id, after, reader) };
 }
 
 /**

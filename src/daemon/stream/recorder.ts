@@ -42,7 +42,8 @@ export class Recorder {
     merge(this.#waiting, said);
     if (this.#scheduled || this.#saving) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    // After all that a runtime says at once; the store itself waits until the turn of the event loop is over.
+    process.nextTick(() => {
       this.#scheduled = false;
       this.#save().catch((error: unknown) => {
         this.#log.warn({ err: error }, 'events of a stream could not be stored; tried again with the next');

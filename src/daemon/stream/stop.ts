@@ -33,6 +33,6 @@ export async function stopStream(
     return;
   }
   await house.store.streams.askToStop(stream_id);
-  const events = house.feeds.follow(stream_id, stream.last_event, AbortSignal.timeout(END_WAIT_MS));
-  for await (const _ of events);
+  const end = { take: () => true, room: () => Promise.resolve(), signal: AbortSignal.timeout(END_WAIT_MS) };
+  await house.feeds.follow(stream_id, stream.last_event, end);
 }

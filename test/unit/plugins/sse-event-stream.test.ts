@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { frameOf, writeEvents } from '../../../plugins/sse/event-stream.ts';
-import type { OpenStream, ResponseStream, StreamEvent } from '../../../src/channel/index.ts';
+import { framesOf, writeEvents } from '../../../plugins/sse/event-stream.ts';
+import type { OpenStream, ResponseStream, StreamEvent, StreamReader } from '../../../src/channel/index.ts';
 
 const scope = { problem: (code: string, detail: string) => new Error(`${code}: ${detail}`) };
 
@@ -11,19 +11,12 @@ function event(id: number): StreamEvent {
 /** A stream that the test feeds, and a response whose socket is full when the test says so. */
 function writing() {
   const gone = new AbortController();
-  let batches: (readonly StreamEvent[] | null)[] = [];
-  let wake = () => {};
+  const end = Promise.withResolvers<void>();
+  let reader: StreamReader | undefined;
   const stream: OpenStream = {
-    async *follow() {
-      for (;;) {
-        const batch = batches.shift();
-        if (batch === null) return;
-        if (batch) yield batch;
-        else
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-      }
+    follow(follower) {
+      reader = follower;
+      return end.promise;
     },
   };
   const state = { full: false, drained: () => {}, written: [] as string[] };
@@ -40,13 +33,11 @@ function writing() {
       }),
   };
   return {
-    gone,
     state,
     done: writeEvents(stream, out, scope),
-    push(...batch: (readonly StreamEvent[] | null)[]) {
-      batches = [...batches, ...batch];
-      wake();
-    },
+    take: (...events: StreamEvent[]) => reader?.take(events),
+    room: () => reader?.room(),
+    end: end.resolve,
   };
 }
 
@@ -54,53 +45,65 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('an event stream', () => {
-  it('says once when to come back, then one frame an event', async () => {
-    const { push, done, state } = writing();
-    push([event(1), event(2)], [event(3)], null);
+  it('says once when to come back, then the events, those that come together in one piece', async () => {
+    const { take, end, done, state } = writing();
+    take(event(1), event(2));
+    take(event(3));
+    end();
     await done;
     expect(state.written).toEqual([
       'retry: 1000\n\n',
-      'id: 1\nevent: text_chunk\ndata: {"text":"1"}\n\n',
-      'id: 2\nevent: text_chunk\ndata: {"text":"2"}\n\n',
+      'id: 1\nevent: text_chunk\ndata: {"text":"1"}\n\nid: 2\nevent: text_chunk\ndata: {"text":"2"}\n\n',
       'id: 3\nevent: text_chunk\ndata: {"text":"3"}\n\n',
     ]);
   });
 
-  it('builds a frame once for all readers', () => {
-    const one = event(1);
-    expect(frameOf(one)).toBe(frameOf(one));
+  it('makes bytes of what comes together once for all readers', () => {
+    const events = [event(1), event(2)];
+    expect(framesOf(events)).toBe(framesOf(events));
   });
 
   it('writes a comment every 10 seconds, and none after the end', async () => {
-    const { push, done, state } = writing();
+    const { end, done, state } = writing();
     await vi.advanceTimersByTimeAsync(25_000);
     expect(state.written).toEqual(['retry: 1000\n\n', ': still here\n\n', ': still here\n\n']);
-    push(null);
+    end();
     await done;
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('writes nothing, not even comments, while the reader has no room, and goes on when it has', async () => {
-    const { push, done, state } = writing();
+  it('writes no comments while the reader has no room, and says when it has', async () => {
+    const { take, room, end, done, state } = writing();
     state.full = true;
-    push([event(1), event(2)], null);
+    expect(take(event(1))).toBe(false);
+    const waiting = room();
     await vi.advanceTimersByTimeAsync(20_000);
     expect(state.written).toHaveLength(2);
     state.full = false;
     state.drained();
-    await vi.advanceTimersByTimeAsync(0);
-    state.drained();
+    await waiting;
+    expect(take(event(2))).toBe(true);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(state.written).toHaveLength(4);
+    end();
     await done;
-    expect(state.written).toHaveLength(3);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('drops a reader that takes nothing for 30 seconds', async () => {
-    const { push, done, state } = writing();
+  it('gives up a reader that takes nothing for 30 seconds', async () => {
+    const { take, room, state } = writing();
     state.full = true;
-    push([event(1), event(2)]);
-    const dropped = expect(done).rejects.toThrow('unavailable: The reader is too slow.');
+    take(event(1));
+    const dropped = expect(room()).rejects.toThrow('unavailable: The reader is too slow.');
     await vi.advanceTimersByTimeAsync(30_000);
     await dropped;
+  });
+
+  it('ends as the stream does', async () => {
+    const { signal } = new AbortController();
+    const out: ResponseStream = { signal, write: () => true, drained: async () => {} };
+    const stream: OpenStream = { follow: () => Promise.reject(new Error('given up')) };
+    await expect(writeEvents(stream, out, scope)).rejects.toThrow('given up');
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import type { StreamEvent } from '../../../channel/index.ts';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
-import type { NewStream, StreamRecord, StreamStart, StreamStore } from '../streams.ts';
+import type { NewStream, StreamListener, StreamRecord, StreamStart, StreamStore } from '../streams.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** A stream as its table holds it. */
@@ -148,14 +148,14 @@ export class SqliteStreams implements StreamStore {
 
   async append(stream_id: string, events: readonly StreamEvent[]): Promise<void> {
     await this.#commit.write(() => this.#add(stream_id, events));
-    this.#watchers.emit(stream_id, 'events');
+    this.#watchers.emit(stream_id, 'events', events);
   }
 
   read(stream_id: string, after: number): Promise<StreamEvent[]> {
     return read(() => this.#read.all(stream_id, after));
   }
 
-  watch(stream_id: string, listener: (change: 'events' | 'stop') => void): () => void {
+  watch(stream_id: string, listener: StreamListener): () => void {
     this.#watchers.on(stream_id, listener);
     return () => this.#watchers.off(stream_id, listener);
   }
