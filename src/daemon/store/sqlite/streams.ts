@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../../channel/index.ts';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { NewStream, StreamListener, StreamRecord, StreamStart, StreamStore } from '../streams.ts';
-import { type GroupCommit, read } from './writer.ts';
+import { type GroupCommit, type Resident, read } from './writer.ts';
 
 /** A stream as its table holds it. */
 interface StreamRow extends Omit<StreamRecord, 'start'> {
@@ -12,7 +12,15 @@ interface StreamRow extends Omit<StreamRecord, 'start'> {
   start: string;
 }
 
-const COLUMNS = `id, stream_id, state, idempotency_key, fingerprint, owner, token, start, last_event, ttl_ms`;
+/** A running stream, as far as its next events go. */
+interface Place {
+  /** Its row. */
+  id: number;
+  last_event: number;
+}
+
+const LAST_EVENT = `(SELECT coalesce(max(id), 0) FROM stream_events WHERE stream = streams.id) AS last_event`;
+const COLUMNS = `id, stream_id, state, idempotency_key, fingerprint, owner, token, start, ttl_ms, ${LAST_EVENT}`;
 
 /** The names with which a stream ends; after a failure its message may be sent again under the same key. */
 const END = { stream_complete: 'completed', error: 'failed' } as const satisfies Partial<
@@ -23,9 +31,11 @@ const END = { stream_complete: 'completed', error: 'failed' } as const satisfies
  * Streams and their events. Runs and watchers are in memory, since one daemon works on the file: a run that
  * this process does not know of has died with another.
  */
-export class SqliteStreams implements StreamStore {
+export class SqliteStreams implements StreamStore, Resident {
   /** Streams that this process runs. */
   readonly #running = new Set<string>();
+  /** Where those stand that were told something lately. */
+  readonly #places = new Map<string, Place>();
   readonly #watchers = new EventEmitter().setMaxListeners(0);
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -34,7 +44,7 @@ export class SqliteStreams implements StreamStore {
   readonly #dropKey;
   readonly #insert;
   readonly #begin;
-  readonly #advance;
+  readonly #place;
   readonly #end;
   readonly #insertEvent;
   readonly #read;
@@ -43,6 +53,7 @@ export class SqliteStreams implements StreamStore {
   readonly #deleteExpiredStreams;
 
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
+    commit.keep(this);
     this.#commit = commit;
     this.#clock = clock;
     const alive = `(expires_at IS NULL OR expires_at > @now)`;
@@ -57,9 +68,9 @@ export class SqliteStreams implements StreamStore {
     );
     this.#insert = db.prepare<Omit<StreamRow, 'id' | 'state' | 'last_event'> & { expires_at: number }>(
       `INSERT INTO streams
-         (stream_id, state, idempotency_key, fingerprint, owner, token, start, last_event, ttl_ms, expires_at)
+         (stream_id, state, idempotency_key, fingerprint, owner, token, start, ttl_ms, expires_at)
        VALUES
-         (@stream_id, 'waiting', @idempotency_key, @fingerprint, @owner, @token, @start, 0, @ttl_ms, @expires_at)`,
+         (@stream_id, 'waiting', @idempotency_key, @fingerprint, @owner, @token, @start, @ttl_ms, @expires_at)`,
     );
     this.#begin = db
       .prepare<{ stream_id: string; owner: PersonKey | null; now: number }, number>(
@@ -67,12 +78,9 @@ export class SqliteStreams implements StreamStore {
          WHERE stream_id = @stream_id AND state = 'waiting' AND expires_at > @now RETURNING id`,
       )
       .pluck();
-    this.#advance = db
-      .prepare<{ stream_id: string; before: number; last: number }, number>(
-        `UPDATE streams SET last_event = @last
-         WHERE stream_id = @stream_id AND state = 'running' AND last_event = @before RETURNING id`,
-      )
-      .pluck();
+    this.#place = db.prepare<[string], Place>(
+      `SELECT id, ${LAST_EVENT} FROM streams WHERE stream_id = ? AND state = 'running'`,
+    );
     this.#end = db.prepare<{ id: number; now: number; failed: 0 | 1 }>(
       `UPDATE streams SET state = 'ended', expires_at = @now + ttl_ms,
          idempotency_key = CASE WHEN @failed THEN NULL ELSE idempotency_key END
@@ -87,7 +95,7 @@ export class SqliteStreams implements StreamStore {
        WHERE stream_id = ? AND stream_events.id > ? ORDER BY stream_events.id`,
     );
     this.#unended = db.prepare<[], { stream_id: string; last_event: number }>(
-      `SELECT stream_id, last_event FROM streams WHERE state = 'running'`,
+      `SELECT stream_id, ${LAST_EVENT} FROM streams WHERE state = 'running'`,
     );
     this.#deleteExpiredEvents = db.prepare<[number, number]>(
       `DELETE FROM stream_events WHERE (stream, id) IN
@@ -133,8 +141,9 @@ export class SqliteStreams implements StreamStore {
   async claim(stream_id: string, first: StreamEvent, owner: PersonKey | null): Promise<boolean> {
     try {
       return await this.#commit.write(() => {
-        const begun = this.#begin.get({ stream_id, owner, now: this.#clock.now() });
-        if (begun === undefined) return false;
+        const id = this.#begin.get({ stream_id, owner, now: this.#clock.now() });
+        if (id === undefined) return false;
+        this.#places.set(stream_id, { id, last_event: 0 });
         this.#add(stream_id, [first]);
         // Within the commit, so that no reaper finds it running for nobody.
         this.#running.add(stream_id);
@@ -166,6 +175,7 @@ export class SqliteStreams implements StreamStore {
 
   async release(stream_id: string): Promise<void> {
     this.#running.delete(stream_id);
+    this.#places.delete(stream_id);
   }
 
   async reap(last: Omit<StreamEvent, 'id'>): Promise<number> {
@@ -185,17 +195,25 @@ export class SqliteStreams implements StreamStore {
     return events + this.#deleteExpiredStreams.run(now, bite - events).changes;
   }
 
+  /** What is held in memory is looked up again. */
+  load(): void {
+    this.#places.clear();
+  }
+
   /** Within a commit. */
   #add(stream_id: string, events: readonly StreamEvent[]): void {
     const last = events.at(-1);
     if (!last) return;
     const before = last.id - events.length;
-    const id = this.#advance.get({ stream_id, before, last: last.id });
-    if (id === undefined)
+    const place = this.#places.get(stream_id) ?? this.#place.get(stream_id);
+    if (place?.last_event !== before)
       throw new Error(`event ${before + 1} does not follow on the last one of its stream`);
-    for (const event of events) this.#insertEvent.run(id, event.id, event.event, event.data);
+    for (const event of events) this.#insertEvent.run(place.id, event.id, event.event, event.data);
     const end = END[last.event as keyof typeof END];
-    if (end) this.#end.run({ id, now: this.#clock.now(), failed: end === 'failed' ? 1 : 0 });
+    if (end) {
+      this.#places.delete(stream_id);
+      this.#end.run({ id: place.id, now: this.#clock.now(), failed: end === 'failed' ? 1 : 0 });
+    } else this.#places.set(stream_id, { id: place.id, last_event: last.id });
   }
 }
 
