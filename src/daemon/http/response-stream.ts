@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ResponseStream } from '../../channel/index.ts';
+import { onAbort } from '../on-abort.ts';
 
 /**
  * Hands the raw response to the route's writer: the head leaves at once, the response ends with the writer.
@@ -48,7 +49,7 @@ async function writeAll(
     if (!signal.aborted) throw error;
   }
   // A client that does not read would hold up a daemon that stops.
-  if (signal.aborted && wire.needsDrain) res.destroy();
+  if (signal.aborted && !wire.hasRoom) res.destroy();
   else res.end();
 }
 
@@ -72,8 +73,9 @@ class WireStream implements ResponseStream {
     return !this.signal.aborted && this.#wire.write(frame);
   }
 
+  /** On a broken connection it waits until the signal tells: a writer that goes on at once would never let it. */
   drained(): Promise<void> {
-    if (this.signal.aborted || !this.#wire.needsDrain) return Promise.resolve();
+    if (this.signal.aborted || this.#wire.hasRoom) return Promise.resolve();
     this.#waiting ??= Promise.withResolvers();
     return this.#waiting.promise;
   }
@@ -87,7 +89,8 @@ class WireStream implements ResponseStream {
 /** Where the body of a response is written. */
 interface Wire {
   write(frame: string | Uint8Array): boolean;
-  readonly needsDrain: boolean;
+  /** It takes more now; never on a connection that is broken. */
+  readonly hasRoom: boolean;
   readonly source: EventEmitter;
 }
 
@@ -99,8 +102,8 @@ class ResponseWire implements Wire {
     this.source = res;
   }
 
-  get needsDrain(): boolean {
-    return this.source.writableNeedDrain;
+  get hasRoom(): boolean {
+    return !this.source.destroyed && !this.source.writableNeedDrain;
   }
 
   write(frame: string | Uint8Array): boolean {
@@ -119,8 +122,8 @@ class SocketWire implements Wire {
     this.source = socket;
   }
 
-  get needsDrain(): boolean {
-    return this.source.writableNeedDrain;
+  get hasRoom(): boolean {
+    return this.source.writable && !this.source.writableNeedDrain;
   }
 
   write(frame: string | Uint8Array): boolean {
@@ -144,17 +147,20 @@ function chunkOf(frame: string | Uint8Array): Buffer {
 
 const CRLF = Buffer.from('\r\n');
 
+/** Made once: an `abort` without a reason makes an error, with its stack, for each response that ends. */
+const ENDED = new DOMException('The response has ended.', 'AbortError');
+
 /** Aborts when the response closes or the daemon stops, and lets go of the daemon's signal then. */
 function endSignal(res: ServerResponse, stopping: AbortSignal): AbortSignal {
   const end = new AbortController();
-  const stop = () => end.abort();
-  if (stopping.aborted) stop();
-  else stopping.addEventListener('abort', stop, { once: true });
-  const leave = () => {
-    stopping.removeEventListener('abort', stop);
-    end.abort();
-  };
-  if (res.closed) leave();
-  else res.on('close', leave);
+  if (stopping.aborted || res.closed) {
+    end.abort(ENDED);
+    return end.signal;
+  }
+  const stopWaiting = onAbort(stopping, () => end.abort(ENDED));
+  res.on('close', () => {
+    stopWaiting();
+    end.abort(ENDED);
+  });
   return end.signal;
 }

@@ -29,10 +29,8 @@ export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, house, line) {
     const giveBack = await house.queue.takeRun(line, turn.inbox ? house.stopping : undefined);
-    const limit = limitRun(house.settings.AGENT_TIMEOUT_SECONDS * 1000, [
-      house.stopping,
-      ...(turn.stream ? [turn.stream.stopped] : []),
-    ]);
+    const timeout_ms = house.settings.AGENT_TIMEOUT_SECONDS * 1000;
+    const limit = limitRun(timeout_ms, house.stopping, turn.stream?.stopped ?? null);
     const { signal } = limit;
     try {
       turn.stream?.begin();
@@ -63,6 +61,7 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
     return { reply: '', stopped: true };
   }
   const words = house.agent.run(await agentTurn(turn, house, signal))[Symbol.asyncIterator]();
+  const patience = new Patience(signal);
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -72,7 +71,7 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
     turn.emit({ type: 'text_chunk', text });
   };
   while (reply.length < REPLY_MAX) {
-    const next = await orAborted(words.next(), signal).catch((error: unknown) => {
+    const next = await patience.wait(words.next()).catch((error: unknown) => {
       if (stopped?.aborted) return STOPPED;
       throw error;
     });
@@ -98,19 +97,31 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
   return { reply, stopped: false };
 }
 
-/** A runtime that ignores its signal must not hold the message beyond its deadline. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
+/** Waits for a runtime, one step at a time. One that ignores its signal must not hold the message beyond that. */
+class Patience {
+  readonly #signal: AbortSignal;
+  #giveUp: ((reason: unknown) => void) | null = null;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    // One for the whole run: it says many words.
+    signal.addEventListener('abort', () => this.#giveUp?.(signal.reason), { once: true });
+  }
+
+  wait<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      work.then(resolve, reject);
+      if (this.#signal.aborted) reject(this.#signal.reason);
+      else this.#giveUp = reject;
+    });
+  }
 }
 
 async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise<AgentTurn> {
   const { message, session, acting } = turn;
-  const history = await house.store.sessions.history(session.session_id, acting.person, HISTORY_TURNS);
+  const history = turn.session_is_new
+    ? []
+    : await house.store.sessions.history(session.session_id, acting.person, HISTORY_TURNS);
   const { user_name, page_url, user_agent } = message.metadata;
   // Whatever the run logs is found by the request that started it (decisions §1).
   const log = house.log.child({ request_id: turn.request_id });

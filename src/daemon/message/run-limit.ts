@@ -1,3 +1,5 @@
+import { onAbort } from '../on-abort.ts';
+
 /** What ends a run from outside: its deadline, the daemon's stop, its person's. */
 export interface RunLimit {
   /** Aborts with the first of them. */
@@ -9,21 +11,23 @@ export interface RunLimit {
 }
 
 /**
- * A listener that is taken away again: `AbortSignal.any` would leave weak references with every message, and
+ * Listeners that are taken away again: `AbortSignal.any` would leave weak references with every message, and
  * their collection costs more than the run's own way.
  * @param ms AGENT_TIMEOUT_SECONDS, in ms.
- * @param stops what else ends it.
+ * @param stopping aborts when the daemon stops.
+ * @param stopped aborts when the person stops the answer; null: nobody can.
  */
-export function limitRun(ms: number, stops: readonly AbortSignal[]): RunLimit {
+export function limitRun(ms: number, stopping: AbortSignal, stopped: AbortSignal | null): RunLimit {
   const end = new AbortController();
   let passed = false;
   const timer = setTimeout(() => {
     passed = true;
     end.abort();
   }, ms);
-  const stop = () => end.abort(stops.find(({ aborted }) => aborted)?.reason);
-  for (const signal of stops) signal.addEventListener('abort', stop, { once: true });
-  if (stops.some(({ aborted }) => aborted)) stop();
+  const stop = () => end.abort((stopped?.aborted ? stopped : stopping).reason);
+  const noMore = onAbort(stopping, stop);
+  stopped?.addEventListener('abort', stop, { once: true });
+  if (stopping.aborted || stopped?.aborted) stop();
   return {
     signal: end.signal,
     get passed() {
@@ -31,7 +35,8 @@ export function limitRun(ms: number, stops: readonly AbortSignal[]): RunLimit {
     },
     lift() {
       clearTimeout(timer);
-      for (const signal of stops) signal.removeEventListener('abort', stop);
+      noMore();
+      stopped?.removeEventListener('abort', stop);
     },
   };
 }
