@@ -14,7 +14,9 @@ export const checkSender: Step<Arrived & Identified, Admitted> = {
   async run(turn, house, line) {
     // In order of arrival from here on, so that the guard blocks the last ones of a burst and not the first.
     await turn.place?.reached;
-    refuseStranger(turn, await house.store.sessions.find(turn.session_id), house, line);
+    // Nobody but this message knows an id that was made for it.
+    const session = turn.session_is_generated ? null : await house.store.sessions.find(turn.session_id);
+    refuseStranger(turn, session, house, line);
     return { admitted: true };
   },
 };

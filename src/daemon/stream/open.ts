@@ -69,7 +69,7 @@ async function begin(
   const again = known.outcome === 'done';
   const work = again
     ? tellAgain(house, stream_id, known.answer, recorder)
-    : runStream(plugin, house, admitted, request, recorder, place);
+    : runStream(plugin, house, admitted, request.id, recorder, place);
   house.running.add(work);
   work.finally(() => house.running.delete(work));
   return !again;

@@ -1,4 +1,5 @@
-import type { ChannelPlugin, ChannelRequest, ConversationEvent } from '../../channel/index.ts';
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import type { ChannelPlugin, ConversationEvent } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
@@ -14,12 +15,13 @@ import type { Recorder } from './recorder.ts';
  * Answers the message of a stream that this process has claimed, whether anybody reads or not. However it
  * ends, the stream does: in the reply, in `error`, or, where the store cannot be written, by being given up
  * to the reaper. Never rejects.
+ * @param opened_by id of the request that opened the stream.
  */
 export async function runStream(
   plugin: ChannelPlugin,
   house: House,
   { stream, token, validated }: Admitted,
-  request: ChannelRequest,
+  opened_by: string,
   recorder: Recorder,
   place: Place,
 ): Promise<void> {
@@ -35,9 +37,9 @@ export async function runStream(
     idempotency_key: stream.idempotency_key,
     trace: [
       ...start.trace,
-      { at: house.clock.now(), step: 'open-stream', verdict: 'ok', detail: { opened_by: request.id } },
+      { at: house.clock.now(), step: 'open-stream', verdict: 'ok', detail: { opened_by } },
     ],
-    opened_by: request.id,
+    opened_by,
     stopped: stop.signal,
     begin: () => {
       speaking = true;
@@ -67,6 +69,8 @@ export async function runStream(
     house.log.warn({ stream: shortId(stream_id), err: error }, 'the end of a stream could not be stored');
 
   try {
+    // Whoever opened it reads that it has begun before the work of answering is begun.
+    await turnOfLoop();
     await answer(plugin, house, {
       turn_id: timeOrderedId(house.clock.now()),
       request_id: start.request_id,
