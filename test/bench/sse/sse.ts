@@ -33,11 +33,12 @@ const streamPlan: Plan = ({ port, pid }, { streams, warm_up_ms }) => ({
   settle_ms: warm_up_ms,
 });
 const fanOutPlan: Plan = ({ port }, { measure_ms }) => ({ kind: 'fan-out', port, ...FAN_OUT, measure_ms });
-const firstPlan: Plan = ({ port }, { streams }) => ({
+const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
   kind: 'first',
   port,
   streams: Math.ceil(streams / 10),
-  bursts: 3,
+  warm_up_ms,
+  measure_ms,
 });
 
 /** Memory of an open stream: read by many together, and with a run of its own that has begun to speak. */
