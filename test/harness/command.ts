@@ -38,14 +38,11 @@ async function runHere(
   { env = {}, cwd = tmpdir(), input = '', base = true }: CommandOptions,
 ): Promise<Ended> {
   const { runProgram } = built('../../dist/src/cli/program.js') as typeof import('../../src/cli/program.ts');
-  const before = { env: { ...process.env }, cwd: process.cwd(), stdin: process.stdin };
+  const before = { env: { ...process.env }, cwd: process.cwd(), stdin: stdinOf(process) };
   const [stdout, stderr] = [collector(), collector()];
   try {
-    become({
-      env: { ...(base ? baseEnv(cwd) : {}), ...env },
-      cwd,
-      stdin: Readable.from([Buffer.from(input)]),
-    });
+    const stdin = { value: Readable.from([Buffer.from(input)]), configurable: true, enumerable: true };
+    become({ env: { ...(base ? baseEnv(cwd) : {}), ...env }, cwd, stdin });
     const code = await runProgram(args, { stdout, stderr, cwd: '.' });
     return { code, stdout: stdout.text, stderr: stderr.text };
   } finally {
@@ -53,12 +50,25 @@ async function runHere(
   }
 }
 
-function become({ env, cwd, stdin }: { env: NodeJS.ProcessEnv; cwd: string; stdin: Readable }): void {
+interface Surroundings {
+  env: NodeJS.ProcessEnv;
+  cwd: string;
+  stdin: PropertyDescriptor;
+}
+
+function become({ env, cwd, stdin }: Surroundings): void {
   // The variables themselves, since libraries in C look at them too.
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(cwd);
-  Object.defineProperty(process, 'stdin', { value: stdin, configurable: true, enumerable: true });
+  Object.defineProperty(process, 'stdin', stdin);
+}
+
+/** The property, not its value: a look at that would open the input of this process. */
+function stdinOf(holder: object): PropertyDescriptor {
+  const stdin = Object.getOwnPropertyDescriptor(holder, 'stdin');
+  if (!stdin) throw new Error('the process has no standard input');
+  return stdin;
 }
 
 function collector(): { text: string; write(text: string): boolean } {
