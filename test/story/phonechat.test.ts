@@ -206,7 +206,7 @@ describe('what cannot be read', () => {
   it('is one text for an album, and some for everything else', async () => {
     for (let n = 0; n < 5; n++) await here.deliver({ kind: 'other', text: '' });
     await here.deliver({ text: 'count 1' });
-    await here.texts(here.ada, 2);
+    await here.platform.until(() => here.platform.textsTo(here.ada).includes('word1'));
     expect(here.sends()).toHaveLength(2);
   });
 
