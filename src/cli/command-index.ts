@@ -139,6 +139,11 @@ export const COMMANDS: readonly IndexEntry[] = [
     load: async () => (await import('./commands/simulate.ts')).command,
   },
   {
+    name: 'doctor',
+    summary: 'Check whether everything that the daemon needs is there and works.',
+    load: async () => (await import('./commands/doctor.ts')).command,
+  },
+  {
     name: 'completion',
     summary: 'Print a script with which a shell completes the commands of agentd.',
     load: async () => (await import('./commands/completion.ts')).command,

@@ -15,6 +15,10 @@ export interface ErrorReport {
 type Entry = { message?: (error: Error & Detail) => string; advice: string; exitCode: number };
 type Detail = { code?: unknown; path?: unknown; address?: unknown; port?: unknown; cause?: unknown };
 
+/** What to do with a store that is damaged. */
+export const RESTORE =
+  'Stop the daemon, keep a copy of what is in STATE_DIR, and put the last good copy there; without one, an empty STATE_DIR begins anew.';
+
 const daemonOutOfReach: Entry = {
   message: (error) => `the daemon is out of reach${at(error)}: ${error.message}`,
   advice: 'Is it running? Start it with `agentd serve`, or name its address with --url.',
@@ -44,6 +48,11 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreTooNew: {
     advice: 'Run the version of agentd that wrote it, or a later one.',
+    exitCode: EXIT.unavailable,
+  },
+  StoreDamaged: {
+    message: (error) => `the store is damaged: ${causeOf(error)}`,
+    advice: RESTORE,
     exitCode: EXIT.unavailable,
   },
   StoreUnavailable: {

@@ -481,6 +481,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describe('as a whole', () => {
       it('says that it can be written', async () => {
         await expect(store.check()).resolves.toBeUndefined();
+        expect(await store.examine()).toEqual([]);
         expect(store.description).not.toBe('');
       });
 

@@ -30,6 +30,10 @@ export type ModelAnswer =
 /** An OpenAI-compatible server that answers by a script. */
 export class FakeModel {
   readonly requests: CompletionRequest[] = [];
+  /** What its list of models names; null: it has no such list. */
+  models: readonly string[] | null = null;
+  /** Without which the list is not told; null: anybody gets it. */
+  key: string | null = null;
   /** Requests whose client went away before the end. */
   aborted = 0;
   /** Resolves when a request that is left hanging has come. */
@@ -76,6 +80,11 @@ export class FakeModel {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (request.method === 'GET' && request.url === '/v1/models' && this.models !== null) {
+      if (this.key !== null && request.headers.authorization !== `Bearer ${this.key}`)
+        return void response.writeHead(401).end();
+      return void response.end(JSON.stringify({ data: this.models.map((id) => ({ id })) }));
+    }
     if (request.method !== 'POST' || request.url !== '/v1/chat/completions')
       return void response.writeHead(404).end();
     const body = JSON.parse(Buffer.concat(chunks).toString()) as CompletionRequest;

@@ -176,8 +176,8 @@ function orDefault(setting: EffectiveSetting): EffectiveSetting {
   return setting.value === undefined ? { ...setting, value: setting.record.default } : setting;
 }
 
-/** Complete, since everything was checked: what must be there is. */
-function settingsOf(effective: readonly EffectiveSetting[]): Settings {
+/** Of a configuration without problems. Complete, since everything was checked: what must be there is. */
+export function settingsOf(effective: readonly EffectiveSetting[]): Settings {
   const own = new Set<string>(SETTINGS.map(({ name }) => name));
   return Object.fromEntries(
     effective.filter(({ record }) => own.has(record.name)).map(({ record, value }) => [record.name, value]),

@@ -1,3 +1,4 @@
+import { Secret } from '../secret.ts';
 import type { Examination } from './examination.ts';
 import type { Settings } from './settings.ts';
 
@@ -35,10 +36,15 @@ function checkSecret(look: Examination): void {
     );
     return;
   }
-  const bytes = Buffer.byteLength(secret);
-  if (bytes < SECRET_BYTES) {
-    look.warn(`JWT_SECRET_KEY has ${bytes * 8} bits; HS256 should have a secret of 256 bits or more`);
-  }
+  const weak = weakSecret(new Secret(secret));
+  if (weak !== null) look.warn(weak);
+}
+
+/** What is to be said of an HS256 secret that is too short; null of one that is not. */
+export function weakSecret(secret: Secret): string | null {
+  const bytes = Buffer.byteLength(secret.reveal());
+  if (bytes >= SECRET_BYTES) return null;
+  return `JWT_SECRET_KEY has ${bytes * 8} bits; HS256 should have a secret of 256 bits or more`;
 }
 
 async function checkPublicKey(look: Examination): Promise<void> {

@@ -1,3 +1,13 @@
+import { StoreUnavailable } from '../errors.ts';
+
+/** What is in the store cannot be read as what it was (exit code 69): trying again mends nothing. */
+export class StoreDamaged extends StoreUnavailable {
+  constructor(cause: unknown) {
+    super(cause);
+    this.name = 'StoreDamaged';
+  }
+}
+
 /** Another daemon works on the same store (exit code 69). */
 export class StoreLocked extends Error {
   readonly code = 'StoreLocked';

@@ -28,6 +28,8 @@ export interface Store {
   readonly streams: StreamStore;
   /** Resolves where the store can be written. */
   check(): Promise<void>;
+  /** Looks for damage, by reading all of it: what is wrong, in words; nothing where it is sound. */
+  examine(): Promise<readonly string[]>;
   /** Deletes what has expired, in bounded bites; returns how many rows. Called now and then by the daemon. */
   sweep(): Promise<number>;
   close(): Promise<void>;

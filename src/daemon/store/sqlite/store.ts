@@ -14,10 +14,13 @@ import { isCurrent, type Migrations, migrate, readMigrations } from './migration
 import { SqliteSessions } from './sessions.ts';
 import { SqliteStreams } from './streams.ts';
 import { SqliteTraces, TRACES_MAX } from './traces.ts';
+import { isDamage } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
 
 /** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
 const SWEEP_BITE = 500;
+/** Damages that are told; the first says enough. */
+const DAMAGES_MAX = 10;
 
 export interface SqliteOptions extends OpenOptions {
   /** TRACE_RETENTION_DAYS, in ms. */
@@ -114,6 +117,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
       commit.write(() => {
         noteCheck.run(clock.now());
       }),
+    examine: () => read(() => damagesOf(db)),
     async sweep() {
       const deleted = await commit.write(() =>
         sweepers.reduce((sum, sweeper) => sum + sweeper.deleteExpired(SWEEP_BITE - sum), 0),
@@ -128,4 +132,15 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
       unlock();
     },
   };
+}
+
+function damagesOf(db: Database.Database): string[] {
+  try {
+    const rows = db.pragma(`quick_check(${DAMAGES_MAX})`) as { quick_check: string }[];
+    return rows.map(({ quick_check }) => quick_check).filter((words) => words !== 'ok');
+  } catch (error) {
+    // So badly damaged that the check itself stumbles.
+    if (isDamage(error)) return [error.message];
+    throw error;
+  }
 }

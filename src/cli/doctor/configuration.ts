@@ -1,0 +1,41 @@
+import { checkAgent } from '../../daemon/agent/check-agent.ts';
+import { Secret } from '../../daemon/secret.ts';
+import type { Inspection, SettingProblem } from '../../daemon/settings/configure.ts';
+import { weakSecret } from '../../daemon/settings/token-settings.ts';
+import type { Finding } from './finding.ts';
+
+const CHECK = 'configuration';
+
+/** Everything that the daemon looks at before it starts: each problem and each warning is a finding. */
+export async function checkConfiguration(
+  found: Inspection,
+): Promise<{ findings: Finding[]; problems: readonly SettingProblem[] }> {
+  const problems = [...found.problems];
+  // What is known to be wrong with the agent need not be found twice.
+  if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
+    problems.push(...(await checkAgent(found.effective)));
+  const secret = found.effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.value;
+  const weak = secret instanceof Secret ? weakSecret(secret) : null;
+  const names = found.channels.map(({ plugin }) => plugin.name).join(', ');
+  const findings: Finding[] = [
+    ...problems.map(({ setting, value, source, problem, right }): Finding => {
+      const what = value === null ? setting : `${setting}=${value}`;
+      const where = source === null ? '' : ` (${source})`;
+      return {
+        check: CHECK,
+        outcome: 'failed',
+        detail: `${what}${where} ${problem}`,
+        advice: `Right: ${right}`,
+      };
+    }),
+    // What is said of the secrets has a check of its own.
+    ...found.warnings
+      .filter((text) => problems.length > 0 || text !== weak)
+      .map((detail): Finding => ({ check: CHECK, outcome: 'warning', detail })),
+  ];
+  if (findings.length > 0) return { findings, problems };
+  return {
+    findings: [{ check: CHECK, outcome: 'ok', detail: `valid; channels: ${names || 'none'}` }],
+    problems,
+  };
+}

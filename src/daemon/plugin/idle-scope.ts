@@ -1,0 +1,42 @@
+import type { ChannelPlugin, ChannelScope, ChannelSettings } from '../../channel/index.ts';
+import { readMessage, readToken } from '../../channel/read-message.ts';
+import { AgentdError } from '../errors.ts';
+import { DeliveryFailed } from '../message/delivery-failed.ts';
+
+/**
+ * The scope of a channel that is made to be looked at (`Channel.check`), with no daemon around it: it can call
+ * its platform, and nothing that people write or are told goes through it. Nothing is logged: what is found is
+ * told by whoever looks.
+ */
+export function idleScope(
+  { name }: ChannelPlugin,
+  settings: ChannelSettings,
+  call: typeof fetch,
+  now: () => number,
+): ChannelScope {
+  const refuse = () => Promise.reject(new Error(`the channel ${name} is only being looked at`));
+  const problem: ChannelScope['problem'] = (code, detail, errors) =>
+    new AgentdError(code, detail, errors ? { errors } : {});
+  const silent = () => {};
+  return {
+    settings,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    fetch: call,
+    now,
+    // biome-ignore lint/correctness/useYield: it refuses before there is anything to tell
+    async *converse() {
+      await refuse();
+    },
+    readMessage: (request, sources) => readMessage(name, request, sources, problem),
+    readToken,
+    streams: { start: refuse, open: refuse, stop: refuse },
+    accept: refuse,
+    edit: refuse,
+    say: refuse,
+    sendParts: refuse,
+    links: { link: refuse, unlink: refuse, unlinkPerson: refuse },
+    tokens: { validate: refuse },
+    problem,
+    deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
+  };
+}

@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { inQuickTime } from '../../../src/channel/conformance/quick-time.ts';
+import type { Channel, ChannelPlugin, ChannelScope } from '../../../src/channel/index.ts';
+import { Asking } from '../../../src/cli/doctor/ask.ts';
+import { checkBusinessApi } from '../../../src/cli/doctor/business-api.ts';
+import { checkChannel } from '../../../src/cli/doctor/channels.ts';
+import { checkClock } from '../../../src/cli/doctor/clock.ts';
+import { checkModel } from '../../../src/cli/doctor/model.ts';
+import { checkStateDirectory } from '../../../src/cli/doctor/state-directory.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+
+describe('what asks another machine', () => {
+  let server: Server;
+  let url: string;
+  /** How it answers; nothing: never. */
+  let answer: Parameters<typeof createServer>[1] = () => {};
+  beforeEach(async () => {
+    server = createServer((request, response) => answer?.(request, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+    answer = () => {};
+  });
+
+  const model = (base: string) => ({ AGENT_BASE_URL: base, AGENT_MODEL: 'small' }) as Settings;
+
+  it('gives up a model server that hangs', async () => {
+    expect(await inQuickTime(() => checkModel(model(url), new Asking()))).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('did not answer within 10 seconds') },
+    ]);
+  });
+
+  it('gives up a business API that hangs', async () => {
+    const settings = { API_BASE_URL: url, API_TIMEOUT_SECONDS: 10 } as Settings;
+    expect(await inQuickTime(() => checkBusinessApi(settings, new Asking()))).toMatchObject([
+      { check: 'business API', outcome: 'failed', detail: expect.stringContaining('did not answer') },
+      { check: 'default credentials', outcome: 'skipped' },
+    ]);
+  });
+
+  it.each([
+    ['<html>', 'warning'],
+    ['null', 'warning'],
+    ['{"data":[null,{"id":1},{"id":"small"}]}', 'ok'],
+    ['x'.repeat(2_000_000), 'warning'],
+  ])('reads lists of models of any form (%.20s)', async (body, outcome) => {
+    answer = (_request, response) => response.end(body);
+    expect(await checkModel(model(url), new Asking())).toMatchObject([{ outcome }]);
+  });
+
+  it('does not take the key of the model to another address', async () => {
+    const asked: (string | undefined)[] = [];
+    answer = (request, response) => {
+      asked.push(request.url);
+      response.writeHead(307, { Location: `${url}/elsewhere` }).end();
+    };
+    expect(await checkModel(model(url), new Asking())).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('answers 307') },
+    ]);
+    expect(asked).toEqual(['/models']);
+  });
+
+  it('notes no time of an answer that was kept on the way', async () => {
+    const asking = new Asking();
+    answer = (_request, response) => response.setHeader('Age', '300').end('{}');
+    await checkModel(model(url), asking);
+    expect(asking.readings).toEqual([]);
+  });
+});
+
+describe('the check of a channel', () => {
+  const check = (channel: (scope: ChannelScope) => Partial<Channel>) => {
+    const plugin: ChannelPlugin = {
+      name: 'telex',
+      apiVersion: 1,
+      summary: 'People with a telex.',
+      settings: [],
+      detect: () => true,
+      capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+      create: (scope) => ({ routes: [], send: async () => {}, ...channel(scope) }),
+    };
+    return checkChannel({ plugin, from: 'bundled', settings: {} }, new Asking());
+  };
+
+  it('ends where the channel does not', async () => {
+    const found = await inQuickTime(() => check(() => ({ check: () => new Promise(() => {}) })));
+    expect(found).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringContaining('more than 30 seconds'),
+    });
+  });
+
+  it('looks at what the channel says before it is shown', async () => {
+    const nonsense = async () => undefined as unknown as Awaited<ReturnType<NonNullable<Channel['check']>>>;
+    expect(await check(() => ({ check: nonsense }))).toMatchObject({
+      outcome: 'failed',
+      detail: 'it said nothing',
+    });
+  });
+
+  it('lets nothing be written to anybody', async () => {
+    const speaks = (scope: ChannelScope) => ({
+      async check() {
+        await scope.say({}, 'Hello?');
+        return { outcome: 'ok', detail: 'said' } as const;
+      },
+    });
+    expect(await check(speaks)).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringContaining('looked at'),
+    });
+  });
+
+  it('tells a channel that is none, and one that cannot be made', async () => {
+    const misshapen = () => ({ routes: 'none' }) as unknown as Channel;
+    expect(await check(misshapen)).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringContaining('`routes`'),
+    });
+    const broken = () => {
+      throw new Error('no line');
+    };
+    expect(await check(broken)).toMatchObject({
+      outcome: 'failed',
+      detail: 'it could not be asked: no line',
+    });
+  });
+});
+
+describe('the check of the clock', () => {
+  const reading = (whose: string, off_seconds: number) => ({
+    whose,
+    ours: 1e12,
+    theirs: 1e12 + off_seconds * 1000,
+  });
+
+  it('takes a minute for nothing, and more for a warning', () => {
+    expect(checkClock([reading('a', 60), reading('b', -60)])).toMatchObject([
+      { outcome: 'ok', detail: 'as that of a, b' },
+    ]);
+    expect(checkClock([reading('a', 61), reading('b', -90), reading('c', 0)])).toMatchObject([
+      { outcome: 'warning', detail: '61 seconds behind that of a' },
+      { outcome: 'warning', detail: '90 seconds ahead of that of b' },
+    ]);
+  });
+});
+
+describe('the check of the state directory', () => {
+  it('tells what is no directory, and what cannot be made', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'agentd-state-'));
+    await writeFile(join(directory, 'file'), '');
+    expect(await checkStateDirectory(join(directory, 'file'))).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('is no directory') },
+    ]);
+    expect(await checkStateDirectory(join(directory, 'file/below'))).toMatchObject([{ outcome: 'failed' }]);
+    expect(await checkStateDirectory(join(directory, 'not/yet'))).toMatchObject([{ outcome: 'skipped' }]);
+    await rm(directory, { recursive: true });
+  });
+});
