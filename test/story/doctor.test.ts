@@ -188,6 +188,20 @@ describe('agentd doctor', () => {
     ]);
   });
 
+  it('does not miss, but in production, what stands in for a platform now and then', async () => {
+    const closed = await FakeModel.start();
+    const MSGBOT_API_URL = new URL(closed.url).origin;
+    await closed.close();
+    const { code, of } = await doctor({ NODE_ENV: 'development', MSGBOT_API_URL });
+    expect(code).toBe(0);
+    expect(of('channel msgbot')).toMatchObject([
+      { outcome: 'skipped', detail: expect.stringContaining('`agentd simulate` does while it runs') },
+    ]);
+    expect(of('channel teamchat')).toMatchObject([{ outcome: 'ok' }]);
+    const refused = await doctor({ NODE_ENV: 'development', TEAMCHAT_BOT_TOKEN: 'xoxb-another-token' });
+    expect(refused.of('channel teamchat')).toMatchObject([{ outcome: 'failed' }]);
+  });
+
   it('names models that the server has where it lacks the one that is set', async () => {
     const { code, of } = await doctor({ AGENT_MODEL: 'huge' });
     expect(code).toBe(0);

@@ -14,11 +14,14 @@ export interface ClockReading {
 /** Asks other machines, within bounds, and notes what time they have. */
 export class Asking {
   readonly readings: ClockReading[] = [];
+  /** Who gave any answer. */
+  readonly answered = new Set<string>();
 
   /** Like the global `fetch`, with a time-out unless a signal is given. */
   fetchFor(whose: string): typeof fetch {
     return async (input, init) => {
       const response = await fetch(input, { signal: AbortSignal.timeout(ANSWER_MS), ...init });
+      this.answered.add(whose);
       const theirs = Date.parse(response.headers.get('Date') ?? '');
       // An answer that was kept somewhere on the way is as old as that.
       if (!Number.isNaN(theirs) && !response.headers.has('Age'))

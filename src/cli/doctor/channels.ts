@@ -3,17 +3,26 @@ import { systemClock } from '../../daemon/clock.ts';
 import { channelProblems } from '../../daemon/plugin/check-channel.ts';
 import { idleScope } from '../../daemon/plugin/idle-scope.ts';
 import type { ConfiguredChannel } from '../../daemon/settings/configure.ts';
+import { isStandInAddress } from '../simulate/stand-in.ts';
 import type { Asking } from './ask.ts';
 import type { Finding } from './finding.ts';
 
 /** How long a channel may take to ask its platform, ms; several calls, each with its own time-out. */
 const CHECK_MS = 30_000;
 
-/** Does the platform of a channel take its credentials? Asked by the channel, which is made and not started. */
-export async function checkChannel(configured: ConfiguredChannel, asking: Asking): Promise<Finding> {
+/**
+ * Does the platform of a channel take its credentials? Asked by the channel, which is made and not started.
+ * @param environment `NODE_ENV`: but in production, what stands in for a platform need not be there
+ */
+export async function checkChannel(
+  configured: ConfiguredChannel,
+  asking: Asking,
+  environment: string,
+): Promise<Finding> {
   const { plugin, settings } = configured;
   const check = `channel ${plugin.name}`;
-  const call = asking.fetchFor(`the platform of ${plugin.name}`);
+  const platform = `the platform of ${plugin.name}`;
+  const call = asking.fetchFor(platform);
   try {
     const channel = plugin.create(idleScope(plugin, settings, call, () => systemClock.now()));
     const [misfit] = channelProblems(plugin, channel);
@@ -21,7 +30,11 @@ export async function checkChannel(configured: ConfiguredChannel, asking: Asking
     if (!channel.check)
       return { check, outcome: 'skipped', detail: 'it has no platform to ask, or does not know how' };
     try {
-      return read(check, await withinTime(channel.check()));
+      const found = read(check, await withinTime(channel.check()));
+      const place = environment === 'production' ? null : standInPlace(configured);
+      if (found.outcome !== 'failed' || place === null || asking.answered.has(platform)) return found;
+      const detail = `nobody stands in for its platform at ${place} now; \`agentd simulate\` does while it runs`;
+      return { check, outcome: 'skipped', detail };
     } finally {
       await channel.stop?.();
     }
@@ -34,6 +47,13 @@ export async function checkChannel(configured: ConfiguredChannel, asking: Asking
       'This is a defect of the channel; report it to whom it is from.',
     );
   }
+}
+
+/** The address of this machine that a setting names instead of the platform's; null: none does. */
+function standInPlace({ plugin, settings }: ConfiguredChannel): string | null {
+  const urls = plugin.settings.flatMap(({ name, kind }) => (kind === 'url' ? [String(settings[name])] : []));
+  const place = urls.map((url) => URL.parse(url)).find((url) => url !== null && isStandInAddress(url));
+  return plugin.simulator && place ? place.origin : null;
 }
 
 /** What another's code says is looked at before it is shown. */

@@ -25,7 +25,7 @@ export async function checkAll(
   const elsewhere = await Promise.all([
     checkBusinessApi(settings, asking),
     checkModel(settings, asking),
-    ...channels.map((channel) => checkChannel(channel, asking)),
+    ...channels.map((channel) => checkChannel(channel, asking, environment)),
   ]);
   return [...here, ...elsewhere.flat(), ...checkClock(asking.readings)];
 }

@@ -89,7 +89,7 @@ describe('the check of a channel', () => {
       capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
       create: (scope) => ({ routes: [], send: async () => {}, ...channel(scope) }),
     };
-    return checkChannel({ plugin, from: 'bundled', settings: {} }, new Asking());
+    return checkChannel({ plugin, from: 'bundled', settings: {} }, new Asking(), '');
   };
 
   it('ends where the channel does not', async () => {
