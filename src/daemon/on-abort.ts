@@ -1,4 +1,9 @@
-const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
+interface Listeners {
+  readonly all: Set<() => void>;
+  readonly tellAll: () => void;
+}
+
+const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
 /**
  * Calls back once when a signal aborts that thousands wait for, such as that the daemon stops. A signal looks
@@ -6,22 +11,25 @@ const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
  * @returns takes the listener away. Where it has aborted before, nothing is called.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  let listeners = listenersOf.get(signal);
-  if (!listeners) {
-    listeners = new Set();
-    listenersOf.set(signal, listeners);
-    listenTogether(signal, listeners);
-  }
+  const { all, tellAll } = listenersOf.get(signal) ?? listenTogether(signal);
   // Not the function itself, which may be given twice.
   const one = () => listener();
-  listeners.add(one);
-  return () => listeners.delete(one);
+  all.add(one);
+  return () => {
+    if (!all.delete(one) || all.size > 0) return;
+    signal.removeEventListener('abort', tellAll);
+    listenersOf.delete(signal);
+  };
 }
 
-function listenTogether(signal: AbortSignal, listeners: Set<() => void>): void {
+function listenTogether(signal: AbortSignal): Listeners {
+  const all = new Set<() => void>();
   const tellAll = () => {
-    for (const listener of listeners) listener();
-    listeners.clear();
+    for (const listener of all) listener();
+    all.clear();
   };
+  const listeners = { all, tellAll };
+  listenersOf.set(signal, listeners);
   signal.addEventListener('abort', tellAll, { once: true });
+  return listeners;
 }

@@ -26,6 +26,18 @@ it('calls nobody who waits no more, also where another takes the listener away m
   expect(called).toEqual([]);
 });
 
+it('holds no listener while nobody waits', () => {
+  const { signal } = new AbortController();
+  const [one, another] = [onAbort(signal, () => {}), onAbort(signal, () => {})];
+  one();
+  one();
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  another();
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  onAbort(signal, () => {});
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+});
+
 it('calls nobody where the signal aborted before', () => {
   const called: string[] = [];
   onAbort(AbortSignal.abort(), () => called.push('late'));
