@@ -1,32 +1,22 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
 import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
-import { stateDirectory } from './state-directory.ts';
+import { connectTo, stateDirectory } from './state-directory.ts';
 
 // What a limit says is the store contract's matter (test/contract); here, how it holds many hits.
 
 function fixture() {
   const path = join(stateDirectory(), 'x.db');
   const time = { now: 1_000_000 };
-  const db = open();
+  const db = connectTo(path);
   db.exec('CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
   return { db, time, process };
 
-  function open(): Database.Database {
-    const opened = new Database(path);
-    opened.pragma('journal_mode = WAL');
-    onTestFinished(() => {
-      opened.close();
-    });
-    return opened;
-  }
-
   /** As another process that works on the same file. */
   function process() {
-    const own = open();
+    const own = connectTo(path);
     const commit = new GroupCommit(own);
     const limits = new SqliteLimits(own, commit, { now: () => time.now });
     return { limits, sweep: () => commit.write(() => limits.deleteExpired(1000)) };

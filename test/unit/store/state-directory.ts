@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
@@ -18,4 +19,14 @@ export function openAt(path: string, role: 'daemon' | 'administrator' = 'daemon'
   const store = openSqliteStore(path, { role, clock, traceRetentionMs: 24 * 60 * 60 * 1000 });
   onTestFinished(() => store.close());
   return store;
+}
+
+/** A connection to a database, new or not, that is closed when the test has finished. */
+export function connectTo(path: string): Database.Database {
+  const db = new Database(path);
+  db.pragma('journal_mode = WAL');
+  onTestFinished(() => {
+    db.close();
+  });
+  return db;
 }

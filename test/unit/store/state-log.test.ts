@@ -1,10 +1,9 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Packing, StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
 import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
-import { stateDirectory } from './state-directory.ts';
+import { connectTo, stateDirectory } from './state-directory.ts';
 
 const HOUR = 3_600_000;
 const SUM: Packing<{ sum: number; parts: number }, number> = {
@@ -29,22 +28,13 @@ function fixture() {
   const path = join(stateDirectory(), 'x.db');
   const time = { now: 1_000_000 };
   const clock = { now: () => time.now };
-  const db = open();
+  const db = connectTo(path);
   db.exec('CREATE TABLE log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
   return { db, time, process, rows: () => db.prepare('SELECT count(*) FROM log').pluck().get() as number };
 
-  function open(): Database.Database {
-    const opened = new Database(path);
-    opened.pragma('journal_mode = WAL');
-    onTestFinished(() => {
-      opened.close();
-    });
-    return opened;
-  }
-
   /** As another process that works on the same file. */
   function process(): Process {
-    const own = open();
+    const own = connectTo(path);
     const commit = new GroupCommit(own);
     const log = new StateLog(own, 'log', SUM, clock);
     commit.keep(log);
