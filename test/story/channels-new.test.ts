@@ -73,7 +73,7 @@ describe('agentd channels new', () => {
 
   it('writes a channel that a daemon runs as it stands, and that answers what is simulated', async () => {
     expect((await begin('pager', '--directory', 'plugins/pager')).stdout).toContain(
-      'MESSAGING_PLATFORMS=webchat,sse,./plugins/pager/src/index.ts agentd serve --dev',
+      'MESSAGING_PLATFORMS=./plugins/pager/src/index.ts agentd serve --dev',
     );
     const env = {
       MESSAGING_PLATFORMS: './plugins/pager/src/index.ts',

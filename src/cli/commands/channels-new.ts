@@ -61,6 +61,6 @@ function inWords(name: string, directory: string, files: readonly string[]): str
   const module = /^[./~]/.test(path) ? path : `./${path}`;
   return [
     `the channel ${name} is in ${printable(directory)}: ${files.length} files, README.md first`,
-    `try it:  MESSAGING_PLATFORMS=webchat,sse,${printable(module)} agentd serve --dev`,
+    `try it:  MESSAGING_PLATFORMS=${printable(module)} agentd serve --dev`,
   ].join('\n');
 }
