@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import type { TraceRecord } from '../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
@@ -100,3 +101,14 @@ export function anInboxMessage(members: Partial<NewInboxMessage> & { text?: stri
     ...rest,
   };
 }
+
+/** As the loop guard has them where nothing is set. */
+export const GUARD_LIMITS: GuardLimits = {
+  max_messages: 5,
+  window_ms: 10_000,
+  cooldown_ms: 30_000,
+  max_turns: 200,
+  repeat_threshold: 3,
+  repeat_window_ms: 60_000,
+  session_ttl_ms: 3_600_000,
+};

@@ -1,4 +1,5 @@
 const MAX_BYTES = 262_144;
+
 export interface KeySetSource {
   /** For jose's `customFetch`, which adds the time-out. Any answer but a bounded 200 is an error. */
   fetch(url: string, options: RequestInit): Promise<Response>;
@@ -10,8 +11,9 @@ export interface KeySetSource {
 
 /**
  * Fetches a key set within bounds. After a failure nobody tries again for as long as it took: an issuer that
- * does not answer must not hold up each message, and one that is back at once is believed at once. Redirects are answers other than 200, so they are not followed: whoever
- * answers for the configured address decides whom the daemon believes.
+ * does not answer must not hold up each message, and one that is back at once is believed at once. Redirects
+ * are answers other than 200, so they are not followed: whoever answers for the configured address decides
+ * whom the daemon believes.
  */
 export function boundedFetch(): KeySetSource {
   let fetchedAt = 0;

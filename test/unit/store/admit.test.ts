@@ -4,18 +4,8 @@ import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage } from '../../../src/daemon/guard/verdict.ts';
 import type { Consequence, NewInboxMessage } from '../../../src/daemon/store/inbox.ts';
-import { anInboxMessage } from '../../contract/fixtures.ts';
+import { anInboxMessage, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
-
-const LIMITS = {
-  max_messages: 5,
-  window_ms: 10_000,
-  cooldown_ms: 30_000,
-  max_turns: 200,
-  repeat_threshold: 3,
-  repeat_window_ms: 60_000,
-  session_ttl_ms: 3_600_000,
-};
 
 function fixture() {
   const path = join(stateDirectory(), 'agentd.db');
@@ -46,7 +36,7 @@ it('writes the verdict, the row of the inbox and what neighbours write in one co
   const { store, path, message, guarded } = fixture();
   const before = commitsIn(path);
   const [{ outcomes }] = await Promise.all([
-    store.inbox.admit([guarded], LIMITS, keep(message)),
+    store.inbox.admit([guarded], GUARD_LIMITS, keep(message)),
     store.check(),
   ]);
   expect(outcomes).toEqual(['kept']);
@@ -58,9 +48,9 @@ it('leaves neither the verdict nor the row where one of them cannot be written',
   const broken = () => {
     throw new RangeError('a defect');
   };
-  await expect(store.inbox.admit([guarded], LIMITS, broken)).rejects.toThrow('a defect');
+  await expect(store.inbox.admit([guarded], GUARD_LIMITS, broken)).rejects.toThrow('a defect');
   expect(await store.inbox.find(message.id)).toBeNull();
-  expect(await store.inbox.admit([guarded], LIMITS, keep(message))).toMatchObject({
+  expect(await store.inbox.admit([guarded], GUARD_LIMITS, keep(message))).toMatchObject({
     verdicts: [{ allowed: true, repeated: false, messages: 1, turns: 1 }],
     outcomes: ['kept'],
   });

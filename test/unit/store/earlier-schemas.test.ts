@@ -3,18 +3,8 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
-import { anInboxMessage, aTrace, aTurn } from '../../contract/fixtures.ts';
+import { anInboxMessage, aTrace, aTurn, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
-
-const LIMITS = {
-  max_messages: 5,
-  window_ms: 10_000,
-  cooldown_ms: 30_000,
-  max_turns: 200,
-  repeat_threshold: 3,
-  repeat_window_ms: 60_000,
-  session_ttl_ms: 3_600_000,
-};
 
 it('brings sessions, turns, traces, counts of turns and known messages over from the fifth schema', async () => {
   const path = join(stateDirectory(), 'agentd.db');
@@ -60,11 +50,11 @@ it('brings sessions, turns, traces, counts of turns and known messages over from
   }
   const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
   const message = { user, session_id: 's1', text: 'hash', message_id: null, sent_at: null };
-  expect(await store.guard.check(message, LIMITS)).toMatchObject({ turns: 8 });
+  expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ turns: 8 });
   const ids = ['m1', 'm2', 'm3'];
   const arrivals = ids.map((message_id) => ({ ...message, user, message_id, session_id: 's9' }));
   const kept = ids.map((message_id) => anInboxMessage({ message_id }));
-  const { verdicts, outcomes } = await store.inbox.admit(arrivals, LIMITS, (_verdict, place) => ({
+  const { verdicts, outcomes } = await store.inbox.admit(arrivals, GUARD_LIMITS, (_verdict, place) => ({
     keep: kept[place] ?? null,
     trace: null,
   }));
@@ -72,7 +62,7 @@ it('brings sessions, turns, traces, counts of turns and known messages over from
   expect(outcomes).toEqual(['kept', 'repeated', 'repeated']);
   expect(await store.sweep()).toBe(4);
   expect(await store.sessions.end('s1')).toBe(true);
-  expect(await store.guard.check({ ...message, text: 'another' }, LIMITS)).toMatchObject({ turns: 1 });
+  expect(await store.guard.check({ ...message, text: 'another' }, GUARD_LIMITS)).toMatchObject({ turns: 1 });
 });
 
 it('takes up the messages that were waiting, running and replied in the seventh schema, in their order', async () => {

@@ -90,8 +90,9 @@ export class StateLog<State, Change> implements Resident {
     const entry = this.#entries.get(key);
     if (!entry) throw new Error('nothing was changed: the log has no such state');
     this.#keep(key, { ...entry, expires_at: Math.max(entry.expires_at, expires_at) });
-    const unsaved = this.#unsaved.get(key) ?? [];
-    if (unsaved !== 'all') this.#unsaved.set(key, [...unsaved, change]);
+    const unsaved = this.#unsaved.get(key);
+    if (unsaved === undefined) this.#unsaved.set(key, [change]);
+    else if (unsaved !== 'all') unsaved.push(change);
   }
 
   /** Within a commit. */
