@@ -274,17 +274,18 @@ export type TokenSource = 'header' | 'body' | 'metadata';
 export interface ChannelStreams {
   /**
    * Keeps a message for `ttl_ms`, and its answer for as long after its end. A repeat of a `message_id` gets the
-   * same stream. Throws as `converse` does before it runs: `session_forbidden`, `duplicate_in_progress`, …
+   * same stream. `ambient` is what the browser sent along (`StreamTokens`): `open` compares with it. Throws as
+   * `converse` does before it runs: `session_forbidden`, `duplicate_in_progress`, …
    */
   start(
     message: IncomingMessage,
     request: ChannelRequest,
-    options: { ttl_ms: number },
-  ): Promise<{ stream_id: string; session_id: string }>;
+    options: { ttl_ms: number; ambient?: readonly string[] },
+  ): Promise<{ stream_id: string }>;
   /**
-   * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first
-   * token that there is: `ambient`, `explicit`, then the message's own; a HEAD request begins nothing. Null:
-   * all of it was read before. Throws `stream_not_found`, `token_missing`, `session_forbidden`.
+   * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first token
+   * that counts: `ambient`, `explicit`, then the message's own (agentd-message(7), "Whose stream it is"); a HEAD request
+   * begins nothing. Null: all of it was read before. Throws `stream_not_found`, `token_missing`, `forbidden`.
    */
   open(
     stream_id: string,
@@ -296,8 +297,11 @@ export interface ChannelStreams {
 }
 
 export interface StreamTokens {
-  /** What the browser sends of its own accord (a cookie); not looked at after a "signed out" message. */
-  ambient: string | undefined;
+  /**
+   * What the browser sends of its own accord: each cookie of the token's name. It travels with links that others
+   * made, so it counts only for the person that the message came from. Of several none counts; an empty one is none.
+   */
+  ambient: readonly string[];
   /** What the request names itself. */
   explicit: string | undefined;
   /** Refuse with `token_missing` where neither these nor the message brought one. */

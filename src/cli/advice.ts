@@ -110,6 +110,18 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   // Sessions and repeats
   found: { happened: 'The session was there.' },
   created: { happened: 'A session was begun.' },
+  session_changed: {
+    happened: 'While the message waited, its session was signed in to, ended or begun anew.',
+  },
+  former_id: {
+    happened: "The message named the session by its id from before sign-in, with the owner's token.",
+    todo: 'Have the client use the `session_id` of the latest reply.',
+  },
+  former_id_ignored: {
+    happened:
+      "The message named a session by its id from before sign-in, without the owner's token. It was answered in a new session.",
+    todo: 'Have the client use the `session_id` of the latest reply. Without the token, the id from before sign-in is refused on purpose: others may know it.',
+  },
   session_forbidden: {
     happened:
       'The session belongs to another user or person; the message was refused and touched nothing of it.',

@@ -14,6 +14,7 @@ export const bob = personKey({ sub: 'bob' });
 export function aSession(now: number, members: Partial<Session> = {}): Session {
   return {
     session_id: randomUUID(),
+    former_id: null,
     user_id: 'u1',
     platform: 'chat',
     space: 'web',

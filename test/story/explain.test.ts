@@ -253,8 +253,8 @@ describe('`agentd explain` finds', () => {
     );
     for (const id of ['eve-reads', 'eve-stops']) {
       const screen = await explain(shop, id);
-      expect(screen).toContain('sse  session_forbidden in');
-      expectFinding(screen, 'session_forbidden', /begin a session of its own/);
+      expect(screen).toContain('sse  forbidden in');
+      expectFinding(screen, 'forbidden', /a token of its person/);
     }
   });
 

@@ -23,7 +23,7 @@ export interface AgentTurn {
   /** What was said. */
   text: string;
   /** Earlier exchanges of the session that this sender may see, oldest first. */
-  history: readonly { user: string; speaker: string; reply: string }[];
+  history: readonly PastExchange[];
   /** Whom the tools act for: from a valid token, never from the client's own words. Null: nobody. */
   person: AgentPerson | null;
   /** The sign-in of the sender was valid once and has expired. */
@@ -40,6 +40,19 @@ export interface AgentTurn {
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+export interface PastExchange {
+  /** What was said. */
+  user: string;
+  /** The channel's id of who said it. */
+  speaker: string;
+  reply: string;
+  /**
+   * It was said before the person signed in, perhaps by somebody else: a runtime hands it to a model as quoted data
+   * only, marked as unverified.
+   */
+  before_sign_in?: true;
 }
 
 export interface AgentPerson {

@@ -118,16 +118,14 @@ class Patience {
 }
 
 async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise<AgentTurn> {
-  const { message, session, acting } = turn;
-  const history = turn.session_is_new
-    ? []
-    : await house.store.sessions.history(session.session_id, acting.person, HISTORY_TURNS);
+  const { message, acting } = turn;
+  const history = turn.session_is_new ? [] : await historyOf(turn, house);
   const { user_name, page_url, user_agent } = message.metadata;
   // Whatever the run logs is found by the request that started it (decisions §1).
   const log = house.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
-    history: history.map((past) => ({ user: past.text, speaker: past.user_id, reply: past.reply ?? '' })),
+    history,
     person: acting.person === null ? null : knownOf(acting.claims),
     sign_in_expired:
       acting.person === null &&
@@ -146,6 +144,24 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
     signal,
     log,
   };
+}
+
+/**
+ * The earlier turns that this run may see (agentd-message(7), "Whose turns the agent is shown"): turns of a person in
+ * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
+ * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
+ */
+async function historyOf({ session, acting, channel }: Turn, house: House): Promise<AgentTurn['history']> {
+  const { person } = acting;
+  const ofWeb = channel.capabilities.reply === 'in-request';
+  const reader = { person, nobodys: !ofWeb || session.generated };
+  const turns = await house.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
+  return turns.map((past) => ({
+    user: past.text,
+    speaker: past.user_id,
+    reply: past.reply ?? '',
+    ...(ofWeb && person !== null && past.person === null ? { before_sign_in: true as const } : {}),
+  }));
 }
 
 function knownOf(claims: {

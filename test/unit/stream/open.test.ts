@@ -11,6 +11,7 @@ it('of a stream whose time passes at that very moment, opening ends: nothing wou
     idempotency_key: null,
     fingerprint: '',
     owner: null,
+    reader: null,
     token: null,
     last_event: 0,
     start: { session_id: 't', token_given: false, message: { metadata: {} } },
@@ -19,12 +20,19 @@ it('of a stream whose time passes at that very moment, opening ends: nothing wou
   const arrivals = new Arrivals();
   const house = {
     arrivals,
+    settings: { WEBCHAT_ALLOWED_ORIGINS: [] },
     store: { streams: { find: async () => found.shift() ?? null, claim: async () => false } },
   } as unknown as House;
-  const opening = openStream({} as ChannelPlugin, house, 's', { method: 'GET', id: 'r' } as ChannelRequest, {
-    tokens: { ambient: undefined, explicit: undefined, required: false },
-    after: 0,
-  });
+  const opening = openStream(
+    {} as ChannelPlugin,
+    house,
+    's',
+    { method: 'GET', id: 'r', headers: {} } as ChannelRequest,
+    {
+      tokens: { ambient: [], explicit: undefined, required: false },
+      after: 0,
+    },
+  );
   await expect(opening).rejects.toMatchObject({ code: 'stream_not_found' });
   await new Promise(setImmediate);
   expect(arrivals.size).toBe(0);
