@@ -240,6 +240,17 @@ describe('at the moment of sign-in', () => {
     }
   });
 
+  test('a stream that waited is open to another person, who is answered in another session', async () => {
+    const before = await begun();
+    const waiting = { user_id: 'visitor', message: 'me', session_id: before };
+    const stream_id = await start(daemon.url, waiting);
+    await say('me', { session_id: before, jwt_token: ada });
+    const { status, events } = await readAll(daemon.url, stream_id, { query: `token=${grace}` });
+    expect(status).toBe(200);
+    expect(events.at(-1)?.data.response).toBe('grace@example.com');
+    expect((await stored(before)).turns).toHaveLength(2);
+  });
+
   test('a repeat under an Idempotency-Key gets its own first answer, and nothing of the other session', async () => {
     const [first, second] = [randomUUID(), randomUUID()];
     const before = (await say('count 1', { key: first })).body.session_id;

@@ -76,8 +76,11 @@ async function refuseOtherPersons(
 ): Promise<void> {
   const persons = presented.map(personOf).filter((person) => person !== null);
   if (persons.length === 0) return;
-  const session = await house.store.sessions.find(stream.start.session_id);
-  for (const owner of [stream.owner, session?.owner ?? null]) {
+  const { session_id } = stream.start;
+  const session = await house.store.sessions.find(session_id);
+  // An id from before sign-in counts as none: the answer comes in another session.
+  const session_owner = session?.session_id === session_id ? session.owner : null;
+  for (const owner of [stream.owner, session_owner]) {
     if (owner !== null && persons.some((person) => person !== owner)) throw belongsToSomeoneElse();
   }
 }
