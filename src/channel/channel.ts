@@ -122,6 +122,12 @@ export interface Route {
   path: string;
   /** The only content type that the body may have (`application/json`); otherwise 415. Absent: any. */
   contentType?: string;
+  /**
+   * Largest body of this route in bytes, for a webhook whose platform sends more than `BODY_LIMIT_BYTES` at once;
+   * at most 4 MiB. A lower value than the setting has no effect. Few such bodies are processed at the same time;
+   * the others are answered `unavailable`, so that the platform sends them again. Absent: `BODY_LIMIT_BYTES`.
+   */
+  bodyLimit?: number;
   /** Browsers of `WEBCHAT_ALLOWED_ORIGINS` may call it. */
   cors?: boolean;
   /**
@@ -157,7 +163,7 @@ export interface ChannelRequest {
   query: URLSearchParams;
   /** Lower-case names; repeated headers joined by `, `. */
   headers: Readonly<Record<string, string | undefined>>;
-  /** The exact bytes, so that a signature over them can be checked; at most `BODY_LIMIT_BYTES`. */
+  /** The exact bytes, so that a signature over them can be checked; at most `bodyLimit` of its route. */
   body: Uint8Array;
   /** The body as a JSON object; throws the problem `malformed_json`. Parsed once. */
   json(): Record<string, unknown>;

@@ -59,7 +59,7 @@ export const ERRORS = {
   },
   body_too_large: {
     status: 413,
-    meaning: 'The body is larger than BODY_LIMIT_BYTES.',
+    meaning: 'The body is larger than BODY_LIMIT_BYTES, or than 4 MiB for a signed webhook.',
     solve: 'Send less, or raise BODY_LIMIT_BYTES.',
   },
   unsupported_media_type: {

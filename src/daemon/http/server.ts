@@ -15,6 +15,7 @@ import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import { cors } from './cors.ts';
 import type { Exchange } from './exchange.ts';
 import { admit, InFlight } from './in-flight.ts';
+import { LargeBodies } from './large-bodies.ts';
 import { problems } from './problem.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { Refusals } from './refusals.ts';
@@ -89,6 +90,7 @@ export function createServer(parts: ServerParts): Server {
       rateLimit: createRateLimit(parts),
       arrivals: parts.arrivals,
       refusals: new Refusals(store, clock, log),
+      largeBodies: new LargeBodies(settings.BODY_LIMIT_BYTES),
       stopping: streams.signal,
       log,
     }),

@@ -31,7 +31,7 @@ export const SETTINGS = [
     max: 16_777_216,
     default: 262_144,
     unit: 'bytes',
-    sentence: 'Largest request body.',
+    sentence: 'Largest request body. A signed webhook may have 4 MiB whatever this setting says.',
   },
   {
     name: 'SHUTDOWN_GRACE_SECONDS',
