@@ -7,7 +7,7 @@ export const command: Command = {
   name: 'serve',
   summary: 'Run the daemon in the foreground.',
   description:
-    'Prints the address, the active channels and the backends, then logs to standard error. SIGTERM or SIGINT stops it: running requests finish within SHUTDOWN_GRACE_SECONDS, new ones get 503, and the exit code is 0; it is 1 when the grace passed with a request unanswered. A second signal ends it at once with 1. SIGHUP opens LOG_FILE anew, for log rotation.',
+    'Prints the address, the active channels and the backends, then logs to standard error. SIGTERM or SIGINT stops it: running requests finish within SHUTDOWN_GRACE_SECONDS, new ones get 503, and the exit code is 0; it is 1 when the grace passed with a request unanswered. A second signal ends it at once with 1. SIGHUP opens LOG_FILE anew, for log rotation. If nobody reads standard error, the daemon keeps up to 1 MiB of log lines, drops the newer ones, and logs their number when the reader is back; LOG_FILE gets every line.',
   options: [
     {
       flags: '--dev',
