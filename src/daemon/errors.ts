@@ -113,7 +113,7 @@ export interface ProblemOptions {
   /** Seconds, sent as `Retry-After`. */
   retryAfter?: number;
   /** Further members of the problem document (RFC 9457 §3.2). */
-  members?: Readonly<Record<string, string>>;
+  members?: Readonly<Record<string, unknown>>;
   /** Further response headers. */
   headers?: Readonly<Record<string, string>>;
   /** For the log alone. */
@@ -126,7 +126,7 @@ export class AgentdError extends Error {
   readonly status: number;
   readonly errors: readonly FieldError[] | undefined;
   readonly retryAfter: number | undefined;
-  readonly members: Readonly<Record<string, string>>;
+  readonly members: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, detail: string, options: ProblemOptions = {}) {

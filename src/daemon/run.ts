@@ -99,7 +99,10 @@ function untilStopped(daemon: Daemon, log: ProcessLog): Promise<number> {
         process.exit(1);
       }
       stopping = true;
-      log.info({ signal }, 'stopping: running requests finish, new ones get 503');
+      const delay_ms = daemon.stopDelay;
+      if (delay_ms > 0)
+        log.info({ signal, delay_ms }, 'stopping: /ready answers 503, requests are still taken');
+      else log.info({ signal }, 'stopping: running requests finish, new ones get 503');
       daemon.stop().then((drained) => {
         log.beginLastLines();
         log.info({ drained }, drained ? 'stopped' : 'stopped; the grace passed with a request unanswered');
