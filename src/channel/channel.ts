@@ -290,12 +290,14 @@ export interface ChannelStreams {
   /**
    * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first
    * token that there is: `ambient`, `explicit`, then the message's own; a HEAD request begins nothing. Null:
-   * all of it was read before. Throws `stream_not_found`, `token_missing`, `session_forbidden`.
+   * all of it was read before. Throws `stream_not_found`, `token_missing`, `session_forbidden`, and
+   * `too_many_readers` to a reader without a valid token if the stream has 64 of them, or the client address
+   * `maxReadersPerClient` (256). A reader counts from here until `follow` has resolved, so follow what you open.
    */
   open(
     stream_id: string,
     request: ChannelRequest,
-    options: { tokens: StreamTokens; after: number },
+    options: { tokens: StreamTokens; after: number; maxReadersPerClient?: number },
   ): Promise<OpenStream | null>;
   /** Stops the run: what was said so far is the reply. Resolves when the stream has ended. Throws as `open`. */
   stop(stream_id: string, request: ChannelRequest, options: { tokens: StreamTokens }): Promise<void>;

@@ -77,6 +77,13 @@ export const ERRORS = {
     meaning: 'More requests than the rate limit allows.',
     solve: 'Wait for as long as `Retry-After` says.',
   },
+  too_many_readers: {
+    status: 429,
+    meaning:
+      'A stream has 64 open readers without a valid token, or a client address SSE_MAX_READERS_PER_CLIENT of them.',
+    solve:
+      'Close streams that nobody reads; send a valid token, since its readers are not counted; behind a proxy, set TRUST_PROXY.',
+  },
   loop_guard_blocked: {
     status: 429,
     meaning:

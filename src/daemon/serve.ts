@@ -25,6 +25,7 @@ import type { Settings } from './settings/settings.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { Feeds } from './stream/feeds.ts';
+import { Readers } from './stream/readers.ts';
 import { startReaper } from './stream/reaper.ts';
 
 /** Where a channel puts its page for trying, with `serve --dev`. */
@@ -99,6 +100,7 @@ export async function startDaemon(
         wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
       }),
       feeds: new Feeds(store.streams, log),
+      readers: new Readers(),
       channelNames: channels.map(({ plugin }) => plugin.name),
       running: new Set(),
       stopping: stopping.signal,
