@@ -8,6 +8,9 @@ import { Sender } from './send.ts';
 /** A shorter secret can be guessed. */
 const SECRET_MIN = 16;
 
+/** Largest update that is taken, bytes. The Bot API server itself keeps no update over 524,288 bytes. */
+const BODY_LIMIT = 4 * 1024 * 1024;
+
 /** A bot of Telegram: updates by webhook (Bot API), replies by its methods. */
 const msgbot: ChannelPlugin = {
   name: 'msgbot',
@@ -69,6 +72,7 @@ function createMsgbot(scope: ChannelScope): Channel {
         method: 'POST',
         path: '/webhook/msgbot',
         contentType: 'application/json',
+        bodyLimit: BODY_LIMIT,
         async handle(request) {
           await receiver.receive(request);
           return { status: 200 };

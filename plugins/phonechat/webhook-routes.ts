@@ -7,6 +7,8 @@ import { isSameSecret, isSigned } from './verify.ts';
 const PATH = '/webhook/phonechat';
 /** Longest challenge that is sent back, in characters; the platform's are ten digits. */
 const CHALLENGE_MAX = 256;
+/** Largest webhook that is taken, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
+const BODY_LIMIT = 4 * 1024 * 1024;
 /** Messages that `accept` takes at once. */
 const ACCEPT_MAX = 1000;
 /** How often a webhook with a wrong signature is told in the log, ms. */
@@ -19,7 +21,13 @@ export function webhookRoutes(scope: ChannelScope, configured: Configured): read
   const webhook = new Webhook(scope, configured);
   return [
     { method: 'GET', path: PATH, handle: (request) => answerChallenge(request, scope, configured) },
-    { method: 'POST', path: PATH, handle: (request) => webhook.receive(request) },
+    {
+      method: 'POST',
+      path: PATH,
+      contentType: 'application/json',
+      bodyLimit: BODY_LIMIT,
+      handle: (request) => webhook.receive(request),
+    },
   ];
 }
 

@@ -42,6 +42,15 @@ const sse: ChannelPlugin = {
       unit: 'seconds',
       sentence: 'How long a stream waits to be opened, and how long it can be read again after its end.',
     },
+    {
+      name: 'SSE_MAX_READERS_PER_CLIENT',
+      kind: 'integer',
+      default: 256,
+      min: 1,
+      max: 1_000_000,
+      sentence:
+        'Streams that one client address may have open at a time in each process; readers with a valid token are not counted.',
+    },
   ],
   detect: (settings) => settings.SSE_ENABLED === true,
   capabilities: {
@@ -58,6 +67,7 @@ const sse: ChannelPlugin = {
 
 function createSse(scope: ChannelScope): Channel {
   const ttl_ms = Number(scope.settings.SSE_STREAM_TTL_SECONDS) * 1000;
+  const maxReadersPerClient = Number(scope.settings.SSE_MAX_READERS_PER_CLIENT);
   const required = scope.settings.SSE_REQUIRE_TOKEN === true;
   return {
     routes: [
@@ -85,6 +95,7 @@ function createSse(scope: ChannelScope): Channel {
           const stream = await scope.streams.open(streamIdOf(request), request, {
             tokens: tokensOf(request, required),
             after: lastEventIdOf(request),
+            maxReadersPerClient,
           });
           // Any other status than 200 stops an EventSource; this one says that there is no more to come.
           if (stream === null) return { status: 204 };

@@ -21,6 +21,12 @@ const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
 /** As the platform writes ids of users. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
+/**
+ * Largest delivery, bytes. A text of 40,000 characters beyond ASCII has six bytes per character, and a delivery
+ * contains it twice; an edit adds the earlier text.
+ */
+const BODY_LIMIT = 4 * 1024 * 1024;
+
 /** Slack: the Events API and slash commands in, the Web API out. */
 const teamchat: ChannelPlugin = {
   name: 'teamchat',
@@ -131,6 +137,7 @@ function createTeamchat(scope: ChannelScope): Channel {
         method: 'POST',
         path: '/webhook/teamchat/events',
         contentType: 'application/json',
+        bodyLimit: BODY_LIMIT,
         handle: takeEvent,
       },
       {

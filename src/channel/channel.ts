@@ -122,6 +122,12 @@ export interface Route {
   path: string;
   /** The only content type that the body may have (`application/json`); otherwise 415. Absent: any. */
   contentType?: string;
+  /**
+   * Largest body of this route in bytes, for a webhook whose platform sends more than `BODY_LIMIT_BYTES` at once;
+   * at most 4 MiB. A lower value than the setting has no effect. Few such bodies are processed at the same time;
+   * the others are answered `unavailable`, so that the platform sends them again. Absent: `BODY_LIMIT_BYTES`.
+   */
+  bodyLimit?: number;
   /** Browsers of `WEBCHAT_ALLOWED_ORIGINS` may call it. */
   cors?: boolean;
   /**
@@ -157,7 +163,7 @@ export interface ChannelRequest {
   query: URLSearchParams;
   /** Lower-case names; repeated headers joined by `, `. */
   headers: Readonly<Record<string, string | undefined>>;
-  /** The exact bytes, so that a signature over them can be checked; at most `BODY_LIMIT_BYTES`. */
+  /** The exact bytes, so that a signature over them can be checked; at most `bodyLimit` of its route. */
   body: Uint8Array;
   /** The body as a JSON object; throws the problem `malformed_json`. Parsed once. */
   json(): Record<string, unknown>;
@@ -285,12 +291,14 @@ export interface ChannelStreams {
   /**
    * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first token
    * that counts: `ambient`, `explicit`, then the message's own (agentd-message(7), "Whose stream it is"); a HEAD request
-   * begins nothing. Null: all of it was read before. Throws `stream_not_found`, `token_missing`, `forbidden`.
+   * begins nothing. Null: all of it was read before. Throws `stream_not_found`, `token_missing`, `forbidden`, and
+   * `too_many_readers` to a reader without a valid token if the stream has 64 of them, or the client address
+   * `maxReadersPerClient` (256). A reader counts from here until `follow` has resolved, so follow what you open.
    */
   open(
     stream_id: string,
     request: ChannelRequest,
-    options: { tokens: StreamTokens; after: number },
+    options: { tokens: StreamTokens; after: number; maxReadersPerClient?: number },
   ): Promise<OpenStream | null>;
   /** Stops the run: what was said so far is the reply. Resolves when the stream has ended. Throws as `open`. */
   stop(stream_id: string, request: ChannelRequest, options: { tokens: StreamTokens }): Promise<void>;

@@ -62,12 +62,13 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   EADDRINUSE: {
     message: (error) => `the address is in use${at(error)}`,
-    advice: 'Is another daemon running there? Stop it, or set PORT to a free one (0 takes any).',
+    advice:
+      'Is another daemon running there? Stop it, or set PORT or ADMIN_LISTEN to a free port (0 takes any).',
     exitCode: EXIT.unavailable,
   },
   EADDRNOTAVAIL: {
     message: (error) => `this machine does not have the address${at(error)}`,
-    advice: 'Set HOST to an address of this machine, 127.0.0.1 or 0.0.0.0.',
+    advice: 'Set HOST or ADMIN_LISTEN to an address of this machine, 127.0.0.1 or 0.0.0.0.',
     exitCode: EXIT.config,
   },
   EACCES: {

@@ -10,6 +10,7 @@ export function describeDaemon(daemon: Daemon): string {
     `  channels  ${daemon.channels.join(', ') || 'none'}`,
     `  state     ${daemon.store}`,
     `  agent     ${daemon.agent}`,
+    ...(daemon.adminUrl === null ? [] : [`  probes    ${daemon.adminUrl}/live, ${daemon.adminUrl}/ready`]),
     '',
   ].join('\n');
 }

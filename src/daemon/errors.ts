@@ -61,7 +61,7 @@ export const ERRORS = {
   },
   body_too_large: {
     status: 413,
-    meaning: 'The body is larger than BODY_LIMIT_BYTES.',
+    meaning: 'The body is larger than BODY_LIMIT_BYTES, or than 4 MiB for a signed webhook.',
     solve: 'Send less, or raise BODY_LIMIT_BYTES.',
   },
   unsupported_media_type: {
@@ -78,6 +78,13 @@ export const ERRORS = {
     status: 429,
     meaning: 'More requests than the rate limit allows.',
     solve: 'Wait for as long as `Retry-After` says.',
+  },
+  too_many_readers: {
+    status: 429,
+    meaning:
+      'A stream has 64 open readers without a valid token, or a client address SSE_MAX_READERS_PER_CLIENT of them.',
+    solve:
+      'Close streams that nobody reads; send a valid token, since its readers are not counted; behind a proxy, set TRUST_PROXY.',
   },
   loop_guard_blocked: {
     status: 429,
@@ -115,7 +122,7 @@ export interface ProblemOptions {
   /** Seconds, sent as `Retry-After`. */
   retryAfter?: number;
   /** Further members of the problem document (RFC 9457 §3.2). */
-  members?: Readonly<Record<string, string>>;
+  members?: Readonly<Record<string, unknown>>;
   /** Further response headers. */
   headers?: Readonly<Record<string, string>>;
   /** For the log alone. */
@@ -128,7 +135,7 @@ export class AgentdError extends Error {
   readonly status: number;
   readonly errors: readonly FieldError[] | undefined;
   readonly retryAfter: number | undefined;
-  readonly members: Readonly<Record<string, string>>;
+  readonly members: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, detail: string, options: ProblemOptions = {}) {

@@ -9,6 +9,7 @@ import type { RunQueue } from './message/run-queue.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Store } from './store/store.ts';
 import type { Feeds } from './stream/feeds.ts';
+import type { Readers } from './stream/readers.ts';
 
 /** The services that the steps of a message use; made once, in serve.ts. */
 export interface House {
@@ -25,6 +26,8 @@ export interface House {
   queue: RunQueue;
   /** Event streams that are being read. */
   feeds: Feeds;
+  /** Their readers, counted. */
+  readers: Readers;
   /** Names of the active channels. */
   channelNames: readonly string[];
   /** Messages that are being answered; a stopping daemon waits for them. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makePrivateDirectory } from './private-directory.ts';
 import { ConfigurationError } from './settings/problem.ts';
@@ -62,8 +62,10 @@ export class LogFile {
   }
 }
 
+/** Without blocking: LOG_FILE may name a pipe, and nobody reads it now. A regular file never blocks. */
 function open(path: string): number {
-  return openSync(path, 'a', 0o640);
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
+  return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o640);
 }
 
 function whyNot(error: unknown): string {

@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { LogFile } from './log-file.ts';
 import { formatLogLine } from './log-line.ts';
+import { LogOutput, standardError } from './log-output.ts';
 import { escapeControls } from './printable.ts';
 import { maskTokens } from './secret.ts';
 
@@ -14,17 +15,29 @@ export interface LogOptions {
   pretty: boolean;
 }
 
+/** The log of the daemon as a process. */
+export type ProcessLog = Log & {
+  /** Opens LOG_FILE again, after an operator has rotated it. False if there is none, or it cannot be opened. */
+  reopen(): boolean;
+  /** The process is about to end: each further line blocks until it is written, within bounds. */
+  beginLastLines(): void;
+};
+
 /**
- * The log: JSON lines on stderr (or pretty ones on a terminal) and, where set, in a file. Writes are
+ * The log: JSON lines on standard error (or readable ones on a terminal) and, if set, in a file. Writes are
  * synchronous, so that nothing is lost at `kill -9`. The last thing before a line leaves is a mask over
  * anything shaped like a JWT, since no list of fields can know every place where one may turn up.
  */
-export function createLog(options: LogOptions): Log & { reopen(): boolean } {
-  const tell = (line: string) =>
-    void process.stderr.write(options.pretty ? formatLogLine(line, { colour: true }) : line);
+export function createLog(options: LogOptions): ProcessLog {
+  const form = (line: string) => (options.pretty ? formatLogLine(line, { colour: true }) : line);
+  const output = new LogOutput(standardError(), (dropped) => form(droppedLine(dropped)));
+  const tell = (line: string) => output.write(form(line));
   const file = options.file ? new LogFile(options.file, tell) : undefined;
-  const sinks: pino.StreamEntry[] = [{ level: 'trace', stream: { write: tell } }];
-  if (file) sinks.push({ level: 'trace', stream: file });
+  const write = (line: string) => {
+    // The file comes first: a slow reader of standard error holds up the last lines of a process.
+    file?.write(line);
+    tell(line);
+  };
   const log = pino(
     {
       level: options.level.toLowerCase(),
@@ -34,9 +47,17 @@ export function createLog(options: LogOptions): Log & { reopen(): boolean } {
       serializers: { err: serializeError },
       hooks: { streamWrite: (line) => escapeControls(maskTokens(line)) },
     },
-    pino.multistream(sinks),
+    { write },
   );
-  return Object.assign(log, { reopen: () => file?.reopen() ?? false });
+  return Object.assign(log, {
+    reopen: () => file?.reopen() ?? false,
+    beginLastLines: () => output.beginLastLines(),
+  });
+}
+
+function droppedLine(dropped: number): string {
+  const msg = 'log lines were dropped: standard error was not read, or could not be written';
+  return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), dropped, msg })}\n`;
 }
 
 /** Errors of libraries carry whole requests; only these fields of an error and its causes are logged. */

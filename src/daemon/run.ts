@@ -1,7 +1,7 @@
 import inspector from 'node:inspector';
 import { describeDaemon, describeDev } from './banner.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
-import { createLog, type Log } from './log.ts';
+import { createLog, type Log, type ProcessLog } from './log.ts';
 import { type Daemon, startDaemon } from './serve.ts';
 import { type ConfigureOptions, configure } from './settings/configure.ts';
 
@@ -76,8 +76,9 @@ function openInspector(log: Log): void {
 }
 
 /** What nobody caught leaves the process in an unknown state: say it, end it, let the supervisor restart it. */
-function dieLoudly(log: ReturnType<typeof createLog>): void {
+function dieLoudly(log: ProcessLog): void {
   process.on('uncaughtException', (error) => {
+    log.beginLastLines();
     log.fatal({ err: error }, 'unexpected error; the daemon ends');
     process.exit(1);
   });
@@ -88,17 +89,22 @@ function dieLoudly(log: ReturnType<typeof createLog>): void {
   });
 }
 
-function untilStopped(daemon: Daemon, log: Log): Promise<number> {
+function untilStopped(daemon: Daemon, log: ProcessLog): Promise<number> {
   return new Promise((resolve, reject) => {
     let stopping = false;
     const stop = (signal: NodeJS.Signals) => {
       if (stopping) {
+        log.beginLastLines();
         log.warn({ signal }, 'second signal: ending at once');
         process.exit(1);
       }
       stopping = true;
-      log.info({ signal }, 'stopping: running requests finish, new ones get 503');
+      const delay_ms = daemon.stopDelay;
+      if (delay_ms > 0)
+        log.info({ signal, delay_ms }, 'stopping: /ready answers 503, requests are still taken');
+      else log.info({ signal }, 'stopping: running requests finish, new ones get 503');
       daemon.stop().then((drained) => {
+        log.beginLastLines();
         log.info({ drained }, drained ? 'stopped' : 'stopped; the grace passed with a request unanswered');
         resolve(drained ? 0 : 1);
       }, reject);

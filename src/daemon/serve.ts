@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
 import { systemClock } from './clock.ts';
 import type { House } from './house.ts';
+import { createAdminServer } from './http/admin-server.ts';
 import { Arrivals } from './http/arrivals.ts';
 import { createServer } from './http/server.ts';
 import { importKeys } from './identity/keys.ts';
@@ -16,10 +18,14 @@ import { RunQueue } from './message/run-queue.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
+import { Readiness } from './readiness.ts';
 import type { Configuration } from './settings/configure.ts';
+import { parseListenAddress } from './settings/listen-address.ts';
+import type { Settings } from './settings/settings.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { Feeds } from './stream/feeds.ts';
+import { Readers } from './stream/readers.ts';
 import { startReaper } from './stream/reaper.ts';
 
 /** Where a channel puts its page for trying, with `serve --dev`. */
@@ -28,6 +34,8 @@ const DEMO_PATH = '/demo';
 export interface Daemon {
   /** `http://127.0.0.1:8080` */
   url: string;
+  /** Address of the listener for probes; null if ADMIN_LISTEN is not set. */
+  adminUrl: string | null;
   channels: readonly string[];
   store: string;
   agent: string;
@@ -36,6 +44,8 @@ export interface Daemon {
   /** The page to try it with; null where no channel has one. */
   demoPath: string | null;
   house: House;
+  /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
+  stopDelay: number;
   /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
   stop(): Promise<boolean>;
 }
@@ -53,14 +63,21 @@ export async function startDaemon(
   const life = new Lifecycle();
   try {
     const clock = systemClock;
+    const readiness = new Readiness();
+    const adminUrl = await listenForProbes(settings, readiness, life, log);
+
+    readiness.starting('opening the store');
     const store = await openStore(settings, { role: 'daemon', clock });
     life.started('store', () => store.close());
+    readiness.useStore(store);
     life.started('sweeper', startSweeper(store, log));
     life.started('reaper of streams', await startReaper(store.streams, log));
 
+    readiness.starting('reading the keys of tokens');
     const keys = await importKeys(settings, log);
     const tokens = createValidator(settings, keys, clock, log);
     const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
+    readiness.starting('loading the agent runtime');
     const agent = await loadAgent(settings, log);
     life.started('agent', () => agent.stop?.());
 
@@ -83,6 +100,7 @@ export async function startDaemon(
         wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
       }),
       feeds: new Feeds(store.streams, log),
+      readers: new Readers(),
       channelNames: channels.map(({ plugin }) => plugin.name),
       running: new Set(),
       stopping: stopping.signal,
@@ -93,11 +111,13 @@ export async function startDaemon(
       createScope(plugin, own, house, inbox, dev),
     );
     for (const one of active) {
+      readiness.starting(`starting the channel ${one.plugin.name}`);
       if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
       await startChannel(one);
     }
     life.started('inbox', () => inbox.stop());
+    readiness.starting('starting the inbox');
     await inbox.start();
 
     const server = createServer({
@@ -111,20 +131,30 @@ export async function startDaemon(
     });
     const address = await server.listen(settings.HOST, settings.PORT);
     life.started('listener', () => server.close());
+    readiness.serving();
+
+    const grace = settings.SHUTDOWN_GRACE_SECONDS * 1000;
+    const stopDelay = adminUrl === null ? 0 : Math.min(settings.SHUTDOWN_DELAY_SECONDS * 1000, grace);
 
     return {
       url: address.url,
+      adminUrl,
       channels: house.channelNames,
       store: store.description,
       agent: runtimeName(settings),
       messagePath: messagePathOf(active),
       demoPath: active.some(hasDemo) ? DEMO_PATH : null,
       house,
+      stopDelay,
       async stop() {
-        const grace_ms = settings.SHUTDOWN_GRACE_SECONDS * 1000;
-        const ends_at = clock.now() + grace_ms;
+        const ends_at = clock.now() + grace;
+        readiness.stopping();
+        if (stopDelay > 0) {
+          await delay(stopDelay);
+          log.info({}, 'stopping: running requests finish, new ones get 503');
+        }
         inbox.pause();
-        const answered = await server.drain(grace_ms);
+        const answered = await server.drain(grace - stopDelay);
         // A run whose client went away is still somebody's turn: it has what is left of the grace.
         await settledWithin(house.running, Math.max(0, ends_at - clock.now()));
         stopping.abort(new Error('the daemon is stopping'));
@@ -137,6 +167,29 @@ export async function startDaemon(
     await life.stop(log);
     throw error;
   }
+}
+
+/**
+ * The listener of ADMIN_LISTEN is the first part to start and the last to stop, so that it can say that the daemon
+ * is starting or stopping.
+ * @returns its address, null if the setting is unset.
+ */
+async function listenForProbes(
+  { ADMIN_LISTEN, KEEP_ALIVE_SECONDS }: Settings,
+  readiness: Readiness,
+  life: Lifecycle,
+  log: Log,
+): Promise<string | null> {
+  const address = ADMIN_LISTEN === undefined ? null : parseListenAddress(ADMIN_LISTEN);
+  if (address === null) return null;
+  const admin = createAdminServer(readiness, {
+    log: log.child({ listener: 'admin' }),
+    keepAliveSeconds: KEEP_ALIVE_SECONDS,
+  });
+  const { url } = await admin.listen(address);
+  life.started('admin listener', () => admin.close());
+  log.info({ address: url }, 'the admin listener answers /live and /ready');
+  return url;
 }
 
 function hasDemo({ channel }: { channel: Channel }): boolean {

@@ -48,7 +48,12 @@ describe('the signature of a webhook', () => {
 
   it('is refused where it is missing, also with the older header alone', async () => {
     const post = (headers: Record<string, string>) =>
-      here.platform.post(here.daemon, { method: 'POST', path: PATH, headers, body: BODY });
+      here.platform.post(here.daemon, {
+        method: 'POST',
+        path: PATH,
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: BODY,
+      });
     expect((await post({})).status).toBe(401);
     expect((await post({ 'X-Hub-Signature': `sha1=${hex().slice(0, 40)}` })).status).toBe(401);
   });
@@ -65,11 +70,11 @@ describe('the signature of a webhook', () => {
     }
   });
 
-  it('is over the bytes, not over what they say: escapes and another content type are as signed', async () => {
+  it('covers the bytes, not their meaning: escapes and line breaks stay as they were signed', async () => {
     const escaped = BODY.replace('Does it come', 'D\\u006fes it c\\u00f6me').replace(/\n/g, '\r\n');
     const fresh = escaped.replace(/wamid\.[^"]+/, 'wamid.escaped');
     const answer = await here.post(fresh, {
-      'Content-Type': 'text/plain; charset=latin1',
+      'Content-Type': 'application/json; charset=utf-8',
       'X-Hub-Signature-256': here.signature(fresh).toUpperCase().replace('SHA256', 'sha256'),
     });
     expect(answer.status).toBe(200);
@@ -99,6 +104,50 @@ describe('the signature of a webhook', () => {
   ])('has what holds nothing acknowledged: %s', async (body) => {
     expect((await here.post(body)).status).toBe(200);
   });
+});
+
+describe('a webhook of 4 MiB, more than the platform sends after an outage', () => {
+  const LARGEST = 4 * 1024 * 1024;
+  /** One message and as many statuses as fit. */
+  function large(): string {
+    const { entry, ...rest } = JSON.parse(BODY.replace(/wamid\.[^"]+/, 'wamid.large')) as {
+      entry: [{ changes: [{ value: { messages: object[]; statuses?: object[] } }] }];
+    };
+    const { value } = entry[0].changes[0];
+    const statuses: object[] = [];
+    value.statuses = statuses;
+    const status = { id: 'wamid.x', status: 'delivered', timestamp: '1758254144', recipient_id: '1' };
+    const room = LARGEST - JSON.stringify({ ...rest, entry }).length;
+    for (let left = room; left > 100; left -= 100)
+      statuses.push({ ...status, id: 'x'.repeat(99 - JSON.stringify({ ...status, id: '' }).length) });
+    const body = JSON.stringify({ ...rest, entry });
+    return body + ' '.repeat(LARGEST - body.length);
+  }
+
+  it('is taken as a whole, but refused without a valid signature', async () => {
+    const body = large();
+    expect(Buffer.byteLength(body)).toBe(LARGEST);
+    const before = here.platform.textsTo(ADA).length;
+    for (const signature of ['', 'sha256=00', here.signature(body, 'another')]) {
+      const answer = await here.post(body, { 'X-Hub-Signature-256': signature });
+      expect(answer.status).toBe(401);
+    }
+    expect(here.platform.textsTo(ADA)).toHaveLength(before);
+    expect((await here.post(body)).status).toBe(200);
+    await here.texts(ADA, before + 1);
+    expect((await here.post(`${body} `)).status).toBe(413);
+  });
+});
+
+describe('the content type of a webhook', () => {
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1'])(
+    'must be application/json in UTF-8: %s is answered 415',
+    async (type) => {
+      const answer = await here.post(BODY, { 'Content-Type': type });
+      expect(answer.status).toBe(415);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: 'unsupported_media_type' });
+    },
+  );
 });
 
 describe('the challenge', () => {

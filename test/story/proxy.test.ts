@@ -128,6 +128,16 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await platform.until(() => platform.shown.some(({ text }) => text === 'And answered.'));
   });
 
+  it('a large delivery passes, for the channel to look at its signature', async () => {
+    const body = `{"event":"${'x'.repeat(3_500_000)}"}`;
+    const response = await nginx.ask('/webhook/teamchat/events', {
+      method: 'POST',
+      headers: JSON_BODY,
+      body,
+    });
+    expect(response.statusCode).toBe(401);
+  });
+
   it('a body that is too large is refused by agentd, in its own words', async () => {
     const response = await nginx.ask('/sse/chat', {
       method: 'POST',

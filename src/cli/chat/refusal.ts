@@ -36,6 +36,10 @@ const WORDS: Readonly<Record<string, Words>> = {
     happened: 'too many requests in a short time; the next one is answered {wait}',
     todo: 'Wait as long, or sign in with --token, which allows more. The limits are RATE_LIMIT_TOKEN_MAX and RATE_LIMIT_ANONYMOUS_MAX.',
   },
+  too_many_readers: {
+    happened: 'too many answers are being read from your address; the next one may be opened {wait}',
+    todo: 'Close other conversations, or sign in with --token. The limit is SSE_MAX_READERS_PER_CLIENT.',
+  },
   rate_limit: {
     happened:
       'the loop guard blocks you: too many messages in a short time; it lets you through again {wait}',

@@ -2,8 +2,9 @@ import type { ChannelResponse } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Arrivals } from './arrivals.ts';
-import { readBody } from './body.ts';
+import { discard, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
+import type { BodyRoom, LargeBodies } from './large-bodies.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Refusals } from './refusals.ts';
 import { ReceivedRequest } from './request.ts';
@@ -12,10 +13,11 @@ import { routeOf } from './router.ts';
 import type { MountedRoute } from './routes.ts';
 
 export interface AnswerParts extends StreamParts {
-  settings: Pick<Settings, 'BODY_LIMIT_BYTES' | 'TRUST_PROXY'>;
+  settings: Pick<Settings, 'TRUST_PROXY'>;
   clock: Clock;
   rateLimit: RateLimit;
   refusals: Refusals;
+  largeBodies: LargeBodies;
   arrivals: Arrivals;
 }
 
@@ -25,8 +27,13 @@ export function answer(parts: AnswerParts): Middleware {
     const route = routeOf(ctx.state.found, ctx.method);
     const started_at = parts.clock.now();
     try {
-      const response = await handle(ctx, route, parts);
-      respond(ctx, response, parts);
+      const room = roomFor(ctx, route, parts);
+      try {
+        const response = await handle(ctx, route, parts, room);
+        respond(ctx, response, parts);
+      } finally {
+        room.leave();
+      }
     } catch (error) {
       const { limited = false, channel } = route;
       if (channel !== null) {
@@ -37,14 +44,28 @@ export function answer(parts: AnswerParts): Middleware {
   };
 }
 
-async function handle(ctx: Context, route: MountedRoute, parts: AnswerParts): Promise<ChannelResponse> {
-  const { BODY_LIMIT_BYTES, TRUST_PROXY } = parts.settings;
+/** @throws `unavailable` */
+function roomFor(ctx: Context, route: MountedRoute, { largeBodies }: AnswerParts): BodyRoom {
+  try {
+    return largeBodies.enter(ctx.req, route);
+  } catch (error) {
+    discard(ctx.req);
+    throw error;
+  }
+}
+
+async function handle(
+  ctx: Context,
+  route: MountedRoute,
+  parts: AnswerParts,
+  room: BodyRoom,
+): Promise<ChannelResponse> {
   let refusal: unknown = null;
-  const body = await readBody(ctx.req, route, BODY_LIMIT_BYTES).catch((error: unknown) => {
+  const body = await readBody(ctx.req, route, room).catch((error: unknown) => {
     refusal = error;
     return new Uint8Array();
   });
-  const request = new ReceivedRequest(ctx, body, TRUST_PROXY);
+  const request = new ReceivedRequest(ctx, body, parts.settings.TRUST_PROXY);
   const place = parts.arrivals.takePlace(route, request);
   try {
     // A request that is refused for its body counts as well, for the person of its header where it has one.

@@ -2,32 +2,38 @@ import type { IncomingMessage } from 'node:http';
 import { getRawBody, type RawBodyError } from 'raw-body';
 import type { Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
+import type { BodyRoom } from './large-bodies.ts';
 
 /** Deepest nesting of arrays and objects in a JSON body. */
 const DEPTH_MAX = 64;
 
-/** What is read and thrown away of a body that was refused, so that its sender hears the refusal, bytes. */
-const DISCARD_MAX = 4 * 1024 * 1024;
+/** Bytes of a refused body that are read and thrown away, so that its sender receives the refusal. */
+const DISCARD_MAX = 8 * 1024 * 1024;
 
 const NOTHING = new Uint8Array();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The exact bytes of a request's body, read once; empty where the request has none.
- * @param limit BODY_LIMIT_BYTES, also of a body that does not tell its length
- * @throws `unsupported_media_type`, `body_too_large`, or `invalid_request` where the sender went away
+ * The exact bytes of a request's body, read once; empty if the request has none.
+ * @param room how much may be read, also of a body of unknown length
+ * @throws `unsupported_media_type`, `body_too_large`, `unavailable` if there is no room for a large body now, or
+ * `invalid_request` if the sender went away
  */
-export async function readBody(request: IncomingMessage, route: Route, limit: number): Promise<Uint8Array> {
+export async function readBody(
+  request: IncomingMessage,
+  route: Route,
+  room: Pick<BodyRoom, 'limit' | 'tooLong'>,
+): Promise<Uint8Array> {
   const { headers } = request;
   const length = headers['content-length'];
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
   if (route.method === 'GET' || (route.method === 'DELETE' && !hasBody)) return NOTHING;
   try {
     checkMediaType(headers['content-type'], headers['content-encoding'], route.contentType);
-    return await getRawBody(request, { limit, length: length ?? null });
+    return await getRawBody(request, { limit: room.limit, length: length ?? null });
   } catch (error) {
     discard(request);
-    throw error instanceof AgentdError ? error : refusalOf(error as RawBodyError, limit);
+    throw error instanceof AgentdError ? error : refusalOf(error as RawBodyError, room);
   }
 }
 
@@ -52,10 +58,8 @@ function checkMediaType(
   }
 }
 
-function refusalOf(error: RawBodyError, limit: number): AgentdError {
-  if (error.type === 'entity.too.large') {
-    return new AgentdError('body_too_large', `The body is larger than ${limit} bytes.`);
-  }
+function refusalOf(error: RawBodyError, { tooLong }: Pick<BodyRoom, 'tooLong'>): AgentdError {
+  if (error.type === 'entity.too.large') return tooLong();
   return new AgentdError('invalid_request', 'The body did not arrive whole.', { cause: error });
 }
 

@@ -6,6 +6,8 @@ const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies re
 const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'stop'] as const;
 /** Segments of plain characters, or parameters; what the router reads as a pattern (`*`, parentheses) is none. */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
+/** What a webhook may ask for beyond BODY_LIMIT_BYTES, bytes. */
+const BODY_LIMIT_MAX = 4_194_304;
 /** What the daemon answers itself (service.md, "GET /"). */
 const OWN_ROUTE = 'GET /';
 
@@ -54,7 +56,7 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
 
 function routeRefusals(route: unknown, at: string): Refusal[] {
   if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
-  const { method, path, contentType, token, refusal, thread, handle } = route;
+  const { method, path, contentType, bodyLimit, token, refusal, thread, handle } = route;
   const refusals: Refusal[] = [];
   if (!METHODS.includes(method as string))
     refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
@@ -64,6 +66,10 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   }
   if (contentType !== undefined && typeof contentType !== 'string') {
     refusals.push(unfit(`${at}.contentType\``, 'a media type, or absent', contentType));
+  }
+  if (bodyLimit !== undefined && !isBodyLimit(bodyLimit)) {
+    const expected = `a whole number of bytes from 1 to ${BODY_LIMIT_MAX}, or absent`;
+    refusals.push(unfit(`${at}.bodyLimit\``, expected, bodyLimit));
   }
   if (token !== undefined && typeof token !== 'function') {
     refusals.push(unfit(`${at}.token\``, 'a function, or absent', token));
@@ -76,6 +82,10 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   }
   if (typeof handle !== 'function') refusals.push(unfit(`${at}.handle\``, 'a function', handle));
   return refusals;
+}
+
+function isBodyLimit(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= BODY_LIMIT_MAX;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -3,6 +3,7 @@ import { type LoadedPlugins, loadPlugins } from '../plugin/load.ts';
 import { activate, type ConfiguredChannel } from './activate.ts';
 import { checkRecords, type EffectiveSetting } from './check.ts';
 import {
+  checkAdminListener,
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
@@ -117,6 +118,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   await checkTokenSettings(look);
   checkApiSettings(look);
   checkAgentSettings(look);
+  checkAdminListener(look);
   checkOrigins(
     look,
     activation.channels.map(({ plugin }) => plugin),

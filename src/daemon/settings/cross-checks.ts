@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { Examination } from './examination.ts';
+import { parseListenAddress } from './listen-address.ts';
 
 /** Do the settings of the downstream API fit together? (decisions §8) */
 export function checkApiSettings(look: Examination): void {
@@ -60,6 +61,28 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
       'WEBCHAT_ALLOWED_ORIGINS',
       `holds * while the channel ${stream.name} is active, which browsers call with credentials`,
       'each origin by its name, such as https://www.example.com',
+    );
+  }
+}
+
+/** Is ADMIN_LISTEN an address with a port of its own, and does the delay of a stop fit into its grace? */
+export function checkAdminListener(look: Examination): void {
+  const text = look.value('ADMIN_LISTEN');
+  if (text === undefined) {
+    if (look.isGiven('SHUTDOWN_DELAY_SECONDS') && !look.isGiven('ADMIN_LISTEN'))
+      look.warn('SHUTDOWN_DELAY_SECONDS has no effect without ADMIN_LISTEN: no probe asks for /ready');
+    return;
+  }
+  const right = '127.0.0.1:9464, or :9464 for every address of the machine';
+  const address = parseListenAddress(text);
+  if (address === null) look.refuse('ADMIN_LISTEN', 'is not an address with a port', right);
+  else if (address.port !== 0 && address.port === look.value('PORT'))
+    look.refuse('ADMIN_LISTEN', 'has the port of the public listener (PORT)', right);
+  const delay = look.value('SHUTDOWN_DELAY_SECONDS') ?? 0;
+  const grace = look.value('SHUTDOWN_GRACE_SECONDS') ?? 0;
+  if (delay > 0 && delay >= grace) {
+    look.warn(
+      `SHUTDOWN_DELAY_SECONDS (${delay}) uses up SHUTDOWN_GRACE_SECONDS (${grace}): a stop leaves running requests no time`,
     );
   }
 }

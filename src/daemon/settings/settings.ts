@@ -31,7 +31,17 @@ export const SETTINGS = [
     max: 16_777_216,
     default: 262_144,
     unit: 'bytes',
-    sentence: 'Largest request body.',
+    sentence: 'Largest request body. A signed webhook may have 4 MiB whatever this setting says.',
+  },
+  {
+    name: 'KEEP_ALIVE_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 3600,
+    default: 65,
+    unit: 'seconds',
+    sentence:
+      'How long an idle connection stays open; longer than the proxy in front keeps it, so that the proxy closes first.',
   },
   {
     name: 'SHUTDOWN_GRACE_SECONDS',
@@ -41,6 +51,23 @@ export const SETTINGS = [
     default: 25,
     unit: 'seconds',
     sentence: 'How long a stopping daemon lets running requests finish.',
+  },
+  {
+    name: 'ADMIN_LISTEN',
+    kind: 'string',
+    sentence:
+      'Address of a second listener for the probes `/live` and `/ready`, on a port of its own; unset, there is none. Keep it private.',
+    example: '127.0.0.1:9464',
+  },
+  {
+    name: 'SHUTDOWN_DELAY_SECONDS',
+    kind: 'integer',
+    min: 0,
+    max: 3600,
+    default: 5,
+    unit: 'seconds',
+    sentence:
+      'How long a stopping daemon still takes requests while `/ready` answers 503, as part of SHUTDOWN_GRACE_SECONDS; only with ADMIN_LISTEN.',
   },
 
   // Who it is, where it keeps things, what it tells

@@ -6,7 +6,7 @@ import { given, isBlank, type Layer, type Sources } from './sources.ts';
 import { readValue } from './value.ts';
 
 /** Documented settings of parts that this version does not have (decisions §9). */
-const WITHOUT_EFFECT = [/^(REDIS_URL|DATABASE_URL|MEMORY_BACKEND|ADMIN_LISTEN)$/];
+const WITHOUT_EFFECT = [/^(REDIS_URL|DATABASE_URL|MEMORY_BACKEND)$/];
 
 /** Shorter names are too near to those of other programs. */
 const SHORTEST_GUESS = 6;

@@ -8,6 +8,12 @@ import type { SessionStore } from './sessions.ts';
 import type { StreamStore } from './streams.ts';
 import type { TraceStore } from './traces.ts';
 
+export interface StoreCondition {
+  writable: boolean;
+  /** For operators, without a full stop; null if it is writable. */
+  detail: string | null;
+}
+
 /**
  * The store: one port per concern, in the domain's words. A backend implements all of them, and passes
  * test/contract. All times are the store's clock, ms since the epoch. Every method rejects with
@@ -28,6 +34,8 @@ export interface Store {
   readonly streams: StreamStore;
   /** Resolves where the store can be written. */
   check(): Promise<void>;
+  /** Whether the store could be written when this was last tried, and if not, why. Cheap: it writes nothing. */
+  condition(): StoreCondition;
   /** Looks for damage, by reading all of it: what is wrong, in words; nothing where it is sound. */
   examine(): Promise<readonly string[]>;
   /** Deletes what has expired, in bounded bites; returns how many rows. Called now and then by the daemon. */

@@ -1,18 +1,21 @@
-import type { ChannelPlugin, ChannelRequest, OpenStream, StreamTokens } from '../../channel/index.ts';
+import type { ChannelPlugin, ChannelRequest, ChannelStreams, OpenStream } from '../../channel/index.ts';
 import type { House } from '../house.ts';
 import type { Place } from '../http/arrivals.ts';
 import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
 import { type Admitted, admitReader, findStream } from './admit-reader.ts';
 import { started, toldAgain } from './events.ts';
+import { enterReader } from './readers.ts';
 import { Recorder } from './recorder.ts';
 import { refuseForeignPage } from './refuse-foreign-page.ts';
 import { runStream } from './run.ts';
 
+type OpenOptions = Parameters<ChannelStreams['open']>[2];
+
 /**
  * Opens a stream after the event `after`; the first one to do so, but for a HEAD request, begins its run.
  * Null where all of it was read before.
- * @throws `stream_not_found`, `token_missing`, `forbidden`; `duplicate_in_progress` while the same
+ * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
  * message is being answered otherwise.
  */
 export async function openStream(
@@ -20,7 +23,7 @@ export async function openStream(
   house: House,
   stream_id: string,
   request: ChannelRequest,
-  { tokens, after }: { tokens: StreamTokens; after: number },
+  { tokens, after, maxReadersPerClient }: OpenOptions,
 ): Promise<OpenStream | null> {
   const stream = await findStream(house, stream_id);
   refuseForeignPage(request, tokens, house.settings);
@@ -28,14 +31,20 @@ export async function openStream(
   // Taken before the token is looked at, which takes longer for one than for the next.
   const place = begins ? house.arrivals.placeIn(stream.start.session_id) : null;
   let running = false;
+  let opened: OpenStream | null = null;
+  let leave: (() => void) | null = null;
   try {
     const admitted = await admitReader(house, stream, request, tokens);
+    const signedIn = admitted.validated?.verdict.valid === true;
+    leave = enterReader(house.readers, request, { stream_id, signedIn, maxPerClient: maxReadersPerClient });
     if (place) running = await begin(plugin, house, admitted, request, place);
+    if (stream.state === 'ended' && after >= stream.last_event) return null;
+    opened = { follow: (reader) => house.feeds.follow(stream_id, after, reader).finally(leave) };
+    return opened;
   } finally {
     if (!running) place?.leave();
+    if (opened === null) leave?.();
   }
-  if (stream.state === 'ended' && after >= stream.last_event) return null;
-  return { follow: (reader) => house.feeds.follow(stream_id, after, reader) };
 }
 
 /**

@@ -15,7 +15,7 @@ const FAN_OUT = { streams: 50, readers: 20 } as const;
 type Plan = (server: Server, effort: Effort) => SseOrder;
 
 /** So many read each stream where it is the readers that are measured. */
-const TOGETHER = 100;
+const TOGETHER = 50;
 const readerPlan: Plan = ({ port, pid }, { streams, warm_up_ms }) => ({
   kind: 'memory',
   port,
@@ -103,6 +103,7 @@ function settings(directory: string): Record<string, string> {
     STATE_DIR: directory,
     PORT: '0',
     SSE_ENABLED: 'true',
+    SSE_MAX_READERS_PER_CLIENT: '1000000',
     JWT_ALGORITHM: 'HS256',
     JWT_SECRET_KEY: 'a-secret-for-benchmarks-of-at-least-256-bits',
     AGENT_RUNTIME: file('agent.ts'),

@@ -8,6 +8,8 @@ describe('bodies', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({
+      // The requests below carry X-Forwarded-For, which is warned of while no proxy is trusted.
+      settings: { TRUST_PROXY: 1 },
       routes: [
         echo,
         {

@@ -2,7 +2,8 @@ import { connect } from 'node:net';
 import pino from 'pino';
 import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
 import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
-import { createServer, type ListeningAddress, type Server } from '../../../src/daemon/http/server.ts';
+import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
+import { createServer, type Server } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
 import type { TraceRecord } from '../../../src/daemon/message/trace.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
@@ -13,6 +14,7 @@ import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 const SETTINGS = {
   BODY_LIMIT_BYTES: 2048,
   TRUST_PROXY: 0,
+  KEEP_ALIVE_SECONDS: 65,
   WEBCHAT_ALLOWED_ORIGINS: ['https://shop.example'],
   RATE_LIMIT_TOKEN_MAX: 3,
   RATE_LIMIT_ANONYMOUS_MAX: 2,

@@ -57,6 +57,16 @@ describe('what a plugin creates', () => {
       'channel telex: `routes[0].path` is "/telex/*" → a path that begins with `/`, such as /telex/webhook or /telex/:id',
     ],
     [
+      'a body limit that is not a whole number',
+      { routes: [{ ...route('/x'), bodyLimit: 1.5 }] },
+      'channel telex: `routes[0].bodyLimit` is 1.5 → a whole number of bytes from 1 to 4194304, or absent',
+    ],
+    [
+      'a body limit over 4 MiB',
+      { routes: [{ ...route('/x'), bodyLimit: 4_194_305 }] },
+      'channel telex: `routes[0].bodyLimit` is 4194305 → a whole number of bytes from 1 to 4194304, or absent',
+    ],
+    [
       'a route without a handler',
       { routes: [{ method: 'GET', path: '/x' }] },
       'channel telex: `routes[0].handle` is missing → a function',

@@ -238,6 +238,11 @@ describe('settings that go together', () => {
     [{ AGENT_RUNTIME: 'llm' }, 'AGENT_MODEL is not set, and AGENT_RUNTIME is llm'],
     [{ AGENT_MODEL: 'small' }, 'AGENT_MODEL does not say where the model runs'],
     [{ AGENT_RUNTIME: 'openai' }, 'AGENT_RUNTIME is neither a runtime that there is, nor the path of a file'],
+    [{ ADMIN_LISTEN: '9464' }, 'ADMIN_LISTEN is not an address with a port'],
+    [{ ADMIN_LISTEN: 'http://127.0.0.1:9464' }, 'ADMIN_LISTEN is not an address with a port'],
+    [{ ADMIN_LISTEN: '127.0.0.1:65536' }, 'ADMIN_LISTEN is not an address with a port'],
+    [{ ADMIN_LISTEN: ':8080' }, 'ADMIN_LISTEN has the port of the public listener (PORT)'],
+    [{ ADMIN_LISTEN: '[::1]:80', PORT: '80' }, 'ADMIN_LISTEN has the port of the public listener (PORT)'],
     [
       { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com/' },
       'WEBCHAT_ALLOWED_ORIGINS holds `https://example.com/`, which no browser names as an origin',
@@ -260,6 +265,8 @@ describe('settings that go together', () => {
     { AGENT_MODEL: 'small', AGENT_RUNTIME: 'builtin' },
     { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com, http://localhost:3000' },
     { WEBCHAT_ALLOWED_ORIGINS: '*' },
+    { ADMIN_LISTEN: '127.0.0.1:9464', SHUTDOWN_DELAY_SECONDS: '24' },
+    { ADMIN_LISTEN: ':0', PORT: '0' },
   ])('are fine: %o', async (env) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
@@ -311,7 +318,7 @@ describe('unknown names', () => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
-  it.each(['REDIS_URL', 'DATABASE_URL', 'MEMORY_BACKEND', 'ADMIN_LISTEN'])(
+  it.each(['REDIS_URL', 'DATABASE_URL', 'MEMORY_BACKEND'])(
     'that are documented, but not here, have no effect, and that is said: %s',
     async (name) => {
       expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { OpenOptions } from '../open.ts';
-import type { Store } from '../store.ts';
+import type { Store, StoreCondition } from '../store.ts';
 import { createPrivateFile, emptyLog, expectFile, openDatabase } from './database.ts';
 import { SqliteGuard } from './guard.ts';
 import { SqliteIdempotency } from './idempotency.ts';
@@ -19,6 +19,8 @@ import { GroupCommit, read } from './writer.ts';
 
 /** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
 const SWEEP_BITE = 500;
+/** How long the outcome of a check is good for, ms. */
+const CONDITION_MAX_AGE_MS = 1000;
 /** Damages that are told; the first says enough. */
 const DAMAGES_MAX = 10;
 
@@ -100,6 +102,10 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const links = new SqliteLinks(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
+  const check = () =>
+    commit.write(() => {
+      noteCheck.run(clock.now());
+    });
   const sweepers = [sessions, limits, guard, idempotency, inbox, links, streams, traces];
 
   return {
@@ -113,10 +119,8 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     inbox,
     links,
     streams,
-    check: () =>
-      commit.write(() => {
-        noteCheck.run(clock.now());
-      }),
+    check,
+    condition: lastOutcomeOf(check),
     examine: () => read(() => damagesOf(db)),
     async sweep() {
       const deleted = await commit.write(() =>
@@ -131,6 +135,35 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
       db.close();
       unlock();
     },
+  };
+}
+
+/**
+ * What the last check found. A question starts the next check, in the background and at most once a second, so
+ * that only a store that is asked about its condition writes for it.
+ */
+function lastOutcomeOf(check: () => Promise<void>): () => StoreCondition {
+  let last: StoreCondition = { writable: true, detail: null };
+  let running = false;
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (!running && performance.now() - checkedAt >= CONDITION_MAX_AGE_MS) {
+      running = true;
+      check()
+        .then(
+          () => ({ writable: true, detail: null }),
+          (error: Error) => ({
+            writable: false,
+            detail: error.cause instanceof Error ? error.cause.message : error.message,
+          }),
+        )
+        .then((outcome) => {
+          last = outcome;
+          running = false;
+          checkedAt = performance.now();
+        });
+    }
+    return last;
   };
 }
 

@@ -56,6 +56,7 @@ describe('a refusal in words', () => {
     'stream_not_found',
     'body_too_large',
     'rate_limited',
+    'too_many_readers',
     'internal_error',
     'agent_failed',
     'unavailable',

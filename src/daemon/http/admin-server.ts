@@ -1,0 +1,80 @@
+import Koa from 'koa';
+import type { Route } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Readiness } from '../readiness.ts';
+import type { ListenAddress } from '../settings/listen-address.ts';
+import { answerBrokenRequests, requireHost } from './broken-request.ts';
+import type { Exchange } from './exchange.ts';
+import { InFlight } from './in-flight.ts';
+import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
+import { problems } from './problem.ts';
+import { ReceivedRequest } from './request.ts';
+import { requestId } from './request-id.ts';
+import { respond } from './respond.ts';
+import { createRouter, findRoute, routeOf } from './router.ts';
+import { securityHeaders } from './security-headers.ts';
+
+/** When a probe may ask again whether the daemon is ready, seconds. */
+const RETRY_AFTER_SECONDS = 1;
+/** Probes take no body. */
+const NO_BODY = new Uint8Array();
+
+export interface AdminServer {
+  /** Rejects with the system's error if it cannot listen. */
+  listen(address: ListenAddress): Promise<ListeningAddress>;
+  /** Ends every connection. */
+  close(): Promise<void>;
+}
+
+/**
+ * The listener of ADMIN_LISTEN, for probes of an orchestrator or load balancer: `/live` as long as the process
+ * answers, `/ready` as long as it should get requests. It is never the public one.
+ */
+export function createAdminServer(
+  readiness: Readiness,
+  { log, keepAliveSeconds }: { log: Log; keepAliveSeconds: number },
+): AdminServer {
+  const inFlight = new InFlight();
+  const app = new Koa<Exchange>();
+  app.use(requestId(log));
+  app.use(problems(log));
+  app.use(securityHeaders());
+  app.use(requireHost());
+  app.use(findRoute(createRouter(adminRoutes(readiness).map((route) => ({ ...route, channel: null })))));
+  app.use(async (ctx) => {
+    inFlight.add(ctx.res);
+    const route = routeOf(ctx.state.found, ctx.method);
+    const response = await route.handle(new ReceivedRequest(ctx, NO_BODY, 0));
+    respond(ctx, response, { stopping: AbortSignal.abort(), log });
+  });
+  app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
+  const server = createListener(app, log, { keepAliveSeconds });
+  answerBrokenRequests(server, inFlight, log);
+  return {
+    listen: (address) => listen(server, { ...address, setting: 'ADMIN_LISTEN' }, log),
+    async close() {
+      const closed = stopListening(server);
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function adminRoutes(readiness: Readiness): Route[] {
+  return [
+    { method: 'GET', path: '/live', handle: () => ({ body: { status: 'ok' } }) },
+    {
+      method: 'GET',
+      path: '/ready',
+      handle() {
+        const { status, reason, checks } = readiness.report();
+        if (reason === null) return { body: { status, checks } };
+        throw new AgentdError('unavailable', reason, {
+          retryAfter: RETRY_AFTER_SECONDS,
+          members: { checks },
+        });
+      },
+    },
+  ];
+}

@@ -1,0 +1,172 @@
+import { writeSync } from 'node:fs';
+
+/** Bytes that wait for a reader; what is logged beyond them is dropped. */
+export const QUEUE_MAX = 1024 * 1024;
+/** How long after a refused write the next one is tried, ms: twice as long each time. */
+const RETRY_MIN_MS = 10;
+const RETRY_MAX_MS = 250;
+/** How long the last lines of a process wait for a slow reader, ms. */
+export const LAST_LINES_MS = 1000;
+
+/** Writes as many of the bytes as fit now and returns their number. Throws EAGAIN if none fits. */
+export type WriteSome = (bytes: Uint8Array) => number;
+
+/**
+ * The log's way to standard error. A line is written before the call returns, so that it survives `kill -9`.
+ * A reader that has stalled never blocks the daemon: lines wait, up to `QUEUE_MAX` bytes. Beyond that the newest
+ * lines are dropped until the reader has caught up, and one line says how many. Lines that cannot be written for
+ * another reason (a full disk, a closed pipe) are dropped and counted in the same way.
+ */
+export class LogOutput {
+  readonly #writeSome: WriteSome;
+  readonly #noticeOf: (dropped: number) => string;
+  #queue: Uint8Array[] = [];
+  #queued = 0;
+  #dropped = 0;
+  /** The last byte that was written did not end a line. */
+  #midLine = false;
+  #lastLines = false;
+  #timer: NodeJS.Timeout | undefined;
+  #delay = RETRY_MIN_MS;
+
+  /** @param noticeOf the line that says how many lines were dropped. */
+  constructor(writeSome: WriteSome, noticeOf: (dropped: number) => string) {
+    this.#writeSome = writeSome;
+    this.#noticeOf = noticeOf;
+  }
+
+  /** Bytes that wait for the reader. */
+  get queued(): number {
+    return this.#queued;
+  }
+
+  write(line: string): void {
+    const bytes = Buffer.from(line);
+    if (this.#lastLines) this.#writeLast(bytes);
+    else if (this.#queued === 0) this.#writeNow(bytes);
+    else if (this.#dropped > 0 || this.#queued + bytes.length > QUEUE_MAX) this.#dropped++;
+    else this.#enqueue(bytes);
+  }
+
+  /** Blocks until all lines are written, at most `ms`. @returns whether they are. */
+  #flush(ms: number): boolean {
+    const until = performance.now() + ms;
+    while (!this.#catchUp()) {
+      if (performance.now() >= until) return false;
+      sleep(RETRY_MIN_MS);
+    }
+    return true;
+  }
+
+  /** The process is about to end: from now on each line blocks until it is written, or `LAST_LINES_MS` have passed. */
+  beginLastLines(): void {
+    this.#lastLines = true;
+  }
+
+  #writeNow(bytes: Uint8Array): void {
+    const before = this.#dropped;
+    const notice = this.#takeNotice();
+    const rest = this.#send(notice === null ? bytes : Buffer.concat([notice, bytes]), before + 1);
+    if (rest.length > 0) this.#wait(rest);
+  }
+
+  /** The reader gets a last chance to take what waits; if it does not, the last line is worth more. */
+  #writeLast(bytes: Uint8Array): void {
+    if (!this.#flush(LAST_LINES_MS)) {
+      this.#dropped += this.#queue.reduce((lines, waiting) => lines + linesIn(waiting), 0);
+      this.#forgetQueue();
+    }
+    this.#writeNow(bytes);
+    this.#flush(LAST_LINES_MS);
+  }
+
+  /** Writes what waits. @returns false if the reader has no room for all of it. */
+  #catchUp(): boolean {
+    if (this.#queued > 0) {
+      const [only, ...others] = this.#queue;
+      const waiting = only && others.length === 0 ? only : Buffer.concat(this.#queue);
+      this.#forgetQueue();
+      this.#enqueue(this.#send(waiting));
+      if (this.#queued > 0) return false;
+    }
+    const before = this.#dropped;
+    const notice = this.#takeNotice();
+    if (notice === null) return true;
+    this.#enqueue(this.#send(notice, before));
+    return this.#queued === 0;
+  }
+
+  #wait(rest: Uint8Array): void {
+    this.#enqueue(rest);
+    this.#delay = RETRY_MIN_MS;
+    this.#retryLater();
+  }
+
+  #retryLater(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      const before = this.#queued;
+      if (this.#catchUp()) return;
+      this.#delay = this.#queued < before ? RETRY_MIN_MS : Math.min(2 * this.#delay, RETRY_MAX_MS);
+      this.#retryLater();
+    }, this.#delay).unref();
+  }
+
+  #enqueue(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#queue.push(bytes);
+    this.#queued += bytes.length;
+  }
+
+  #forgetQueue(): void {
+    this.#queue = [];
+    this.#queued = 0;
+  }
+
+  /** Null if nothing was dropped. Called while nothing waits: a line that has begun will not be completed. */
+  #takeNotice(): Uint8Array | null {
+    if (this.#dropped === 0) return null;
+    const notice = `${this.#midLine ? '\n' : ''}${this.#noticeOf(this.#dropped)}`;
+    this.#dropped = 0;
+    return Buffer.from(notice);
+  }
+
+  /**
+   * @param lines how many log lines are lost if the bytes cannot be written.
+   * @returns the bytes for which the reader has no room now.
+   */
+  #send(bytes: Uint8Array, lines?: number): Uint8Array {
+    let rest = bytes;
+    try {
+      while (rest.length > 0) {
+        const written = this.#writeSome(rest);
+        this.#midLine = rest[written - 1] !== NEWLINE;
+        rest = rest.subarray(written);
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return rest;
+      this.#dropped += lines ?? linesIn(rest);
+      return NOTHING;
+    }
+    return rest;
+  }
+}
+
+const NOTHING = new Uint8Array();
+const NEWLINE = 0x0a;
+
+/** Standard error, whatever it is connected to. A terminal that is paused must not block the daemon either. */
+export function standardError(): WriteSome {
+  // Node opens pipes and sockets without blocking, terminals with it, and has no public name for the switch.
+  const { _handle } = process.stderr as { _handle?: { setBlocking?(on: boolean): void } };
+  _handle?.setBlocking?.(false);
+  return (bytes) => writeSync(2, bytes);
+}
+
+function linesIn(bytes: Uint8Array): number {
+  return bytes.reduce((lines, byte) => (byte === NEWLINE ? lines + 1 : lines), 0);
+}
+
+function sleep(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}

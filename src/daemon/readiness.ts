@@ -1,0 +1,62 @@
+import type { Store } from './store/store.ts';
+
+/** One part that `/ready` looks at. */
+export type Check = { status: 'ok' } | { status: 'failed'; detail: string };
+
+export interface ReadinessReport {
+  status: 'ok' | 'failed';
+  /** Why the daemon should get no requests now; null if it should. */
+  reason: string | null;
+  checks: Readonly<Record<string, Check>>;
+}
+
+/** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
+export class Readiness {
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting';
+  /** What the start is doing now. */
+  #step = 'reading the configuration';
+  #store: Pick<Store, 'condition'> | null = null;
+
+  /** @param step what begins now, as in "The daemon is starting: {step}." */
+  starting(step: string): void {
+    this.#step = step;
+  }
+
+  useStore(store: Pick<Store, 'condition'>): void {
+    this.#store = store;
+  }
+
+  serving(): void {
+    this.#phase = 'serving';
+  }
+
+  stopping(): void {
+    this.#phase = 'stopping';
+  }
+
+  report(): ReadinessReport {
+    const checks: Record<string, Check> = { daemon: this.#daemon() };
+    if (this.#store) checks.store = storeCheck(this.#store);
+    const failed = Object.values(checks).find((check) => check.status === 'failed');
+    return failed
+      ? { status: 'failed', reason: failed.detail, checks }
+      : { status: 'ok', reason: null, checks };
+  }
+
+  #daemon(): Check {
+    switch (this.#phase) {
+      case 'starting':
+        return { status: 'failed', detail: `The daemon is starting: ${this.#step}.` };
+      case 'stopping':
+        return { status: 'failed', detail: 'The daemon is stopping.' };
+      case 'serving':
+        return { status: 'ok' };
+    }
+  }
+}
+
+function storeCheck(store: Pick<Store, 'condition'>): Check {
+  const { writable, detail } = store.condition();
+  if (writable) return { status: 'ok' };
+  return { status: 'failed', detail: `The store cannot be written${detail === null ? '' : `: ${detail}`}.` };
+}

@@ -1,0 +1,95 @@
+import type { ChannelRequest } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+
+/** Open readers of one stream. */
+export const READERS_PER_STREAM = 64;
+/** When a reader that was refused may try again, seconds. */
+const RETRY_AFTER_SECONDS = 10;
+
+/** Open readers of one client address, unless the channel says otherwise. */
+const READERS_PER_CLIENT = 256;
+
+/** One who wants to read a stream. */
+export interface NewReader {
+  stream_id: string;
+  /** Client address, as limits count it. */
+  address: string;
+  maxPerClient: number;
+  /** Brought a valid token: whoever knows the id of somebody's stream cannot keep that person from reading it. */
+  signedIn: boolean;
+}
+
+/**
+ * The open readers of this process, which bounds how many anonymous ones a stream and a client address have. A
+ * reader with a valid token counts for neither.
+ */
+export class Readers {
+  readonly #perStream = new Counts();
+  readonly #perClient = new Counts();
+
+  /** Streams and client addresses with counted readers. */
+  get size(): number {
+    return this.#perStream.size + this.#perClient.size;
+  }
+
+  /**
+   * @returns a function that ends the reader; calling it again has no effect.
+   * @throws `too_many_readers`
+   */
+  enter({ stream_id, address, maxPerClient, signedIn }: NewReader): () => void {
+    if (signedIn) return () => undefined;
+    if (this.#perStream.of(stream_id) >= READERS_PER_STREAM)
+      throw tooMany(`This stream has ${READERS_PER_STREAM} open readers already.`);
+    if (this.#perClient.of(address) >= maxPerClient)
+      throw tooMany(`Your address has ${maxPerClient} open streams already.`);
+    this.#perStream.add(stream_id, 1);
+    this.#perClient.add(address, 1);
+    let reads = true;
+    return () => {
+      if (!reads) return;
+      reads = false;
+      this.#perStream.add(stream_id, -1);
+      this.#perClient.add(address, -1);
+    };
+  }
+}
+
+/**
+ * Counts the request as a reader, until it is ended or its client goes away. A HEAD request reads nothing.
+ * @throws `too_many_readers`
+ */
+export function enterReader(
+  readers: Readers,
+  request: ChannelRequest,
+  {
+    maxPerClient = READERS_PER_CLIENT,
+    ...reader
+  }: Pick<NewReader, 'stream_id' | 'signedIn'> & { maxPerClient: number | undefined },
+): () => void {
+  if (request.method === 'HEAD') return () => undefined;
+  const leave = readers.enter({ ...reader, maxPerClient, address: request.address });
+  request.signal.addEventListener('abort', leave, { once: true });
+  return leave;
+}
+
+class Counts {
+  readonly #counts = new Map<string, number>();
+
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  add(key: string, change: number): void {
+    const count = this.of(key) + change;
+    if (count === 0) this.#counts.delete(key);
+    else this.#counts.set(key, count);
+  }
+}
+
+function tooMany(detail: string): AgentdError {
+  return new AgentdError('too_many_readers', detail, { retryAfter: RETRY_AFTER_SECONDS });
+}
