@@ -88,6 +88,11 @@ export interface ChannelCapabilities {
   markdown: 'commonmark' | 'platform' | 'none';
   /** Can show that an answer is being written. */
   typing: boolean;
+  /**
+   * Does the platform have places where several people read and write? Default true. False: every message is
+   * private, one that is `shared` is refused, and the simulator and the suite know only direct messages.
+   */
+  groups?: boolean;
 }
 
 export interface Channel {

@@ -33,6 +33,11 @@ export class Bench {
     return new Bench(options, (await options.plugin.simulator?.()) ?? null);
   }
 
+  /** Where its people write: a channel may have no groups. */
+  get places(): readonly SimulatedEvent['place'][] {
+    return this.plugin.capabilities.groups === false ? ['direct'] : ['direct', 'group'];
+  }
+
   /** The same settings, but with credentials that the platform does not know. */
   get foreignSettings(): ChannelSettings {
     const { settings: given = {} } = this.options;

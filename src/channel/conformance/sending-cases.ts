@@ -78,7 +78,7 @@ function failing(name: string, trouble: Trouble, failure: Failure): [string, Tri
 
 async function sends(options: ConformanceOptions): Promise<void> {
   const bench = await Bench.set(options);
-  for (const place of bench.simulator ? (['direct', 'group'] as const) : (['direct'] as const)) {
+  for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
     await sending(
       bench,
       async ({ send, platform }) => {

@@ -451,6 +451,32 @@ describe('a channel of a third party', () => {
   for (const { name, run } of channelConformance(options)) it(name, run);
 });
 
+describe('a channel that has no groups', () => {
+  /** Its platform knows no rooms: a delivery from one would be a mistake of the suite. */
+  const plugin: ChannelPlugin = {
+    ...courier,
+    capabilities: { ...courier.capabilities, groups: false },
+    async simulator() {
+      const simulator = await courier.simulator?.();
+      if (!simulator) throw new Error('the sample has a simulator');
+      return {
+        ...simulator,
+        delivery(event, given) {
+          if (event.place === 'group') throw new Error('this platform has no groups');
+          return simulator.delivery(event, given);
+        },
+      };
+    },
+  };
+  for (const { name, run } of channelConformance({ plugin })) it(name, run);
+
+  it('must not say that others read along', async () => {
+    const sharing = { ...accepting(() => ({ shared: true })), capabilities: plugin.capabilities };
+    const name = 'takes what a person writes, alone with it and in a room';
+    expect(await failing({ plugin: sharing }, [name])).toEqual([name]);
+  });
+});
+
 describe('the suite notices a channel that', () => {
   it.each(DEFECTS)('%s', async (_what, plugin, noticed) => {
     sent.clear();

@@ -206,6 +206,13 @@ describe('a plugin is refused', () => {
     ]);
   });
 
+  it('with `capabilities.groups` that is neither true nor false', async () => {
+    const capabilities = `{ reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
+    expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
+      'plugins[0] `capabilities.groups` is 0 → true or false, or absent',
+    ]);
+  });
+
   it('with paths of an event stream that lead to no stream', async () => {
     const eventStream = `{ start: '', stream: '/telex/stream' }`;
     expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
