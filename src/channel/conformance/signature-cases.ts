@@ -30,7 +30,8 @@ function eventsOf({ places }: Bench): readonly Partial<SimulatedEvent>[] {
 async function refusesOtherSecrets(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   await withChannel(bench, { start: true }, async (open) => {
-    for (const event of eventsOf(bench)) await refuses(open, bench.delivery({ ...event, bad_signature: true }));
+    for (const event of eventsOf(bench))
+      await refuses(open, bench.delivery({ ...event, bad_signature: true }));
   });
 }
 

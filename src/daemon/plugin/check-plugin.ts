@@ -67,12 +67,7 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
     markdown,
   );
   expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
-  expect(
-    groups === undefined || typeof groups === 'boolean',
-    'groups',
-    'true or false, or absent',
-    groups,
-  );
+  expect(groups === undefined || typeof groups === 'boolean', 'groups', 'true or false, or absent', groups);
   return refusals;
 }
 
