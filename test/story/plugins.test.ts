@@ -120,7 +120,7 @@ describe('a channel of a third party', () => {
     });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
-    expect(await response.text()).toMatch(/^HELLO! I AM AGENTD.* 4711 ACME D 7$/s);
+    expect(await response.text()).toMatch(/^HELLO! I AM THE ASSISTANT\..* 4711 ACME D 7$/s);
   });
 
   test.each(['converse', 'streams'])(

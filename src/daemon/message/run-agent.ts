@@ -48,6 +48,7 @@ export const runAgent: Step<Turn, Answered> = {
       if (error instanceof AgentdError) throw error;
       if (error instanceof AgentFailure) {
         line.reason = error.reason;
+        line.detail = error.detail;
       } else {
         line.reason = 'runtime_threw';
         line.detail = thrownDetail(error);
