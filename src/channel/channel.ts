@@ -14,8 +14,9 @@
  * 6. **stopped**: `stop()`, once, also after a half-failed start.
  *
  * Durability, order within a session, limits, identity and retries are given to every channel by
- * construction; a channel cannot opt out. A plugin imports only types from here, so that a single `.ts`
- * file works with no build and no node_modules; everything it calls is in its scope.
+ * construction; a channel cannot opt out. A plugin imports "agentd/channel" (this contract, and a few pure
+ * functions) and "agentd/channel/markdown", which the daemon provides, so that a single `.ts` file works with no
+ * build and no node_modules. Everything that has an effect is in its scope.
  */
 import type { DevCompany } from './dev.ts';
 import type {
@@ -88,6 +89,11 @@ export interface ChannelCapabilities {
   markdown: 'commonmark' | 'platform' | 'none';
   /** Can show that an answer is being written. */
   typing: boolean;
+  /**
+   * Does the platform have places where several people read and write? Default true. False: every message is
+   * private, one that is `shared` is refused, and the simulator and the suite know only direct messages.
+   */
+  groups?: boolean;
 }
 
 export interface Channel {

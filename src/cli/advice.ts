@@ -295,7 +295,7 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   },
   runtime_threw: {
     happened: 'The agent runtime threw an error.',
-    todo: 'See the log of this request (`agentd logs --request`); for a runtime of your own, mend the module of AGENT_RUNTIME.',
+    todo: 'If the module of AGENT_RUNTIME is yours, fix it: `at` names the file and line. `agentd logs --request` shows the message.',
   },
 
   // Limits and the daemon itself

@@ -155,7 +155,7 @@ describe('agentd doctor', () => {
       { outcome: 'failed', advice: expect.stringContaining('Set them') },
     ]);
     expect(of('model')).toMatchObject([
-      { outcome: 'failed', detail: expect.stringContaining('refuses the key') },
+      { outcome: 'failed', detail: expect.stringContaining('refuses the key (401: No such key: [key])') },
     ]);
     for (const channel of ['teamchat', 'msgbot', 'phonechat'])
       expect(of(`channel ${channel}`)).toMatchObject([

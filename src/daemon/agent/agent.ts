@@ -35,6 +35,7 @@ export interface AgentTurn {
   shared: boolean;
   /** Name of the channel, and what it renders. */
   channel: { name: string; markdown: 'commonmark' | 'platform' | 'none' };
+  /** `APP_NAME`. Its default, `agentd`, is no name to tell people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
   /** Aborts at the deadline and when the daemon stops. */
@@ -79,14 +80,23 @@ export type ToolAnswer =
   /** In words that the agent can use. */
   | { ok: false; message: string };
 
-/** What a runtime that fails for a known reason throws; `reason` is a stable word for the trace. */
+/**
+ * What a runtime that fails for a known reason throws. All of it is for operators, nothing for the person who wrote:
+ * `reason` is a stable word for the trace, `detail` is shown beside it.
+ */
 export class AgentFailure extends Error {
   readonly reason: string;
+  readonly detail: Readonly<Record<string, string | number>>;
 
-  constructor(reason: string, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  constructor(
+    reason: string,
+    message: string,
+    options: { cause?: unknown; detail?: Readonly<Record<string, string | number>> } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.name = 'AgentFailure';
     this.reason = reason;
+    this.detail = options.detail ?? {};
   }
 }
 

@@ -1,5 +1,6 @@
 import { maskTokens } from '../secret.ts';
 import type { AgentTurn } from './agent.ts';
+import { serviceName } from './service-name.ts';
 
 /** What the history may take of a model's window, in tokens, at about four characters each. */
 export const HISTORY_TOKENS = 8_000;
@@ -21,7 +22,7 @@ export function systemPrompt(turn: AgentTurn, instructions: string | undefined, 
   return maskTokens(
     [
       instructions ?? DEFAULT_INSTRUCTIONS,
-      `You speak for the service ${data(turn.app_name)}. It is ${now.toISOString()} (UTC).`,
+      `${service(turn)}It is ${now.toISOString()} (UTC).`,
       person(turn),
       signIn(turn),
       thread(turn),
@@ -61,6 +62,11 @@ export function conversation(turn: AgentTurn): PromptMessage[] {
 /** In a shared thread every message names who said it. */
 function said(turn: AgentTurn, speaker: string, text: string): string {
   return maskTokens(turn.shared ? `${data(speaker)} says:\n${text}` : text);
+}
+
+function service(turn: AgentTurn): string {
+  const name = serviceName(turn);
+  return name === null ? '' : `You speak for the service ${data(name)}. `;
 }
 
 function person({ person }: AgentTurn): string {

@@ -4,6 +4,7 @@ import { type RequestContext, withRequestContext } from '../agent/context.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import { StreamMask } from '../secret.ts';
+import { sourceLocation } from '../source-location.ts';
 import { limitRun } from './run-limit.ts';
 import type { Step } from './sequence.ts';
 import type { StepLine } from './trace.ts';
@@ -45,7 +46,13 @@ export const runAgent: Step<Turn, Answered> = {
         throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
       }
       if (error instanceof AgentdError) throw error;
-      line.reason = error instanceof AgentFailure ? error.reason : 'runtime_threw';
+      if (error instanceof AgentFailure) {
+        line.reason = error.reason;
+        line.detail = error.detail;
+      } else {
+        line.reason = 'runtime_threw';
+        line.detail = thrownDetail(error);
+      }
       throw new AgentdError('agent_failed', 'The agent could not answer.', { cause: error });
     } finally {
       limit.lift();
@@ -53,6 +60,12 @@ export const runAgent: Step<Turn, Answered> = {
     }
   },
 };
+
+/** Where a runtime threw, for its author; not the message, which may quote what a person wrote. */
+function thrownDetail(error: unknown): { error: string; at?: string } {
+  const at = sourceLocation(error);
+  return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
+}
 
 async function converse(turn: Turn, house: House, signal: AbortSignal, line: StepLine): Promise<Answered> {
   const stopped = turn.stream?.stopped;

@@ -46,7 +46,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
 
 function checkCapabilities(capabilities: unknown): Refusal[] {
   if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
-  const { reply, space, streaming, textLimit, markdown, typing } = capabilities;
+  const { reply, space, streaming, textLimit, markdown, typing, groups } = capabilities;
   const refusals: Refusal[] = [];
   const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
     if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
@@ -67,6 +67,7 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
     markdown,
   );
   expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
+  expect(groups === undefined || typeof groups === 'boolean', 'groups', 'true or false, or absent', groups);
   return refusals;
 }
 

@@ -75,7 +75,7 @@ export const SETTINGS = [
     name: 'APP_NAME',
     kind: 'string',
     default: 'agentd',
-    sentence: 'Name of the application, given to tools and the agent.',
+    sentence: 'Name of your service, which the agent speaks for; with the default it speaks of none.',
   },
   {
     name: 'STATE_DIR',

@@ -94,11 +94,12 @@ describe('a plugin is found', () => {
 
 describe('a plugin is refused', () => {
   async function refusal(files: Record<string, string>, asked: Parameters<typeof searchIn>[1]) {
-    const { plugins, problems } = await loadPlugins(searchIn(files, asked));
-    return {
-      problems: problems.map(({ setting, problem, right }) => `${setting} ${problem} → ${right}`),
-      plugins,
-    };
+    const search = searchIn(files, asked);
+    const { plugins, problems } = await loadPlugins(search);
+    const told = problems.map(({ setting, problem, right }) =>
+      `${setting} ${problem} → ${right}`.replaceAll(search.folders[0] ?? '', 'FOLDER'),
+    );
+    return { problems: told, plugins };
   }
 
   async function refusalOf(source: string): Promise<string[]> {
@@ -125,7 +126,7 @@ describe('a plugin is refused', () => {
     [
       'that throws when it is imported',
       `throw new Error('no luck');`,
-      'plugins[0] cannot be loaded: no luck → a module that loads without errors and side effects',
+      'plugins[0] cannot be loaded: no luck (at FOLDER/p.mjs:1) → a module that loads without errors and side effects',
     ],
     [
       'with no default export',
@@ -206,6 +207,13 @@ describe('a plugin is refused', () => {
     ]);
   });
 
+  it('with `capabilities.groups` that is neither true nor false', async () => {
+    const capabilities = `{ reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
+    expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
+      'plugins[0] `capabilities.groups` is 0 → true or false, or absent',
+    ]);
+  });
+
   it('with paths of an event stream that lead to no stream', async () => {
     const eventStream = `{ start: '', stream: '/telex/stream' }`;
     expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
@@ -265,7 +273,7 @@ describe('a plugin is refused', () => {
     };
     const { problems } = await refusal(files, { platforms: ['telex'] });
     expect(problems).toEqual([
-      'MESSAGING_PLATFORMS is TypeScript under node_modules, which Node does not run → a package that ships .js',
+      `MESSAGING_PLATFORMS is TypeScript under node_modules, which Node does not run (in FOLDER/${at}/index.ts) → a package that ships .js`,
     ]);
   });
 });
