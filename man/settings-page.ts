@@ -50,11 +50,11 @@ const DESCRIPTION = [
   ),
   '.Pp',
   prose(
-    'An unknown name in the file is a problem. In the environment, where the names of other programs live too, only one that looks like a misspelt setting is. Settings of what this version does not have are ignored, with a warning.',
+    'An unknown name in the file is a problem. In the environment, where the names of other programs live too, only one that looks like a misspelt setting is. REDIS_URL, DATABASE_URL and MEMORY_BACKEND set what this version does not have: the daemon does not start with them, unless MEMORY_BACKEND is `none`.',
   ),
   '.Pp',
   prose(
-    'NODE_ENV stands in the environment or in `.env`. Under `production` and `staging`, what only development needs is refused.',
+    'NODE_ENV is read from the environment and from `.env`. Under `production` and `staging`, settings that only development needs are refused. JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false need NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`.',
   ),
 ].join('\n');
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ChannelPlugin, DevCompany } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
+import { isAny } from '../identity/token-checks.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
@@ -158,8 +159,8 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     roles: ['customer'],
     iat: now,
     exp: now + 24 * 60 * 60,
-    ...(settings.JWT_ISSUER ? { iss: settings.JWT_ISSUER } : {}),
-    ...(settings.JWT_AUDIENCE ? { aud: settings.JWT_AUDIENCE } : {}),
+    ...(isAny(settings.JWT_ISSUER) ? {} : { iss: settings.JWT_ISSUER }),
+    ...(isAny(settings.JWT_AUDIENCE) ? {} : { aud: settings.JWT_AUDIENCE }),
   };
   const { signToken } = await import('../identity/sign-token.ts');
   return signToken(claims, settings.JWT_SECRET_KEY);

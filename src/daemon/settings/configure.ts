@@ -109,10 +109,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     (name) => given(sources, name) !== undefined,
   );
 
-  const look = new Examination(checked.effective, sources, {
-    environment: environmentOf(sources),
-    cwd: place.cwd,
-  });
+  const look = new Examination(checked.effective, sources, surroundings(sources, place));
   look.demand('JWT_ALGORITHM', 'is not set');
   await checkTokenSettings(look);
   checkApiSettings(look);
@@ -153,7 +150,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   const needed: readonly string[] = NEEDED[purpose];
   const sources = await readSources(place);
   const { effective, problems } = checkRecords(SETTINGS, sources, place);
-  const look = new Examination(effective, sources, { environment: environmentOf(sources), cwd: place.cwd });
+  const look = new Examination(effective, sources, surroundings(sources, place));
   if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
   const all = [
@@ -202,6 +199,10 @@ function environmentOf({ layers }: Sources): string {
   return String(layer?.values.get('NODE_ENV') ?? '')
     .trim()
     .toLowerCase();
+}
+
+function surroundings(sources: Sources, { cwd, defaults }: Place) {
+  return { environment: environmentOf(sources), cwd, dev: defaults !== undefined };
 }
 
 function noChannel({ plugins }: LoadedPlugins): string {
