@@ -50,6 +50,10 @@ const DESCRIPTION = [
   ),
   '.Pp',
   prose(
+    'Every secret can also be given as a file, as container secrets and systemd credentials are: the setting with `_FILE` after its name holds the path, and the content of the file, without one line break at its end, is the value. Both in one source is a problem, and so is a file that cannot be read. In the configuration file the path is seen from that file. The daemon warns when `.env` or the configuration file holds a secret and other users of the machine can read it.',
+  ),
+  '.Pp',
+  prose(
     'An unknown name in the file is a problem. In the environment, where the names of other programs live too, only one that looks like a misspelt setting is. REDIS_URL, DATABASE_URL and MEMORY_BACKEND set what this version does not have: the daemon does not start with them, unless MEMORY_BACKEND is `none`.',
   ),
   '.Pp',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChannelPlugin, SettingRecord } from '../../src/channel/index.ts';
+import { fileSettings } from '../../src/daemon/settings/secret-files.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
 import { filesBelow, read, sourcesBelow } from './source-files.ts';
 
@@ -18,7 +19,8 @@ const plugins = await Promise.all(
     .map(async (file) => ((await import(`../../${file}`)) as { default: ChannelPlugin }).default),
 );
 const records: readonly SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ settings }) => settings)];
-const names = records.map(({ name }) => name);
+const fileNames = fileSettings(records);
+const names = [...records.map(({ name }) => name), ...fileNames];
 
 describe('settings', () => {
   it('have a name of their own each', () => {

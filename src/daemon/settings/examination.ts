@@ -55,7 +55,7 @@ export class Examination {
     this.problems.push({
       setting: name,
       value: came === undefined || record === undefined ? null : shown(record, came.value),
-      source: came?.layer.source ?? null,
+      source: came?.source ?? null,
       problem,
       right,
     });
