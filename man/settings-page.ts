@@ -83,6 +83,12 @@ const FILES = list([
       'The configuration file, in the working directory, or where `--config` says. It is also found as `agentd.config.js` or `agentd.config.ts`, as `.agentdrc` with or without an ending, there or in `.config`, and under `agentd` in `package.json`.',
     ),
   },
+  {
+    term: 'Pa STATE_DIR/encryption-key',
+    body: prose(
+      'The key that seals stored tokens, in the form of TOKEN_ENCRYPTION_KEY, unless that is set. The first start makes it with mode 0600. It still opens what it has sealed after TOKEN_ENCRYPTION_KEY was set. The daemon does not start if the file is broken, or if it is gone and the store needs it. Back it up with the database.',
+    ),
+  },
 ]);
 
 const EXAMPLES = [

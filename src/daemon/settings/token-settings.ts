@@ -1,3 +1,4 @@
+import { isSealingOff, problemOfKeys } from '../identity/encryption-keys.ts';
 import { isLoopback } from '../loopback.ts';
 import { Secret } from '../secret.ts';
 import type { Examination } from './examination.ts';
@@ -7,8 +8,6 @@ import type { Settings } from './settings.ts';
 const SECRET_BITS = 256;
 /** A shorter secret can be found by trying. */
 const SECRET_BITS_MIN = 128;
-/** 32 bytes: 43 characters of base64 and their padding. */
-const KEY_OF_32_BYTES = /^[A-Za-z0-9+/_-]{43}=?$/;
 const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
 
 /** Do the settings of tokens fit together? (decisions §2) */
@@ -120,15 +119,22 @@ function checkSwitch(look: Examination, name: 'JWT_VERIFY_SIGNATURE' | 'JWT_VERI
   look.refuse(name, `is refused ${where}: ${what}`, right);
 }
 
+/** The warning about TOKEN_ENCRYPTION_KEY=off. */
+export const SEALING_OFF =
+  'TOKEN_ENCRYPTION_KEY=off: tokens are stored unsealed, and whoever reads STATE_DIR can act as their owners';
+
 function checkEncryptionKeys(look: Examination): void {
-  const keys = look.value('TOKEN_ENCRYPTION_KEY')?.reveal().split(',') ?? [];
-  const wrong = keys.findIndex((key) => !KEY_OF_32_BYTES.test(key.trim()));
-  if (wrong === -1) return;
+  const keys = look.value('TOKEN_ENCRYPTION_KEY');
+  if (keys === undefined) return;
+  if (isSealingOff(keys)) {
+    look.warn(SEALING_OFF);
+    return;
+  }
+  const problem = problemOfKeys(keys);
+  if (problem === null) return;
   look.refuse(
     'TOKEN_ENCRYPTION_KEY',
-    keys.length === 1
-      ? 'is not 32 bytes in base64'
-      : `has a key (number ${wrong + 1}) that is not 32 bytes in base64`,
-    'the output of `openssl rand -base64 32`; several, separated by commas, where the key is being changed',
+    problem,
+    'the output of `openssl rand -base64 32`; several, separated by commas, where the key is being changed; or `off`',
   );
 }
