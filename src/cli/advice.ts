@@ -82,7 +82,7 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     todo: RENEW,
   },
   stored_token_unreadable: {
-    happened: `No TOKEN_ENCRYPTION_KEY opens the stored token. ${DEFAULT_CREDENTIALS}.`,
+    happened: `No encryption key opens the stored token. ${DEFAULT_CREDENTIALS}.`,
     todo: 'When the key is changed, keep the old one behind the new one, separated by a comma.',
   },
   client_chosen_session: {

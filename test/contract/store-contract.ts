@@ -5,7 +5,7 @@ import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import type { TraceRecord } from '../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { ada, aSession, aTrace, aTurn, bob } from './fixtures.ts';
+import { ada, aSession, aStream, aTrace, aTurn, bob } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLinks } from './links-contract.ts';
@@ -564,6 +564,33 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
           stays.session_id,
         ]);
         expect(await store.sessions.turns(stays.session_id)).toHaveLength(1);
+      });
+    });
+
+    describe('stored tokens', () => {
+      it('are counted by how they begin, those of links, sessions and streams, while they live', async () => {
+        const context = (token: string) => ({
+          has_jwt: true as const,
+          user_id: 'ada',
+          email: 'ada@example.com',
+          token,
+          token_exp: '2030-01-01T00:00:00.000Z',
+        });
+        expect(await store.countTokens('')).toBe(0);
+        await saved();
+        await saved({ metadata: { jwt_context: context('one.x') }, bound: { user_id: 'u1', person: ada } });
+        await saved({ metadata: { jwt_context: context('two.x') }, bound: { user_id: 'u1', person: ada } });
+        await store.links.put({ key: 'chat:jwt:u1', token: 'one.y', person: ada, ttl_ms: 2 * HOUR }, null);
+        await store.streams.create(aStream({ token: 'one.z', ttl_ms: HOUR / 2 }));
+        await store.streams.create(aStream());
+        expect(await store.countTokens('')).toBe(4);
+        expect(await store.countTokens('one.')).toBe(3);
+        expect(await store.countTokens('one.y')).toBe(1);
+        expect(await store.countTokens('%')).toBe(0);
+        test.advance(HOUR / 2);
+        expect(await store.countTokens('one.')).toBe(2);
+        test.advance(HOUR / 2);
+        expect(await store.countTokens('')).toBe(1);
       });
     });
 

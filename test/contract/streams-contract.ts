@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../src/channel/index.ts';
 import type { NewStream, StreamStore } from '../../src/daemon/store/streams.ts';
-import { ada, bob } from './fixtures.ts';
+import { ada, aStream, bob, STREAM_TTL as TTL } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
-const TTL = 300_000;
 const NOBODY = { owner: null, reader: null };
 const INTERRUPTED = { event: 'error', data: '{"code":"interrupted"}' } as const;
 
@@ -148,35 +146,6 @@ export function describeStreams(current: () => StoreUnderTest): void {
       return all;
     }
   });
-}
-
-function aStream(members: Partial<NewStream> = {}): NewStream {
-  return {
-    stream_id: randomUUID(),
-    idempotency_key: null,
-    fingerprint: 'body',
-    owner: null,
-    token: null,
-    start: {
-      request_id: 'r1',
-      session_id: 's1',
-      session_is_generated: true,
-      message: {
-        platform: 'chat',
-        user_id: 'u1',
-        channel_id: 'u1',
-        thread_id: null,
-        text: 'Hi',
-        metadata: { jwt_token: null },
-      },
-      address: '192.0.2.1',
-      token_given: false,
-      cookie_person: null,
-      trace: [{ at: 1, step: 'identify', verdict: 'ok' }],
-    },
-    ttl_ms: TTL,
-    ...members,
-  };
 }
 
 function started(): StreamEvent {

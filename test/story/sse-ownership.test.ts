@@ -100,6 +100,9 @@ describe('a cookie', () => {
   it('is not used after a message that said "signed out"', async () => {
     const stream_id = await me({ jwt_token: null }, cookie(ada));
     expect(await reply(stream_id, { headers: cookie(ada) })).toBe('nobody');
+    const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
+    const signedOut = await me({ session_id, jwt_token: null });
+    expect(await reply(signedOut, { headers: cookie(bob) })).toBe('nobody');
   });
 });
 

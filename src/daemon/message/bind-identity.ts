@@ -105,10 +105,7 @@ function withoutToken(turn: Turn, house: House): { session: Session; acting: Act
   }
   const token = storedToken(session, house.seal);
   if (token === null) {
-    house.log.warn(
-      { request_id: turn.request_id },
-      'stored token does not open with any TOKEN_ENCRYPTION_KEY',
-    );
+    house.log.warn({ request_id: turn.request_id }, 'stored token does not open with any encryption key');
     return { session: cleared(session), acting: { person: null, reason: 'stored_token_unreadable' } };
   }
   return { session, acting: { person: session.bound.person, claims: claimsOfStoredToken(token) } };

@@ -163,7 +163,7 @@ export type NobodyReason =
   | 'invalid_token'
   | 'signed_out'
   | 'stored_token_expired'
-  /** No key of TOKEN_ENCRYPTION_KEY opens it. */
+  /** No encryption key opens it. */
   | 'stored_token_unreadable'
   /** The client chose the session's id, so only a message that brings the token is trusted (decisions §3). */
   | 'client_chosen_session'

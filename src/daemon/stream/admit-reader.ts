@@ -119,6 +119,6 @@ function ownToken(house: House, stream: StreamRecord, request: ChannelRequest): 
   if (stream.token === null) return undefined;
   const token = house.seal.open(stream.token, tokenRecord(stream.stream_id));
   if (token !== null) return token;
-  house.log.warn({ request_id: request.id }, 'stored token does not open with any TOKEN_ENCRYPTION_KEY');
+  house.log.warn({ request_id: request.id }, 'stored token does not open with any encryption key');
   return undefined;
 }

@@ -169,6 +169,15 @@ describe('a plugin is refused', () => {
       'plugins[0] the name of a setting is "TOKEN" → upper snake case that begins with TELEX_',
     ],
     [
+      'with a setting in the place of the file of a secret',
+      pluginSource({
+        settings: `[
+          { name: 'TELEX_KEY', kind: 'string', secret: true, sentence: 'It is.' },
+          { name: 'TELEX_KEY_FILE', kind: 'string', sentence: 'It is.' }]`,
+      }),
+      'plugins[0] has a setting of the name TELEX_KEY_FILE, which names the file of the secret TELEX_KEY → another name; the daemon reads secrets from files for every channel',
+    ],
+    [
       'with a setting of an unknown kind',
       pluginSource({ settings: `[{ name: 'TELEX_X', kind: 'float', sentence: 'It is.' }]` }),
       'plugins[0] `kind` of TELEX_X is "float" → one of string, integer, boolean, choice, list, url',
