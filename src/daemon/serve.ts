@@ -17,6 +17,7 @@ import { createChannels } from './plugin/create-channels.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import type { Configuration } from './settings/configure.ts';
+import { isInContainerLayer } from './store/container-layer.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { Feeds } from './stream/feeds.ts';
@@ -55,6 +56,11 @@ export async function startDaemon(
     const clock = systemClock;
     const store = await openStore(settings, { role: 'daemon', clock });
     life.started('store', () => store.close());
+    if (isInContainerLayer(settings.STATE_DIR))
+      log.warn(
+        { directory: settings.STATE_DIR },
+        'STATE_DIR is in the container itself and is deleted with it; mount a volume there',
+      );
     life.started('sweeper', startSweeper(store, log));
     life.started('reaper of streams', await startReaper(store.streams, log));
 

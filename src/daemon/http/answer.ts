@@ -1,6 +1,7 @@
 import type { ChannelResponse } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Store } from '../store/store.ts';
 import type { Arrivals } from './arrivals.ts';
 import { readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
@@ -14,6 +15,7 @@ import type { MountedRoute } from './routes.ts';
 export interface AnswerParts extends StreamParts {
   settings: Pick<Settings, 'BODY_LIMIT_BYTES' | 'TRUST_PROXY'>;
   clock: Clock;
+  store: Pick<Store, 'expectRoom'>;
   rateLimit: RateLimit;
   refusals: Refusals;
   arrivals: Arrivals;
@@ -47,6 +49,8 @@ async function handle(ctx: Context, route: MountedRoute, parts: AnswerParts): Pr
   const request = new ReceivedRequest(ctx, body, TRUST_PROXY);
   const place = parts.arrivals.takePlace(route, request);
   try {
+    // Messages come by POST; answers of messages that were accepted are still stored, and read.
+    if (route.channel !== null && route.method === 'POST') parts.store.expectRoom();
     // A request that is refused for its body counts as well, for the person of its header where it has one.
     if (route.limited) await parts.rateLimit(ctx, route, request);
     if (refusal !== null) throw refusal;
