@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
-import { systemClock } from './clock.ts';
+import { type AlarmClock, systemClock } from './clock.ts';
 import type { House } from './house.ts';
 import { Arrivals } from './http/arrivals.ts';
 import { createServer } from './http/server.ts';
@@ -49,10 +49,10 @@ export async function startDaemon(
   { settings, channels }: Configuration,
   log: Log,
   dev: DevCompany | null = null,
+  clock: AlarmClock = systemClock,
 ): Promise<Daemon> {
   const life = new Lifecycle();
   try {
-    const clock = systemClock;
     const store = await openStore(settings, { role: 'daemon', clock });
     life.started('store', () => store.close());
     life.started('sweeper', startSweeper(store, log));
@@ -108,6 +108,7 @@ export async function startDaemon(
       clock,
       arrivals: house.arrivals,
       channels: active,
+      outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(settings.HOST, settings.PORT);
     life.started('listener', () => server.close());

@@ -11,6 +11,7 @@ import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
 import { isCurrent, type Migrations, migrate, readMigrations } from './migrations.ts';
+import { SqliteOutages } from './outages.ts';
 import { SqliteSessions } from './sessions.ts';
 import { SqliteStreams } from './streams.ts';
 import { SqliteTraces, TRACES_MAX } from './traces.ts';
@@ -98,6 +99,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const idempotency = new SqliteIdempotency(db, commit, clock);
   const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { known, guard, traces });
   const links = new SqliteLinks(db, commit, clock);
+  const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
   const sweepers = [sessions, limits, guard, idempotency, inbox, links, streams, traces];
@@ -112,6 +114,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     idempotency,
     inbox,
     links,
+    outages,
     streams,
     check: () =>
       commit.write(() => {
