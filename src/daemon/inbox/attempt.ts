@@ -169,9 +169,12 @@ export class Attempt implements KeptMessage {
     }
     const refused = error instanceof DeliveryFailed && error.final;
     const failure = failureOfDelivery(refused ? 'refused' : 'failed', error);
-    await this.#trace(failure, began);
-    const isAway = await this.#noteFailure(error);
-    await this.#end(refused ? { kind: 'failed', failure } : this.#sendAgain(error, failure, isAway));
+    // Asked for together, they are durable together.
+    const [isAway] = await Promise.all([this.#noteFailure(error), this.#trace(failure, began)]);
+    await Promise.all([
+      this.#end(refused ? { kind: 'failed', failure } : this.#sendAgain(error, failure, isAway)),
+      isAway && this.#admitted === 'probe' ? this.#expireWaiting() : null,
+    ]);
     return refused ? 'refused' : 'failed';
   }
 
@@ -196,24 +199,23 @@ export class Attempt implements KeptMessage {
       if (failure !== null)
         isAway = await this.#reach.failed(platform, id, failure, this.#admitted ?? 'free');
       else if (error instanceof DeliveryFailed) await this.#reach.answered(platform);
-      if (isAway && this.#admitted === 'probe') await this.#expire(platform);
     });
     return isAway;
   }
 
-  /** Texts that waited for the platform as long as they may have failed. */
-  async #expire(platform: string): Promise<void> {
+  /** Texts that have waited for the platform as long as they may have failed. */
+  async #expireWaiting(): Promise<void> {
     const { store, clock, settings, log } = this.#house;
+    const { platform } = this.#message;
     const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
-    const messages = await store.inbox.expire(
-      platform,
-      stored_until,
-      'delivery_failed: out of reach for too long',
-    );
-    if (messages > 0) log.error({ channel: platform, messages }, 'replies were not taken in time');
+    const failure = 'delivery_failed: the platform was out of reach for too long';
+    await this.#noteReach(async () => {
+      const messages = await store.inbox.expire(platform, stored_until, failure);
+      if (messages > 0) log.error({ channel: platform, messages, failure }, 'messages have failed for good');
+    });
   }
 
-  /** What is known of the platform is written if the store can be reached; the next message tells the same. */
+  /** What is known of the platform is recorded if the store can be written; the next message shows the same. */
   async #noteReach(note: () => Promise<void>): Promise<void> {
     try {
       await note();
