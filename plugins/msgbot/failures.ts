@@ -47,6 +47,8 @@ interface Parameters {
 export class PlatformFailure extends Error {
   readonly refusal: Refusal;
   readonly retryAfterSeconds: number | undefined;
+  /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
+  readonly platform: 'unreachable' | 'credentials' | undefined;
   /** Where the chat is now. */
   readonly movedTo: number | undefined;
 
@@ -61,6 +63,7 @@ export class PlatformFailure extends Error {
     this.movedTo = Number.isSafeInteger(migrate_to_chat_id) ? migrate_to_chat_id : undefined;
     this.retryAfterSeconds = typeof retry_after === 'number' && retry_after > 0 ? retry_after : undefined;
     this.refusal = this.movedTo === undefined ? refusalOf(code, words) : 'migrated';
+    this.platform = platformOf(this.refusal, code);
   }
 
   /** The same call would be refused again. */
@@ -80,6 +83,11 @@ export function unanswered(error: unknown): PlatformFailure {
   const code = (cause as { code?: unknown } | undefined)?.code;
   const isPlain = typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code);
   return new PlatformFailure(null, `it cannot be reached${isPlain ? ` (${code})` : ''}`);
+}
+
+function platformOf(refusal: Refusal, code: number | null): PlatformFailure['platform'] {
+  if (refusal === 'credentials') return 'credentials';
+  return refusal === 'outage' && code !== 408 ? 'unreachable' : undefined;
 }
 
 function refusalOf(code: number | null, words: string): Refusal {

@@ -45,7 +45,8 @@ export class Sender {
         id,
         () => this.#partsOf(id, text, target),
         async (part, index) => {
-          if (this.#scope.now() > latest) throw new PlatformFailure(null, 'it takes too long');
+          if (this.#scope.now() > latest)
+            throw this.#scope.deliveryFailed('it takes too long', { final: false });
           await this.#sendPart(target, part, index === 0);
         },
       );
@@ -131,10 +132,11 @@ export class Sender {
     }
   }
 
-  #deliveryFailed({ message, isFinal, retryAfterSeconds }: PlatformFailure): Error {
+  #deliveryFailed({ message, isFinal, retryAfterSeconds, platform }: PlatformFailure): Error {
     return this.#scope.deliveryFailed(message, {
       final: isFinal,
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(platform === undefined ? {} : { platform }),
     });
   }
 }

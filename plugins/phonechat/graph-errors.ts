@@ -4,6 +4,8 @@ export interface GraphError {
   final: boolean;
   /** Seconds to wait for at least; undefined where the platform does not say. */
   retryAfterSeconds?: number;
+  /** Set if this concerns the platform as a whole (`DeliveryFailure.platform`). */
+  platform?: 'unreachable' | 'credentials';
   /** What is the matter with our account or credentials; undefined where it is about this message alone. */
   account?: string;
 }
@@ -30,8 +32,14 @@ const MEANINGS: readonly Meaning[] = [
   { codes: [1, 2, 131000, 131016, 131057, 133004, 133005], final: false },
   // The 24 hours within which a person can be answered have passed; 470 is the older code of the same.
   { codes: [131047, 470], final: true },
-  // Credentials and account: the reply stays in the failed list, from where it can be sent once they are mended.
-  { codes: [0, 102, 190, 463, 467], final: true, account: `${REFUSED}: it is wrong or has expired` },
+  // The token itself is refused: every reply waits until an operator has set another one.
+  {
+    codes: [0, 102, 190, 463, 467],
+    final: false,
+    platform: 'credentials',
+    account: `${REFUSED}: it is wrong or has expired`,
+  },
+  // The account: the reply stays in the failed list, from where it can be sent once the account is in order.
   { codes: [3, 10, 131005], final: true, account: LACKS_PERMISSION },
   { codes: [33], final: true, account: 'the platform does not know PHONECHAT_PHONE_NUMBER_ID' },
   { codes: [133010], final: true, account: 'the business number is not registered for the Cloud API' },
@@ -48,11 +56,14 @@ const BY_CODE: ReadonlyMap<number, GraphError> = new Map(
 /** @param subcode tells objects that do not exist from other invalid parameters */
 export function meaningOf(status: number, code: number | undefined, subcode: number | undefined): GraphError {
   const known = knownMeaning(code, subcode);
-  const isTemporary = status === 408 || status === 429 || status >= 500;
+  if (known?.platform === 'credentials') return known;
+  if (status >= 500) return { ...known, final: false, platform: 'unreachable' };
+  const isTemporary = status === 408 || status === 429;
   if (known !== undefined) return isTemporary ? { ...known, final: false } : known;
   // A redirection is no answer of the platform's API: something stands in between.
-  const final = !isTemporary && status >= 400;
-  return status === 401 || status === 403 ? { final, account: REFUSED } : { final };
+  if (status < 400) return { final: false, platform: 'unreachable' };
+  if (status === 401) return { final: false, platform: 'credentials', account: REFUSED };
+  return status === 403 ? { final: true, account: REFUSED } : { final: !isTemporary };
 }
 
 function knownMeaning(code: number | undefined, subcode: number | undefined): GraphError | undefined {

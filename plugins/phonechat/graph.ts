@@ -96,7 +96,7 @@ export class Graph {
       const error = errorIn(answer);
       return response.ok && error === null ? { answer } : failureOf(response, error);
     } catch (error) {
-      return { reason: whyUnreachable(error), final: false };
+      return { reason: whyUnreachable(error), final: false, platform: 'unreachable' };
     }
   }
 

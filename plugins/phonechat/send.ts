@@ -24,10 +24,11 @@ export class Sender {
         const message = { ...address, type: 'text', text: { preview_url: false, body } };
         const failure = await this.#graph.post(number_id, message, limit);
         if (failure === null) return;
-        const { reason, final, retryAfterSeconds } = failure;
+        const { reason, final, retryAfterSeconds, platform } = failure;
         throw this.#scope.deliveryFailed(reason, {
           final,
           ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+          ...(platform === undefined ? {} : { platform }),
         });
       },
     );

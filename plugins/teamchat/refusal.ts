@@ -7,6 +7,8 @@ export interface Refusal {
   retryAfterSeconds?: number;
   /** The platform does not take our bot token, or it may not do this. */
   credentials: boolean;
+  /** Set if this concerns the platform as a whole (`DeliveryFailure.platform`). */
+  platform?: 'unreachable' | 'credentials';
 }
 
 /**
@@ -29,20 +31,27 @@ const PASSING: ReadonlySet<string> = new Set([
   'team_added_to_org',
 ]);
 
+/** Errors of the platform's own, as other platforms tell with a 5xx. */
+const OWN_FAILURES: ReadonlySet<string> = new Set(['fatal_error', 'internal_error', 'service_unavailable']);
+
+/** The platform refuses the bot token itself: every reply waits until an operator has set another one. */
+const TOKEN_REFUSED: ReadonlySet<string> = new Set([
+  'account_inactive',
+  'invalid_auth',
+  'not_allowed_token_type',
+  'not_authed',
+  'token_expired',
+  'token_revoked',
+]);
+
 /** The app is not (or no longer) what it must be: an operator has to mend it. */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   'access_denied',
-  'account_inactive',
   'accesslimited',
   'enterprise_is_restricted',
-  'invalid_auth',
   'missing_scope',
   'no_permission',
-  'not_allowed_token_type',
-  'not_authed',
   'team_access_not_granted',
-  'token_expired',
-  'token_revoked',
   'two_factor_setup_required',
 ]);
 
@@ -60,7 +69,7 @@ export function refusalOf(error: unknown): Refusal {
     case 'slack_webapi_http_error':
       return ofStatus(statusCode ?? 0, Number(headers?.['retry-after']));
     case 'slack_webapi_request_error':
-      return passing(`no answer (${causeOf(original)})`);
+      return unreachable(`no answer (${causeOf(original)})`);
     default:
       // Of the client itself: an answer 429 that does not say how long to wait, mostly.
       return passing(`no answer (${error instanceof Error ? error.name : 'unknown'})`);
@@ -81,16 +90,21 @@ interface ClientError {
 function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>): Refusal {
   // Nothing but a code is quoted: who knows what else an answer holds.
   if (typeof error !== 'string' || !/^[a-z0-9_]{1,64}$/.test(error))
-    return passing('an answer that is not the platform’s');
+    return unreachable('an answer that is not the platform’s');
+  if (TOKEN_REFUSED.has(error))
+    return { reason: error, final: false, credentials: true, platform: 'credentials' };
   const credentials = CREDENTIALS.has(error);
   if (!PASSING.has(error)) return { reason: error, final: true, credentials };
-  return { ...passing(error), ...waiting(response_metadata?.retryAfter) };
+  const refusal = OWN_FAILURES.has(error) ? unreachable(error) : passing(error);
+  return { ...refusal, ...waiting(response_metadata?.retryAfter) };
 }
 
 function ofStatus(status: number, seconds: number): Refusal {
-  const final = status >= 400 && status < 500 && status !== 408;
-  const refusal = { reason: `status ${status}`, final, credentials: status === 401 || status === 403 };
-  return final ? refusal : { ...refusal, ...waiting(seconds) };
+  const reason = `status ${status}`;
+  if (status === 401) return { reason, final: false, credentials: true, platform: 'credentials' };
+  if (status === 408) return { ...passing(reason), ...waiting(seconds) };
+  if (status >= 400 && status < 500) return { reason, final: true, credentials: status === 403 };
+  return { ...unreachable(reason), ...waiting(seconds) };
 }
 
 function causeOf(original: ClientError['original']): string {
@@ -100,6 +114,10 @@ function causeOf(original: ClientError['original']): string {
 
 function passing(reason: string): Refusal {
   return { reason, final: false, credentials: false };
+}
+
+function unreachable(reason: string): Refusal {
+  return { ...passing(reason), platform: 'unreachable' };
 }
 
 function waiting(seconds: number | undefined): { retryAfterSeconds?: number } {

@@ -9,7 +9,7 @@
  * 4. **receives**: requests on its `routes`. Either it answers in the request (`scope.converse`), or on an
  *    event stream that is opened by a second request (`scope.streams`), or it hands over what it parsed
  *    (`scope.accept`), which resolves once the messages are on disk, and only then answers 200.
- * 5. **sends**: `send(reply)`, as often as it takes until it resolves or says that the failure is final.
+ * 5. **sends**: `send(reply)`, until it resolves, says that the failure is final, or INBOX_SEND_SECONDS have passed.
  *    The daemon keeps the reply, the order and the retries; the channel only speaks the wire format.
  * 6. **stopped**: `stop()`, once, also after a half-failed start.
  *
@@ -244,9 +244,11 @@ export interface ChannelScope {
   /** A durable message without an agent run: a confirmation, a hint. */
   say(reply_to: JsonObject, text: string, options?: SayOptions): Promise<void>;
   /**
-   * Sends a reply that the platform takes in several messages, in their order, for `Channel.send`. Where one of
-   * them fails, it fails; when the reply is sent again, those that went out in this process do not go out
-   * again. A reply that is still being sent is not begun a second time, so `sendPart` must end by itself.
+   * Sends a reply that the platform takes in several messages, in their order, for `Channel.send`. If one of them
+   * fails, the whole fails; when the reply is sent again, also after a restart, the parts that the platform
+   * confirmed are not sent again. A reply that is still being sent is not begun a second time, so `sendPart`
+   * must end by itself.
+   * @param reply_id the `id` of the reply
    * @param parts asked for once at each attempt, and the same each time
    */
   sendParts<Part>(
@@ -259,8 +261,22 @@ export interface ChannelScope {
   tokens: { validate(token: string): Promise<TokenAnswer> };
   /** Makes a problem to throw: the daemon answers it as `application/problem+json`. */
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
-  /** Makes what `send` throws when the platform refused: `final` failures are not tried again. */
-  deliveryFailed(reason: string, options: { final: boolean; retryAfterSeconds?: number }): Error;
+  /** Makes the error that `send` throws if the platform did not take the reply. */
+  deliveryFailed(reason: string, failure: DeliveryFailure): Error;
+}
+
+/** Why a platform did not take a reply, as far as it matters for the next attempt. */
+export interface DeliveryFailure {
+  /** The platform refused this reply, and would refuse it again. It is not sent again. */
+  final: boolean;
+  /** How long the platform asks to wait (`retryAfterSeconds`). */
+  retryAfterSeconds?: number;
+  /**
+   * The failure concerns the platform as a whole: `unreachable` after a network error or a 5xx, `credentials`
+   * if it refuses the channel's own token. Such a failure is never final: all replies of the channel wait, and
+   * one at a time probes whether the platform is back. Absent: it concerns this reply, or the rate of calls.
+   */
+  platform?: 'unreachable' | 'credentials';
 }
 
 export interface SayOptions {

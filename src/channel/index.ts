@@ -13,6 +13,7 @@ export type {
   ChannelResponse,
   ChannelScope,
   ChannelStreams,
+  DeliveryFailure,
   EventStreamPaths,
   FieldError,
   LinkAnswer,

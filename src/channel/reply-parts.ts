@@ -1,21 +1,34 @@
-/** Replies whose beginning is remembered; of more, the oldest are forgotten. */
+/** Replies whose beginning is remembered in this process; of more, the oldest are forgotten. */
 const REMEMBERED_MAX = 1000;
 
-/**
- * Sends replies that a platform takes in several messages; see `ChannelScope.sendParts`. What went out is
- * remembered in this process alone: after a restart a reply begins anew.
- */
+/** Remembers, beyond this process, how many parts of a reply went out. */
+export interface PartsMemory {
+  sent(reply_id: string): Promise<number>;
+  /** Resolves once that is durable. */
+  note(reply_id: string, parts: number): Promise<void>;
+}
+
+/** Sends replies that a platform takes in several messages; see `ChannelScope.sendParts`. */
 export class ReplyParts {
-  /** How many parts of a reply went out; the latest last. */
+  readonly #memory: PartsMemory | null;
+  /**
+   * How many parts of a reply went out; the latest last. Kept beside the durable memory for parts that could not
+   * be noted there.
+   */
   readonly #sent = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
+
+  /** @param memory null: parts are remembered in this process alone */
+  constructor(memory: PartsMemory | null = null) {
+    this.#memory = memory;
+  }
 
   send<Part>(
     reply_id: string,
     parts: () => Promise<readonly Part[]> | readonly Part[],
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void> {
-    // The daemon gives up on what takes too long, and comes again while it may still be under way.
+    // The daemon gives up on a reply that takes too long, and sends it again while it may still be under way.
     const earlier = this.#underWay.get(reply_id);
     if (earlier) return earlier;
     const sending = this.#send(reply_id, parts, sendPart).finally(() => this.#underWay.delete(reply_id));
@@ -29,17 +42,25 @@ export class ReplyParts {
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void> {
     const all = await parts();
-    const from = this.#sent.get(reply_id) ?? 0;
+    const from = await this.#sentOf(reply_id, all.length);
     for (const [at, part] of all.slice(from).entries()) {
       await sendPart(part, from + at);
-      this.#note(reply_id, from + at + 1);
+      await this.#note(reply_id, from + at + 1, all.length);
     }
   }
 
-  #note(reply_id: string, sent: number): void {
+  async #sentOf(reply_id: string, parts: number): Promise<number> {
+    const here = this.#sent.get(reply_id) ?? 0;
+    const durable = parts > 1 ? await this.#memory?.sent(reply_id) : undefined;
+    return Math.max(here, durable ?? 0);
+  }
+
+  async #note(reply_id: string, sent: number, parts: number): Promise<void> {
     this.#sent.delete(reply_id);
     this.#sent.set(reply_id, sent);
     const [oldest] = this.#sent.keys();
     if (this.#sent.size > REMEMBERED_MAX && oldest !== undefined) this.#sent.delete(oldest);
+    // The end of the whole reply is recorded right after its last part, by the inbox.
+    if (sent < parts) await this.#memory?.note(reply_id, sent);
   }
 }

@@ -182,15 +182,19 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   },
   interrupted: {
     happened: 'The daemon died during each attempt.',
-    todo: 'See in the log what ended it; `agentd inbox retry` has the message begin anew.',
+    todo: 'Look in the log for what ended it; then run `agentd inbox retry` with its id.',
+  },
+  platform_out_of_reach: {
+    happened: 'The reply is stored. It waits because the platform is out of reach.',
+    todo: 'Nothing: it is sent as soon as the platform answers. `agentd status` shows which platform it is, and why.',
   },
   delivery_failed: {
     happened: 'The platform did not take the reply, for now.',
-    todo: 'It is sent again by itself; look at the platform and at the credentials of the channel.',
+    todo: 'Nothing, while it is to be sent again. Once it has failed, look at the platform and the credentials of the channel, then run `agentd inbox retry --failed`.',
   },
   delivery_refused: {
     happened: 'The platform refused the reply for good.',
-    todo: 'Look at what it said in the detail: the credentials, the rights of the app, the place.',
+    todo: 'Look at the words of the platform: they name the rights of the app, or the place. `agentd inbox retry` sends the reply again.',
   },
   stopped: { happened: 'The person stopped the answer: the reply is what was said until then.' },
   stream_not_found: {

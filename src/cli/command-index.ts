@@ -105,12 +105,12 @@ export const COMMANDS: readonly IndexEntry[] = [
   },
   {
     name: 'inbox show',
-    summary: 'Show one message of a platform: what was written, and what came of it.',
+    summary: 'Show one message of a platform: its text, its state, its reply.',
     load: async () => (await import('./commands/inbox-show.ts')).command,
   },
   {
     name: 'inbox retry',
-    summary: 'Have a failed message begin anew, or one that waits be tried now.',
+    summary: 'Retry a failed message or all of them, or one that waits.',
     load: async () => (await import('./commands/inbox-retry.ts')).command,
   },
   {

@@ -99,13 +99,14 @@ function acceptLine({ received_at, sent_at }: InboxMessage, first: TraceRecord |
 }
 
 function endLine(message: InboxMessage): TraceLine {
-  const { state, attempts, sends, failure, apology, ended_at, next_attempt_at } = message;
+  const { state, attempts, sends, failure, notice, notice_failure, ended_at, next_attempt_at } = message;
   const figures = { runs: attempts, sends };
   if (state === 'done')
     return { at: ended_at ?? 0, step: 'send-reply', verdict: 'ok', reason: 'sent', detail: figures };
   const words = failure === null ? {} : { last_failure: failure };
   if (state === 'failed') {
-    const detail = { ...figures, apology: apology !== null, ...words };
+    const told = notice_failure === null ? {} : { notice_failure };
+    const detail = { ...figures, notice: notice !== null, ...words, ...told };
     return { at: ended_at ?? 0, step: 'end', verdict: 'failed', reason: outcomeOf(message), detail };
   }
   return {

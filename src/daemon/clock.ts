@@ -6,7 +6,26 @@ export interface Clock {
   now(): number;
 }
 
-export const systemClock: Clock = { now: () => Date.now() };
+/** A clock that can also call back, so that tests can drive whatever waits. */
+export interface AlarmClock extends Clock {
+  /** Calls `ring` once, after `ms`. Does not keep the process alive. @returns what cancels the call */
+  after(ms: number, ring: () => void): () => void;
+}
+
+export const systemClock: AlarmClock = {
+  now: () => Date.now(),
+  after(ms, ring) {
+    const timer = setTimeout(ring, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after `ms`. */
+export function wait(clock: AlarmClock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(ms, resolve);
+  });
+}
 
 /** 128 random bits, base64url (22 characters): secret enough to act as a capability (decisions §3). */
 export function randomSuffix(): string {

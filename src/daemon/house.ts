@@ -1,6 +1,6 @@
 import type { AgentRuntime } from './agent/agent.ts';
 import type { Tool } from './agent/tools.ts';
-import type { Clock } from './clock.ts';
+import type { AlarmClock } from './clock.ts';
 import type { Arrivals } from './http/arrivals.ts';
 import type { TokenValidator } from './identity/identity.ts';
 import type { Seal } from './identity/seal.ts';
@@ -14,7 +14,7 @@ import type { Readers } from './stream/readers.ts';
 /** The services that the steps of a message use; made once, in serve.ts. */
 export interface House {
   settings: Settings;
-  clock: Clock;
+  clock: AlarmClock;
   log: Log;
   store: Store;
   tokens: TokenValidator;

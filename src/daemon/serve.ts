@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
-import { systemClock } from './clock.ts';
+import { type AlarmClock, systemClock } from './clock.ts';
 import type { House } from './house.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { Arrivals } from './http/arrivals.ts';
@@ -60,10 +60,10 @@ export async function startDaemon(
   { settings, channels }: Configuration,
   log: Log,
   dev: DevCompany | null = null,
+  clock: AlarmClock = systemClock,
 ): Promise<Daemon> {
   const life = new Lifecycle();
   try {
-    const clock = systemClock;
     const readiness = new Readiness();
     const adminUrl = await listenForProbes(settings, readiness, life, log);
 
@@ -134,6 +134,7 @@ export async function startDaemon(
       clock,
       arrivals: house.arrivals,
       channels: active,
+      outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(settings.HOST, settings.PORT);
     life.started('listener', () => server.close());

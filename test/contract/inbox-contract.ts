@@ -1,7 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
-import type { Consequence, InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/inbox.ts';
+import type {
+  AttemptOutcome,
+  Consequence,
+  InboxClaim,
+  InboxStore,
+  NewInboxMessage,
+} from '../../src/daemon/store/inbox.ts';
 import { anInboxMessage, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
@@ -29,8 +35,14 @@ export function describeInbox(current: () => StoreUnderTest): void {
           attempts: 0,
           sends: 0,
           next_attempt_at: test.now(),
-          apology: null,
+          notice: null,
           failure: null,
+          notice_failure: null,
+          passing: 0,
+          first_run_at: null,
+          text_stored_at: null,
+          parts_sent: 0,
+          interrupted: 0,
           ended_at: null,
         });
         expect(await inbox.find('nothing')).toBeNull();
@@ -56,7 +68,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         const discarded = anInboxMessage({ message_id: 'discarded' });
         await inbox.enqueue([anInboxMessage({ message_id: 'done' }), discarded]);
         await inbox.discard(discarded.id);
-        await inbox.finish(await claimed());
+        await finish(await claimed());
         test.advance(7 * DAY - 1);
         await sweepAll();
         const again = () => [
@@ -76,11 +88,11 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.enqueue([first])).toEqual(['kept']);
         expect(await inbox.enqueue([anInboxMessage({ message_id: 'm1' })])).toEqual(['repeated']);
         expect(await inbox.enqueue([second])).toBeNull();
-        await inbox.finish(await claimed());
+        await finish(await claimed());
         expect(await inbox.enqueue([second])).toEqual(['kept']);
         await inbox.discard(second.id);
         expect(await inbox.enqueue([anInboxMessage()])).toEqual(['kept']);
-        await inbox.fail(await claimed(), 'agent_failed');
+        await fail(await claimed(), 'agent_failed');
         expect(await inbox.enqueue([anInboxMessage()])).toEqual(['kept']);
         expect(await inbox.enqueue([anInboxMessage()])).toBeNull();
       });
@@ -207,7 +219,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         const claim = await claimed();
         expect(claim.message.message).toEqual({ ...message.message, text: 'it\'s "after"' });
         expect(await inbox.edit('chat', 'm1', 'too late')).toBe(false);
-        await inbox.retryLater(claim, test.now(), 'agent_failed');
+        await retryLater(claim, 0, 'agent_failed');
         expect(await inbox.edit('chat', 'm1', 'too late')).toBe(false);
       });
     });
@@ -237,11 +249,11 @@ export function describeInbox(current: () => StoreUnderTest): void {
           const claim = await claimed();
           order.push(claim.message.message?.text);
           expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
-          await inbox.finish(claim);
+          await finish(claim);
         }
         expect(order).toEqual(['a1', 'a2', 'a3']);
         expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
-        expect(await inbox.nextDueAt(['chat'])).toBeNull();
+        expect(await nextDueAt('chat')).toBeNull();
       });
 
       it('takes no more than the limit, the longest due first, of the wanted platforms and kind only', async () => {
@@ -267,16 +279,16 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
 
       it('tells when the next is due, of those that nobody has claimed', async () => {
-        expect(await inbox.nextDueAt(['chat'])).toBeNull();
+        expect(await nextDueAt('chat')).toBeNull();
         await inbox.enqueue([anInboxMessage()]);
-        expect(await inbox.nextDueAt(['chat'])).toBe(test.now());
-        expect(await inbox.nextDueAt(['mail'])).toBeNull();
+        expect(await nextDueAt('chat')).toBe(test.now());
+        expect(await nextDueAt('mail')).toBeNull();
         const claim = await claimed();
-        expect(await inbox.nextDueAt(['chat'])).toBeNull();
-        await inbox.retryLater(claim, test.now() + 5000, 'agent_failed');
-        expect(await inbox.nextDueAt(['chat'])).toBe(test.now() + 5000);
+        expect(await nextDueAt('chat')).toBeNull();
+        await retryLater(claim, 5000, 'agent_failed');
+        expect(await nextDueAt('chat')).toBe(test.now() + 5000);
         await inbox.enqueue([anInboxMessage({ reply: 'said', message: null, session_id: null })]);
-        expect(await inbox.nextDueAt(['chat'])).toBe(test.now());
+        expect(await nextDueAt('chat')).toBe(test.now());
       });
     });
 
@@ -285,7 +297,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         const [a1, a2, b1] = [inQueue('a'), inQueue('a'), inQueue('b')];
         await inbox.enqueue([a1, a2]);
         const claim = await claimed();
-        expect(await inbox.retryLater(claim, test.now() + 1000, 'agent_failed: why')).toBe(true);
+        expect(await retryLater(claim, 1000, 'agent_failed: why')).toBe(true);
         expect(await inbox.find(a1.id)).toMatchObject({
           state: 'waiting',
           attempts: 1,
@@ -298,7 +310,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         test.advance(1000);
         const again = await claimed();
         expect(again.message).toMatchObject({ id: a1.id, attempts: 2, state: 'running' });
-        await inbox.finish(again);
+        await finish(again);
         expect((await claimed()).message.id).toBe(a2.id);
       });
 
@@ -313,10 +325,185 @@ export function describeInbox(current: () => StoreUnderTest): void {
           sends: 1,
         });
         expect(await inbox.claim('send', ['chat'], 10)).toEqual([]);
-        await inbox.retryLater(claim, test.now(), 'delivery_failed');
+        await retryLater(claim, 0, 'delivery_failed');
         expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
         const [send] = await inbox.claim('send', ['chat'], 10);
         expect(send?.message).toMatchObject({ reply: 'the reply', attempts: 1, sends: 2, state: 'replied' });
+      });
+    });
+
+    describe('settle', () => {
+      it('gives back an attempt that was not carried out', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const first = await claimed();
+        expect(first.message).toMatchObject({ attempts: 1, first_run_at: test.now() });
+        expect(await settle(first, { kind: 'given_back' })).toBe(true);
+        expect(await inbox.find(message.id)).toMatchObject({
+          state: 'waiting',
+          attempts: 0,
+          first_run_at: null,
+          next_attempt_at: test.now(),
+        });
+        await retryLater(await claimed(), 0, 'agent_failed');
+        const began = test.now();
+        test.advance(5);
+        await settle(await claimed(), { kind: 'given_back' });
+        expect(await inbox.find(message.id)).toMatchObject({ attempts: 1, first_run_at: began });
+        const again = await claimed();
+        await inbox.keepReply(again, 'the reply');
+        await settle(again, { kind: 'given_back' });
+        expect(await inbox.find(message.id)).toMatchObject({ state: 'replied', sends: 0, attempts: 2 });
+      });
+
+      it('counts the runs that failed for a passing reason apart', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const began = test.now();
+        await retryLater(await claimed(), 10, 'agent_failed: model_overloaded', false);
+        test.advance(10);
+        await retryLater(await claimed(), 10, 'agent_failed: runtime_threw', true);
+        expect(await inbox.find(message.id)).toMatchObject({
+          attempts: 2,
+          passing: 1,
+          first_run_at: began,
+          failure: 'agent_failed: runtime_threw',
+        });
+      });
+
+      it('keeps why the run failed, and adds why its notice was not taken', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        await notify(await claimed(), 'sorry', 'agent_failed: model_refused');
+        const notice = async () => (await inbox.claim('send', ['chat'], 1))[0] as InboxClaim;
+        await retryLater(await notice(), 0, 'delivery_failed: status 503');
+        const both = {
+          failure: 'agent_failed: model_refused',
+          notice_failure: 'delivery_failed: status 503',
+        };
+        expect(await inbox.find(message.id)).toMatchObject({ ...both, state: 'replied', sends: 1 });
+        await fail(await notice(), 'delivery_refused: blocked');
+        expect(await inbox.find(message.id)).toMatchObject({
+          state: 'failed',
+          failure: 'agent_failed: model_refused',
+          notice_failure: 'delivery_refused: blocked',
+        });
+      });
+
+      it('forgets why earlier runs failed once a reply is stored', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        await retryLater(await claimed(), 0, 'agent_failed');
+        test.advance(7);
+        await inbox.keepReply(await claimed(), 'the reply');
+        expect(await inbox.find(message.id)).toMatchObject({ failure: null, text_stored_at: test.now() });
+      });
+    });
+
+    describe('parts', () => {
+      it('are remembered of the text that is to be sent, and never fewer than before', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const claim = await claimed();
+        expect(await inbox.partsSent(message.id)).toBe(0);
+        await inbox.keepReply(claim, 'the reply');
+        await inbox.notePartsSent(message.id, 2);
+        await inbox.notePartsSent(message.id, 1);
+        expect(await inbox.partsSent(message.id)).toBe(2);
+        await inbox.notePartsSent('unknown', 3);
+        expect(await inbox.partsSent('unknown')).toBe(0);
+        const next = await test.restart();
+        expect(await next.inbox.partsSent(message.id)).toBe(2);
+      });
+
+      it('stay when a failed reply is retried, since the platform has them', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const claim = await claimed();
+        await inbox.keepReply(claim, 'the reply');
+        await inbox.notePartsSent(message.id, 2);
+        await fail(claim, 'delivery_refused');
+        await inbox.retry(message.id);
+        expect(await inbox.find(message.id)).toMatchObject({ parts_sent: 2, text_stored_at: test.now() });
+      });
+    });
+
+    describe('messages that a process died on', () => {
+      it('come in the order of how often that was, and are fresh again once an attempt has ended', async () => {
+        const [a, b] = [inQueue('a'), inQueue('b')];
+        await inbox.enqueue([a, b]);
+        await inbox.claim('run', ['chat'], 10);
+        let store = await test.restart();
+        await store.inbox.reap();
+        // The process dies on the first one again.
+        const [first] = await store.inbox.claim('run', ['chat'], 1, 'interrupted');
+        expect(first?.message).toMatchObject({ id: a.id, interrupted: 1 });
+        store = await test.restart();
+        await store.inbox.reap();
+        expect(await store.inbox.holdsInterrupted('run', ['chat'])).toBe(true);
+        expect(await store.inbox.holdsInterrupted('run', ['mail'])).toBe(false);
+        expect(await store.inbox.holdsInterrupted('send', ['chat'])).toBe(false);
+        expect(await store.inbox.nextDueAt('run', ['chat'])).toBe(test.now());
+        const claims = await store.inbox.claim('run', ['chat'], 10, 'interrupted');
+        expect(claims.map(({ message }) => [message.id, message.interrupted])).toEqual([
+          [b.id, 1],
+          [a.id, 2],
+        ]);
+        const [ofB, ofA] = claims as [InboxClaim, InboxClaim];
+        await store.inbox.settle(ofB, { kind: 'given_back' });
+        await store.inbox.settle(ofA, { kind: 'again', wait_ms: 0, failure: 'agent_failed', counts: true });
+        expect(await store.inbox.find(b.id)).toMatchObject({ interrupted: 1 });
+        expect(await store.inbox.find(a.id)).toMatchObject({ interrupted: 0 });
+        expect(await store.inbox.claim('run', ['chat'], 10)).toMatchObject([{ message: { id: a.id } }]);
+      });
+    });
+
+    describe('expire', () => {
+      it('fails the texts of a platform that nobody sends and that were stored until then', async () => {
+        const [old, sent, other, fresh] = [
+          inQueue('a', { reply: 'old' }),
+          inQueue('b', { reply: 'sent' }),
+          inQueue('c', { reply: 'other', platform: 'mail' }),
+          inQueue('d', { reply: 'fresh' }),
+        ];
+        await inbox.enqueue([sent]);
+        const [claim] = await inbox.claim('send', ['chat'], 1);
+        await inbox.enqueue([old, other]);
+        const until = test.now();
+        test.advance(1);
+        await inbox.enqueue([fresh]);
+        expect(await inbox.expire('chat', until, 'delivery_failed: too late')).toBe(1);
+        expect(await inbox.find(old.id)).toMatchObject({
+          state: 'failed',
+          reply: 'old',
+          failure: 'delivery_failed: too late',
+          ended_at: test.now(),
+        });
+        expect(await finish(claim as InboxClaim)).toBe(true);
+        const left = await inbox.claim('send', ['chat', 'mail'], 10);
+        expect(left.map(({ message }) => message.id)).toEqual([other.id, fresh.id]);
+      });
+    });
+
+    describe('retryFailed', () => {
+      it('makes those begin anew that failed since then, of one platform or all', async () => {
+        const [early, late, mail] = [inQueue('a'), inQueue('b'), inQueue('c', { platform: 'mail' })];
+        await inbox.enqueue([early]);
+        await fail(await claimed(), 'agent_failed');
+        test.advance(1000);
+        await inbox.enqueue([late]);
+        await fail(await claimed(), 'agent_failed');
+        await inbox.enqueue([mail]);
+        const [ofMail] = await inbox.claim('run', ['mail'], 1);
+        await fail(ofMail as InboxClaim, 'agent_failed');
+        const beside = (await test.beside()).inbox;
+        expect(await beside.retryFailed({ platform: 'sms' })).toEqual([]);
+        const since = { platform: 'chat', failed_since: test.now() };
+        expect(await beside.retryFailed(since)).toEqual([late.id]);
+        expect(await beside.retryFailed({})).toEqual([early.id, mail.id]);
+        expect(await beside.retryFailed({})).toEqual([]);
+        const claims = await inbox.claim('run', ['chat', 'mail'], 10);
+        expect(claims.map(({ message }) => message.id).sort()).toEqual([early.id, late.id, mail.id].sort());
       });
     });
 
@@ -326,7 +513,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         await inbox.enqueue([message]);
         const claim = await claimed();
         await inbox.keepReply(claim, 'the reply');
-        expect(await inbox.finish(claim)).toBe(true);
+        expect(await finish(claim)).toBe(true);
         expect(await inbox.find(message.id)).toMatchObject({
           state: 'done',
           failure: null,
@@ -339,15 +526,15 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toBeNull();
       });
 
-      it('has failed after its apology was sent, which comes before the next message of the queue', async () => {
+      it('has failed after its notice was sent, which comes before the next message of the queue', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
-        expect(await inbox.apologise(await claimed(), 'sorry', 'agent_failed')).toBe(true);
-        expect(await inbox.find(a1.id)).toMatchObject({ state: 'replied', apology: 'sorry', sends: 0 });
+        expect(await notify(await claimed(), 'sorry', 'agent_failed')).toBe(true);
+        expect(await inbox.find(a1.id)).toMatchObject({ state: 'replied', notice: 'sorry', sends: 0 });
         expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
         const [send] = await inbox.claim('send', ['chat'], 10);
-        expect(send?.message).toMatchObject({ id: a1.id, apology: 'sorry', sends: 1 });
-        if (send) await inbox.finish(send);
+        expect(send?.message).toMatchObject({ id: a1.id, notice: 'sorry', sends: 1 });
+        if (send) await finish(send);
         expect(await inbox.find(a1.id)).toMatchObject({ state: 'failed', failure: 'agent_failed' });
         expect((await claimed()).message.id).toBe(a2.id);
       });
@@ -356,7 +543,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         const failed = Array.from({ length: 7 }, () => anInboxMessage());
         for (const message of failed) {
           await inbox.enqueue([message]);
-          await inbox.fail(await claimed(), 'agent_failed: broke');
+          await fail(await claimed(), 'agent_failed: broke');
           test.advance(1000);
         }
         await sweepAll();
@@ -382,18 +569,18 @@ export function describeInbox(current: () => StoreUnderTest): void {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const old = await claimed();
-        await inbox.retryLater(old, test.now(), 'agent_failed');
+        await retryLater(old, 0, 'agent_failed');
         const now = await claimed();
         const before = await inbox.find(message.id);
         expect(await inbox.renew(old)).toBe(false);
         expect(await inbox.keepReply(old, 'stale')).toBe(false);
-        expect(await inbox.retryLater(old, 0, 'stale')).toBe(false);
-        expect(await inbox.apologise(old, 'stale', 'stale')).toBe(false);
-        expect(await inbox.finish(old)).toBe(false);
-        expect(await inbox.fail(old, 'stale')).toBe(false);
+        expect(await retryLater(old, 0, 'stale')).toBe(false);
+        expect(await notify(old, 'stale', 'stale')).toBe(false);
+        expect(await finish(old)).toBe(false);
+        expect(await fail(old, 'stale')).toBe(false);
         expect(await inbox.find(message.id)).toEqual(before);
         expect(await inbox.renew(now)).toBe(true);
-        expect(await inbox.finish(now)).toBe(true);
+        expect(await finish(now)).toBe(true);
       });
 
       it('gives the messages of a dead process to the next one, attempts counted, and no claim of a live one', async () => {
@@ -405,10 +592,15 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.reap()).toBe(0);
         const next = await test.restart();
         expect(await next.inbox.reap()).toBe(2);
-        expect(await next.inbox.find(run.id)).toMatchObject({ state: 'waiting', attempts: 1 });
-        const [again] = await next.inbox.claim('run', ['chat'], 10);
+        expect(await next.inbox.find(run.id)).toMatchObject({
+          state: 'waiting',
+          attempts: 1,
+          interrupted: 1,
+        });
+        expect(await next.inbox.claim('run', ['chat'], 10)).toEqual([]);
+        const [again] = await next.inbox.claim('run', ['chat'], 10, 'interrupted');
         expect(again?.message).toMatchObject({ id: run.id, attempts: 2 });
-        const [send] = await next.inbox.claim('send', ['chat'], 10);
+        const [send] = await next.inbox.claim('send', ['chat'], 10, 'interrupted');
         expect(send?.message).toMatchObject({ id: replied.id, reply: 'the reply', attempts: 1, sends: 2 });
         expect(await next.inbox.reap()).toBe(0);
       });
@@ -418,9 +610,9 @@ export function describeInbox(current: () => StoreUnderTest): void {
       it('lists the newest first, in the wanted states', async () => {
         const [done, failed, open] = [anInboxMessage(), anInboxMessage(), anInboxMessage()];
         await inbox.enqueue([done]);
-        await inbox.finish(await claimed());
+        await finish(await claimed());
         await inbox.enqueue([failed]);
-        await inbox.fail(await claimed(), 'agent_failed');
+        await fail(await claimed(), 'agent_failed');
         await inbox.enqueue([open]);
         const beside = (await test.beside()).inbox;
         const ids = async (states: Parameters<InboxStore['list']>[0]['states'], limit = 10) =>
@@ -437,16 +629,16 @@ export function describeInbox(current: () => StoreUnderTest): void {
       it('has a failed message begin anew, before those that came after it', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
-        await inbox.apologise(await claimed(), 'sorry', 'agent_failed');
+        await notify(await claimed(), 'sorry', 'agent_failed');
         const [send] = await inbox.claim('send', ['chat'], 1);
-        if (send) await inbox.finish(send);
+        if (send) await finish(send);
         const beside = (await test.beside()).inbox;
         expect(await beside.retry(a1.id)).toBe(true);
         expect(await inbox.find(a1.id)).toMatchObject({
           state: 'waiting',
           attempts: 0,
           sends: 0,
-          apology: null,
+          notice: null,
           failure: null,
           ended_at: null,
         });
@@ -458,12 +650,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
       it('has a failed message wait for its queue where that is claimed', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
-        await inbox.fail(await claimed(), 'agent_failed');
+        await fail(await claimed(), 'agent_failed');
         const claim = await claimed();
         expect(claim.message.id).toBe(a2.id);
         expect(await inbox.retry(a1.id)).toBe(true);
         expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
-        expect(await inbox.finish(claim)).toBe(true);
+        expect(await finish(claim)).toBe(true);
         expect((await claimed()).message.id).toBe(a1.id);
       });
 
@@ -472,7 +664,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         await inbox.enqueue([message]);
         const claim = await claimed();
         await inbox.keepReply(claim, 'the reply');
-        await inbox.fail(claim, 'delivery_refused');
+        await fail(claim, 'delivery_refused');
         expect(await inbox.retry(message.id)).toBe(true);
         expect((await inbox.claim('send', ['chat'], 1))[0]?.message).toMatchObject({
           reply: 'the reply',
@@ -487,8 +679,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
           anInboxMessage({ message_id: 'room:3' }),
         ];
         await inbox.enqueue([done, failed, open]);
-        await inbox.finish(await claimed());
-        await inbox.fail(await claimed(), 'agent_failed');
+        await finish(await claimed());
+        await fail(await claimed(), 'agent_failed');
         for (const { id, message_id } of [done, failed, open]) {
           for (const name of [id, `${message_id}`, `chat:${message_id}`])
             expect((await inbox.search(name)).map((found) => found.id)).toEqual([id]);
@@ -504,7 +696,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
           inQueue('b', { request_id: 'r' }),
         ];
         await inbox.enqueue([done]);
-        await inbox.finish(await claimed());
+        await finish(await claimed());
         await inbox.enqueue([first, second]);
         for (const name of ['m', 'r', 'chat:a'])
           expect((await inbox.search(name)).map(({ id }) => id)).toEqual([second.id, first.id]);
@@ -515,7 +707,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
       it('has a message that waits for its next attempt be due now', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
-        await inbox.retryLater(await claimed(), test.now() + DAY, 'agent_failed');
+        await retryLater(await claimed(), DAY, 'agent_failed');
         expect(await inbox.retry(message.id)).toBe(true);
         expect((await claimed()).message).toMatchObject({ id: message.id, attempts: 2 });
       });
@@ -532,10 +724,24 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.keepReply(claim, 'nobody wants it')).toBe(false);
         expect((await claimed()).message.id).toBe(a3.id);
         await beside.discard(a3.id);
-        expect(await inbox.nextDueAt(['chat'])).toBeNull();
+        expect(await nextDueAt('chat')).toBeNull();
         expect(await inbox.list({ states: ['waiting', 'running', 'replied'], limit: 10 })).toEqual([]);
       });
     });
+
+    const settle = (claim: InboxClaim, outcome: AttemptOutcome) => inbox.settle(claim, outcome);
+    const finish = (claim: InboxClaim) => settle(claim, { kind: 'sent' });
+    const fail = (claim: InboxClaim, failure: string) => settle(claim, { kind: 'failed', failure });
+    const notify = (claim: InboxClaim, notice: string, failure: string) =>
+      settle(claim, { kind: 'notify', notice, failure });
+    const retryLater = (claim: InboxClaim, wait_ms: number, failure: string, counts = true) =>
+      settle(claim, { kind: 'again', wait_ms, failure, counts });
+
+    async function nextDueAt(platform: string): Promise<number | null> {
+      const due = [await inbox.nextDueAt('run', [platform]), await inbox.nextDueAt('send', [platform])];
+      const times = due.filter((time) => time !== null);
+      return times.length === 0 ? null : Math.min(...times);
+    }
 
     function inQueue(queue: string, members: Parameters<typeof anInboxMessage>[0] = {}): NewInboxMessage {
       return anInboxMessage({ queue: `chat:${queue}`, session_id: `chat:${queue}`, ...members });

@@ -20,7 +20,7 @@ describeStore('sqlite', async (wanted) => {
       return administrator;
     },
     async restart() {
-      await store.close();
+      await instances[0]?.close();
       const next = openSqliteStore(path, { role: 'daemon', clock, ...wanted });
       instances[0] = next;
       return next;

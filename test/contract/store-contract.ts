@@ -9,6 +9,7 @@ import { ada, aSession, aStream, aTrace, aTurn, bob } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLinks } from './links-contract.ts';
+import { describeOutages } from './outages-contract.ts';
 import { describeStreams } from './streams-contract.ts';
 
 /** A store that stands for one backend, with a clock that the suite moves. */
@@ -641,6 +642,8 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeInbox(() => test);
     describeLinks(() => test);
+    describeOutages(() => test);
+    describeOutages(() => test);
     describeStreams(() => test);
 
     describe('as a whole', () => {

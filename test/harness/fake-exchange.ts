@@ -37,6 +37,8 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
   readonly runs: Run[] = [];
   /** Asked for each text; taken unless it says otherwise. */
   answer: (text: SentText) => Answer = () => ({ status: 200 });
+  /** Asked for each run, which goes on when it resolves. */
+  holdRun: (run: Run) => Promise<void> = async () => {};
   readonly #server = createServer((request, response) => {
     this.#receive(request, response).catch((error: Error) => response.destroy(error));
   });
@@ -82,6 +84,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
   forget(): void {
     for (const list of [this.taken, this.calls, this.typed, this.runs]) list.length = 0;
     this.answer = () => ({ status: 200 });
+    this.holdRun = async () => {};
   }
 
   async close(): Promise<void> {
@@ -95,9 +98,13 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = JSON.parse(Buffer.concat(chunks).toString()) as SentText & Run;
     let status = 200;
-    if (request.url === '/run') this.runs.push(body);
-    else if (request.url === '/typing') this.typed.push(body.to);
-    else {
+    if (request.url === '/run') {
+      this.runs.push(body);
+      this.emit('came');
+      await this.holdRun(body);
+    }
+    if (request.url === '/typing') this.typed.push(body.to);
+    if (request.url === '/send') {
       const text = { ...body, at: Date.now() };
       this.calls.push(text);
       const answer = this.answer(text);

@@ -53,7 +53,10 @@ function createCourier(scope: ChannelScope): Channel {
       .catch((error: unknown) => {
         // Its own words may quote the request, and with it the token.
         const name = error instanceof Error ? error.name : 'unknown';
-        throw scope.deliveryFailed(`the office could not be reached (${name})`, { final: false });
+        throw scope.deliveryFailed(`the office could not be reached (${name})`, {
+          final: false,
+          platform: 'unreachable',
+        });
       });
     await response.body?.cancel();
     const { status } = response;
@@ -63,6 +66,8 @@ function createCourier(scope: ChannelScope): Channel {
     throw scope.deliveryFailed(`status ${status}`, {
       final: status >= 400 && status < 500 && status !== 429,
       ...(seconds > 0 ? { retryAfterSeconds: seconds } : {}),
+      ...(status === 401 ? { platform: 'credentials' } : {}),
+      ...(status < 400 || status >= 500 ? { platform: 'unreachable' } : {}),
     });
   }
 

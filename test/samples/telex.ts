@@ -90,6 +90,8 @@ export default {
         throw scope.deliveryFailed(error ?? `status ${response.status}`, {
           final: response.status >= 400 && response.status < 500 && response.status !== 429,
           ...(retryAfter === null ? {} : { retryAfterSeconds: Number(retryAfter) }),
+          ...(response.status === 401 ? { platform: 'credentials' } : {}),
+          ...(response.status >= 500 ? { platform: 'unreachable' } : {}),
         });
       },
       async typing(reply_to) {

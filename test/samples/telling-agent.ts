@@ -6,7 +6,7 @@ const failures = new Map<string, number>();
 
 /**
  * An agent for tests: tells the exchange of each run, then answers `re: <text>`. `wait <ms> …` takes its
- * time, `fail <n> …` fails so often first.
+ * time, `fail <n> …` fails so often first, `die` ends the process.
  */
 export default {
   apiVersion: 1,
@@ -16,6 +16,7 @@ export default {
       body: JSON.stringify({ text: turn.text, sign_in_expired: turn.sign_in_expired, person: turn.person }),
       headers: { 'Content-Type': 'application/json' },
     });
+    if (turn.text === 'die') process.kill(process.pid, 'SIGKILL');
     const [, word, number = '0'] = /^(wait|fail) ?(\d*)/.exec(turn.text) ?? [];
     if (word === 'wait') await delay(Number(number), undefined, { signal: turn.signal });
     if (word === 'fail') {

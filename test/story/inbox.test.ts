@@ -53,15 +53,16 @@ const failedWith = (to: Agentd, words: string) =>
   to.logged(({ failure }) => String(failure).startsWith(words));
 
 describe('agentd inbox', () => {
-  it('is empty, with 1, before and after there is a store', async () => {
+  it('is empty, with 0, before and after there is a store', async () => {
     const before = await run('inbox', 'list');
-    expect([before.code, before.stdout]).toEqual([1, '']);
+    expect([before.code, before.stdout]).toEqual([0, '']);
     expect(before.stderr).toBe('No message waits, and none has failed.\n');
     await start();
     expect(await run('inbox', 'list', '--failed')).toMatchObject({
-      code: 1,
+      code: 0,
       stderr: 'No message has failed.\n',
     });
+    expect(await run('inbox', 'retry', '--failed')).toMatchObject({ code: 0, stdout: '' });
     expect((await run('inbox', 'list', '--json')).stdout).toBe('[]\n');
   });
 
@@ -89,13 +90,15 @@ describe('agentd inbox', () => {
     const table = await run('inbox', 'list');
     expect(table.stdout).toMatch(/^ID +CHANNEL +USER +STATE +RECEIVED +ATTEMPTS +NEXT +LAST FAILURE\n/);
     expect(table.stdout).toMatch(
-      / telex +u1 +failed +\d{4}-\S+ +1 run, 1 send +delivery_refused: status 403\n/,
+      / telex +u1 +failed, its reply was not sent +\d{4}-\S+ +1 run, 1 send +delivery_refused: status 403\n/,
     );
 
     const shown = await run('inbox', 'show', 'telex:m1');
-    expect(shown.stdout).toMatch(/^message +\S+\nstate +failed\nchannel +telex\nuser +u1\n/);
-    expect(shown.stdout).toContain('\ntext:\n  hello [token]\n\nreply:\n  re: hello [token]\n');
-    expect(shown.stdout).toMatch(/\nwhat to do +Look at what it said/);
+    expect(shown.stdout).toMatch(
+      /^message +\S+\nstate +failed, its reply was not sent\nchannel +telex\nuser +u1\n/,
+    );
+    expect(shown.stdout).toContain('\ntext:\n  hello [token]\n\nreply, not sent:\n  re: hello [token]\n');
+    expect(shown.stdout).toMatch(/\nwhat to do +Look at the words of the platform/);
     expect(shown.stdout).not.toContain(secret.split('.')[1]);
     expect(await printed('inbox', 'show', 'm1')).toMatchObject({ ...listed, text: 'hello [token]' });
 
@@ -103,7 +106,7 @@ describe('agentd inbox', () => {
     expect((await run('inbox', 'retry', 'm1')).stdout).toBe(`${listed?.id}: its reply is sent again\n`);
     await exchange.until(() => exchange.taken.length === 1);
     expect(exchange.runs).toHaveLength(1);
-    await expect.poll(async () => (await run('inbox', 'list')).code, LOOKING).toBe(1);
+    await expect.poll(async () => (await run('inbox', 'list')).stdout, LOOKING).toBe('');
     const again = await run('inbox', 'retry', 'm1');
     expect(again.code).toBe(1);
     expect(again.stderr).toContain(`the message ${listed?.id} was answered`);
@@ -153,7 +156,7 @@ describe('agentd inbox', () => {
     await expect
       .poll(async () => (await printed<object[]>('inbox', 'list', '--failed')).length, LOOKING)
       .toBe(2);
-    expect((await run('inbox', 'list')).stdout).toContain('failed, with an apology');
+    expect((await run('inbox', 'list')).stdout).toContain('failed, the person was told');
     const [second, first] = await printed<{ id: string }[]>('inbox', 'list', '--failed');
     const both = await run('inbox', 'retry', 'request-7');
     expect(both.code).toBe(1);
@@ -162,6 +165,57 @@ describe('agentd inbox', () => {
     expect((await run('inbox', 'retry', first?.id ?? '')).stdout).toBe(`${first?.id}: begins anew\n`);
     await exchange.until(() => exchange.taken.length === 3);
     expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
+  });
+
+  it('makes all failed messages begin anew, or those of one channel that failed lately', async () => {
+    exchange.answer = () => ({ status: 403 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });
+    await expect
+      .poll(async () => (await printed<object[]>('inbox', 'list', '--failed')).length, LOOKING)
+      .toBe(2);
+    exchange.answer = () => ({ status: 200 });
+    const none = await run('inbox', 'retry', '--failed', '--channel', 'webchat');
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No message has failed that fits.\n' });
+    expect(await printed('inbox', 'retry', '--failed', '--since', '2030-01-01')).toEqual({
+      retried: 0,
+      ids: [],
+    });
+    expect((await run('inbox', 'retry', '--failed', '--since', '1h')).stdout).toBe('2 messages begin anew\n');
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(exchange.textsTo('t1')).toEqual(['re: one', 're: two']);
+    expect(exchange.runs).toHaveLength(2);
+  });
+
+  it.each([
+    [['retry'], 'name a message, or retry all failed ones with --failed'],
+    [['retry', '--failed', 'm1'], '--failed retries all failed messages; give it no id'],
+    [['retry', 'm1', '--since', '2h'], '--since and --channel are for --failed'],
+    [
+      ['retry', '--failed', '--since', 'soon'],
+      "--since takes a length of time such as 2h, or an ISO 8601 time, not 'soon'",
+    ],
+  ])('refuses %j', async (args, words) => {
+    const { code, stderr } = await run('inbox', ...args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
+  });
+
+  it('shows why the run failed, and beside it why the person could not be told', async () => {
+    exchange.answer = () => ({ status: 403 });
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
+    await tell(to, { id: 'm1', text: 'fail 9' });
+    await failedWith(to, 'delivery_refused');
+    await expect.poll(async () => (await printed('inbox', 'show', 'm1')).state, LOOKING).toBe('failed');
+    expect(await printed('inbox', 'show', 'm1')).toMatchObject({
+      failure: 'agent_failed',
+      notice_failure: 'delivery_refused: status 403',
+      reply: null,
+      notice: expect.stringContaining('Sorry'),
+    });
+    const { stdout } = await run('inbox', 'show', 'm1');
+    expect(stdout).toMatch(/^state +failed, the person could not be told$/m);
+    expect(stdout).toMatch(/^last failure +agent_failed$/m);
+    expect(stdout).toMatch(/^of the notice +delivery_refused: status 403$/m);
   });
 
   it('serves with the daemon down, too', async () => {
@@ -247,6 +301,6 @@ describe('agentd explain of a message that is answered later', () => {
     await exchange.until(() => exchange.taken.length === 1);
     await expect
       .poll(async () => (await printed<Explained>('explain', 'm1')).traces[0]?.lines.at(-1), LOOKING)
-      .toMatchObject({ step: 'end', verdict: 'failed', reason: 'agent_failed', detail: { apology: true } });
+      .toMatchObject({ step: 'end', verdict: 'failed', reason: 'agent_failed', detail: { notice: true } });
   });
 });

@@ -10,7 +10,7 @@ import { FakeExchange } from '../harness/fake-exchange.ts';
 import { lapsed, token } from '../harness/tokens.ts';
 import { type Answer, post } from '../harness/webchat.ts';
 
-const APOLOGY = 'Sorry, I could not answer your message. Please try again later.';
+const NOTICE = 'Sorry, I could not answer your message. Please try again later.';
 
 let exchange: FakeExchange;
 /** The daemon of all tests that want it as it is. */
@@ -208,11 +208,11 @@ describe('when the agent fails', () => {
     expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 1 then good', 'fail 1 then good', 'next']);
   });
 
-  it('apologises once after the last attempt, in the place of the reply, and counts one turn', async () => {
+  it('sends one notice after the last run, before the next answer, and counts one turn', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
     await tell(to, { id: 'm1', text: 'fail 9 always' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 2);
-    expect(textsTo('t1')).toEqual([APOLOGY, 're: next']);
+    expect(textsTo('t1')).toEqual([NOTICE, 're: next']);
     expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 9 always', 'fail 9 always', 'next']);
     const shown = await run(to, 'sessions', 'show', `telex:${own('t1')}`, '--json');
     expect(JSON.parse(shown.stdout)).toMatchObject({
@@ -220,12 +220,12 @@ describe('when the agent fails', () => {
     });
   });
 
-  it('apologises no second time where the apology fails too', async () => {
-    exchange.answer = ({ text }) => ({ status: text === APOLOGY ? 400 : 200 });
+  it('sends no second notice if the notice is refused', async () => {
+    exchange.answer = ({ text }) => ({ status: text === NOTICE ? 400 : 200 });
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { text: 'fail 9 always' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 1);
-    expect(exchange.calls.map(({ text }) => text)).toEqual([APOLOGY, 're: next']);
+    expect(exchange.calls.map(({ text }) => text)).toEqual([NOTICE, 're: next']);
   });
 });
 
@@ -256,7 +256,7 @@ describe('when the platform fails', () => {
     expect(exchange.calls).toHaveLength(2);
   });
 
-  it('takes a final refusal as the end: sent once, no apology, and the next one comes', async () => {
+  it('takes a final refusal as the end: sent once, no notice, and the next one comes', async () => {
     exchange.answer = ({ text }) => ({ status: text === 're: no' ? 403 : 200 });
     const to = shared;
     await tell(to, { id: 'm1', text: 'no' }, { text: 'next' });
@@ -268,14 +268,50 @@ describe('when the platform fails', () => {
     });
   });
 
-  it('gives up after the last attempt to send, and then apologises', async () => {
+  it('sends a reply again for as long as INBOX_SEND_SECONDS says, then keeps it, and never sends a notice', async () => {
     exchange.answer = ({ text }) => ({ status: text.startsWith('re:') ? 500 : 200 });
-    const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
-    await tell(to, { text: 'hello' });
-    await exchange.until(() => exchange.taken.length === 1);
-    expect(exchange.calls.map(({ text }) => text)).toEqual(['re: hello', 're: hello', APOLOGY]);
-    expect(new Set(exchange.calls.map(({ id }) => id)).size).toBe(2);
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1', INBOX_SEND_SECONDS: '2' });
+    await tell(to, { id: 'm1', text: 'hello' });
+    await to.logged(({ msg }) => msg === 'message has failed for good');
+    const texts = exchange.calls.map(({ text }) => text);
+    expect(texts.length).toBeGreaterThan(1);
+    expect(new Set(texts)).toEqual(new Set(['re: hello']));
     expect(exchange.runs).toHaveLength(1);
+    const shown = await run(to, 'inbox', 'show', own('m1'), '--json');
+    expect(JSON.parse(shown.stdout)).toMatchObject({ state: 'failed', reply: 're: hello', notice: null });
+  });
+
+  it('probes a platform that is out of reach with one reply, then sends all that wait', async () => {
+    exchange.answer = () => ({ status: 503 });
+    const to = await start();
+    const threads = Array.from({ length: 20 }, (_, index) => `t${index}`);
+    await tell(to, ...threads.slice(0, 3).map((thread) => ({ thread, text: thread })));
+    await to.logged(({ msg }) => msg === 'platform is out of reach; replies wait');
+    const health = async () => {
+      const { adapters } = (await (await fetch(to.url)).json()) as { adapters: Record<string, object> };
+      return adapters.telex;
+    };
+    expect(await health()).toEqual({
+      status: 'degraded',
+      detail: 'the platform is out of reach; replies wait: delivery_failed: status 503',
+    });
+    const before = exchange.calls.length;
+    await tell(to, ...threads.slice(3).map((thread) => ({ thread, text: thread })));
+    await exchange.until(() => exchange.runs.length === threads.length);
+    await exchange.until(() => exchange.calls.length === before + 2);
+    const listed = await run(to, 'inbox', 'list');
+    expect(listed.stdout).toContain('when the platform is in reach again, next probe');
+    expect(exchange.calls.length - before).toBeLessThan(threads.length - 3);
+    exchange.answer = () => ({ status: 200 });
+    const { stdout } = await run(to, 'inbox', 'retry', `telex:${own(threads[5] ?? '')}`);
+    expect(stdout).toMatch(/: due now\n$/);
+    await exchange.until(() => exchange.taken.length === threads.length);
+    expect(exchange.taken.map(({ text }) => text).sort()).toEqual(
+      threads.map((thread) => `re: ${thread}`).sort(),
+    );
+    expect(exchange.runs).toHaveLength(threads.length);
+    await to.logged(({ msg }) => msg === 'platform is in reach again; waiting replies are sent');
+    await expect.poll(health).toEqual({ status: 'ok' });
   });
 });
 

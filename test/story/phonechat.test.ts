@@ -319,7 +319,7 @@ describe('when the platform refuses a reply', () => {
     ['nobody is there', 131026],
     ['the request is no good', 100],
     ['a code that nobody knows', 999_999],
-  ])('takes it for final, with no apology: %s', async (_title, code) => {
+  ])('takes it for final, with no notice: %s', async (_title, code) => {
     const to = here.daemon;
     failSends(graphError(400, code));
     await here.deliver({ text: 'count 1' });
@@ -340,7 +340,7 @@ describe('when the platform refuses a reply', () => {
       },
     });
     await here.deliver({ text: 'count 1' });
-    await to.logged(({ failure }) => String(failure).startsWith('delivery_refused: status 401, code 190'));
+    await to.logged(({ failure }) => String(failure).startsWith('delivery_failed: status 401, code 190'));
     const state = async () => {
       const health = (await (await fetch(`${to.url}/`)).json()) as { adapters: Record<string, object> };
       return health.adapters.phonechat;
@@ -352,7 +352,7 @@ describe('when the platform refuses a reply', () => {
     expect(to.stderr()).not.toContain(access_token);
     await here.deliver({ text: 'count 2' });
     await here.texts(here.ada, 1);
-    expect(await state()).toEqual({ status: 'ok' });
+    await expect.poll(state).toEqual({ status: 'ok' });
   });
 });
 

@@ -24,9 +24,11 @@ export class Sender {
     if (response.ok) return;
     const { status, headers } = response;
     const retryAfterSeconds = secondsOf(headers.get('Retry-After'));
+    const platform = platformOf(status);
     throw this.#scope.deliveryFailed(`the platform answered ${status}`, {
       final: status >= 400 && status < 500 && !PASSING.includes(status),
       ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }),
+      ...(platform === null ? {} : { platform }),
     });
   }
 
@@ -66,9 +68,18 @@ export class Sender {
       });
     } catch {
       // What was thrown may quote the request, and so the token.
-      throw this.#scope.deliveryFailed('the platform cannot be reached', { final: false });
+      throw this.#scope.deliveryFailed('the platform cannot be reached', {
+        final: false,
+        platform: 'unreachable',
+      });
     }
   }
+}
+
+/** What a status says of the platform as a whole: agentd lets all replies wait until it answers again. */
+function platformOf(status: number): 'unreachable' | 'credentials' | null {
+  if (status === 401) return 'credentials';
+  return status >= 500 || status < 400 ? 'unreachable' : null;
 }
 
 /** What an answer says; nothing where it says more than it can need. */

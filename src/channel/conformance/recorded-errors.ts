@@ -1,4 +1,4 @@
-import type { FieldError } from '../index.ts';
+import type { DeliveryFailure, FieldError } from '../index.ts';
 
 /** A problem that a channel made through its scope. */
 export class RecordedProblem extends Error {
@@ -12,14 +12,17 @@ export class RecordedProblem extends Error {
   }
 }
 
-/** What a channel threw when its platform refused a reply. */
+/** The error of a channel whose platform did not take a reply. */
 export class RecordedDeliveryFailure extends Error {
   readonly final: boolean;
   readonly retryAfterSeconds: number | undefined;
+  readonly platform: DeliveryFailure['platform'] | null;
 
-  constructor(reason: string, options: { final: boolean; retryAfterSeconds?: number }) {
+  constructor(reason: string, { final, retryAfterSeconds, platform }: DeliveryFailure) {
     super(reason);
-    this.final = options.final;
-    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.platform = platform ?? null;
+    // As the daemon reads it.
+    this.final = final && this.platform === null;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers';
-import type { JsonObject, OutgoingReply } from '../index.ts';
+import type { DeliveryFailure, JsonObject, OutgoingReply } from '../index.ts';
 import { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
@@ -17,15 +17,13 @@ const CHUNK = new Uint8Array(65_536).fill(0x20);
 /** Words of a reply that no platform takes in one message. */
 const WORDS = 2_000;
 
-interface Failure {
-  final: boolean;
-  retryAfterSeconds?: number;
-}
+interface Failure extends Pick<DeliveryFailure, 'final' | 'retryAfterSeconds' | 'platform'> {}
 
 /** Where a redirection leads. */
 const ELSEWHERE = 'https://elsewhere.invalid/';
 
 const PASSING: Failure = { final: false };
+const UNREACHABLE_PLATFORM: Failure = { final: false, platform: 'unreachable' };
 
 /** How replies leave. */
 export function sendingCases({ send, plugin }: ConformanceOptions): readonly [name: string, trial: Trial][] {
@@ -36,8 +34,8 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     ['sends a long reply whole', sendsWhole],
     ['goes on where a long reply broke off', goesOn],
     ...failing('takes a status 400 for final', () => status(400), { final: true }),
-    ...failing('lets a platform that has failed be tried again', () => status(500), PASSING),
-    ...failing('lets a platform that is down be tried again', () => status(503), PASSING),
+    ...failing('lets a platform that has failed be tried again', () => status(500), UNREACHABLE_PLATFORM),
+    ...failing('lets a platform that is down be tried again', () => status(503), UNREACHABLE_PLATFORM),
     ...failing('hands on how long a platform wants it to wait', () => status(429, { 'Retry-After': '7' }), {
       final: false,
       retryAfterSeconds: 7,
@@ -51,7 +49,11 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
       },
     ),
     ...failing('lets a platform that asks to wait be tried again', () => status(429), PASSING),
-    ...failing('lets a network that has failed be tried again', () => Promise.reject(UNREACHABLE), PASSING),
+    ...failing(
+      'lets a network that has failed be tried again',
+      () => Promise.reject(UNREACHABLE),
+      UNREACHABLE_PLATFORM,
+    ),
     ...failing('tells nothing of a request that could not be sent', quoting, PASSING),
     ...(send ? failing('takes a refusal of the platform for final', send.refused, { final: true }) : []),
     ['takes answers that are none of the platform for no refusal', survivesNonsense],
@@ -203,6 +205,7 @@ async function tellsOfCredentials(options: TrialOptions): Promise<void> {
       // A platform that lets everybody send has no credentials to refuse.
       return;
     }
+    isFailure(error, { final: false, platform: 'credentials' });
     const health = open.health();
     assert.equal(health.status, 'degraded', 'health() after credentials were refused');
     assert.ok(health.detail, 'health() says what is the matter');
@@ -291,15 +294,19 @@ function isSent(error: Error | null): void {
   assert.equal(error, null, `send() failed: ${error?.message}`);
 }
 
-function isFailure(error: Error | null, { final, retryAfterSeconds }: Failure): void {
+function isFailure(error: Error | null, { final, retryAfterSeconds, platform }: Failure): void {
   assert.ok(error, 'send() resolved, though the platform did not take the reply');
   if (!(error instanceof RecordedDeliveryFailure)) {
-    const what = 'what is thrown beside scope.deliveryFailed() is tried again';
+    const what = 'an error that scope.deliveryFailed() did not make is tried again';
     assert.ok(!final && retryAfterSeconds === undefined, `${what}: ${error.message}`);
+    // The daemon knows failures of the network by themselves.
+    const isOfNetwork = platform === 'unreachable' && error.cause instanceof Error;
+    assert.ok(platform === undefined || isOfNetwork, `platform: '${platform}', of: ${error.message}`);
     return;
   }
   assert.equal(error.final, final, `final, of: ${error.message}`);
   if (retryAfterSeconds !== undefined) assert.equal(error.retryAfterSeconds, retryAfterSeconds);
+  if (platform !== undefined) assert.equal(error.platform, platform, `platform, of: ${error.message}`);
 }
 
 function status(code: number, headers: Readonly<Record<string, string>> = {}): Response {

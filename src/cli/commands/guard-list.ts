@@ -9,7 +9,7 @@ export const command: Command = {
   name: 'guard list',
   summary: 'Show whom the loop guard blocks.',
   description:
-    'Users whose circuit is open, with what opened it (rate_limit, repetition), how many messages it has blocked and the time left; then sessions at their limit of turns that messages were blocked in, with the time until they end. At most 1000 of each, the newest first. What became of a single message is told by `agentd explain`. Works with the daemon up or down. Exit code 1 when nobody is blocked.',
+    'Users whose circuit is open, with what opened it (rate_limit, repetition), how many messages it has blocked and the time left; then sessions at their limit of turns that messages were blocked in, with the time until they end. At most 1000 of each, the newest first. What became of a single message is told by `agentd explain`. Works with the daemon up or down.',
   examples: [
     { line: 'agentd guard list', does: 'Shows who is blocked, why, and for how long.' },
     { line: 'agentd guard list --json', does: 'Prints the same as a JSON array.' },
@@ -24,8 +24,7 @@ export const command: Command = {
       throw error;
     });
     out.data(blocks, () => (blocks.length === 0 ? '' : out.table(BLOCK_HEAD, blocks.map(blockRow))));
-    if (blocks.length > 0) return EXIT.ok;
-    out.note('The loop guard blocks nobody.');
-    return EXIT.no;
+    if (blocks.length === 0) out.note('The loop guard blocks nobody.');
+    return EXIT.ok;
   },
 };

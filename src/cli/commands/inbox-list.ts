@@ -1,6 +1,7 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { InboxMessage, InboxState } from '../../daemon/store/inbox.ts';
+import type { Outage } from '../../daemon/store/outages.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { attemptsInWords, inboxView, nextInWords, stateInWords } from '../inbox-view.ts';
@@ -14,7 +15,7 @@ export const command: Command = {
   name: 'inbox list',
   summary: 'List the messages of platforms that wait or have failed, newest first.',
   description:
-    'For each: where it stands, when it came, the runs of the agent and attempts to send that were begun, when the next one is due, and why the last one failed. What was written is shown by `agentd inbox show` alone. Works with the daemon up or down. Exit code 1 when there is none.',
+    'Shows the state of each, when it came, the runs of the agent and attempts to send that were begun, when the next one is due, and why the last one failed. Only `agentd inbox show` shows the texts. Works with the daemon up or down.',
   options: [
     { flags: '--failed', sentence: 'only those that have failed for good' },
     { flags: '--limit <n>', sentence: 'how many at most, 1 to 10000', default: 20 },
@@ -28,30 +29,32 @@ export const command: Command = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const failed = options.failed === true;
     const states: readonly InboxState[] = failed ? ['failed'] : [...OPEN, 'failed'];
-    const messages = await withStore(options, (store) => store.inbox.list({ states, limit })).catch(
-      (error: unknown): InboxMessage[] => {
-        // No daemon has stored anything yet: an empty list, not a failure.
-        if (error instanceof StoreMissing) return [];
-        throw error;
-      },
-    );
+    const { messages, outages } = await withStore(options, async (store) => ({
+      messages: await store.inbox.list({ states, limit }),
+      outages: new Map((await store.outages.list()).map((outage) => [outage.platform, outage])),
+    })).catch((error: unknown): { messages: InboxMessage[]; outages: Map<string, Outage> } => {
+      // No daemon has stored anything yet: an empty list, not a failure.
+      if (error instanceof StoreMissing) return { messages: [], outages: new Map() };
+      throw error;
+    });
     const now = systemClock.now();
     const first = firstOfQueues(messages);
+    const view = (message: InboxMessage) => inboxView(message, outages.get(message.platform));
     const rows = messages.map((message) => [
       message.id,
       message.platform,
       message.message?.user_id ?? '',
       stateInWords(message),
-      out.terminal ? relativeTime(message.received_at, now) : inboxView(message).received_at,
+      out.terminal ? relativeTime(message.received_at, now) : view(message).received_at,
       attemptsInWords(message),
-      nextInWords(message, now, first.has(message)),
+      nextInWords(message, now, first.has(message), outages.get(message.platform)),
       message.failure ?? '',
     ]);
     const head = ['ID', 'CHANNEL', 'USER', 'STATE', 'RECEIVED', 'ATTEMPTS', 'NEXT', 'LAST FAILURE'];
-    out.data(messages.map(inboxView), () => (rows.length === 0 ? '' : out.table(head, rows)));
-    if (messages.length > 0) return EXIT.ok;
-    out.note(failed ? 'No message has failed.' : 'No message waits, and none has failed.');
-    return EXIT.no;
+    out.data(messages.map(view), () => (rows.length === 0 ? '' : out.table(head, rows)));
+    if (messages.length === 0)
+      out.note(failed ? 'No message has failed.' : 'No message waits, and none has failed.');
+    return EXIT.ok;
   },
 };
 

@@ -1,19 +1,22 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { printable, withoutControls } from '../../daemon/printable.ts';
+import type { Settings } from '../../daemon/settings/settings.ts';
 import type { InboxMessage } from '../../daemon/store/inbox.ts';
+import type { Outage } from '../../daemon/store/outages.ts';
 import { adviceFor } from '../advice.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findInboxMessage } from '../find-inbox-message.ts';
 import { attemptsInWords, inboxView, nextInWords, stateInWords } from '../inbox-view.ts';
+import { isoTime } from '../time-words.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'inbox show',
-  summary: 'Show one message of a platform: what was written, and what came of it.',
+  summary: 'Show one message of a platform: its text, its state, its reply.',
   description:
-    "With the text, the reply and the apology, tokens masked. ID is the message's own, or the platform's, with or without the channel's name and a colon before it; while it is not done, also that of its request. How its run went is told by `agentd explain`. Works with the daemon up or down. Exit code 1 when there is none, or when the id means several.",
+    "Shows the text, the reply, and the notice that a person gets after a failed run, with tokens masked. ID is the message's own or the platform's, with or without the channel's name and a colon before it; while the message is not done, also the id of its request. `agentd explain` shows how its run went. Works with the daemon up or down. Exit code 1 if there is none, or if the id means several.",
   args: [{ name: 'id', sentence: 'id of the message', required: true }],
   examples: [
     { line: 'agentd inbox show 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Shows one message.' },
@@ -21,26 +24,48 @@ export const command: Command = {
   ],
   json: true,
   async run({ args: [id = ''], options, out }) {
-    const message = await withStore(options, (store) => findInboxMessage(store.inbox, id));
-    const { reply, apology, reply_to } = message;
+    const { message, outage, settings } = await withStore(options, async (store, found) => {
+      const shown = await findInboxMessage(store.inbox, id);
+      const outages = await store.outages.list();
+      const its = outages.find(({ platform }) => platform === shown.platform);
+      return { message: shown, outage: its, settings: found };
+    });
+    const { reply, notice, parts_sent, reply_to } = message;
     const view = {
-      ...inboxView(message),
+      ...inboxView(message, outage),
+      tried_until: triedUntil(message, settings),
+      platform_out_of_reach: outage === undefined ? null : outage.words,
       text: message.message?.text ?? null,
       metadata: message.message?.metadata ?? null,
       shared: message.message?.shared ?? false,
       reply,
-      apology,
+      notice,
+      parts_sent,
       reply_to,
     };
-    out.data(view, () => inWords(message));
+    out.data(view, () => inWords(message, outage, settings));
     return EXIT.ok;
   },
 };
 
-function inWords(message: InboxMessage): string {
-  const view = inboxView(message);
+type Budgets = Pick<Settings, 'INBOX_RUN_SECONDS' | 'INBOX_SEND_SECONDS'>;
+
+/** Until when a failure that passes is followed by another attempt; null if none is open. ISO 8601. */
+function triedUntil(message: InboxMessage, settings: Budgets): string | null {
+  const { state, ended_at, first_run_at, text_stored_at } = message;
+  if (ended_at !== null) return null;
+  const [began, seconds] =
+    state === 'replied'
+      ? [text_stored_at, settings.INBOX_SEND_SECONDS]
+      : [first_run_at, settings.INBOX_RUN_SECONDS];
+  return began === null ? null : isoTime(began + seconds * 1000);
+}
+
+function inWords(message: InboxMessage, outage: Outage | undefined, settings: Budgets): string {
+  const view = inboxView(message, outage);
   const word = message.failure?.split(':')[0];
   const advice = word === undefined ? undefined : adviceFor(word);
+  const isReply = message.reply !== null && message.session_id !== null;
   const rows: [string, string | null | undefined][] = [
     ['message', message.id],
     ['state', stateInWords(message)],
@@ -52,18 +77,21 @@ function inWords(message: InboxMessage): string {
     ['written', view.sent_at],
     ['received', view.received_at],
     ['attempts', attemptsInWords(message) || 'none yet'],
-    ['next attempt', nextInWords(message, systemClock.now())],
+    ['parts sent', message.parts_sent > 0 ? `${message.parts_sent} so far` : null],
+    ['next attempt', nextInWords(message, systemClock.now(), true, outage)],
+    ['tried until', triedUntil(message, settings)],
     ['ended', view.ended_at],
     ['last failure', message.failure],
+    ['of the notice', message.notice_failure],
     ['what to do', message.state === 'failed' ? advice?.todo : null],
   ];
   const head = rows.flatMap(([name, value]) => (value ? [`${name.padEnd(14)} ${printable(value)}`] : []));
-  const said = [
+  const texts = [
     ['text', message.message?.text],
-    ['reply', message.reply],
-    ['apology', message.apology],
+    [isReply && message.state !== 'done' ? 'reply, not sent' : 'reply', message.reply],
+    ['notice of the failure', message.notice],
   ].flatMap(([name, text]) => (text ? [`\n${name}:`, paragraph(text)] : []));
-  return [...head, ...said].join('\n');
+  return [...head, ...texts].join('\n');
 }
 
 function paragraph(text: string): string {

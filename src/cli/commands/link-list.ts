@@ -14,7 +14,7 @@ export const command: Command = {
   name: 'link list',
   summary: 'List who is linked to which person, and until when.',
   description:
-    'A link is live while both it and the token in it are: a link ends after 30 days, a token mostly sooner; then messages go under the default credentials, and the person is told once. One that no encryption key opens counts as none. Sorted by channel and user. Tokens are never shown. Works with the daemon up or down. Exit code 1 when there is none.',
+    'A link is live while both it and the token in it are: a link ends after 30 days, a token mostly sooner; then messages go under the default credentials, and the person is told once. One that no encryption key opens counts as none. Sorted by channel and user. Tokens are never shown. Works with the daemon up or down.',
   options: [
     { flags: '--platform <name>', sentence: 'only those of this channel', values: channelNames },
     { flags: '--limit <n>', sentence: 'how many at most, 1 to 100000', default: 1000 },
@@ -57,8 +57,7 @@ export const command: Command = {
       );
     });
     if (links.length > limit) out.note(`There are more than these ${limit}; --limit shows more.`);
-    if (shown.length > 0) return EXIT.ok;
-    out.note(`No link found.${nowhere}`);
-    return EXIT.no;
+    if (shown.length === 0) out.note(`No link found.${nowhere}`);
+    return EXIT.ok;
   },
 };

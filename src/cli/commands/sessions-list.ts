@@ -11,7 +11,7 @@ import { withStore } from '../with-store.ts';
 export const command: Command = {
   name: 'sessions list',
   summary: 'List sessions, newest activity first.',
-  description: 'Works with the daemon up or down. Exit code 1 when there is none.',
+  description: 'Works with the daemon up or down.',
   options: [
     { flags: '--platform <name>', sentence: 'only those of this channel', values: channelNames },
     { flags: '--user <id>', sentence: 'only those that this channel user opened' },
@@ -51,8 +51,7 @@ export const command: Command = {
       ]);
       return out.table(['ID', 'CHANNEL', 'USER', 'STATE', 'TURNS', 'LAST ACTIVITY'], rows);
     });
-    if (sessions.length > 0) return EXIT.ok;
-    out.note(`No session found.${nowhere}`);
-    return EXIT.no;
+    if (sessions.length === 0) out.note(`No session found.${nowhere}`);
+    return EXIT.ok;
   },
 };

@@ -14,6 +14,8 @@ export interface AgentRuntime {
    * Answers one message: yields pieces of text, which joined are the reply (Markdown). Tools are called
    * through `turn.tools`; their progress is told by the daemon. Must stop soon after `turn.signal` aborts.
    * What it throws becomes `agent_failed` (502); a run past its deadline becomes `agent_timeout` (504).
+   * A message of a platform is run again after a failure. An error with `passing: true`, or of the network, says
+   * that the cause is expected to pass (see `PassingFailure`).
    */
   run(turn: AgentTurn): AsyncIterable<string>;
   stop?(): Promise<void>;
@@ -81,22 +83,44 @@ export type ToolAnswer =
   | { ok: false; message: string };
 
 /**
+/**
+ * The members of an error that say that its cause is expected to pass, for example because the model is out of
+ * reach. Such a run is repeated for INBOX_RUN_SECONDS; any other failed run at most INBOX_MAX_ATTEMPTS times.
+ */
+export interface PassingFailure {
+  readonly passing: boolean;
+  /** How long the model asks to wait (`Retry-After`). */
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+/** What an `AgentFailure` tells beside its reason. */
+export interface FailureOptions extends Partial<PassingFailure> {
+  cause?: unknown;
+  /** Shown beside the reason in the trace. */
+  detail?: Readonly<Record<string, string | number>>;
+}
+
+/**
  * What a runtime that fails for a known reason throws. All of it is for operators, nothing for the person who wrote:
  * `reason` is a stable word for the trace, `detail` is shown beside it.
  */
-export class AgentFailure extends Error {
+export class AgentFailure extends Error implements PassingFailure {
   readonly reason: string;
+  readonly passing: boolean;
+  readonly retryAfterSeconds: number | undefined;
   readonly detail: Readonly<Record<string, string | number>>;
 
   constructor(
     reason: string,
     message: string,
-    options: { cause?: unknown; detail?: Readonly<Record<string, string | number>> } = {},
+    { cause, passing = false, retryAfterSeconds, detail = {} }: FailureOptions = {},
   ) {
-    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    super(message, cause === undefined ? {} : { cause });
     this.name = 'AgentFailure';
     this.reason = reason;
-    this.detail = options.detail ?? {};
+    this.passing = passing;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.detail = detail;
   }
 }
 

@@ -1,13 +1,16 @@
-import { APICallError, InvalidResponseDataError, RetryError } from 'ai';
+import { APICallError, RetryError } from 'ai';
+import { retryAfterSeconds } from '../../channel/index.ts';
+import { isNetworkFailure } from '../network-failure.ts';
 import type { Secret } from '../secret.ts';
 import { AgentFailure } from './agent.ts';
 import { providerWords } from './provider-words.ts';
 
 /**
- * What a failing model means, as a coded failure for the trace:
- * `model_unreachable` (no answer to the connection), `model_overloaded` (429, 408, 5xx, after all retries),
- * `model_refused` (another 4xx: key, name, size of the prompt; trying again mends nothing),
- * `model_broken_stream` (the answer ended before its end, or is not what the protocol says).
+ * The coded failure, for the trace, of a model call that failed:
+ * `model_unreachable` (the connection was not answered), `model_overloaded` (408, 429, 5xx, after all retries),
+ * `model_refused` (another 4xx: key, name, size of the prompt; a repeat would be refused too),
+ * `model_broken_stream` (the answer ended before its end, or does not follow the protocol).
+ * The first two are passing, as is a stream that the network broke.
  *
  * The SDK's error holds the whole prompt, so neither it nor its message goes on; only its name, its status and
  * what the server said of the refusal (provider-words.ts).
@@ -16,8 +19,8 @@ import { providerWords } from './provider-words.ts';
 export function modelFailure(error: unknown, key?: Secret): AgentFailure {
   const last = RetryError.isInstance(error) ? error.lastError : error;
   if (APICallError.isInstance(last)) return ofCall(last, wordsOf(last, key));
-  if (InvalidResponseDataError.isInstance(last)) return broken(last.name);
-  return broken(last instanceof Error ? last.name : 'error in the stream');
+  const passing = isNetworkFailure(last);
+  return broken(last instanceof Error ? last.name : 'error in the stream', passing);
 }
 
 /**
@@ -49,27 +52,29 @@ function connectionCode(error: unknown): string | undefined {
   return undefined;
 }
 
-function ofCall({ statusCode: status, isRetryable }: APICallError, said: string | null): AgentFailure {
+function ofCall({ statusCode: status, responseHeaders }: APICallError, said: string | null): AgentFailure {
   if (status === undefined)
-    return new AgentFailure('model_unreachable', 'the model server cannot be reached');
-  if (status >= 200 && status < 300) return broken(`status ${status}`);
+    return new AgentFailure('model_unreachable', 'the model server cannot be reached', { passing: true });
+  if (status >= 200 && status < 300) return broken(`status ${status}`, false);
   const words = said === null ? '' : `: ${said}`;
   const detail = { status, ...(said === null ? {} : { said }) };
-  return isRetryable
-    ? new AgentFailure(
-        'model_overloaded',
-        `the model server answered ${status}, also when tried again${words}`,
-        { detail },
-      )
-    : new AgentFailure('model_refused', `the model server refused the request with ${status}${words}`, {
-        detail,
-      });
+  if (status !== 408 && status !== 429 && status < 500) {
+    return new AgentFailure('model_refused', `the model server refused the request with ${status}${words}`, {
+      detail,
+    });
+  }
+  return new AgentFailure(
+    'model_overloaded',
+    `the model server answered ${status}, also when tried again${words}`,
+    { passing: true, retryAfterSeconds: retryAfterSeconds(new Headers(responseHeaders)), detail },
+  );
 }
 
 function wordsOf({ responseBody, requestBodyValues }: APICallError, key: Secret | undefined): string | null {
   return providerWords(responseBody, { key, request: requestBodyValues });
 }
 
-function broken(what: string): AgentFailure {
-  return new AgentFailure('model_broken_stream', `the model's answer broke off or cannot be read (${what})`);
+function broken(what: string, passing: boolean): AgentFailure {
+  const words = `the model's answer broke off or cannot be read (${what})`;
+  return new AgentFailure('model_broken_stream', words, { passing });
 }

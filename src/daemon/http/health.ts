@@ -1,18 +1,22 @@
 import type { Channel, ChannelHealth, Route } from '../../channel/index.ts';
 import type { Log } from '../log.ts';
-import type { ActiveChannel } from './routes.ts';
+import type { ActiveChannel, OutageOf } from './routes.ts';
 
 /**
  * `GET /`: the active platforms and how each is (service.md, "GET /"; decisions §1). It says that the process
  * serves, so it asks nothing beyond it: a store out of reach does not change the answer.
  */
-export function health(channels: readonly ActiveChannel[], log: Log): Route['handle'] {
+export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): Route['handle'] {
   return () => ({
     body: {
       status: 'ok',
       platforms: channels.map(({ plugin }) => plugin.name),
       adapters: Object.fromEntries(
-        channels.map(({ plugin, channel }) => [plugin.name, healthOf(plugin.name, channel, log)]),
+        channels.map(({ plugin: { name }, channel }) => {
+          const own = healthOf(name, channel, log);
+          // The channel's own words say more.
+          return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
+        }),
       ),
     },
   });

@@ -1,4 +1,4 @@
-import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import type { Channel, ChannelHealth, ChannelPlugin, Route } from '../../channel/index.ts';
 import type { Log } from '../log.ts';
 import { health } from './health.ts';
 
@@ -8,15 +8,18 @@ export interface ActiveChannel {
   channel: Channel;
 }
 
+/** What is known of a platform that is out of reach; null: nothing. */
+export type OutageOf = (platform: string) => ChannelHealth | null;
+
 export interface MountedRoute extends Route {
   /** The channel that it belongs to; null: the daemon's own. */
   channel: string | null;
 }
 
 /** All that the daemon answers. */
-export function routes(channels: readonly ActiveChannel[], log: Log): MountedRoute[] {
+export function routes(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): MountedRoute[] {
   return [
-    { method: 'GET', path: '/', channel: null, handle: health(channels, log) },
+    { method: 'GET', path: '/', channel: null, handle: health(channels, outageOf, log) },
     ...channels.flatMap(({ plugin, channel }) => channel.routes.map((route) => mount(route, plugin.name))),
   ];
 }

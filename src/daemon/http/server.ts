@@ -19,7 +19,7 @@ import { createRateLimit } from './rate-limit.ts';
 import { Refusals } from './refusals.ts';
 import { requestId } from './request-id.ts';
 import { createRouter, findRoute } from './router.ts';
-import { type ActiveChannel, routes } from './routes.ts';
+import { type ActiveChannel, type OutageOf, routes } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
 
 /** What answers of the last moment have to leave in when the server closes, ms. */
@@ -33,6 +33,8 @@ export interface ServerParts {
   clock: Clock;
   arrivals: Arrivals;
   channels: readonly ActiveChannel[];
+  /** What the inbox knows of a platform that is out of reach; null: nothing. */
+  outageOf?: OutageOf;
   /** ms that a request may take to arrive; for tests. */
   requestTimeout?: number;
 }
@@ -62,7 +64,7 @@ export function createServer(parts: ServerParts): Server {
   app.use(problems(log));
   app.use(securityHeaders());
   app.use(requireHost());
-  app.use(findRoute(createRouter(routes(parts.channels, log))));
+  app.use(findRoute(createRouter(routes(parts.channels, parts.outageOf ?? (() => null), log))));
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS));
   app.use(admit(inFlight));
   app.use(

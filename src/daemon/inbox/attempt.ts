@@ -1,14 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, OutgoingReply } from '../../channel/index.ts';
+import { wait } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { House } from '../house.ts';
 import { type Arrival, answer } from '../message/answer.ts';
-import { apologise } from '../message/apologise.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 import type { Delivery, KeptMessage } from '../message/turn.ts';
-import type { InboxClaim } from '../store/inbox.ts';
-import { backOff } from './back-off.ts';
-import { failureOfDelivery, failureOfRun, isFinal } from './failure.ts';
+import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
+import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
+import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
+import { afterFailedRun, isInterruptedTooOften } from './next-run.ts';
+import { outgoingReply } from './outgoing-reply.ts';
+import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
 
@@ -18,49 +20,67 @@ export interface LaterChannel {
   channel: Channel & { send: NonNullable<Channel['send']> };
 }
 
+/** The worker's parts that an attempt uses. */
+export interface AttemptServices {
+  house: House;
+  reach: PlatformReach;
+  typing: Typing;
+}
+
 /** A `send` that takes longer has failed, ms; a long reply is several messages of the platform. */
 const SEND_MS = 60_000;
-/** How long to wait before an outcome is written again that the store could not take, ms. */
+/** The wait before an outcome that the store could not take is written again, ms. */
 const STORE_AGAIN_MS = 1000;
 
 /**
- * One attempt at a claimed message, and what comes of it: a run and the sending of its reply, or, where a
- * text is kept already, the sending alone. Each is tried INBOX_MAX_ATTEMPTS times, counted when an attempt
- * begins; the store has counted this one when it was claimed.
+ * One attempt at a claimed message, and what follows from it: a run and the sending of its reply or, if a text is
+ * stored already, the sending alone. The store counted the attempt when the message was claimed.
  */
 export class Attempt implements KeptMessage {
   readonly #house: House;
+  readonly #reach: PlatformReach;
+  readonly #typing: Typing;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
-  /** Attempts to send, this one counted, and the reply; as claimed, or as kept since. */
-  #sends: number;
-  #reply: string | null;
+  /** As it was claimed, or as it is since its reply was stored. */
+  #message: InboxMessage;
+  /** How it was admitted to the platform; null: not yet. */
+  #admitted: Admittance | null;
+  /** What follows from the failure of the run, once that was asked for. */
+  #afterRun: { error: unknown; outcome: AttemptOutcome } | null = null;
 
-  constructor(house: House, later: LaterChannel, claim: InboxClaim) {
+  /** @param admitted how a message with a stored text was admitted to its platform */
+  constructor(
+    { house, reach, typing }: AttemptServices,
+    later: LaterChannel,
+    claim: InboxClaim,
+    admitted: Admittance | null,
+  ) {
     this.#house = house;
+    this.#reach = reach;
+    this.#typing = typing;
     this.#later = later;
     this.#claim = claim;
-    this.#sends = claim.message.sends;
-    this.#reply = claim.message.reply;
+    this.#message = claim.message;
+    this.#admitted = admitted;
   }
 
   /** Makes the attempt. Rejects only for defects of the program. */
-  async make(typing: Typing): Promise<void> {
-    const { state, attempts, reply_to } = this.#claim.message;
-    if (state === 'replied') {
+  async make(): Promise<void> {
+    if (this.#message.state === 'replied') {
       await this.sendReply();
       return;
     }
-    if (attempts > this.#max) {
-      // Counted when they began: the process died during each of them.
-      await this.#giveUp('interrupted');
+    if (isInterruptedTooOften(this.#message, this.#house.settings)) {
+      const interrupted = { failure: 'interrupted', kind: 'final', askedSeconds: 0 } as const;
+      await this.#end(this.#afterFailure(interrupted));
       return;
     }
-    const stopTyping = typing.keepShowing(this.#later, reply_to);
+    const stopTyping = this.#typing.keepShowing(this.#later, this.#message.reply_to);
     try {
       await answer(this.#later.plugin, this.#house, this.#arrival());
     } catch (error) {
-      await this.#runFailed(error);
+      await this.#end(this.#house.stopping.aborted ? { kind: 'given_back' } : this.#outcomeOf(error));
     } finally {
       stopTyping();
     }
@@ -69,50 +89,51 @@ export class Attempt implements KeptMessage {
   async keepReply(reply: string): Promise<boolean> {
     const kept = await this.#house.store.inbox.keepReply(this.#claim, reply);
     if (kept) {
-      this.#reply = reply;
-      this.#sends = 1;
+      const text_stored_at = this.#house.clock.now();
+      this.#message = {
+        ...this.#message,
+        state: 'replied',
+        reply,
+        sends: 1,
+        text_stored_at,
+        parts_sent: 0,
+        interrupted: 0,
+      };
     }
     return kept;
   }
 
   async sendReply(): Promise<Delivery> {
-    const { message } = this.#claim;
-    const text = message.apology ?? this.#reply;
-    if (text === null) return 'lost';
-    if (this.#sends > this.#max) {
-      await this.#giveUp('delivery_failed: interrupted');
+    const reply = outgoingReply(this.#message);
+    if (reply === null) return 'lost';
+    if (this.#message.interrupted >= this.#house.settings.INBOX_MAX_ATTEMPTS) {
+      await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted' });
       return 'failed';
     }
     const began = this.#house.clock.now();
-    const reply: OutgoingReply = {
-      // A platform that knows the id of a reply must not take the apology for its repetition.
-      id: message.apology === null ? message.id : `${message.id}-apology`,
-      session_id: message.session_id,
-      text,
-      reply_to: message.reply_to,
-    };
     try {
+      this.#admitted ??= await this.#reach.admit(this.#message.platform);
+      if (this.#admitted === 'wait') {
+        await this.#end({ kind: 'given_back' });
+        return 'waiting';
+      }
       await this.#sendInTime(reply);
     } catch (error) {
       return this.#deliveryFailed(error, began);
     }
-    if (message.state === 'replied') await this.#trace('sent', began);
-    await this.#settle(() => this.#house.store.inbox.finish(this.#claim));
+    await this.#noteReach(() => this.#reach.answered(this.#message.platform));
+    if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
+    await this.#end({ kind: 'sent' });
     return 'sent';
   }
 
   willRunAgain(error: unknown): boolean {
-    if (this.#house.stopping.aborted) return true;
-    return !isFinal(error) && this.#claim.message.attempts < this.#max;
-  }
-
-  get #max(): number {
-    return this.#house.settings.INBOX_MAX_ATTEMPTS;
+    return this.#house.stopping.aborted || this.#outcomeOf(error).kind === 'again';
   }
 
   #arrival(): Arrival {
-    const { id, request_id, session_id, message, message_id, reply_to } = this.#claim.message;
-    if (message === null || session_id === null) throw new Error('a text that is said has no run');
+    const { id, request_id, session_id, message, message_id, reply_to } = this.#message;
+    if (message === null || session_id === null) throw new Error('a text without a message has no run');
     return {
       turn_id: id,
       request_id,
@@ -128,80 +149,139 @@ export class Attempt implements KeptMessage {
     };
   }
 
-  async #runFailed(error: unknown): Promise<void> {
-    const failure = failureOfRun(error);
-    if (this.#house.stopping.aborted) await this.#again(failure, 0);
-    else if (this.willRunAgain(error)) await this.#again(failure, backOff(this.#claim.message.attempts));
-    else await this.#giveUp(failure);
+  /** The same for the same error, whenever it is asked for: the wait is partly chance. */
+  #outcomeOf(error: unknown): AttemptOutcome {
+    const known = this.#afterRun;
+    if (known !== null && known.error === error) return known.outcome;
+    const outcome = this.#afterFailure(judgeRun(error));
+    this.#afterRun = { error, outcome };
+    return outcome;
+  }
+
+  #afterFailure(failure: ReturnType<typeof judgeRun>): AttemptOutcome {
+    return afterFailedRun(this.#claim.message, failure, this.#house.settings, this.#house.clock.now());
   }
 
   async #deliveryFailed(error: unknown, began: number): Promise<Delivery> {
+    if (this.#house.stopping.aborted) {
+      await this.#end({ kind: 'given_back' });
+      return 'failed';
+    }
     const refused = error instanceof DeliveryFailed && error.final;
     const failure = failureOfDelivery(refused ? 'refused' : 'failed', error);
-    const { inbox } = this.#house.store;
-    await this.#trace(failure, began);
-    if (this.#house.stopping.aborted) await this.#again(failure, 0);
-    else if (refused) {
-      this.#house.log.error({ ...this.#about, failure }, 'the platform refused the reply for good');
-      await this.#settle(() => inbox.fail(this.#claim, failure));
-    } else if (this.#sends < this.#max) {
-      const asked = error instanceof DeliveryFailed ? error.retryAfterSeconds : 0;
-      await this.#again(failure, backOff(this.#sends, asked));
-    } else await this.#giveUp(failure);
+    // Asked for together, they are durable together.
+    const [isAway] = await Promise.all([this.#noteFailure(error), this.#trace(failure, began)]);
+    await Promise.all([
+      this.#end(refused ? { kind: 'failed', failure } : this.#sendAgain(error, failure, isAway)),
+      isAway && this.#admitted === 'probe' ? this.#expireWaiting() : null,
+    ]);
     return refused ? 'refused' : 'failed';
   }
 
-  async #again(failure: string, wait_ms: number): Promise<void> {
-    this.#house.log.warn({ ...this.#about, failure, wait_ms }, 'message will be tried again');
-    const at = this.#house.clock.now() + wait_ms;
-    await this.#settle(() => this.#house.store.inbox.retryLater(this.#claim, at, failure));
+  /** While the platform is out of reach, the message is due at once, and waits for it rather than for a time. */
+  #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
+    const { sends, text_stored_at } = this.#message;
+    const { clock, settings } = this.#house;
+    const now = clock.now();
+    const asked = error instanceof DeliveryFailed ? error.retryAfterSeconds : 0;
+    const ends_at = (text_stored_at ?? now) + settings.INBOX_SEND_SECONDS * 1000;
+    const wait_ms = withinBudget(isAway ? 0 : backOff(sends, LONGEST_MS.send, asked), ends_at, now);
+    if (wait_ms === null) return { kind: 'failed', failure };
+    return { kind: 'again', wait_ms, failure, counts: false };
   }
 
-  async #giveUp(failure: string): Promise<void> {
-    this.#house.log.error({ ...this.#about, failure }, 'message has failed for good');
-    await this.#settle(() => apologise(this.#house, this.#claim, failure));
+  /** @returns whether the platform counts as out of reach now */
+  async #noteFailure(error: unknown): Promise<boolean> {
+    const { id, platform } = this.#message;
+    const failure = platformFailureOf(error);
+    let isAway = false;
+    await this.#noteReach(async () => {
+      if (failure !== null)
+        isAway = await this.#reach.failed(platform, id, failure, this.#admitted ?? 'free');
+      else if (error instanceof DeliveryFailed) await this.#reach.answered(platform);
+    });
+    return isAway;
   }
 
-  async #sendInTime(reply: OutgoingReply): Promise<void> {
-    const limit = AbortSignal.any([AbortSignal.timeout(SEND_MS), this.#house.stopping]);
-    limit.throwIfAborted();
-    const { promise: over, reject } = Promise.withResolvers<never>();
-    const giveUp = () => reject(limit.reason);
-    limit.addEventListener('abort', giveUp, { once: true });
+  /** Texts that have waited for the platform as long as they may have failed. */
+  async #expireWaiting(): Promise<void> {
+    const { store, clock, settings, log } = this.#house;
+    const { platform } = this.#message;
+    const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
+    const failure = 'delivery_failed: the platform was out of reach for too long';
+    await this.#noteReach(async () => {
+      const messages = await store.inbox.expire(platform, stored_until, failure);
+      if (messages > 0) log.error({ channel: platform, messages, failure }, 'messages have failed for good');
+    });
+  }
+
+  /** What is known of the platform is recorded if the store can be written; the next message shows the same. */
+  async #noteReach(note: () => Promise<void>): Promise<void> {
     try {
-      await Promise.race([this.#later.channel.send(reply), over]);
-    } finally {
-      limit.removeEventListener('abort', giveUp);
+      await note();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      this.#house.log.warn({ ...this.#about, err: error }, 'the reach of a platform could not be recorded');
     }
   }
 
-  /** Writes what came of the attempt, however long that takes; where the daemon stops before, it begins anew. */
-  async #settle(write: () => Promise<boolean>): Promise<void> {
-    const { log, stopping } = this.#house;
+  async #sendInTime(reply: OutgoingReply): Promise<void> {
+    const { clock, stopping } = this.#house;
+    stopping.throwIfAborted();
+    const { promise: over, reject } = Promise.withResolvers<never>();
+    const giveUp = () => reject(stopping.reason);
+    const late = () => reject(new DOMException('the platform took too long', 'TimeoutError'));
+    const cancel = clock.after(SEND_MS, late);
+    stopping.addEventListener('abort', giveUp, { once: true });
+    try {
+      await Promise.race([this.#later.channel.send(reply), over]);
+    } finally {
+      cancel();
+      stopping.removeEventListener('abort', giveUp);
+    }
+  }
+
+  /**
+   * Ends the claim, however long the store takes to be written; if the daemon stops before, the message begins
+   * anew at the next start.
+   */
+  async #end(outcome: AttemptOutcome): Promise<void> {
+    const { clock, log, stopping, store } = this.#house;
+    this.#logOutcome(outcome);
     for (;;) {
       try {
-        const ours = await write();
+        const ours = await store.inbox.settle(this.#claim, outcome);
         if (!ours) log.info(this.#about, 'message was taken away while it was worked on');
         return;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
-        log.warn({ ...this.#about, err: error }, 'the outcome of a message could not be written yet');
+        log.warn({ ...this.#about, err: error }, 'the outcome of an attempt could not be written yet');
         if (stopping.aborted) return;
       }
-      await delay(STORE_AGAIN_MS);
+      await wait(clock, STORE_AGAIN_MS);
+    }
+  }
+
+  #logOutcome(outcome: AttemptOutcome): void {
+    const { log } = this.#house;
+    if (outcome.kind === 'again') {
+      const { failure, wait_ms } = outcome;
+      log.warn({ ...this.#about, failure, wait_ms }, 'message will be tried again');
+    } else if (outcome.kind === 'notify' || outcome.kind === 'failed') {
+      log.error({ ...this.#about, failure: outcome.failure }, 'message has failed for good');
     }
   }
 
   async #trace(outcome: string, began: number): Promise<void> {
     try {
-      await traceDelivery(this.#house, this.#claim.message, { outcome, began, sends: this.#sends });
+      await traceDelivery(this.#house, this.#message, { outcome, began });
     } catch (error) {
       this.#house.log.warn({ ...this.#about, err: error }, 'the trace of a delivery could not be kept');
     }
   }
 
   get #about(): Record<string, unknown> {
-    const { id, request_id, platform, attempts } = this.#claim.message;
-    return { request_id, channel: platform, message: id, attempts, sends: this.#sends };
+    const { id, request_id, platform, attempts, sends } = this.#message;
+    return { request_id, channel: platform, message: id, attempts, sends };
   }
 }

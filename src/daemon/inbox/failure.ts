@@ -1,25 +1,49 @@
 import { AgentFailure } from '../agent/agent.ts';
 import { AgentdError } from '../errors.ts';
+import { DeliveryFailed } from '../message/delivery-failed.ts';
+import { isNetworkFailure } from '../network-failure.ts';
 import { maskTokens } from '../secret.ts';
+import type { PlatformFailure } from './platform-reach.ts';
 
 /** Longest reason that is kept with a message, in characters. */
 const FAILURE_MAX = 500;
 
-/**
- * Whether another run would fail the same way: the model refused the request (a 4xx other than 408 and 429,
- * decisions §6), or the message itself was refused.
- */
-export function isFinal(error: unknown): boolean {
-  if (!(error instanceof AgentdError)) return false;
-  return error.status < 500 || reasonOf(error) === 'model_refused';
+/** What a failed run says of the next one. */
+export interface RunFailure {
+  /** A code, and words if there are some: `agent_failed: model_refused`. */
+  failure: string;
+  /**
+   * `final`: another run would fail the same way. `passing`: the cause is expected to pass, so the run does not
+   * count. `counts`: anything else.
+   */
+  kind: 'final' | 'passing' | 'counts';
+  /** How long the model asks to wait; 0 if it does not. */
+  askedSeconds: number;
 }
 
-/** Of a run: `agent_failed: model_refused`, `agent_timeout`, `internal_error: TypeError`. */
-export function failureOfRun(error: unknown): string {
-  if (!(error instanceof AgentdError))
-    return `internal_error: ${error instanceof Error ? error.name : 'unknown'}`;
-  const reason = reasonOf(error);
-  return reason === undefined ? error.code : `${error.code}: ${reason}`;
+/**
+ * Judges a failed run: a model's 4xx other than 408 and 429 is final, as is a message that was refused. Passing
+ * are a model or store out of reach, 408, 429 and 5xx, and a run that took too long, since what it waited for
+ * mostly hangs; the budget of time bounds those too.
+ */
+export function judgeRun(error: unknown): RunFailure {
+  if (!(error instanceof AgentdError)) {
+    const name = error instanceof Error ? error.name : 'unknown';
+    return { failure: `internal_error: ${name}`, kind: 'counts', askedSeconds: 0 };
+  }
+  const { cause } = error;
+  const reason = cause instanceof AgentFailure ? cause.reason : undefined;
+  const failure = reason === undefined ? error.code : `${error.code}: ${reason}`;
+  if (error.status < 500 || reason === 'model_refused') return { failure, kind: 'final', askedSeconds: 0 };
+  const { passing, retryAfterSeconds } = (cause ?? {}) as { passing?: unknown; retryAfterSeconds?: unknown };
+  const isPassing =
+    error.code === 'unavailable' ||
+    error.code === 'agent_timeout' ||
+    (error.code === 'agent_failed' &&
+      (passing === true || (reason === undefined && isNetworkFailure(cause))));
+  if (!isPassing) return { failure, kind: 'counts', askedSeconds: 0 };
+  const asks = typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0;
+  return { failure, kind: 'passing', askedSeconds: asks ? retryAfterSeconds : 0 };
 }
 
 /** Of a delivery: `delivery_refused: channel_not_found`; in the platform's words, without tokens. */
@@ -28,6 +52,12 @@ export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): s
   return maskTokens(`delivery_${kind}: ${words}`).slice(0, FAILURE_MAX).toWellFormed();
 }
 
-function reasonOf({ cause }: AgentdError): string | undefined {
-  return cause instanceof AgentFailure ? cause.reason : undefined;
+/** What a failed delivery says of the platform as a whole; null: nothing. */
+export function platformFailureOf(error: unknown): PlatformFailure | null {
+  const words = failureOfDelivery('failed', error);
+  if (error instanceof DeliveryFailed) {
+    const { platform: reason, retryAfterSeconds: askedSeconds } = error;
+    return reason === null ? null : { reason, words, askedSeconds };
+  }
+  return isNetworkFailure(error) ? { reason: 'unreachable', words, askedSeconds: 0 } : null;
 }

@@ -2,14 +2,14 @@ import type { House } from '../house.ts';
 import type { InboxMessage } from '../store/inbox.ts';
 
 /**
- * Keeps what came of an attempt to send, beside the trace of the run: the run's own was complete when the
- * reply was stored. A first attempt that succeeds needs none, since the message in the inbox tells of it; texts
- * that are said without a run have none.
+ * Keeps the outcome of an attempt to send beside the trace of the run, which was complete when the reply was
+ * stored. A first attempt that succeeds needs none, since the message in the inbox shows it. Texts without a run
+ * have none.
  */
 export async function traceDelivery(
   { store, clock }: Pick<House, 'store' | 'clock'>,
   message: InboxMessage,
-  { outcome, began, sends }: { outcome: string; began: number; sends: number },
+  { outcome, began }: { outcome: string; began: number },
 ): Promise<void> {
   if (message.session_id === null) return;
   const finished_at = clock.now();
@@ -30,7 +30,11 @@ export async function traceDelivery(
         step: 'send-reply',
         verdict: word === 'sent' ? 'ok' : 'failed',
         reason: word,
-        detail: { sends, apology: message.apology !== null, ...(words === undefined ? {} : { words }) },
+        detail: {
+          sends: message.sends,
+          notice: message.notice !== null,
+          ...(words === undefined ? {} : { words }),
+        },
         took_ms: finished_at - began,
       },
     ],

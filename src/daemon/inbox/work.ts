@@ -1,7 +1,9 @@
-import type { Channel, ChannelPlugin, JsonObject } from '../../channel/index.ts';
+import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import type { House } from '../house.ts';
-import { INBOX_LEASE_MS, type InboxClaim } from '../store/inbox.ts';
+import { type AttemptKind, INBOX_LEASE_MS, type InboxClaim } from '../store/inbox.ts';
+import type { Outage } from '../store/outages.ts';
 import { Attempt, type LaterChannel } from './attempt.ts';
+import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { Typing } from './typing.ts';
 
 /** Texts that are sent at once, beside those at the end of a run. */
@@ -13,32 +15,46 @@ const KEEP_MS = INBOX_LEASE_MS / 3;
 
 /** Messages of one kind that are worked on at once. Those to be sent do not wait behind those to be run. */
 interface Lane {
-  readonly kind: 'run' | 'send';
+  readonly kind: AttemptKind;
   readonly room: number;
   active: number;
-  filling: boolean;
-  /** Asked to be filled while it was being filled. */
-  again: boolean;
+}
+
+/** Which platforms can be sent to now. */
+interface Reachable {
+  /** In reach. */
+  near: readonly string[];
+  /** Out of reach. */
+  away: readonly Outage[];
 }
 
 /**
- * Takes messages from the inbox and has an attempt made at each: one at a time in each queue, queues in
- * parallel, AGENT_CONCURRENCY runs at once. It is woken by accept, and looks by itself for what is due.
+ * Takes messages from the inbox and makes an attempt at each: one at a time in each queue, queues in parallel,
+ * AGENT_CONCURRENCY runs at once. `accept` wakes it, and it looks by itself for messages that have become due.
+ *
+ * Messages that a process died on are worked on first, one at a time and with nothing beside them: the one that
+ * ends the process does so alone.
  */
 export class InboxWorker {
   readonly #house: House;
   readonly #typing: Typing;
+  readonly #reach: PlatformReach;
   readonly #channels = new Map<string, LaterChannel>();
   readonly #lanes: readonly Lane[];
   readonly #claims = new Set<InboxClaim>();
-  readonly #attempts = new Set<Promise<void>>();
+  /** Attempts, and looks at the inbox. */
+  readonly #underWay = new Set<Promise<void>>();
   #taking = false;
-  #poller: NodeJS.Timeout | undefined;
-  #keeper: NodeJS.Timeout | undefined;
+  #filling = false;
+  /** Asked to look while it was looking. */
+  #again = false;
+  #cancelPoll = () => {};
+  #cancelKeep = () => {};
 
   constructor(house: House) {
     this.#house = house;
     this.#typing = new Typing(house.log);
+    this.#reach = new PlatformReach(house);
     this.#lanes = [lane('run', house.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
   }
 
@@ -48,19 +64,23 @@ export class InboxWorker {
     this.#channels.set(plugin.name, { plugin, channel });
   }
 
-  /** Takes up what a process that died has left, and what waits. */
+  /** Takes up the messages that a process that died has left, and those that wait. */
   async start(): Promise<void> {
     if (this.#channels.size === 0) return;
     const left = await this.#house.store.inbox.reap();
-    if (left > 0) this.#house.log.info({ messages: left }, 'messages of a process that died begin again');
+    if (left > 0) this.#house.log.warn({ messages: left }, 'messages that a process died on begin again');
+    // A restart is how operators bring in a new token: nobody waits for a probe that is due much later.
+    for (const platform of (await this.#reach.outages()).keys())
+      await this.#house.store.outages.hurry(platform);
     this.#taking = true;
-    this.#keeper = setInterval(() => this.#keep(), KEEP_MS).unref();
+    this.#keepLater();
     await this.#poll();
   }
 
   /** There is something to do. */
   wake(): void {
-    for (const one of this.#lanes) void this.#fill(one);
+    this.#again = true;
+    if (!this.#filling) this.#track(this.#fill());
   }
 
   showTyping(platform: string, reply_to: JsonObject): void {
@@ -68,69 +88,161 @@ export class InboxWorker {
     if (later && this.#taking) this.#typing.show(later, reply_to);
   }
 
-  /** Takes nothing more; what runs goes on. */
+  /** What the inbox knows of a platform's health; null: nothing against it. */
+  health(platform: string): ChannelHealth | null {
+    return this.#reach.health(platform);
+  }
+
+  /** Takes nothing more; attempts that have begun go on. */
   pause(): void {
     this.#taking = false;
-    clearTimeout(this.#poller);
+    this.#cancelPoll();
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
   /** Resolves when nothing runs any more. Messages that have not ended stay for the next start. */
   async stop(): Promise<void> {
     this.pause();
-    while (this.#attempts.size > 0) await Promise.allSettled(this.#attempts);
-    clearInterval(this.#keeper);
+    await this.idle();
+    this.#cancelKeep();
   }
 
-  async #fill(one: Lane): Promise<void> {
-    one.again = true;
-    if (one.filling) return;
-    one.filling = true;
+  async #fill(): Promise<void> {
+    this.#filling = true;
     try {
-      while (one.again && this.#taking && one.active < one.room) {
-        one.again = false;
-        const claims = await this.#house.store.inbox.claim(one.kind, this.#names, one.room - one.active);
-        for (const claim of claims) this.#begin(one, claim);
+      while (this.#again && this.#taking) {
+        this.#again = false;
+        const reachable = await this.#reachable();
+        if (await this.#fillInterrupted(reachable)) continue;
+        await Promise.all([
+          this.#fillLanes(reachable),
+          ...reachable.away.map((outage) => this.#probe(outage)),
+        ]);
       }
     } catch (error) {
-      // Looked for again when the next poll is due.
+      // The next poll looks again.
       this.#house.log.warn({ err: error }, 'messages could not be taken from the inbox');
     } finally {
-      one.filling = false;
+      this.#filling = false;
     }
   }
 
-  #begin(one: Lane, claim: InboxClaim): void {
+  async #fillLanes({ near }: Reachable): Promise<void> {
+    await Promise.all(
+      this.#lanes.map(async ({ kind, room, active }) => {
+        if (active < room)
+          await this.#take(kind, kind === 'run' ? this.#names : near, room - active, 'fresh');
+      }),
+    );
+  }
+
+  /** True while messages that a process died on have to be worked on alone. */
+  async #fillInterrupted({ near }: Reachable): Promise<boolean> {
+    if ([...this.#claims].some(({ message }) => message.interrupted > 0)) return true;
+    const { inbox } = this.#house.store;
+    const lanes = [
+      ['run', this.#names],
+      ['send', near],
+    ] as const;
+    for (const [kind, platforms] of lanes) {
+      if (!(await inbox.holdsInterrupted(kind, platforms))) continue;
+      if (this.#claims.size > 0 || (await this.#take(kind, platforms, 1, 'interrupted')) > 0) return true;
+    }
+    return false;
+  }
+
+  /** Tries a platform that is out of reach with one message, once that is due. */
+  async #probe({ platform }: Outage): Promise<void> {
+    const due = await this.#house.store.inbox.nextDueAt('send', [platform]);
+    if (due === null || due > this.#house.clock.now()) return;
+    if ((await this.#reach.admit(platform)) !== 'probe') return;
+    const taken = await this.#take('send', [platform], 1, 'fresh', 'probe');
+    if (taken === 0) await this.#take('send', [platform], 1, 'interrupted', 'probe');
+  }
+
+  /** @returns how many messages were taken. */
+  async #take(
+    kind: AttemptKind,
+    platforms: readonly string[],
+    limit: number,
+    which: 'fresh' | 'interrupted',
+    admitted: Admittance = 'free',
+  ): Promise<number> {
+    const claims = await this.#house.store.inbox.claim(kind, platforms, limit, which);
+    for (const claim of claims) this.#begin(claim, kind === 'run' ? null : admitted);
+    return claims.length;
+  }
+
+  #begin(claim: InboxClaim, admitted: Admittance | null): void {
     const later = this.#channels.get(claim.message.platform);
     if (!later) throw new Error(`claimed a message of ${claim.message.platform}, which is not active`);
-    one.active++;
+    const lane = this.#lanes.find(({ kind }) => kind === (admitted === null ? 'run' : 'send'));
+    if (lane) lane.active++;
     this.#claims.add(claim);
-    const attempt = new Attempt(this.#house, later, claim)
-      .make(this.#typing)
+    const services = { house: this.#house, reach: this.#reach, typing: this.#typing };
+    const made = this.#taking
+      ? new Attempt(services, later, claim, admitted).make()
+      : // It came while the worker was told to take nothing more.
+        this.#house.store.inbox.settle(claim, { kind: 'given_back' });
+    const attempt = Promise.resolve(made)
       .catch((error: unknown) =>
         this.#house.log.error({ err: error, message: claim.message.id }, 'an attempt at a message broke off'),
       )
-      .finally(() => {
-        one.active--;
+      .then(() => {
+        if (lane) lane.active--;
         this.#claims.delete(claim);
-        this.#attempts.delete(attempt);
         this.#house.running.delete(attempt);
         this.wake();
       });
-    this.#attempts.add(attempt);
     this.#house.running.add(attempt);
+    this.#track(attempt);
   }
 
   async #poll(): Promise<void> {
     let wait = POLL_MS;
     try {
-      const due = await this.#house.store.inbox.nextDueAt(this.#names);
+      const due = await this.#nextDueAt();
       const now = this.#house.clock.now();
       if (due !== null && due <= now) this.wake();
       else if (due !== null) wait = Math.min(POLL_MS, due - now);
     } catch (error) {
       this.#house.log.warn({ err: error }, 'the inbox could not be looked at');
     }
-    if (this.#taking) this.#poller = setTimeout(() => void this.#poll(), wait).unref();
+    if (this.#taking) this.#cancelPoll = this.#house.clock.after(wait, () => this.#track(this.#poll()));
+  }
+
+  /** When a message is due that may be worked on then; null if there is none. */
+  async #nextDueAt(): Promise<number | null> {
+    const { inbox } = this.#house.store;
+    const { near, away } = await this.#reachable();
+    const probes = away.map(async ({ platform, probe_at }) => {
+      const due = await inbox.nextDueAt('send', [platform]);
+      return due === null ? null : Math.max(due, probe_at);
+    });
+    const times = await Promise.all([
+      inbox.nextDueAt('run', this.#names),
+      inbox.nextDueAt('send', near),
+      ...probes,
+    ]);
+    const known = times.filter((time) => time !== null);
+    return known.length === 0 ? null : Math.min(...known);
+  }
+
+  async #reachable(): Promise<Reachable> {
+    const outages = await this.#reach.outages();
+    const away = this.#names.flatMap((name) => outages.get(name) ?? []);
+    return { near: this.#names.filter((name) => !outages.has(name)), away };
+  }
+
+  #keepLater(): void {
+    this.#cancelKeep = this.#house.clock.after(KEEP_MS, () => {
+      this.#keep();
+      this.#keepLater();
+    });
   }
 
   #keep(): void {
@@ -141,13 +253,18 @@ export class InboxWorker {
     );
   }
 
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#underWay.delete(tracked));
+    this.#underWay.add(tracked);
+  }
+
   get #names(): readonly string[] {
     return [...this.#channels.keys()];
   }
 }
 
-function lane(kind: Lane['kind'], room: number): Lane {
-  return { kind, room, active: 0, filling: false, again: false };
+function lane(kind: AttemptKind, room: number): Lane {
+  return { kind, room, active: 0 };
 }
 
 function canSend(channel: Channel): channel is LaterChannel['channel'] {

@@ -13,7 +13,8 @@ export const sendReply: Step<Arrived & Answered & Stored, object> = {
   async run(turn, _house, line) {
     if (turn.inbox) {
       const delivery = await turn.inbox.sendReply();
-      if (delivery !== 'sent') line.verdict = 'failed';
+      if (delivery === 'waiting') line.reason = 'platform_out_of_reach';
+      else if (delivery !== 'sent') line.verdict = 'failed';
       line.detail = { delivery };
     } else {
       turn.emit({ type: 'complete', session_id: turn.session_id, response: turn.reply, replayed: false });

@@ -63,8 +63,11 @@ export interface KeptMessage {
   willRunAgain(error: unknown): boolean;
 }
 
-/** `sent`, `refused` for good by the platform, `failed` and perhaps tried again, `lost`: not ours any more. */
-export type Delivery = 'sent' | 'refused' | 'failed' | 'lost';
+/**
+ * `sent`, `refused` for good by the platform, `failed` and perhaps tried again, `waiting` for a platform that is
+ * out of reach, `lost`: taken away meanwhile.
+ */
+export type Delivery = 'sent' | 'refused' | 'failed' | 'waiting' | 'lost';
 
 /** The stream's side of a message that was kept until its stream was opened (src/daemon/stream/run.ts). */
 export interface StreamedMessage {

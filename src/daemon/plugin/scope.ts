@@ -16,6 +16,7 @@ import { type LinkOutcome, link, unlink, unlinkPerson } from '../identity/links.
 import { accept, edit } from '../inbox/accept.ts';
 import { HintLimit } from '../inbox/hint-limit.ts';
 import { say } from '../inbox/say.ts';
+import { storedParts } from '../inbox/stored-parts.ts';
 import type { InboxWorker } from '../inbox/work.ts';
 import { converse } from '../message/converse.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
@@ -41,7 +42,7 @@ export function createScope(
       ...(errors ? { errors } : {}),
       ...(code === 'unavailable' ? { retryAfter: AGAIN_SECONDS } : {}),
     });
-  const replyParts = new ReplyParts();
+  const replyParts = new ReplyParts(storedParts(house.store.inbox));
   return {
     settings,
     ...(dev ? { dev } : {}),

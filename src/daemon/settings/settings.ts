@@ -255,7 +255,27 @@ export const SETTINGS = [
     min: 1,
     max: 100,
     default: 5,
-    sentence: 'How often a message that is answered later is run, and how often its reply is sent, at most.',
+    sentence:
+      "Runs of a platform's message that may fail for a reason that does not pass, or during which the daemon dies. After the last one the message fails.",
+  },
+  {
+    name: 'INBOX_RUN_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 900,
+    unit: 'seconds',
+    sentence:
+      "How long after its first run began a platform's message is run again while the model or the store is out of reach or overloaded.",
+  },
+  {
+    name: 'INBOX_SEND_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 604_800,
+    default: 86_400,
+    unit: 'seconds',
+    sentence: 'How long after it was stored a reply is sent again that the platform has not taken.',
   },
 
   // Limits

@@ -6,7 +6,7 @@ import type { TraceRecord } from '../message/trace.ts';
  * Messages that are answered later, from the moment they are accepted until they are done or have failed
  * (decisions §6). Messages of one queue are worked on one at a time, in the order in which they were kept:
  * a queue is claimed by one worker, for its first message, and a message that waits for its next attempt
- * holds up those behind it. What is written under a claim is refused (false) once the claim is gone.
+ * holds up those behind it. Writes under a claim are refused (false) once the claim is gone.
  */
 export interface InboxStore {
   /**
@@ -35,26 +35,38 @@ export interface InboxStore {
   /**
    * Claims up to `limit` queues of these platforms whose first message is due, longest due first, and begins
    * an attempt with it: `waiting` becomes `running` and counts in `attempts`; `replied` stays so and counts
-   * in `sends`. Each claim is one caller's until it is ended, or lost when its process dies or does not
+   * in `sends`. Each claim is one caller's until it is settled, or lost when its process dies or does not
    * renew it for `INBOX_LEASE_MS`.
+   * @param which `fresh`: messages that no process died on. `interrupted`: the others, those first that the
+   * fewest processes died on.
    */
-  claim(kind: 'run' | 'send', platforms: readonly string[], limit: number): Promise<InboxClaim[]>;
+  claim(
+    kind: AttemptKind,
+    platforms: readonly string[],
+    limit: number,
+    which?: 'fresh' | 'interrupted',
+  ): Promise<InboxClaim[]>;
   /** Keeps a claim for another `INBOX_LEASE_MS`. */
   renew(claim: InboxClaim): Promise<boolean>;
   /** Keeps the reply: the message is `replied`, and its first attempt to send has begun. The claim stays. */
   keepReply(claim: InboxClaim, reply: string): Promise<boolean>;
-  /** Ends the claim: another attempt, at the earliest at `at`. A message with a text to send is sent again. */
-  retryLater(claim: InboxClaim, at: number, failure: string): Promise<boolean>;
-  /** Ends the claim: no further run; `apology` is to be sent instead of a reply, then the message has failed. */
-  apologise(claim: InboxClaim, apology: string, failure: string): Promise<boolean>;
-  /** Ends the claim: what was to be sent is sent. The message is `done`; after an apology it has `failed`. */
-  finish(claim: InboxClaim): Promise<boolean>;
-  /** Ends the claim: the message has `failed` for good. */
-  fail(claim: InboxClaim, failure: string): Promise<boolean>;
-  /** Ends the claims of processes that died; their messages are due again. @returns how many. */
+  /** Ends the claim and records what the attempt came to (see `settled`). */
+  settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean>;
+  /** How many parts of a message's text the platform has confirmed; 0 for an unknown id. */
+  partsSent(id: string): Promise<number>;
+  /**
+   * Records that the platform has confirmed that many parts of a message's text; never fewer than before. This
+   * is a fact and not a decision, so it needs no claim. An unknown id changes nothing.
+   */
+  notePartsSent(id: string, parts: number): Promise<void>;
+  /** Fails the texts of a platform that were stored at this time or before and that nobody is sending. @returns how many. */
+  expire(platform: string, stored_until: number, failure: string): Promise<number>;
+  /** Ends the claims of processes that died; their messages are due again, as `interrupted`. @returns how many. */
   reap(): Promise<number>;
-  /** When a message of these platforms that nobody has claimed is due, the first of them; null: none waits. */
-  nextDueAt(platforms: readonly string[]): Promise<number | null>;
+  /** When the first unclaimed message of these platforms is due; null if there is none. */
+  nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null>;
+  /** Does an unclaimed message of these platforms wait that a process died on? */
+  holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): Promise<boolean>;
 
   /** Newest first: those in these states. */
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]>;
@@ -66,16 +78,34 @@ export interface InboxStore {
    */
   search(id: string): Promise<InboxMessage[]>;
   /**
-   * Has a failed message begin anew, with its reply where it had one, in its old place in its queue; one
-   * that waits for its next attempt is due now. False for any other.
+   * Makes a failed message begin anew with all its budgets, with its reply if it has one, in its old place in
+   * its queue; one that waits for its next attempt is due now. False for any other.
    */
   retry(id: string): Promise<boolean>;
+  /** Makes failed messages begin anew, as `retry` does; atomic over all of them. @returns their ids, oldest first. */
+  retryFailed(filter: { platform?: string; failed_since?: number }): Promise<string[]>;
   /** Deletes a message in whatever state; its `message_id` stays known. False where there is none. */
   discard(id: string): Promise<boolean>;
 }
 
 /** How long a claim outlives its last renewal where its process may have died unnoticed, ms. */
 export const INBOX_LEASE_MS = 30_000;
+
+/** A run of the agent, or the sending of a stored text. */
+export type AttemptKind = 'run' | 'send';
+
+/** What an attempt came to. */
+export type AttemptOutcome =
+  /** It was not carried out, for example because the daemon stops: as if it had not begun. */
+  | { kind: 'given_back' }
+  /** It failed, and the next one begins after `wait_ms`. `counts`: a run that counts against the allowed number. */
+  | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
+  /** The run failed for good: the notice is sent to the person, then the message has failed. */
+  | { kind: 'notify'; notice: string; failure: string }
+  /** The platform has taken the text. The message is `done`; after a notice it has `failed`. */
+  | { kind: 'sent' }
+  /** The message has failed for good. */
+  | { kind: 'failed'; failure: string };
 
 /**
  * `waiting` for an attempt, `running` (one has begun), `replied` (a text is stored and not sent yet), `done`,
@@ -120,13 +150,25 @@ export interface InboxMessage extends NewInboxMessage {
   received_at: number;
   /** Runs that were begun. */
   attempts: number;
-  /** Attempts to send what is to be sent now. */
+  /** Those of them that failed for a passing reason: they do not count against the allowed number. */
+  passing: number;
+  /** When the first run began; null before. */
+  first_run_at: number | null;
+  /** Attempts to send the text that is to be sent now. */
   sends: number;
+  /** When the text that is to be sent (reply or notice) was stored; null before. */
+  text_stored_at: number | null;
+  /** Parts of that text that the platform has confirmed. */
+  parts_sent: number;
+  /** Attempts in a row during which the process died. */
+  interrupted: number;
   next_attempt_at: number;
-  /** Sent instead of a reply after the last failure. */
-  apology: string | null;
-  /** A code, and words where there are some: of the last failed attempt. */
+  /** Sent to the person after the run failed for good. Never set beside an agent's reply. */
+  notice: string | null;
+  /** A code, and words if there are some: why the last run failed or, once a reply is stored, the last attempt to send it. */
   failure: string | null;
+  /** Why the notice was not taken. */
+  notice_failure: string | null;
   /** When it was done or failed; null before. */
   ended_at: number | null;
 }

@@ -4,6 +4,7 @@ import type { InboxStore } from './inbox.ts';
 import type { LeaseStore } from './leases.ts';
 import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
+import type { OutageStore } from './outages.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StreamStore } from './streams.ts';
 import type { TraceStore } from './traces.ts';
@@ -25,6 +26,7 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
   readonly links: LinkStore;
+  readonly outages: OutageStore;
   readonly streams: StreamStore;
   /** Whether the store can be written now, as far as is known without writing. Cheap: asked at every probe. */
   condition(): StoreCondition;

@@ -7,6 +7,7 @@ import type {
   ChannelPlugin,
   ChannelRequest,
   ChannelScope,
+  DeliveryFailure,
   IncomingMessage,
   OutgoingReply,
   SecretValue,
@@ -253,6 +254,24 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       }),
     ),
     ['takes a status 400 for final', 'hands on how long a platform wants it to wait'],
+  ],
+  [
+    'does not tell a platform that is away from a reply that is refused',
+    sending((reply, right, scope) =>
+      right(reply).catch((error: Error & DeliveryFailure) => {
+        const { final, retryAfterSeconds } = error;
+        throw scope.deliveryFailed(error.message, {
+          final,
+          ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+        });
+      }),
+    ),
+    [
+      'lets a platform that has failed be tried again',
+      'lets a platform that is down be tried again',
+      'lets a network that has failed be tried again',
+      'says that its credentials are refused',
+    ],
   ],
   [
     'gives up at once',

@@ -1,31 +1,88 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { failureOfDelivery, failureOfRun, isFinal } from '../../../src/daemon/inbox/failure.ts';
+import { failureOfDelivery, judgeRun, platformFailureOf } from '../../../src/daemon/inbox/failure.ts';
+import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
 import { token } from '../../harness/tokens.ts';
 
-const agentFailed = (reason: string) =>
-  new AgentdError('agent_failed', 'The agent could not answer.', {
-    cause: new AgentFailure(reason, 'words'),
+const agentFailed = (cause: unknown) => new AgentdError('agent_failed', 'The agent failed.', { cause });
+const coded = (reason: string, passing: boolean, retryAfterSeconds?: number) =>
+  agentFailed(new AgentFailure(reason, 'words', { passing, retryAfterSeconds }));
+const network = (code: string) =>
+  new TypeError('fetch failed', { cause: Object.assign(new Error('connect'), { code }) });
+
+describe('a failed run', () => {
+  it.each([
+    [
+      'a request that the model refused',
+      coded('model_refused', false),
+      'final',
+      'agent_failed: model_refused',
+    ],
+    ['a message that was refused', new AgentdError('session_forbidden', 'no'), 'final', 'session_forbidden'],
+    ['an overloaded model', coded('model_overloaded', true), 'passing', 'agent_failed: model_overloaded'],
+    ['a run that took too long', new AgentdError('agent_timeout', 'slow'), 'passing', 'agent_timeout'],
+    ['a store out of reach', new StoreUnavailable(new Error('disk full')), 'passing', 'unavailable'],
+    [
+      'a runtime that could not reach its model',
+      agentFailed(network('ECONNREFUSED')),
+      'passing',
+      'agent_failed',
+    ],
+    [
+      'a runtime that says that it passes',
+      agentFailed(Object.assign(new Error('quota'), { passing: true })),
+      'passing',
+      'agent_failed',
+    ],
+    ['a runtime that threw', agentFailed(new Error('a defect')), 'counts', 'agent_failed'],
+    [
+      'a runtime with a wrong argument',
+      agentFailed(network('ERR_INVALID_ARG_TYPE')),
+      'counts',
+      'agent_failed',
+    ],
+    ['an answer without words', coded('empty_reply', false), 'counts', 'agent_failed: empty_reply'],
+    ['a defect', new TypeError('x is not a function'), 'counts', 'internal_error: TypeError'],
+  ])('for %s is judged', (_title, error, kind, failure) => {
+    expect(judgeRun(error)).toEqual({ failure, kind, askedSeconds: 0 });
   });
 
-it.each([
-  ['a request that the model refused', agentFailed('model_refused'), true, 'agent_failed: model_refused'],
-  ['a message that was refused', new AgentdError('session_forbidden', 'no'), true, 'session_forbidden'],
-  ['an overloaded model', agentFailed('model_overloaded'), false, 'agent_failed: model_overloaded'],
-  ['a run that took too long', new AgentdError('agent_timeout', 'slow'), false, 'agent_timeout'],
-  ['a store out of reach', new StoreUnavailable(new Error('disk full')), false, 'unavailable'],
-  ['a defect', new TypeError('x is not a function'), false, 'internal_error: TypeError'],
-])(
-  'after %s it is known whether another run can help, and why it failed',
-  (_title, error, final, failure) => {
-    expect(isFinal(error)).toBe(final);
-    expect(failureOfRun(error)).toBe(failure);
-  },
-);
+  it('carries how long the model asks to wait', () => {
+    expect(judgeRun(coded('model_overloaded', true, 30)).askedSeconds).toBe(30);
+    expect(judgeRun(coded('model_overloaded', true, -1)).askedSeconds).toBe(0);
+  });
+});
 
-it("keeps a delivery's failure in the platform's words, bounded, without tokens", async () => {
-  expect(failureOfDelivery('refused', new Error(`no ${await token()}`))).toBe('delivery_refused: no [token]');
-  expect(failureOfDelivery('failed', new Error('x'.repeat(1000)))).toHaveLength(500);
-  expect(failureOfDelivery('failed', 'busy')).toBe('delivery_failed: busy');
+describe('a failed delivery', () => {
+  it("is kept in the platform's words, bounded, without tokens", async () => {
+    expect(failureOfDelivery('refused', new Error(`no ${await token()}`))).toBe(
+      'delivery_refused: no [token]',
+    );
+    expect(failureOfDelivery('failed', new Error('x'.repeat(1000)))).toHaveLength(500);
+    expect(failureOfDelivery('failed', 'busy')).toBe('delivery_failed: busy');
+  });
+
+  it('says whether it concerns the platform as a whole', () => {
+    const away = new DeliveryFailed('status 503', {
+      final: false,
+      retryAfterSeconds: 7,
+      platform: 'unreachable',
+    });
+    expect(platformFailureOf(away)).toEqual({
+      reason: 'unreachable',
+      words: 'delivery_failed: status 503',
+      askedSeconds: 7,
+    });
+    expect(platformFailureOf(network('ECONNRESET'))).toMatchObject({ reason: 'unreachable' });
+    expect(platformFailureOf(new DOMException('late', 'TimeoutError'))).toMatchObject({
+      reason: 'unreachable',
+    });
+    expect(platformFailureOf(new DeliveryFailed('status 429', { final: false }))).toBeNull();
+    expect(platformFailureOf(new TypeError('x is not a function'))).toBeNull();
+  });
+
+  it('is never final where it concerns the platform as a whole', () => {
+    expect(new DeliveryFailed('invalid_auth', { final: true, platform: 'credentials' }).final).toBe(false);
+  });
 });

@@ -87,10 +87,11 @@ it('takes up the messages that were waiting, running and replied in the seventh 
   const { inbox } = openAt(path);
   expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
   expect(await inbox.reap()).toBe(1);
-  const ids = async (kind: 'run' | 'send') =>
-    (await inbox.claim(kind, ['chat'], 10)).map(({ message }) => message.id);
+  const ids = async (kind: 'run' | 'send', which?: 'interrupted') =>
+    (await inbox.claim(kind, ['chat'], 10, which)).map(({ message }) => message.id);
+  expect(await inbox.find('replied')).toMatchObject({ text_stored_at: 1, parts_sent: 0 });
   expect(await ids('send')).toEqual(['replied']);
-  expect(await ids('run')).toEqual(['running']);
+  expect(await ids('run', 'interrupted')).toEqual(['running']);
   expect(await inbox.discard('running')).toBe(true);
   expect(await ids('run')).toEqual(['behind']);
 });

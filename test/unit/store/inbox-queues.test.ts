@@ -9,18 +9,21 @@ import { stateDirectory } from './state-directory.ts';
 
 const PLATFORMS = ['chat', 'mail'] as const;
 const KINDS = ['run', 'send'] as const;
+const WHICH = ['fresh', 'interrupted'] as const;
 
 /** First messages of queues that nobody works on, as the table alone tells them. */
-const HEADS = `SELECT id, platform, next_attempt_at AS due_at, iif(state = 'replied', 'send', 'run') AS kind
+const HEADS = `SELECT id, platform, next_attempt_at AS due_at, iif(state = 'replied', 'send', 'run') AS kind,
+    interrupted
   FROM inbox WHERE seq IN (SELECT min(seq) FROM inbox WHERE ended_at IS NULL GROUP BY queue)
     AND queue NOT IN (SELECT queue FROM inbox WHERE ended_at IS NULL AND claim IS NOT NULL)
-  ORDER BY next_attempt_at, seq`;
+  ORDER BY interrupted, next_attempt_at, seq`;
 
 interface Head {
   id: string;
   platform: string;
   due_at: number;
   kind: string;
+  interrupted: number;
 }
 
 it('is what the table says, whatever was written by the daemon, beside it, or in a run before', async () => {
@@ -30,10 +33,14 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
     { weight: 4, arbitrary: fc.record({ enqueue: queue, said: fc.boolean() }) },
     {
       weight: 4,
-      arbitrary: fc.record({ claim: fc.constantFrom(...KINDS), limit: fc.integer({ min: 1, max: 3 }) }),
+      arbitrary: fc.record({
+        claim: fc.constantFrom(...KINDS),
+        which: fc.constantFrom(...WHICH),
+        limit: fc.integer({ min: 1, max: 3 }),
+      }),
     },
     fc.record({
-      end: fc.constantFrom('keepReply', 'retryLater', 'apologise', 'finish', 'fail'),
+      end: fc.constantFrom('keepReply', 'given_back', 'again', 'notify', 'sent', 'failed'),
       which,
       ms: fc.nat(20),
     }),
@@ -62,8 +69,11 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
           ids.push(message.id);
           await inbox.enqueue([message]);
         } else if ('claim' in step) {
-          const due = heads.all().filter(({ kind, due_at }) => kind === step.claim && due_at <= now);
-          const claimed = await inbox.claim(step.claim, PLATFORMS, step.limit);
+          const due = heads.all().filter(({ kind, due_at, interrupted }) => {
+            const isWanted = interrupted > 0 === (step.which === 'interrupted');
+            return isWanted && kind === step.claim && due_at <= now;
+          });
+          const claimed = await inbox.claim(step.claim, PLATFORMS, step.limit, step.which);
           expect(claimed.map(({ message }) => message.id)).toEqual(
             due.slice(0, step.limit).map(({ id }) => id),
           );
@@ -71,11 +81,16 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
         } else if ('end' in step) {
           const claim = claims[step.which % (claims.length || 1)];
           if (!claim) continue;
+          const failure = 'failed';
+          const outcomes = {
+            given_back: { kind: 'given_back' },
+            again: { kind: 'again', wait_ms: step.ms, failure, counts: true },
+            notify: { kind: 'notify', notice: 'sorry', failure },
+            sent: { kind: 'sent' },
+            failed: { kind: 'failed', failure },
+          } as const;
           if (step.end === 'keepReply') await inbox.keepReply(claim, 'reply');
-          else if (step.end === 'retryLater') await inbox.retryLater(claim, now + step.ms, 'failed');
-          else if (step.end === 'apologise') await inbox.apologise(claim, 'sorry', 'failed');
-          else if (step.end === 'finish') await inbox.finish(claim);
-          else await inbox.fail(claim, 'failed');
+          else await inbox.settle(claim, outcomes[step.end]);
         } else if ('change' in step) {
           const id = ids[step.which % (ids.length || 1)];
           if (id !== undefined) await (step.beside ? administrator : daemon).inbox[step.change](id);
@@ -86,7 +101,13 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
           claims = [];
           await daemon.inbox.reap();
         }
-        expect(await daemon.inbox.nextDueAt(PLATFORMS)).toBe(heads.get()?.due_at ?? null);
+        for (const kind of KINDS) {
+          const of = heads.all().filter((head) => head.kind === kind);
+          const due = of.length === 0 ? null : Math.min(...of.map(({ due_at }) => due_at));
+          expect(await daemon.inbox.nextDueAt(kind, PLATFORMS)).toBe(due);
+          const isHeld = of.some(({ interrupted }) => interrupted > 0);
+          expect(await daemon.inbox.holdsInterrupted(kind, PLATFORMS)).toBe(isHeld);
+        }
       }
       db.close();
       await Promise.all([daemon.close(), administrator.close()]);

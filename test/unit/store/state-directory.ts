@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -9,6 +9,16 @@ import type { Store } from '../../../src/daemon/store/store.ts';
 /** An empty directory that is removed when the test has finished. */
 export function stateDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-store-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+/**
+ * The same in memory, if the system has files there: for tests that write thousands of commits and do not depend
+ * on the disk.
+ */
+export function fastStateDirectory(): string {
+  const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'agentd-store-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   return directory;
 }

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import TinyQueue from 'tinyqueue';
-import type { InboxState } from '../inbox.ts';
+import type { AttemptKind, InboxState } from '../inbox.ts';
 import type { Resident } from './writer.ts';
 
 /** A message that has not ended. */
@@ -9,6 +9,8 @@ interface Waiting {
   readonly platform: string;
   readonly sending: boolean;
   readonly due_at: number;
+  /** Attempts in a row during which the process died. */
+  readonly interrupted: number;
   /** Of who works on it: the owner, `/`, a number. */
   readonly claim: string | null;
 }
@@ -25,29 +27,35 @@ interface Head {
   readonly message: Waiting;
 }
 
+interface Wanted {
+  kind: AttemptKind;
+  interrupted: boolean;
+}
+
 interface Row {
   seq: number;
   queue: string;
   platform: string;
   state: InboxState;
   next_attempt_at: number;
+  interrupted: number;
   claim: string | null;
 }
 
-const COLUMNS = 'seq, queue, platform, state, next_attempt_at, claim';
+const COLUMNS = 'seq, queue, platform, state, next_attempt_at, interrupted, claim';
 
 /**
  * The queues of the inbox, in memory: the messages that have not ended, in their order, and who works on one
- * of each. They are made of the table, and follow what is written to it. All methods but `isHeld` and
- * `nextDueAt` run within a commit.
+ * of each. They are made of the table, and follow what is written to it. All methods but `isHeld`, `nextDueAt`
+ * and `holdsInterrupted` run within a commit.
  */
 export class InboxQueues implements Resident {
   /** Known from others' claims by it. */
   readonly #owner: string;
   readonly #queues = new Map<string, Queue>();
   /**
-   * Heads by platform and kind, longest due first. What has changed since is left in, and known by not being
-   * the head any more.
+   * Heads by platform, kind and whether a process died on them, in the order in which they are claimed. A head
+   * that has changed since is left in; it is recognized by no longer being the head.
    */
   readonly #due = new Map<string, TinyQueue<Head>>();
   readonly #all;
@@ -61,7 +69,8 @@ export class InboxQueues implements Resident {
     this.#all = db.prepare<[], Row>(`SELECT ${COLUMNS} FROM inbox WHERE ended_at IS NULL ORDER BY seq`);
     this.#find = db.prepare<[number], Row>(`SELECT ${COLUMNS} FROM inbox WHERE seq = ? AND ended_at IS NULL`);
     this.#free = db.prepare<[number]>(
-      `UPDATE inbox SET claim = NULL, state = iif(state = 'running', 'waiting', state) WHERE seq = ?`,
+      `UPDATE inbox SET claim = NULL, state = iif(state = 'running', 'waiting', state), interrupted = interrupted + 1
+       WHERE seq = ?`,
     );
   }
 
@@ -79,7 +88,7 @@ export class InboxQueues implements Resident {
 
   /** A message was added at the end of its queue. */
   append(queue: string, added: { seq: number; platform: string; sending: boolean; due_at: number }): void {
-    this.#append(queue, { ...added, claim: null });
+    this.#append(queue, { ...added, interrupted: 0, claim: null });
   }
 
   /**
@@ -87,14 +96,14 @@ export class InboxQueues implements Resident {
    * @returns the message that each was claimed for.
    */
   claim(
-    kind: 'run' | 'send',
+    wanted: Wanted,
     platforms: readonly string[],
     now: number,
     limit: number,
   ): { seq: number; token: string }[] {
     const claimed: { seq: number; token: string }[] = [];
     while (claimed.length < limit) {
-      const head = this.#firstDue(kind, platforms);
+      const head = this.#first(wanted, platforms);
       if (!head || head.message.due_at > now) break;
       this.#claims++;
       const token = `${this.#owner}/${this.#claims}`;
@@ -134,11 +143,16 @@ export class InboxQueues implements Resident {
     return dead.length;
   }
 
-  /** When a head that nobody works on is due; null: there is none. */
-  nextDueAt(platforms: readonly string[]): number | null {
-    const heads = [this.#firstDue('run', platforms), this.#firstDue('send', platforms)];
+  /** When the first unclaimed head is due; null if there is none. */
+  nextDueAt(kind: AttemptKind, platforms: readonly string[]): number | null {
+    const heads = [false, true].map((interrupted) => this.#first({ kind, interrupted }, platforms));
     const times = heads.flatMap((head) => (head ? [head.message.due_at] : []));
     return times.length === 0 ? null : Math.min(...times);
+  }
+
+  /** Is there an unclaimed head that a process died on? */
+  holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): boolean {
+    return this.#first({ kind, interrupted: true }, platforms) !== undefined;
   }
 
   #append(queue: string, message: Waiting): void {
@@ -174,19 +188,22 @@ export class InboxQueues implements Resident {
     const found = this.#queues.get(queue);
     const message = found?.messages[0];
     if (!message || found?.claimed) return;
-    const name = dueName(message.platform, message.sending ? 'send' : 'run');
-    const due = this.#due.get(name) ?? new TinyQueue<Head>([], byDue);
+    const name = dueName(message.platform, {
+      kind: message.sending ? 'send' : 'run',
+      interrupted: message.interrupted > 0,
+    });
+    const due = this.#due.get(name) ?? new TinyQueue<Head>([], byTurn);
     this.#due.set(name, due);
     due.push({ queue, message });
   }
 
-  #firstDue(kind: 'run' | 'send', platforms: readonly string[]): Head | undefined {
+  #first(wanted: Wanted, platforms: readonly string[]): Head | undefined {
     const firsts = platforms.flatMap((platform) => {
-      const due = this.#due.get(dueName(platform, kind));
+      const due = this.#due.get(dueName(platform, wanted));
       while (due?.peek() && !this.#isHead(due.peek())) due.pop();
       return due?.peek() ?? [];
     });
-    return firsts.sort(byDue)[0];
+    return firsts.sort(byTurn)[0];
   }
 
   #isHead(head: Head | undefined): boolean {
@@ -195,12 +212,15 @@ export class InboxQueues implements Resident {
   }
 }
 
-function byDue(a: Head, b: Head): number {
-  return a.message.due_at - b.message.due_at || a.message.seq - b.message.seq;
+/** The message that the fewest processes died on, then the longest due, then the oldest. */
+function byTurn({ message: a }: Head, { message: b }: Head): number {
+  return a.interrupted - b.interrupted || a.due_at - b.due_at || a.seq - b.seq;
 }
 
-const dueName = (platform: string, kind: 'run' | 'send') => `${kind} ${platform}`;
+function dueName(platform: string, { kind, interrupted }: Wanted): string {
+  return `${kind} ${interrupted ? 'interrupted' : 'fresh'} ${platform}`;
+}
 
-function waitingOf({ seq, platform, state, next_attempt_at, claim }: Row): Waiting {
-  return { seq, platform, sending: state === 'replied', due_at: next_attempt_at, claim };
+function waitingOf({ seq, platform, state, next_attempt_at, interrupted, claim }: Row): Waiting {
+  return { seq, platform, sending: state === 'replied', due_at: next_attempt_at, interrupted, claim };
 }

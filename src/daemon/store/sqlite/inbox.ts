@@ -4,6 +4,8 @@ import type { Clock } from '../../clock.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
 import type {
   Admission,
+  AttemptKind,
+  AttemptOutcome,
   Consequence,
   InboxClaim,
   InboxMessage,
@@ -11,6 +13,7 @@ import type {
   InboxStore,
   NewInboxMessage,
 } from '../inbox.ts';
+import { type InboxChange, settled } from '../settled.ts';
 import type { SqliteGuard } from './guard.ts';
 import { InboxQueues } from './inbox-queues.ts';
 import type { KnownMessages } from './known-messages.ts';
@@ -67,6 +70,7 @@ type NewRow = [
   sent_at: number,
   received_at: number,
   next_attempt_at: number,
+  text_stored_at: number | null,
 ];
 
 /** Where a message stands. */
@@ -75,8 +79,14 @@ interface Place {
   seq: number;
 }
 
-const COLUMNS = `id, platform, queue, session_id, message_id, message, reply_to, reply, apology, failure,
-  request_id, state, attempts, sends, sent_at, received_at, next_attempt_at, ended_at`;
+const COLUMNS = `id, platform, queue, session_id, message_id, message, reply_to, reply, notice, failure,
+  notice_failure, request_id, state, attempts, passing, first_run_at, sends, text_stored_at, parts_sent, interrupted,
+  sent_at, received_at, next_attempt_at, ended_at`;
+
+/** A failed message begins anew with all its budgets; a reply that it has goes on with the part that was not taken. */
+const BEGIN_ANEW = `state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, passing = 0, first_run_at = NULL,
+  sends = 0, text_stored_at = iif(reply IS NULL, NULL, @now), parts_sent = iif(reply IS NULL, 0, parts_sent),
+  interrupted = 0, notice = NULL, failure = NULL, notice_failure = NULL, ended_at = NULL, next_attempt_at = @now`;
 
 /**
  * The inbox: a row a message, and the queues that these make. One daemon works on the file, so a claim lasts
@@ -91,13 +101,15 @@ export class SqliteInbox implements InboxStore {
   readonly #edit;
   readonly #begin;
   readonly #keepReply;
-  readonly #retryLater;
-  readonly #apologise;
-  readonly #end;
+  readonly #settle;
+  readonly #partsSent;
+  readonly #notePartsSent;
+  readonly #stored;
   readonly #list;
   readonly #find;
   readonly #search;
   readonly #reopen;
+  readonly #reopenAll;
   readonly #hurry;
   readonly #delete;
   readonly #deleteEnded;
@@ -111,33 +123,41 @@ export class SqliteInbox implements InboxStore {
     commit.keep(this.#queues);
     this.#insert = db.prepare<NewRow>(
       `INSERT INTO inbox (id, platform, queue, session_id, message_id, message, reply_to, reply, request_id, state,
-         attempts, sends, sent_at, received_at, next_attempt_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?)`,
+         attempts, sends, sent_at, received_at, next_attempt_at, text_stored_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)`,
     );
     this.#edit = db.prepare<[string, string]>(
       `UPDATE inbox SET message = json_set(message, '$.text', ?)
        WHERE id = ? AND state = 'waiting' AND attempts = 0`,
     );
-    this.#begin = db.prepare<[string, number], InboxRow>(
+    this.#begin = db.prepare<[string, number, number], InboxRow>(
       `UPDATE inbox SET
          claim = ?,
          attempts = attempts + (state <> 'replied'),
+         first_run_at = iif(state = 'replied', first_run_at, coalesce(first_run_at, ?)),
          sends = sends + (state = 'replied'),
          state = iif(state = 'replied', 'replied', 'running')
        WHERE seq = ? RETURNING ${COLUMNS}`,
     );
-    this.#keepReply = db.prepare<[string, string]>(
-      `UPDATE inbox SET reply = ?, state = 'replied', sends = 1 WHERE id = ?`,
-    );
-    this.#retryLater = db.prepare<[number, string, string]>(
-      `UPDATE inbox SET claim = NULL, state = iif(state = 'replied', 'replied', 'waiting'), next_attempt_at = ?, failure = ?
+    this.#keepReply = db.prepare<[string, number, string]>(
+      `UPDATE inbox SET reply = ?, state = 'replied', sends = 1, text_stored_at = ?, parts_sent = 0, failure = NULL,
+         interrupted = 0
        WHERE id = ?`,
     );
-    this.#apologise = db.prepare<[string, string, number, string]>(
-      `UPDATE inbox SET claim = NULL, apology = ?, failure = ?, state = 'replied', sends = 0, next_attempt_at = ? WHERE id = ?`,
+    this.#settle = db.prepare<InboxChange & { id: string }>(
+      `UPDATE inbox SET claim = NULL, state = @state, attempts = @attempts, passing = @passing,
+         first_run_at = @first_run_at, sends = @sends, text_stored_at = @text_stored_at, parts_sent = @parts_sent,
+         interrupted = @interrupted, next_attempt_at = @next_attempt_at, notice = @notice, failure = @failure,
+         notice_failure = @notice_failure, ended_at = @ended_at
+       WHERE id = @id`,
     );
-    this.#end = db.prepare<{ id: string; state: InboxState; failure: string | null; now: number }>(
-      'UPDATE inbox SET claim = NULL, state = @state, failure = @failure, ended_at = @now WHERE id = @id',
+    this.#partsSent = db.prepare<[string], number>('SELECT parts_sent FROM inbox WHERE id = ?').pluck();
+    this.#notePartsSent = db.prepare<[number, string]>(
+      'UPDATE inbox SET parts_sent = max(parts_sent, ?) WHERE id = ?',
+    );
+    this.#stored = db.prepare<[string, number], InboxRow & Place>(
+      `SELECT seq, ${COLUMNS} FROM inbox WHERE ended_at IS NULL AND platform = ? AND state = 'replied'
+         AND claim IS NULL AND text_stored_at <= ?`,
     );
     // In two halves, since each has its index.
     this.#list = db.prepare<{ states: string; limit: number }, InboxRow>(
@@ -165,9 +185,15 @@ export class SqliteInbox implements InboxStore {
        ORDER BY seq DESC LIMIT ${FOUND_MAX}`,
     );
     this.#reopen = db.prepare<{ id: string; now: number }, Place>(
-      `UPDATE inbox SET state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, sends = 0, apology = NULL,
-         failure = NULL, ended_at = NULL, next_attempt_at = @now
-       WHERE id = @id AND state = 'failed' RETURNING queue, seq`,
+      `UPDATE inbox SET ${BEGIN_ANEW} WHERE id = @id AND state = 'failed' RETURNING queue, seq`,
+    );
+    this.#reopenAll = db.prepare<
+      { platform: string | null; since: number; now: number },
+      Place & { id: string }
+    >(
+      `UPDATE inbox SET ${BEGIN_ANEW}
+       WHERE state = 'failed' AND ended_at >= @since AND (@platform IS NULL OR platform = @platform)
+       RETURNING id, queue, seq`,
     );
     this.#hurry = db.prepare<{ id: string; now: number }, Place>(
       `UPDATE inbox SET next_attempt_at = @now WHERE id = @id AND state IN ('waiting', 'replied') RETURNING queue, seq`,
@@ -214,14 +240,21 @@ export class SqliteInbox implements InboxStore {
     });
   }
 
-  claim(kind: 'run' | 'send', platforms: readonly string[], limit: number): Promise<InboxClaim[]> {
-    return this.#commit.write(() =>
-      this.#queues.claim(kind, platforms, this.#bounds.clock.now(), limit).map(({ seq, token }) => {
-        const row = this.#begin.get(token, seq);
+  claim(
+    kind: AttemptKind,
+    platforms: readonly string[],
+    limit: number,
+    which: 'fresh' | 'interrupted' = 'fresh',
+  ): Promise<InboxClaim[]> {
+    const wanted = { kind, interrupted: which === 'interrupted' };
+    return this.#commit.write(() => {
+      const now = this.#bounds.clock.now();
+      return this.#queues.claim(wanted, platforms, now, limit).map(({ seq, token }) => {
+        const row = this.#begin.get(token, now, seq);
         if (!row) throw new Error(`message ${seq} of the inbox is claimed and not there`);
         return { token, message: messageOf(row) };
-      }),
-    );
+      });
+    });
   }
 
   renew(claim: InboxClaim): Promise<boolean> {
@@ -231,35 +264,53 @@ export class SqliteInbox implements InboxStore {
   keepReply(claim: InboxClaim, reply: string): Promise<boolean> {
     return this.#commit.write(() => {
       if (!this.#queues.isHeld(claim.message.queue, claim.token)) return false;
-      return this.#keepReply.run(reply, claim.message.id).changes > 0;
+      return this.#keepReply.run(reply, this.#bounds.clock.now(), claim.message.id).changes > 0;
     });
   }
 
-  retryLater(claim: InboxClaim, at: number, failure: string): Promise<boolean> {
-    return this.#endClaim(claim, ({ id }) => this.#retryLater.run(at, failure, id));
+  settle({ message: { id, queue }, token }: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
+    return this.#commit.write(() => {
+      if (!this.#queues.isHeld(queue, token)) return false;
+      const row = this.#find.get(id);
+      if (!row) return false;
+      this.#settle.run({ id, ...settled(messageOf(row), outcome, this.#bounds.clock.now()) });
+      this.#queues.followClaimed(queue);
+      return true;
+    });
   }
 
-  apologise(claim: InboxClaim, apology: string, failure: string): Promise<boolean> {
-    return this.#endClaim(claim, ({ id }) =>
-      this.#apologise.run(apology, failure, this.#bounds.clock.now(), id),
-    );
+  partsSent(id: string): Promise<number> {
+    return read(() => this.#partsSent.get(id) ?? 0);
   }
 
-  finish(claim: InboxClaim): Promise<boolean> {
-    const { apology, failure } = claim.message;
-    return apology === null ? this.#ended(claim, 'done', null) : this.#ended(claim, 'failed', failure);
+  notePartsSent(id: string, parts: number): Promise<void> {
+    return this.#commit.write(() => {
+      this.#notePartsSent.run(parts, id);
+    });
   }
 
-  fail(claim: InboxClaim, failure: string): Promise<boolean> {
-    return this.#ended(claim, 'failed', failure);
+  expire(platform: string, stored_until: number, failure: string): Promise<number> {
+    return this.#commit.write(() => {
+      const rows = this.#stored.all(platform, stored_until);
+      for (const { seq, ...row } of rows) {
+        const change = settled(messageOf(row), { kind: 'failed', failure }, this.#bounds.clock.now());
+        this.#settle.run({ id: row.id, ...change });
+        this.#queues.follow(row.queue, seq);
+      }
+      return rows.length;
+    });
   }
 
   reap(): Promise<number> {
     return this.#commit.write(() => this.#queues.freeDead());
   }
 
-  nextDueAt(platforms: readonly string[]): Promise<number | null> {
-    return this.#commit.read(() => this.#queues.nextDueAt(platforms));
+  nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null> {
+    return this.#commit.read(() => this.#queues.nextDueAt(kind, platforms));
+  }
+
+  holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): Promise<boolean> {
+    return this.#commit.read(() => this.#queues.holdsInterrupted(kind, platforms));
   }
 
   list({ states, limit }: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
@@ -283,6 +334,16 @@ export class SqliteInbox implements InboxStore {
     return this.#change(() => {
       const change = { id, now: this.#bounds.clock.now() };
       return this.#reopen.get(change) ?? this.#hurry.get(change);
+    });
+  }
+
+  retryFailed({ platform, failed_since }: { platform?: string; failed_since?: number }): Promise<string[]> {
+    return this.#commit.write(() => {
+      const now = this.#bounds.clock.now();
+      const filter = { platform: platform ?? null, since: failed_since ?? 0, now };
+      const reopened = this.#reopenAll.all(filter).sort((a, b) => a.seq - b.seq);
+      for (const { queue, seq } of reopened) this.#queues.follow(queue, seq);
+      return reopened.map(({ id }) => id);
     });
   }
 
@@ -339,6 +400,7 @@ export class SqliteInbox implements InboxStore {
       message.sent_at,
       now,
       now,
+      reply === null ? null : now,
     );
     this.#queues.append(queue, {
       seq: Number(lastInsertRowid),
@@ -355,22 +417,6 @@ export class SqliteInbox implements InboxStore {
       const changed = change();
       if (changed) this.#queues.follow(changed.queue, changed.seq);
       return changed !== undefined;
-    });
-  }
-
-  #ended(claim: InboxClaim, state: 'done' | 'failed', failure: string | null): Promise<boolean> {
-    return this.#endClaim(claim, ({ id }) =>
-      this.#end.run({ id, state, failure, now: this.#bounds.clock.now() }),
-    );
-  }
-
-  #endClaim(claim: InboxClaim, change: (message: InboxMessage) => void): Promise<boolean> {
-    return this.#commit.write(() => {
-      const { message, token } = claim;
-      if (!this.#queues.isHeld(message.queue, token)) return false;
-      change(message);
-      this.#queues.followClaimed(message.queue);
-      return true;
     });
   }
 }

@@ -19,6 +19,7 @@ import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
+import { SqliteOutages } from './outages.ts';
 import { SqliteSessions } from './sessions.ts';
 import { SqliteStreams } from './streams.ts';
 import { Sweep } from './sweep.ts';
@@ -128,6 +129,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const idempotency = new SqliteIdempotency(db, commit, clock);
   const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { known, guard, traces });
   const links = new SqliteLinks(db, commit, clock);
+  const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
   const volume = new Volume(dirname(db.name));
@@ -153,6 +155,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     idempotency,
     inbox,
     links,
+    outages,
     streams,
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {

@@ -135,16 +135,18 @@ describe('a reply', () => {
         }),
       false,
       9,
+      'unreachable',
     ],
-    ['a failing platform', () => refused(500, 'Internal Server Error'), false, 0],
+    ['a failing platform', () => refused(500, 'Internal Server Error'), false, 0, 'unreachable'],
     ['a platform that did not wait for us', () => refused(408, 'Request Timeout'), false, 0],
-    ['a failing proxy', () => new Response('<html>', { status: 502 }), false, 0],
-    ['an answer that is none', () => new Response('null', { status: 200 }), false, 0],
+    ['a failing proxy', () => new Response('<html>', { status: 502 }), false, 0, 'unreachable'],
+    ['an answer that is none', () => new Response('null', { status: 200 }), false, 0, 'unreachable'],
     [
       'a redirect',
       () => new Response('', { status: 307, headers: { Location: 'https://else.example' } }),
       false,
       0,
+      'unreachable',
     ],
     ['blocked by the user', () => refused(403, 'Forbidden: bot was blocked by the user'), true, 0],
     ['kicked', () => refused(403, 'Forbidden: bot was kicked from the supergroup chat'), true, 0],
@@ -157,15 +159,16 @@ describe('a reply', () => {
       true,
       0,
     ],
-    ['a token that was revoked', () => refused(401, 'Unauthorized'), true, 0],
-    ['a token that is none', () => refused(404, 'Not Found'), true, 0],
+    ['a token that was revoked', () => refused(401, 'Unauthorized'), false, 0, 'credentials'],
+    ['a token that is none', () => refused(404, 'Not Found'), false, 0, 'credentials'],
     ['a wrong address', () => new Response('<html>', { status: 404 }), true, 0],
-  ])('tells of %s', async (_title, answer, final, retryAfterSeconds) => {
+  ])('tells of %s', async (_title, answer, final, retryAfterSeconds, platform: string | null = null) => {
     const { sender } = senderAt(answer);
     await expect(sender.send(reply('hello'))).rejects.toMatchObject({
       name: 'DeliveryFailed',
       final,
       retryAfterSeconds,
+      platform,
     });
   });
 

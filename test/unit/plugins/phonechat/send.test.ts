@@ -124,14 +124,16 @@ describe('a reply', () => {
 });
 
 describe('an error', () => {
-  it.each<[number, number | undefined, boolean, number | undefined]>([
+  it.each<
+    [status: number, code: number | undefined, final: boolean, seconds: number | undefined, platform?: string]
+  >([
     [400, 130429, false, undefined],
     [400, 131056, false, 6],
     [400, 80007, false, 60],
     [400, 4, false, 60],
-    [500, 131000, false, undefined],
-    [503, 131016, false, undefined],
-    [500, 131057, false, undefined],
+    [500, 131000, false, undefined, 'unreachable'],
+    [503, 131016, false, undefined, 'unreachable'],
+    [500, 131057, false, undefined, 'unreachable'],
     [400, 2, false, undefined],
     [400, 131047, true, undefined],
     [400, 470, true, undefined],
@@ -139,7 +141,10 @@ describe('an error', () => {
     [400, 131030, true, undefined],
     [400, 131048, true, undefined],
     [403, 131031, true, undefined],
-    [401, 190, true, undefined],
+    [401, 190, false, undefined, 'credentials'],
+    [400, 190, false, undefined, 'credentials'],
+    [401, undefined, false, undefined, 'credentials'],
+    [403, undefined, true, undefined],
     [403, 200, true, undefined],
     [403, 299, true, undefined],
     [400, 100, true, undefined],
@@ -148,12 +153,16 @@ describe('an error', () => {
     [408, undefined, false, undefined],
     [429, undefined, false, undefined],
     [429, 131047, false, undefined],
-    [500, 3, false, undefined],
-    [502, undefined, false, undefined],
-    [302, undefined, false, undefined],
-  ])('with status %i and code %s is final: %s', (status, code, final, retryAfterSeconds) => {
-    const { account: _, ...meaning } = meaningOf(status, code, undefined);
-    expect(meaning).toEqual({ final, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) });
+    [500, 3, false, undefined, 'unreachable'],
+    [502, undefined, false, undefined, 'unreachable'],
+    [302, undefined, false, undefined, 'unreachable'],
+  ])('with status %i and code %s is final: %s', (status, code, final, retryAfterSeconds, platform) => {
+    const meaning = meaningOf(status, code, undefined);
+    expect([meaning.final, meaning.retryAfterSeconds, meaning.platform]).toEqual([
+      final,
+      retryAfterSeconds,
+      platform,
+    ]);
   });
 
   it('that is about our account is told as such', () => {

@@ -36,30 +36,39 @@ describe('an answer that says no', () => {
     expect(answered(error)).toEqual({ reason: error, final: true, credentials: false });
   });
 
-  it.each([
-    'access_denied',
-    'account_inactive',
-    'invalid_auth',
-    'missing_scope',
-    'no_permission',
-    'not_allowed_token_type',
-    'not_authed',
-    'team_access_not_granted',
-    'token_expired',
-    'token_revoked',
-  ])('is final, and speaks of our credentials: %s', (error) => {
-    expect(answered(error)).toEqual({ reason: error, final: true, credentials: true });
-  });
+  it.each(['access_denied', 'missing_scope', 'no_permission', 'team_access_not_granted'])(
+    'is final, and concerns what the app may do: %s',
+    (error) => {
+      expect(answered(error)).toEqual({ reason: error, final: true, credentials: true });
+    },
+  );
 
   it.each([
-    'fatal_error',
-    'internal_error',
+    'account_inactive',
+    'invalid_auth',
+    'not_allowed_token_type',
+    'not_authed',
+    'token_expired',
+    'token_revoked',
+  ])('refuses our token, and no reply for good: %s', (error) => {
+    const refused = { final: false, credentials: true, platform: 'credentials' };
+    expect(answered(error)).toEqual({ reason: error, ...refused });
+  });
+
+  it.each(['fatal_error', 'internal_error', 'service_unavailable'])(
+    'says that the platform has failed: %s',
+    (error) => {
+      const away = { final: false, credentials: false, platform: 'unreachable' };
+      expect(answered(error)).toEqual({ reason: error, ...away });
+    },
+  );
+
+  it.each([
     'message_limit_exceeded',
     'org_login_required',
     'rate_limited',
     'ratelimited',
     'request_timeout',
-    'service_unavailable',
     'team_added_to_org',
   ])('is tried again: %s', (error) => {
     expect(answered(error)).toEqual({ reason: error, final: false, credentials: false });
@@ -84,28 +93,34 @@ describe('an answer that says no', () => {
       reason: 'an answer that is not the platform’s',
       final: false,
       credentials: false,
+      platform: 'unreachable',
     });
   });
 });
 
 describe('a status', () => {
   it.each([
-    [400, true, false],
-    [401, true, true],
-    [403, true, true],
-    [404, true, false],
-    [408, false, false],
-    [413, true, false],
-    [500, false, false],
-    [502, false, false],
-    [503, false, false],
-    [302, false, false],
-  ])('%i: final %s, credentials %s', (statusCode, final, credentials) => {
+    [400, true, false, undefined],
+    [401, false, true, 'credentials'],
+    [403, true, true, undefined],
+    [404, true, false, undefined],
+    [408, false, false, undefined],
+    [413, true, false, undefined],
+    [500, false, false, 'unreachable'],
+    [502, false, false, 'unreachable'],
+    [503, false, false, 'unreachable'],
+    [302, false, false, 'unreachable'],
+  ])('%i: final %s, credentials %s, platform %s', (statusCode, final, credentials, platform) => {
     const refusal = refusalOf({ code: 'slack_webapi_http_error', statusCode });
-    expect(refusal).toEqual({ reason: `status ${statusCode}`, final, credentials });
+    expect({ platform: undefined, ...refusal }).toEqual({
+      reason: `status ${statusCode}`,
+      final,
+      credentials,
+      platform,
+    });
     const headers = { 'retry-after': '7' };
     const asked = refusalOf({ code: 'slack_webapi_http_error', statusCode, headers });
-    expect(asked.retryAfterSeconds).toBe(final ? undefined : 7);
+    expect(asked.retryAfterSeconds).toBe(final || statusCode === 401 ? undefined : 7);
   });
 });
 
@@ -116,6 +131,7 @@ describe('no answer', () => {
       reason: 'no answer (ECONNREFUSED)',
       final: false,
       credentials: false,
+      platform: 'unreachable',
     });
     expect(refusalOf({ code: 'slack_webapi_request_error', original: { name: 'TimeoutError' } }).reason).toBe(
       'no answer (TimeoutError)',

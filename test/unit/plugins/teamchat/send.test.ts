@@ -161,14 +161,14 @@ describe('a refusal', () => {
   });
 
   it.each([
-    ['is_archived', true],
-    ['channel_not_found', true],
-    ['invalid_auth', true],
-    ['internal_error', false],
-    ['fatal_error', false],
-  ])('%s: final %s', async (error, final) => {
+    ['is_archived', true, null],
+    ['channel_not_found', true, null],
+    ['invalid_auth', false, 'credentials'],
+    ['internal_error', false, 'unreachable'],
+    ['fatal_error', false, 'unreachable'],
+  ])('%s: final %s, platform %s', async (error, final, of) => {
     platform.answer = () => ({ status: 200, body: { ok: false, error } });
-    await expect(send(reply('x'))).rejects.toMatchObject({ message: error, final });
+    await expect(send(reply('x'))).rejects.toMatchObject({ message: error, final, platform: of });
   });
 
   it.each([

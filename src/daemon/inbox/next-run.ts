@@ -1,0 +1,39 @@
+import { FAILURE_NOTICE } from '../message/failure-notice.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { AttemptOutcome, InboxMessage } from '../store/inbox.ts';
+import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
+import type { RunFailure } from './failure.ts';
+
+type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
+
+/**
+ * What follows from a failed run. Runs that fail for a passing reason are repeated until INBOX_RUN_SECONDS after
+ * the first one began, all others until INBOX_MAX_ATTEMPTS have failed (agentd-message(7)).
+ * @param message as it was claimed, the failed run counted
+ */
+export function afterFailedRun(
+  message: InboxMessage,
+  { failure, kind, askedSeconds }: RunFailure,
+  { INBOX_MAX_ATTEMPTS, INBOX_RUN_SECONDS }: Budgets,
+  now: number,
+): AttemptOutcome {
+  const { attempts, passing, first_run_at, session_id } = message;
+  const wait_ms = backOff(attempts, LONGEST_MS.run, askedSeconds);
+  if (kind === 'passing') {
+    const allowed_ms = withinBudget(wait_ms, (first_run_at ?? now) + INBOX_RUN_SECONDS * 1000, now);
+    if (allowed_ms !== null) return { kind: 'again', wait_ms: allowed_ms, failure, counts: false };
+  } else if (kind === 'counts' && attempts - passing < INBOX_MAX_ATTEMPTS) {
+    return { kind: 'again', wait_ms, failure, counts: true };
+  }
+  return session_id === null
+    ? { kind: 'failed', failure }
+    : { kind: 'notify', notice: FAILURE_NOTICE, failure };
+}
+
+/** Did the process die during as many runs of this message as are allowed, this one not counted? */
+export function isInterruptedTooOften(
+  { attempts, passing }: InboxMessage,
+  { INBOX_MAX_ATTEMPTS }: Pick<Budgets, 'INBOX_MAX_ATTEMPTS'>,
+): boolean {
+  return attempts - passing > INBOX_MAX_ATTEMPTS;
+}

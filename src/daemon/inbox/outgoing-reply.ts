@@ -1,0 +1,18 @@
+import type { OutgoingReply } from '../../channel/index.ts';
+import type { InboxMessage } from '../store/inbox.ts';
+
+/** A platform that knows the id of a reply must not take a notice for a repeat of it. */
+const NOTICE = '-notice';
+
+/** The stored text of a message as its channel sends it: the agent's reply, or the notice after a failed run. */
+export function outgoingReply(message: InboxMessage): OutgoingReply | null {
+  const text = message.notice ?? message.reply;
+  if (text === null) return null;
+  const { id, session_id, reply_to, notice } = message;
+  return { id: notice === null ? id : `${id}${NOTICE}`, session_id, text, reply_to };
+}
+
+/** Id of the message in the inbox that a reply belongs to. */
+export function messageIdOf(reply_id: string): string {
+  return reply_id.endsWith(NOTICE) ? reply_id.slice(0, -NOTICE.length) : reply_id;
+}

@@ -1,0 +1,104 @@
+import type { ChannelHealth } from '../../channel/index.ts';
+import type { House } from '../house.ts';
+import type { Outage, OutageReason } from '../store/outages.ts';
+import { backOff, LONGEST_MS } from './back-off.ts';
+
+/** So many messages in a row must meet a platform that is unreachable. */
+const MESSAGES_IN_A_ROW = 3;
+/** Until then a probe has ended, or its process has died, ms; longer than a `send` may take. */
+const PROBE_LEASE_MS = 90_000;
+
+/** `free`: send. `probe`: send, as the one message that tries a platform out of reach. `wait`: do not send. */
+export type Admittance = 'free' | 'probe' | 'wait';
+
+/** A failure that concerns a platform as a whole. */
+export interface PlatformFailure {
+  reason: OutageReason;
+  /** In words, never a secret. */
+  words: string;
+  askedSeconds: number;
+}
+
+/**
+ * Knows which platforms are out of reach: after a network error or 5xx on three messages in a row, or as soon as
+ * one refuses the channel's credentials. Then one message at a time probes the platform, with back-off, and the
+ * others wait without an attempt; the first answer ends the outage. Outages are in the store, the messages in a
+ * row are counted in this process.
+ */
+export class PlatformReach {
+  readonly #house: Pick<House, 'store' | 'clock' | 'log'>;
+  /** Messages that failed in a row, by platform. */
+  readonly #failing = new Map<string, Set<string>>();
+  /** As they were read last; only for `health`. */
+  #outages: ReadonlyMap<string, Outage> = new Map();
+
+  constructor(house: Pick<House, 'store' | 'clock' | 'log'>) {
+    this.#house = house;
+  }
+
+  /** Outages that last now, by platform. */
+  async outages(): Promise<ReadonlyMap<string, Outage>> {
+    const outages = await this.#house.store.outages.list();
+    this.#outages = new Map(outages.map((outage) => [outage.platform, outage]));
+    return this.#outages;
+  }
+
+  /** May a message be sent to this platform now? */
+  async admit(platform: string): Promise<Admittance> {
+    const outage = (await this.outages()).get(platform);
+    if (outage === undefined) return 'free';
+    if (outage.probe_at > this.#house.clock.now()) return 'wait';
+    const isProbe = await this.#house.store.outages.takeProbe(platform, PROBE_LEASE_MS);
+    return isProbe ? 'probe' : 'wait';
+  }
+
+  /** The platform has taken or judged a message: it is there, and knows the channel. */
+  async answered(platform: string): Promise<void> {
+    this.#failing.delete(platform);
+    if (!this.#outages.has(platform)) return;
+    if (await this.#house.store.outages.end(platform))
+      this.#house.log.info({ channel: platform }, 'platform is in reach again; waiting replies are sent');
+    await this.outages();
+  }
+
+  /**
+   * A message has met a platform that is out of reach or refuses the channel.
+   * @returns whether the platform counts as out of reach now
+   */
+  async failed(
+    platform: string,
+    message_id: string,
+    { reason, words, askedSeconds }: PlatformFailure,
+    admittance: Admittance,
+  ): Promise<boolean> {
+    const outage = (await this.outages()).get(platform);
+    if (outage !== undefined && admittance !== 'probe') return true;
+    if (outage === undefined && !this.#isOutage(platform, message_id, reason)) return false;
+    this.#failing.delete(platform);
+    const probe_in_ms = backOff((outage?.probes ?? -1) + 2, LONGEST_MS.send, askedSeconds);
+    await this.#house.store.outages.note(platform, reason, words, probe_in_ms);
+    await this.outages();
+    const about = { channel: platform, reason, words, probe_in_ms };
+    if (outage === undefined) this.#house.log.error(about, 'platform is out of reach; replies wait');
+    else this.#house.log.warn(about, 'platform is still out of reach');
+    return true;
+  }
+
+  /** What `GET /` says of it; null if it is in reach. */
+  health(platform: string): ChannelHealth | null {
+    const outage = this.#outages.get(platform);
+    if (outage === undefined) return null;
+    const what =
+      outage.reason === 'credentials'
+        ? "the platform refuses the channel's credentials"
+        : 'the platform is out of reach';
+    return { status: 'degraded', detail: `${what}; replies wait: ${outage.words}` };
+  }
+
+  #isOutage(platform: string, message_id: string, reason: OutageReason): boolean {
+    if (reason === 'credentials') return true;
+    const failing = this.#failing.get(platform) ?? new Set();
+    this.#failing.set(platform, failing.add(message_id));
+    return failing.size >= MESSAGES_IN_A_ROW;
+  }
+}

@@ -1,0 +1,11 @@
+import type { PartsMemory } from '../../channel/reply-parts.ts';
+import type { InboxStore } from '../store/inbox.ts';
+import { messageIdOf } from './outgoing-reply.ts';
+
+/** Remembers with the message which parts of its text went out, so that a restart does not send them again. */
+export function storedParts(inbox: InboxStore): PartsMemory {
+  return {
+    sent: (reply_id) => inbox.partsSent(messageIdOf(reply_id)),
+    note: (reply_id, parts) => inbox.notePartsSent(messageIdOf(reply_id), parts),
+  };
+}

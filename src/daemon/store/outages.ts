@@ -1,0 +1,33 @@
+/**
+ * Platforms that are out of reach. While an outage lasts, one message at a time probes the platform and the
+ * others wait.
+ */
+export interface OutageStore {
+  /** Outages that last now, in no order. */
+  list(): Promise<Outage[]>;
+  /** Begins an outage, or records that a probe of it failed. The next probe is due after `probe_in_ms`. */
+  note(platform: string, reason: OutageReason, words: string, probe_in_ms: number): Promise<void>;
+  /**
+   * True for one caller once a probe is due: the next one is then due after `lease_ms`, in case the prober dies.
+   * False if there is no outage.
+   */
+  takeProbe(platform: string, lease_ms: number): Promise<boolean>;
+  /** Makes the next probe due now. False if there is no outage. */
+  hurry(platform: string): Promise<boolean>;
+  /** Ends an outage. False if there is none. */
+  end(platform: string): Promise<boolean>;
+}
+
+/** No usable answer, or an answer that refuses the channel's own credentials. */
+export type OutageReason = 'unreachable' | 'credentials';
+
+export interface Outage {
+  platform: string;
+  reason: OutageReason;
+  /** What the platform said last, for operators; never a secret. */
+  words: string;
+  since: number;
+  /** Probes that failed. */
+  probes: number;
+  probe_at: number;
+}

@@ -1,0 +1,96 @@
+import type { AttemptOutcome, InboxMessage } from './inbox.ts';
+
+/** The members of a message that an attempt can change. */
+export type InboxChange = Pick<
+  InboxMessage,
+  | 'state'
+  | 'attempts'
+  | 'passing'
+  | 'first_run_at'
+  | 'sends'
+  | 'text_stored_at'
+  | 'parts_sent'
+  | 'interrupted'
+  | 'next_attempt_at'
+  | 'notice'
+  | 'failure'
+  | 'notice_failure'
+  | 'ended_at'
+>;
+
+/**
+ * A claimed message as it is once its attempt has come to this outcome. All backends share this rule; they only
+ * read the message, compare the claim and write the result.
+ * @param message as it is stored now
+ */
+export function settled(message: InboxMessage, outcome: AttemptOutcome, now: number): InboxChange {
+  const before = changeable(message);
+  const sending = message.state === 'replied';
+  switch (outcome.kind) {
+    case 'given_back':
+      return { ...before, ...(sending ? unsent(message) : unrun(message)), next_attempt_at: now };
+    case 'again':
+      return {
+        ...before,
+        ...failed(message, outcome.failure),
+        state: sending ? 'replied' : 'waiting',
+        passing: message.passing + (sending || outcome.counts ? 0 : 1),
+        interrupted: 0,
+        next_attempt_at: now + outcome.wait_ms,
+      };
+    case 'notify':
+      return {
+        ...before,
+        state: 'replied',
+        notice: outcome.notice,
+        failure: outcome.failure,
+        sends: 0,
+        text_stored_at: now,
+        parts_sent: 0,
+        interrupted: 0,
+        next_attempt_at: now,
+      };
+    case 'sent': {
+      const end = message.notice === null ? ({ state: 'done', failure: null } as const) : FAILED;
+      return { ...before, ...end, notice_failure: null, interrupted: 0, ended_at: now };
+    }
+    case 'failed':
+      return { ...before, ...failed(message, outcome.failure), ...FAILED, interrupted: 0, ended_at: now };
+  }
+}
+
+const FAILED = { state: 'failed' } as const;
+
+/** Why the run failed is never replaced by why its notice was not taken. */
+function failed({ notice }: InboxMessage, failure: string): Partial<InboxChange> {
+  return notice === null ? { failure } : { notice_failure: failure };
+}
+
+function unrun({ attempts, first_run_at }: InboxMessage): Partial<InboxChange> {
+  const left = attempts - 1;
+  return { state: 'waiting', attempts: left, first_run_at: left === 0 ? null : first_run_at };
+}
+
+function unsent({ sends }: InboxMessage): Partial<InboxChange> {
+  return { sends: sends - 1 };
+}
+
+function changeable(message: InboxMessage): InboxChange {
+  const { state, attempts, passing, first_run_at, sends, text_stored_at, parts_sent, interrupted } = message;
+  const { next_attempt_at, notice, failure, notice_failure, ended_at } = message;
+  return {
+    state,
+    attempts,
+    passing,
+    first_run_at,
+    sends,
+    text_stored_at,
+    parts_sent,
+    interrupted,
+    next_attempt_at,
+    notice,
+    failure,
+    notice_failure,
+    ended_at,
+  };
+}

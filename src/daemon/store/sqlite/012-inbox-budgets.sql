@@ -1,0 +1,22 @@
+-- The budgets of a message: runs that failed for a passing reason, and since when it is run and sent.
+ALTER TABLE inbox RENAME COLUMN apology TO notice;
+ALTER TABLE inbox ADD COLUMN notice_failure TEXT;
+ALTER TABLE inbox ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE inbox ADD COLUMN first_run_at INTEGER;
+ALTER TABLE inbox ADD COLUMN text_stored_at INTEGER;
+ALTER TABLE inbox ADD COLUMN parts_sent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE inbox ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
+
+-- Earlier schemas did not record these times. A message is never older than when it was received.
+UPDATE inbox SET text_stored_at = received_at WHERE state = 'replied';
+UPDATE inbox SET first_run_at = next_attempt_at WHERE state IN ('waiting', 'running') AND attempts > 0;
+
+-- Platforms that are out of reach.
+CREATE TABLE outages (
+  platform TEXT    PRIMARY KEY,
+  reason   TEXT    NOT NULL,
+  words    TEXT    NOT NULL,
+  since    INTEGER NOT NULL,
+  probes   INTEGER NOT NULL,
+  probe_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,35 @@
+import type { AlarmClock } from '../../src/daemon/clock.ts';
+
+interface Alarm {
+  at: number;
+  ring: () => void;
+}
+
+/** A clock that stands still until a test moves it. */
+export class VirtualClock implements AlarmClock {
+  readonly #alarms = new Set<Alarm>();
+  #now: number;
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, ring: () => void): () => void {
+    const alarm = { at: this.#now + ms, ring };
+    this.#alarms.add(alarm);
+    return () => this.#alarms.delete(alarm);
+  }
+
+  /** Rings each alarm that has become due once. What sets alarms again and again is late by as much as was skipped. */
+  moveTo(time: number): void {
+    if (time < this.#now) throw new Error('this clock does not go back');
+    this.#now = time;
+    const due = [...this.#alarms].filter(({ at }) => at <= time).sort((a, b) => a.at - b.at);
+    for (const alarm of due) this.#alarms.delete(alarm);
+    for (const { ring } of due) ring();
+  }
+}

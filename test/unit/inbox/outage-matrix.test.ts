@@ -1,0 +1,268 @@
+import { APICallError } from 'ai';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { SimulatedEvent } from '../../../src/channel/index.ts';
+import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
+import { modelFailure } from '../../../src/daemon/agent/model-failure.ts';
+import { FAILURE_NOTICE } from '../../../src/daemon/message/failure-notice.ts';
+import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import { SECRET } from '../../harness/daemon.ts';
+import { FakeApi } from '../../harness/fake-api.ts';
+import { InboxProcess, type InboxProcessOptions } from '../../harness/inbox-process.ts';
+import { PLATFORMS } from '../../harness/platforms.ts';
+import { VirtualClock } from '../../harness/virtual-clock.ts';
+import { VirtualPlatform } from '../../harness/virtual-platform.ts';
+import { fastStateDirectory } from '../store/state-directory.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const LENGTHS = [
+  ['1 s', SECOND],
+  ['12 s', 12 * SECOND],
+  ['1 min', MINUTE],
+  ['15 min', 15 * MINUTE],
+  ['6 h', 6 * HOUR],
+  ['23 h', 23 * HOUR],
+] as const;
+const PEOPLE = 3;
+/** Words of a long reply: several messages on each of the platforms. */
+const LONG_WORDS = 800;
+const RUN_MS = 900 * SECOND;
+
+/** When messages come, as parts of the outage's length; and one before and one after it. */
+const MOMENTS = [0, 0.3, 0.6, 0.95];
+
+interface Written {
+  event: SimulatedEvent;
+  at: number;
+}
+
+/** One world: a clock, platforms and a daemon that can be followed by another. */
+class World {
+  readonly clock = new VirtualClock(Date.UTC(2030, 0, 1));
+  readonly began = this.clock.now() + MINUTE;
+  readonly written: Written[] = [];
+  readonly platforms: readonly VirtualPlatform[];
+  readonly #options: Omit<InboxProcessOptions, 'clock' | 'platforms' | 'agent'>;
+  process!: InboxProcess;
+
+  private constructor(platforms: readonly VirtualPlatform[], env: Readonly<Record<string, string>>) {
+    this.platforms = platforms;
+    this.#options = { directory: fastStateDirectory(), env };
+  }
+
+  static async with(
+    names: readonly string[],
+    agentOf: (world: World) => AgentRuntime,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<World> {
+    const plugins = PLATFORMS.filter(({ plugin }) => names.includes(plugin.name));
+    const platforms = await Promise.all(plugins.map(({ plugin }) => VirtualPlatform.of(plugin)));
+    const world = new World(platforms, env);
+    const agent = agentOf(world);
+    world.start = async () => {
+      world.process = await InboxProcess.start({
+        ...world.#options,
+        clock: world.clock,
+        platforms,
+        agent,
+      });
+    };
+    await world.start();
+    onTestFinished(() => world.process.kill());
+    return world;
+  }
+
+  start: () => Promise<void> = async () => {};
+
+  isDuring(length: number): boolean {
+    const since = this.clock.now() - this.began;
+    return since >= 0 && since < length;
+  }
+
+  /** Everybody writes at these moments, and time passes until the last one. */
+  async writeAll(times: readonly number[], textOf: (number: number) => string): Promise<void> {
+    for (const at of times) {
+      await this.process.passUntil(at);
+      for (const [which, platform] of this.platforms.entries()) {
+        for (let person = 0; person < PEOPLE; person++) {
+          const number = this.written.length + 1;
+          const user = PLATFORMS.find(({ plugin }) => plugin === platform.plugin)?.personOf(
+            which * 100 + person,
+          );
+          const event: SimulatedEvent = {
+            kind: 'message',
+            user: user ?? '',
+            text: textOf(number),
+            place: 'direct',
+            number,
+            sent_at: at,
+          };
+          this.written.push({ event, at });
+          await this.process.deliver(platform.plugin.name, event);
+        }
+      }
+      await this.process.idle();
+    }
+  }
+
+  momentsOf(length: number): number[] {
+    const during = MOMENTS.map((part) => this.began + Math.floor(part * length));
+    return [this.began - 10 * SECOND, ...during, this.began + length + SECOND];
+  }
+
+  /** What each person wrote, and what they were sent, in order. */
+  *conversations(): Generator<{ texts: string[]; answers: string[] }> {
+    for (const platform of this.platforms) {
+      const users = new Map<string, SimulatedEvent[]>();
+      for (const { event } of this.written) users.set(event.user, [...(users.get(event.user) ?? []), event]);
+      for (const events of users.values()) {
+        const answers = platform.textsFor(events[0] as SimulatedEvent);
+        if (answers.length > 0) yield { texts: events.map(({ text }) => text), answers };
+      }
+    }
+  }
+
+  async messages(): Promise<InboxMessage[]> {
+    const states = ['waiting', 'running', 'replied', 'done', 'failed'] as const;
+    return this.process.house.store.inbox.list({ states, limit: 1000 });
+  }
+}
+
+/** Answers `re: <text>`; a text that begins with `long` gets numbered words that fill several messages. */
+const echo = (isAway: () => Error | null): AgentRuntime => ({
+  apiVersion: 1,
+  async *run({ text }) {
+    const away = isAway();
+    if (away) throw away;
+    yield text.startsWith('long') ? `re: ${text}\n\n${words(text)}` : `re: ${text}`;
+  },
+});
+
+const words = (text: string) =>
+  Array.from({ length: LONG_WORDS }, (_, index) => `${text.replace(/\W/g, '')}w${index}`).join(' ');
+
+/** The ways in which a model, or a platform, can be out of reach. */
+function failureOf(count: number): { status: number; refused: Error } {
+  const status = [503, 500, 502][count % 3] as number;
+  const refused = new TypeError('fetch failed', {
+    cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
+  });
+  return { status, refused };
+}
+
+function modelError(count: number): Error {
+  const { status, refused } = failureOf(count);
+  const about = { url: 'http://model.invalid', requestBodyValues: {} };
+  if (count % 4 === 0)
+    return modelFailure(new APICallError({ ...about, message: 'unreachable', cause: refused }));
+  const statusCode = count % 4 === 1 ? 429 : status;
+  const responseHeaders = count % 4 === 1 ? { 'retry-after': '3' } : {};
+  return modelFailure(new APICallError({ ...about, message: 'no', statusCode, responseHeaders }));
+}
+
+describe.each(LENGTHS)('an outage of %s', (_length, length) => {
+  it('of the model loses no message whose time has not passed, and tells of each of the others once', async () => {
+    let runs = 0;
+    const world = await World.with(['teamchat'], (here) =>
+      echo(() => (here.isDuring(length) ? modelError(runs++) : null)),
+    );
+    await world.writeAll(world.momentsOf(length), (number) => `question ${number}`);
+    // A session's messages run one after another, and each has its full time.
+    await world.process.passUntil(world.clock.now() + MOMENTS.length * RUN_MS + HOUR);
+
+    const messages = await world.messages();
+    const failed = messages.filter(({ state }) => state === 'failed');
+    expect(messages).toHaveLength(world.written.length);
+    expect(messages.filter(({ state }) => state !== 'done' && state !== 'failed')).toEqual([]);
+    for (const { first_run_at, failure, notice, notice_failure, reply } of failed) {
+      expect((first_run_at ?? 0) + RUN_MS).toBeLessThan(world.began + length);
+      expect(failure).toMatch(/^agent_failed: model_(unreachable|overloaded)$/);
+      expect([notice, notice_failure, reply]).toEqual([FAILURE_NOTICE, null, null]);
+    }
+    if (length <= RUN_MS) expect(failed).toEqual([]);
+    const lost = new Set(failed.map(({ message }) => message?.text));
+    for (const { texts, answers } of world.conversations())
+      expect(answers).toEqual(texts.map((text) => (lost.has(text) ? FAILURE_NOTICE : `re: ${text}`)));
+  });
+
+  it.each(PLATFORMS.map(({ plugin }) => plugin.name))(
+    'of %s loses no reply, and sends nothing twice that it has confirmed',
+    async (name) => {
+      const world = await World.with([name], () => echo(() => null));
+      const [platform] = world.platforms as [VirtualPlatform];
+      let calls = 0;
+      platform.outage = ({ body }) => {
+        if (!world.isDuring(length)) return null;
+        // The first long reply has begun when the platform goes away.
+        if (body.includes('long') && ++calls <= 2) return null;
+        const { status, refused } = failureOf(calls++);
+        return calls % 2 === 0 ? refused : new Response('{}', { status });
+      };
+      const textOf = (number: number) => (number % 2 === 0 ? `long ${number}` : `question ${number}`);
+      const times = world.momentsOf(length);
+      await world.writeAll(times.slice(0, 3), textOf);
+      // What it remembers of parts, and of the outage, outlives it.
+      await world.process.kill();
+      await world.start();
+      await world.writeAll(times.slice(3), textOf);
+      await world.process.passUntil(world.clock.now() + HOUR);
+
+      const messages = await world.messages();
+      expect(messages.map(({ state }) => state)).toEqual(world.written.map(() => 'done'));
+      expect(messages.filter(({ notice }) => notice !== null)).toEqual([]);
+      let people = 0;
+      for (const { texts, answers } of world.conversations()) {
+        people++;
+        const said = answers.join(' ').split(/\s+/).join(' ');
+        const expected = texts.flatMap((text) => [
+          `re: ${text}`,
+          ...(text.startsWith('long') ? [words(text)] : []),
+        ]);
+        expect(said).toBe(expected.join(' '));
+      }
+      expect(people).toBe(PEOPLE);
+      // Probes, not everybody: bounded by the back-off, whatever waits.
+      expect(calls).toBeLessThan(60 + length / MINUTE);
+    },
+  );
+});
+
+describe('an outage of the business API', () => {
+  let api: FakeApi;
+  beforeAll(async () => {
+    api = await FakeApi.start({ secret: SECRET });
+  });
+  afterAll(() => api.close());
+
+  it.each(LENGTHS)(
+    'of %s costs no reply: the agent says that it cannot look things up',
+    async (_length, length) => {
+      const env = {
+        API_BASE_URL: api.url,
+        API_EMAIL: 'service@example.com',
+        API_PASSWORD: 'service-password',
+        API_PUBLIC_USER_FIELDS: 'name',
+      };
+      const world = await World.with(['msgbot'], () => createBuiltin(), env);
+      const times = world.momentsOf(length);
+      for (const at of times) {
+        api.behave();
+        if (at >= world.began && at < world.began + length) {
+          for (const path of ['/users', '/authentication_token']) api.misbehave(path, { status: 503 });
+        }
+        await world.writeAll([at], () => 'alice@example.com');
+      }
+      await world.process.passUntil(world.clock.now() + HOUR);
+      const messages = await world.messages();
+      expect(messages.map(({ state, attempts }) => [state, attempts])).toEqual(
+        world.written.map(() => ['done', 1]),
+      );
+      for (const { answers } of world.conversations()) {
+        expect(answers).toHaveLength(times.length);
+        expect(answers.filter((answer) => answer.includes('Alice Example'))).toHaveLength(2);
+      }
+    },
+  );
+});
