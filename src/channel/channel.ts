@@ -250,7 +250,8 @@ export interface ChannelScope {
   ): Promise<void>;
   /** Which person a user of this channel is, as far as a link says so. */
   links: ChannelLinks;
-  tokens: { validate(token: string): Promise<TokenAnswer> };
+  /** Of the request that brought the token, the token is validated once, also over the rate limit and `links`. */
+  tokens: { validate(token: string, request?: ChannelRequest): Promise<TokenAnswer> };
   /** Makes a problem to throw: the daemon answers it as `application/problem+json`. */
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
   /** Makes what `send` throws when the platform refused: `final` failures are not tried again. */
@@ -354,7 +355,7 @@ export interface ChannelLinks {
   /** The user's own wish: true where there was a link. */
   unlink(user_id: string, options?: LinkRequest): Promise<boolean>;
   /** Removes the link of this user where it is that of the token's person. */
-  unlinkPerson(user_id: string, token: string): Promise<UnlinkAnswer>;
+  unlinkPerson(user_id: string, token: string, request?: ChannelRequest): Promise<UnlinkAnswer>;
 }
 
 export interface LinkRequest {
@@ -372,6 +373,8 @@ export interface LinkOptions extends LinkRequest {
    * verified.
    */
   replace?: boolean;
+  /** The request that brought the token. */
+  request?: ChannelRequest;
 }
 
 export type LinkAnswer =

@@ -66,13 +66,13 @@ async function handle(
     return new Uint8Array();
   });
   const request = new ReceivedRequest(ctx, body, parts.settings.TRUST_PROXY);
-  const place = parts.arrivals.takePlace(route, request);
+  request.place = parts.arrivals.takePlace(route, request);
   try {
     // A request that is refused for its body counts as well, for the person of its header where it has one.
     if (route.limited) await parts.rateLimit(ctx, route, request);
     if (refusal !== null) throw refusal;
     return await route.handle(request);
   } finally {
-    place?.leave();
+    request.place?.leave();
   }
 }

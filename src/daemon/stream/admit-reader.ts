@@ -1,7 +1,8 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
-import type { Validated } from '../http/rate-limit.ts';
+import type { Validated } from '../http/validate-once.ts';
+import type { TokenVerdict } from '../identity/identity.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import { tokenRecord } from './keep-message.ts';
 
@@ -39,8 +40,13 @@ export async function admitReader(
   if (tokens.required && presented === undefined && !stream.start.token_given) {
     throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
   }
-  const token = presented ?? ownToken(house, stream, request) ?? (signedOut ? null : undefined);
-  const validated = token ? { token, verdict: await house.tokens.validate(token, request.id) } : null;
+  const own = ownToken(house, stream, request);
+  const token = presented ?? own ?? (signedOut ? null : undefined);
+  // A token that was refused with the message is not validated, and logged, a second time.
+  const refused = token === own ? stream.start.token_refused : undefined;
+  const verdict = async (given: string): Promise<TokenVerdict> =>
+    refused ? { valid: false, reason: refused } : house.tokens.validate(given, request.id);
+  const validated = token ? { token, verdict: await verdict(token) } : null;
   if (validated?.verdict.valid) await refuseStranger(house, stream, validated.verdict.person);
   return { stream, token, validated };
 }

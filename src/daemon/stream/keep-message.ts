@@ -53,6 +53,7 @@ export async function keep(turn: Starting & Identified, key: string | null, hous
       },
       address: turn.address,
       token_given: Boolean(jwt_token),
+      ...(presented.kind === 'invalid' ? { token_refused: presented.reason } : {}),
       trace: turn.trace.finished(),
     },
     ttl_ms: turn.ttl_ms,
