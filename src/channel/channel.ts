@@ -212,8 +212,8 @@ export interface ChannelScope {
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
    * The message in a web client's JSON body: `user_id`, `message`, `session_id`, the header `Idempotency-Key`,
-   * and the token of the first source that has one. `metadata` is read where it is among the sources. Throws
-   * `malformed_json`, or `invalid_request` with every wrong field.
+   * `metadata`, and the token of the first source that has one. Throws `malformed_json`, or `invalid_request`
+   * with every wrong field.
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
   /**

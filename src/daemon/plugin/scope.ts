@@ -51,7 +51,13 @@ export function createScope(
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => house.clock.now(),
     converse: (message, request) => converse(plugin, house, message, request),
-    readMessage: (request, sources) => readMessage(plugin.name, request, sources, problem),
+    readMessage: (request, sources) =>
+      readMessage(plugin.name, request, sources, problem, (bytes) =>
+        house.log.info(
+          { request_id: request.id, channel: plugin.name, bytes },
+          'metadata of the client was left out: its other keys have more than 4096 bytes',
+        ),
+      ),
     readToken,
     streams: {
       start: (message, request, { ttl_ms }) => startStream(plugin, house, message, request, ttl_ms),
