@@ -50,11 +50,15 @@ const DESCRIPTION = [
   ),
   '.Pp',
   prose(
-    'An unknown name in the file is a problem. In the environment, where the names of other programs live too, only one that looks like a misspelt setting is. Settings of what this version does not have are ignored, with a warning.',
+    'Every secret can also be given as a file, as container secrets and systemd credentials are: the setting with `_FILE` after its name holds the path, and the content of the file, without one line break at its end, is the value. Both in one source is a problem, and so is a file that cannot be read. In the configuration file the path is seen from that file. The daemon warns when `.env` or the configuration file holds a secret and other users of the machine can read it.',
   ),
   '.Pp',
   prose(
-    'NODE_ENV stands in the environment or in `.env`. Under `production` and `staging`, what only development needs is refused.',
+    'An unknown name in the file is a problem. In the environment, where the names of other programs live too, only one that looks like a misspelt setting is. REDIS_URL, DATABASE_URL and MEMORY_BACKEND set what this version does not have: the daemon does not start with them, unless MEMORY_BACKEND is `none`.',
+  ),
+  '.Pp',
+  prose(
+    'NODE_ENV is read from the environment and from `.env`. Under `production` and `staging`, settings that only development needs are refused. JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false need NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`.',
   ),
 ].join('\n');
 
@@ -77,6 +81,12 @@ const FILES = list([
     term: 'Pa agentd.yaml , agentd.yml , agentd.json',
     body: prose(
       'The configuration file, in the working directory, or where `--config` says. It is also found as `agentd.config.js` or `agentd.config.ts`, as `.agentdrc` with or without an ending, there or in `.config`, and under `agentd` in `package.json`.',
+    ),
+  },
+  {
+    term: 'Pa STATE_DIR/encryption-key',
+    body: prose(
+      'The key that seals stored tokens, in the form of TOKEN_ENCRYPTION_KEY, unless that is set. The first start makes it with mode 0600. It still opens what it has sealed after TOKEN_ENCRYPTION_KEY was set. The daemon does not start if the file is broken, or if it is gone and the store needs it. Back it up with the database.',
     ),
   },
 ]);

@@ -21,11 +21,11 @@ export function cookieFor(token: string | null | undefined): string | null {
   return `${pair}; Max-Age=${MAX_AGE}; ${ATTRIBUTES}`;
 }
 
-/** The token in a `Cookie` header; an empty one is none. */
-export function tokenInCookie(header: string | undefined): string | undefined {
-  for (const part of header?.split(';') ?? []) {
-    const [name, ...value] = part.split('=');
-    if (name?.trim() === NAME) return value.join('=').trim() || undefined;
-  }
-  return undefined;
+/**
+ * The value of each cookie `jwt_token` in a `Cookie` header. There may be several: a page of a sibling host can set a
+ * cookie of the same name (RFC 6265 §8.6).
+ */
+export function tokensInCookie(header: string | undefined): readonly string[] {
+  const pairs = (header?.split(';') ?? []).map((part) => part.split('='));
+  return pairs.filter(([name]) => name?.trim() === NAME).map(([, ...value]) => value.join('=').trim());
 }

@@ -6,7 +6,7 @@ import type {
   StreamTokens,
   TokenSource,
 } from '../../src/channel/index.ts';
-import { cookieFor, tokenInCookie } from './cookie.ts';
+import { cookieFor, tokensInCookie } from './cookie.ts';
 import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
 
 /** Of the start request, in the documented priority (service.md, "POST /sse/chat"). */
@@ -81,7 +81,8 @@ function createSse(scope: ChannelScope): Channel {
         thread: sessionOf,
         async handle(request) {
           const message = scope.readMessage(request, TOKEN_SOURCES);
-          const { stream_id } = await scope.streams.start(message, request, { ttl_ms });
+          const ambient = tokensInCookie(request.headers.cookie);
+          const { stream_id } = await scope.streams.start(message, request, { ttl_ms, ambient });
           const cookie = cookieFor(message.metadata.jwt_token);
           return { headers: cookie === null ? {} : { 'Set-Cookie': cookie }, body: { stream_id } };
         },
@@ -127,7 +128,7 @@ function streamIdOf(request: ChannelRequest): string {
 /** Cookie, then query (service.md, "GET /sse/stream/{stream_id}"); an empty one is none. */
 function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
   return {
-    ambient: tokenInCookie(request.headers.cookie),
+    ambient: tokensInCookie(request.headers.cookie),
     explicit: request.query.get('token') || undefined,
     required,
   };

@@ -14,8 +14,9 @@
  * 6. **stopped**: `stop()`, once, also after a half-failed start.
  *
  * Durability, order within a session, limits, identity and retries are given to every channel by
- * construction; a channel cannot opt out. A plugin imports only types from here, so that a single `.ts`
- * file works with no build and no node_modules; everything it calls is in its scope.
+ * construction; a channel cannot opt out. A plugin imports "agentd/channel" (this contract, and a few pure
+ * functions) and "agentd/channel/markdown", which the daemon provides, so that a single `.ts` file works with no
+ * build and no node_modules. Everything that has an effect is in its scope.
  */
 import type { DevCompany } from './dev.ts';
 import type {
@@ -88,6 +89,11 @@ export interface ChannelCapabilities {
   markdown: 'commonmark' | 'platform' | 'none';
   /** Can show that an answer is being written. */
   typing: boolean;
+  /**
+   * Does the platform have places where several people read and write? Default true. False: every message is
+   * private, one that is `shared` is refused, and the simulator and the suite know only direct messages.
+   */
+  groups?: boolean;
 }
 
 export interface Channel {
@@ -281,17 +287,18 @@ export type TokenSource = 'header' | 'body' | 'metadata';
 export interface ChannelStreams {
   /**
    * Keeps a message for `ttl_ms`, and its answer for as long after its end. A repeat of a `message_id` gets the
-   * same stream. Throws as `converse` does before it runs: `session_forbidden`, `duplicate_in_progress`, …
+   * same stream. `ambient` is what the browser sent along (`StreamTokens`): `open` compares with it. Throws as
+   * `converse` does before it runs: `session_forbidden`, `duplicate_in_progress`, …
    */
   start(
     message: IncomingMessage,
     request: ChannelRequest,
-    options: { ttl_ms: number },
-  ): Promise<{ stream_id: string; session_id: string }>;
+    options: { ttl_ms: number; ambient?: readonly string[] },
+  ): Promise<{ stream_id: string }>;
   /**
-   * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first
-   * token that there is: `ambient`, `explicit`, then the message's own; a HEAD request begins nothing. Null:
-   * all of it was read before. Throws `stream_not_found`, `token_missing`, `session_forbidden`, and
+   * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first token
+   * that counts: `ambient`, `explicit`, then the message's own (agentd-message(7), "Whose stream it is"); a HEAD request
+   * begins nothing. Null: all of it was read before. Throws `stream_not_found`, `token_missing`, `forbidden`, and
    * `too_many_readers` to a reader without a valid token if the stream has 64 of them, or the client address
    * `maxReadersPerClient` (256). A reader counts from here until `follow` has resolved, so follow what you open.
    */
@@ -305,8 +312,11 @@ export interface ChannelStreams {
 }
 
 export interface StreamTokens {
-  /** What the browser sends of its own accord (a cookie); not looked at after a "signed out" message. */
-  ambient: string | undefined;
+  /**
+   * What the browser sends of its own accord: each cookie of the token's name. It travels with links that others
+   * made, so it counts only for the person that the message came from. Of several none counts; an empty one is none.
+   */
+  ambient: readonly string[];
   /** What the request names itself. */
   explicit: string | undefined;
   /** Refuse with `token_missing` where neither these nor the message brought one. */

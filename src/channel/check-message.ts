@@ -13,7 +13,7 @@ const REPLY_TO_MAX = 8_192;
 /** What the rules depend on. */
 export interface CheckedChannel {
   name: string;
-  capabilities: Pick<ChannelCapabilities, 'reply'>;
+  capabilities: Pick<ChannelCapabilities, 'reply' | 'groups'>;
 }
 
 /**
@@ -46,6 +46,8 @@ export function checkMessage(
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
   if (sent_at !== undefined && !Number.isFinite(sent_at))
     wrong('sent_at', 'must be a number, ms since the epoch');
+  if (message.shared === true && capabilities.groups === false)
+    wrong('shared', 'must not be true: capabilities.groups is false');
   checkMetadata(message.metadata, (problem) => wrong('metadata', problem));
   checkPlace(message.reply_to ?? {}, (problem) => wrong('reply_to', problem));
   return errors;

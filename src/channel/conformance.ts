@@ -12,7 +12,8 @@
  */
 import { checkCases } from './conformance/check-cases.ts';
 import { deliveryCases } from './conformance/delivery-cases.ts';
-import type { ConformanceCase, ConformanceOptions } from './conformance/options.ts';
+import { Evidence } from './conformance/evidence.ts';
+import type { ConformanceCase, ConformanceOptions, Trial } from './conformance/options.ts';
 import { sampleCases } from './conformance/sample-cases.ts';
 import { sendingCases } from './conformance/sending-cases.ts';
 import { shapeCases } from './conformance/shape-cases.ts';
@@ -31,5 +32,18 @@ export function channelConformance(options: ConformanceOptions): ConformanceCase
     ...(isSimulated ? [...signatureCases(), ...deliveryCases(), ...checkCases()] : []),
     ...(isLater && (isSimulated || send) ? sendingCases(options) : []),
   ];
-  return trials.map(([name, trial]) => ({ name: `${plugin.name}: ${name}`, run: () => trial(options) }));
+  return trials.map(([name, trial]) => ({
+    name: `${plugin.name}: ${name}`,
+    run: () => attempt(trial, options),
+  }));
+}
+
+/** A case that fails says what it failed on: the latest deliveries and calls, with their payloads. */
+async function attempt(trial: Trial, options: ConformanceOptions): Promise<void> {
+  const evidence = new Evidence();
+  try {
+    await trial({ ...options, evidence });
+  } catch (error) {
+    throw evidence.shownWith(error);
+  }
 }

@@ -1,4 +1,4 @@
-/** All that a channel plugin may import: the contract ("agentd/channel"). */
+/** The channel contract ("agentd/channel"). Beside it, a plugin may import "agentd/channel/markdown". */
 export type {
   Channel,
   ChannelCapabilities,

@@ -9,6 +9,7 @@ import { parseMarkdown, withoutTricks } from './markdown/parse.ts';
 import { split } from './markdown/split.ts';
 
 export type { Dialect, Mark } from './markdown/dialect.ts';
+export { PLAIN } from './markdown/plain.ts';
 
 /**
  * The messages that a text makes, at least one: each complete in itself and within the limits of the dialect.

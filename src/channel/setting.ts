@@ -17,7 +17,7 @@ interface SettingBase {
   sentence: string;
   /** The daemon does not start without it (for a channel: the channel is not configured without it). */
   required?: boolean;
-  /** Shown as `[secret]` everywhere. */
+  /** Shown as `[secret]` everywhere. The daemon also reads it from the file that `<name>_FILE` names. */
   secret?: boolean;
   /** A value of the right form for the reference, where the default does not say enough. */
   example?: string;

@@ -48,7 +48,10 @@ export interface SimulatedEvent {
   /** What the platform calls them. */
   user_name?: string;
   text: string;
-  /** Alone with the bot, or in a room with others. In a room the bot is addressed, as the platform does it. */
+  /**
+   * Alone with the bot, or in a room with others. In a room the bot is addressed, as the platform does it. Always
+   * `direct` for a channel without groups (`capabilities.groups`).
+   */
   place: 'direct' | 'group';
   /** Name of a thread or topic in the room; absent: none. Equal names are one thread. */
   thread?: string;

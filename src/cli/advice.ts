@@ -82,7 +82,7 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     todo: RENEW,
   },
   stored_token_unreadable: {
-    happened: `No TOKEN_ENCRYPTION_KEY opens the stored token. ${DEFAULT_CREDENTIALS}.`,
+    happened: `No encryption key opens the stored token. ${DEFAULT_CREDENTIALS}.`,
     todo: 'When the key is changed, keep the old one behind the new one, separated by a comma.',
   },
   client_chosen_session: {
@@ -110,6 +110,18 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   // Sessions and repeats
   found: { happened: 'The session was there.' },
   created: { happened: 'A session was begun.' },
+  session_changed: {
+    happened: 'While the message waited, its session was signed in to, ended or begun anew.',
+  },
+  former_id: {
+    happened: "The message named the session by its id from before sign-in, with the owner's token.",
+    todo: 'Have the client use the `session_id` of the latest reply.',
+  },
+  former_id_ignored: {
+    happened:
+      "The message named a session by its id from before sign-in, without the owner's token. It was answered in a new session.",
+    todo: 'Have the client use the `session_id` of the latest reply. Without the token, the id from before sign-in is refused on purpose: others may know it.',
+  },
   session_forbidden: {
     happened:
       'The session belongs to another user or person; the message was refused and touched nothing of it.',
@@ -283,7 +295,7 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   },
   runtime_threw: {
     happened: 'The agent runtime threw an error.',
-    todo: 'See the log of this request (`agentd logs --request`); for a runtime of your own, mend the module of AGENT_RUNTIME.',
+    todo: 'If the module of AGENT_RUNTIME is yours, fix it: `at` names the file and line. `agentd logs --request` shows the message.',
   },
 
   // Limits and the daemon itself

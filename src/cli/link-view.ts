@@ -9,7 +9,7 @@ import { isoTime } from './time-words.ts';
 
 /**
  * `live`: messages act as the person. `token_expired`: under the default credentials, until the person links
- * anew. `unreadable`: no TOKEN_ENCRYPTION_KEY opens it; `malformed`: what stands there is no token.
+ * anew. `unreadable`: no encryption key opens it; `malformed`: what stands there is no token.
  */
 export type LinkState = 'live' | 'token_expired' | 'unreadable' | 'malformed';
 

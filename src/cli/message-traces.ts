@@ -11,12 +11,12 @@ import { isoTime } from './time-words.ts';
  * @param limit messages at most, the last ones. @returns those, and how many there are.
  */
 export async function messageTraces(
-  { traces, inbox }: Store,
+  { sessions, traces, inbox }: Pick<Store, 'sessions' | 'traces' | 'inbox'>,
   id: string,
   limit: number,
 ): Promise<{ shown: TraceRecord[]; all: number }> {
   const byTurn = new Map<string, TraceRecord[]>();
-  for (const trace of await traces.find(id)) {
+  for (const trace of await tracesOf(id, { sessions, traces })) {
     const earlier = byTurn.get(trace.turn_id);
     if (earlier) earlier.push(trace);
     else byTurn.set(trace.turn_id, [trace]);
@@ -30,6 +30,20 @@ export async function messageTraces(
     return timeLineOf(records, message);
   });
   return { shown: (await Promise.all(shown)).filter((trace) => trace !== null), all: byTurn.size };
+}
+
+/** The traces of an id, oldest first; of a session under both of its ids, since sign-in replaces the first one. */
+async function tracesOf(
+  id: string,
+  { sessions, traces }: Pick<Store, 'sessions' | 'traces'>,
+): Promise<TraceRecord[]> {
+  const found = await traces.find(id);
+  const session = await sessions.find(id);
+  const former = found.flatMap(({ lines }) => lines.map(({ detail }) => detail?.former_id));
+  const ids = new Set([session?.former_id, session?.session_id, ...former]);
+  ids.delete(id);
+  const others = [...ids].filter((one) => typeof one === 'string').map((one) => traces.find(one));
+  return [...found, ...(await Promise.all(others)).flat()].sort((a, b) => a.started_at - b.started_at);
 }
 
 function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | null): TraceRecord | null {

@@ -1,5 +1,5 @@
 import type { TraceLine, TraceRecord } from '../daemon/message/trace.ts';
-import { printable } from '../daemon/printable.ts';
+import { printable, wordOf } from '../daemon/printable.ts';
 import { adviceFor } from './advice.ts';
 import type { Output } from './output.ts';
 import { isoTime } from './time-words.ts';
@@ -101,7 +101,7 @@ function timeLine(trace: TraceRecord, out: Output): string {
 }
 
 function detailInWords({ detail = {} }: TraceLine): string {
-  const pairs = Object.entries(detail).map(([name, value]) => `${name}=${value}`);
+  const pairs = Object.entries(detail).map(([name, value]) => `${name}=${wordOf(String(value))}`);
   return printable(pairs.join(' '));
 }
 

@@ -29,8 +29,10 @@ export const ERRORS = {
   },
   forbidden: {
     status: 403,
-    meaning: 'The request lacks the secret that its sender was given for it.',
-    solve: 'Compare the secret in the settings with the one that the platform was told.',
+    meaning:
+      'The sender may not have what they asked for: a stream that belongs to somebody else, or that a page of another site asked for; or the secret of a platform is wrong.',
+    solve:
+      'Read a stream with a script of an allowed page, and with a token of its person. For a platform, compare the secret in the settings with the one that the platform was told.',
   },
   session_forbidden: {
     status: 403,

@@ -37,8 +37,11 @@ export function formatLogLine(line: string, options: { colour: boolean; date?: b
 
 function describeError(err: unknown): string {
   if (err === null || typeof err !== 'object') return '';
-  const { stack, message, cause } = err as { stack?: string; message?: string; cause?: unknown };
-  const lines = String(stack ?? message ?? '').split('\n');
+  const { stack, message, at, cause } = err as Partial<Record<'stack' | 'message' | 'at', string>> & {
+    cause?: unknown;
+  };
+  const told = at === undefined ? message : `${message} (at ${at})`;
+  const lines = String(stack ?? told ?? '').split('\n');
   const own = lines.map((line) => `  ${withoutControls(line)}\n`).join('');
   return cause ? `${own}  caused by:\n${describeError(cause)}` : own;
 }

@@ -4,6 +4,7 @@ import { formatLogLine } from './log-line.ts';
 import { LogOutput, standardError } from './log-output.ts';
 import { escapeControls } from './printable.ts';
 import { maskTokens } from './secret.ts';
+import { sourceLocation } from './source-location.ts';
 
 export type Log = pino.Logger;
 
@@ -60,6 +61,12 @@ function droppedLine(dropped: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), dropped, msg })}\n`;
 }
 
+/** For causes, whose stacks are left out: the file and line in a plugin or runtime that an error comes from. */
+function locationOf(error: Error): { at?: string } {
+  const at = sourceLocation(error);
+  return at === null ? {} : { at };
+}
+
 /** Errors of libraries carry whole requests; only these fields of an error and its causes are logged. */
 function serializeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return String(error);
@@ -68,7 +75,7 @@ function serializeError(error: unknown, depth = 0): unknown {
     name: error.name,
     message: error.message,
     ...(typeof code === 'string' ? { code } : {}),
-    ...(depth === 0 ? { stack: error.stack } : {}),
+    ...(depth === 0 ? { stack: error.stack } : locationOf(error)),
     ...(error.cause !== undefined && depth < 3 ? { cause: serializeError(error.cause, depth + 1) } : {}),
   };
 }

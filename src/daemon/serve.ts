@@ -9,7 +9,7 @@ import { createAdminServer } from './http/admin-server.ts';
 import { Arrivals } from './http/arrivals.ts';
 import { createServer } from './http/server.ts';
 import { importKeys } from './identity/keys.ts';
-import { createSeal } from './identity/seal.ts';
+import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -76,7 +76,7 @@ export async function startDaemon(
     readiness.starting('reading the keys of tokens');
     const keys = await importKeys(settings, log);
     const tokens = createValidator(settings, keys, clock, log);
-    const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
+    const seal = await openSeal(settings, store, log);
     readiness.starting('loading the agent runtime');
     const agent = await loadAgent(settings, log);
     life.started('agent', () => agent.stop?.());

@@ -4,8 +4,11 @@ import { personKey } from '../../src/daemon/identity/identity.ts';
 import type { TraceRecord } from '../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
 import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
+import type { NewStream } from '../../src/daemon/store/streams.ts';
 
 const HOUR = 60 * 60 * 1000;
+/** Of `aStream`, ms. */
+export const STREAM_TTL = 300_000;
 
 export const ada = personKey({ sub: 'ada' });
 export const bob = personKey({ sub: 'bob' });
@@ -14,6 +17,7 @@ export const bob = personKey({ sub: 'bob' });
 export function aSession(now: number, members: Partial<Session> = {}): Session {
   return {
     session_id: randomUUID(),
+    former_id: null,
     user_id: 'u1',
     platform: 'chat',
     space: 'web',
@@ -112,3 +116,33 @@ export const GUARD_LIMITS: GuardLimits = {
   repeat_window_ms: 60_000,
   session_ttl_ms: 3_600_000,
 };
+
+/** A stream that nobody has opened. */
+export function aStream(members: Partial<NewStream> = {}): NewStream {
+  return {
+    stream_id: randomUUID(),
+    idempotency_key: null,
+    fingerprint: 'body',
+    owner: null,
+    token: null,
+    start: {
+      request_id: 'r1',
+      session_id: 's1',
+      session_is_generated: true,
+      message: {
+        platform: 'chat',
+        user_id: 'u1',
+        channel_id: 'u1',
+        thread_id: null,
+        text: 'Hi',
+        metadata: { jwt_token: null },
+      },
+      address: '192.0.2.1',
+      token_given: false,
+      cookie_person: null,
+      trace: [{ at: 1, step: 'identify', verdict: 'ok' }],
+    },
+    ttl_ms: STREAM_TTL,
+    ...members,
+  };
+}

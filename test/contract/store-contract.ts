@@ -5,7 +5,7 @@ import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import type { TraceRecord } from '../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { ada, aSession, aTrace, aTurn, bob } from './fixtures.ts';
+import { ada, aSession, aStream, aTrace, aTurn, bob } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLinks } from './links-contract.ts';
@@ -34,6 +34,8 @@ export interface StoreWanted {
 }
 
 const HOUR = 60 * 60 * 1000;
+/** A reader of the turns of nobody. */
+const EVERYONE_SEES = { person: null, nobodys: true };
 const WANTED: StoreWanted = { traceRetentionMs: 7 * 24 * HOUR, tracesMax: 300, inboxMax: 50, failedMax: 5 };
 
 /**
@@ -112,6 +114,42 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(await store.sessions.find(session.session_id)).toBeNull();
       });
 
+      it('finds a session by its id and by the one before sign-in, which stays reserved while it lives', async () => {
+        const begun = await saved({ generated: true });
+        const tag = begun.session_id;
+        await keep(begun, { text: 'before' });
+        const found = await store.sessions.find(tag);
+        const renamed: Session = {
+          ...(found as Session),
+          session_id: randomUUID(),
+          former_id: tag,
+          owner: ada,
+        };
+        expect(await store.sessions.save(renamed, 'changed')).toBe(true);
+        expect(await store.sessions.find(tag)).toEqual(renamed);
+        expect(await store.sessions.find(renamed.session_id)).toEqual(renamed);
+        await keep(renamed, { text: 'after' });
+        expect((await store.sessions.turns(renamed.session_id)).map(({ text }) => text)).toEqual([
+          'before',
+          'after',
+        ]);
+        await expect(store.sessions.save(aSession(test.now(), { session_id: tag }), 'new')).rejects.toThrow();
+        expect(await store.sessions.list({ limit: 10 })).toHaveLength(1);
+        expect(await store.sessions.end(tag)).toBe(true);
+        expect(await store.sessions.find(renamed.session_id)).toBeNull();
+        expect(await store.sessions.find(tag)).toBeNull();
+        expect(await store.sessions.save(aSession(test.now(), { session_id: tag }), 'new')).toBe(true);
+      });
+
+      it('frees both ids of a session that has expired, before any sweep', async () => {
+        const renamed = await saved({ former_id: randomUUID() });
+        test.advance(2 * HOUR);
+        for (const id of [renamed.session_id, renamed.former_id as string]) {
+          expect(await store.sessions.find(id)).toBeNull();
+          expect(await store.sessions.save(aSession(test.now(), { session_id: id }), 'new')).toBe(true);
+        }
+      });
+
       it('treats a session whose time has passed as none, before any sweep', async () => {
         const session = await saved();
         test.advance(HOUR - 1);
@@ -132,7 +170,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(await store.sessions.save(fresh, 'new')).toBe(true);
         expect(await store.sessions.find(session.session_id)).toEqual(fresh);
         expect(await store.sessions.turns(session.session_id)).toEqual([]);
-        expect(await store.sessions.history(session.session_id, null, 10)).toEqual([]);
+        expect(await store.sessions.history(session.session_id, EVERYONE_SEES, 10)).toEqual([]);
       });
 
       it('keeps a turn, counts it and slides the time of the session', async () => {
@@ -158,16 +196,18 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(await store.traces.find(trace.turn_id)).toEqual([trace]);
       });
 
-      it('shows a reader the turns of nobody and their own, never those of another person', async () => {
+      it('shows a reader their own turns, those of nobody if asked, never those of another person', async () => {
         const session = await saved();
         await keep(session, { text: 'by nobody', person: null });
         await keep(session, { text: 'by ada', person: ada });
         await keep(session, { text: 'by bob', person: bob });
-        const texts = async (reader: PersonKey | null) =>
-          (await store.sessions.history(session.session_id, reader, 10)).map(({ text }) => text);
-        expect(await texts(ada)).toEqual(['by nobody', 'by ada']);
-        expect(await texts(bob)).toEqual(['by nobody', 'by bob']);
-        expect(await texts(null)).toEqual(['by nobody']);
+        const texts = async (person: PersonKey | null, nobodys: boolean) =>
+          (await store.sessions.history(session.session_id, { person, nobodys }, 10)).map(({ text }) => text);
+        expect(await texts(ada, true)).toEqual(['by nobody', 'by ada']);
+        expect(await texts(bob, true)).toEqual(['by nobody', 'by bob']);
+        expect(await texts(null, true)).toEqual(['by nobody']);
+        expect(await texts(ada, false)).toEqual(['by ada']);
+        expect(await texts(null, false)).toEqual(['by nobody']);
       });
 
       it('remembers the last answered turns, oldest first, and leaves out failed ones', async () => {
@@ -175,7 +215,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         for (const text of ['1', '2', '3']) await keep(session, { text });
         await keep(session, { text: 'failed', reply: null, outcome: 'failed', failure: 'agent_failed' });
         const texts = (turns: StoredTurn[]) => turns.map(({ text }) => text);
-        expect(texts(await store.sessions.history(session.session_id, null, 2))).toEqual(['2', '3']);
+        expect(texts(await store.sessions.history(session.session_id, EVERYONE_SEES, 2))).toEqual(['2', '3']);
         expect(texts(await store.sessions.turns(session.session_id))).toEqual(['1', '2', '3', 'failed']);
       });
 
@@ -524,6 +564,33 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
           stays.session_id,
         ]);
         expect(await store.sessions.turns(stays.session_id)).toHaveLength(1);
+      });
+    });
+
+    describe('stored tokens', () => {
+      it('are counted by how they begin, those of links, sessions and streams, while they live', async () => {
+        const context = (token: string) => ({
+          has_jwt: true as const,
+          user_id: 'ada',
+          email: 'ada@example.com',
+          token,
+          token_exp: '2030-01-01T00:00:00.000Z',
+        });
+        expect(await store.countTokens('')).toBe(0);
+        await saved();
+        await saved({ metadata: { jwt_context: context('one.x') }, bound: { user_id: 'u1', person: ada } });
+        await saved({ metadata: { jwt_context: context('two.x') }, bound: { user_id: 'u1', person: ada } });
+        await store.links.put({ key: 'chat:jwt:u1', token: 'one.y', person: ada, ttl_ms: 2 * HOUR }, null);
+        await store.streams.create(aStream({ token: 'one.z', ttl_ms: HOUR / 2 }));
+        await store.streams.create(aStream());
+        expect(await store.countTokens('')).toBe(4);
+        expect(await store.countTokens('one.')).toBe(3);
+        expect(await store.countTokens('one.y')).toBe(1);
+        expect(await store.countTokens('%')).toBe(0);
+        test.advance(HOUR / 2);
+        expect(await store.countTokens('one.')).toBe(2);
+        test.advance(HOUR / 2);
+        expect(await store.countTokens('')).toBe(1);
       });
     });
 

@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../src/channel/index.ts';
 import type { NewStream, StreamStore } from '../../src/daemon/store/streams.ts';
-import { ada, bob } from './fixtures.ts';
+import { ada, aStream, bob, STREAM_TTL as TTL } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
-const TTL = 300_000;
+const NOBODY = { owner: null, reader: null };
 const INTERRUPTED = { event: 'error', data: '{"code":"interrupted"}' } as const;
 
 /** The contract of the port `streams`. */
@@ -21,7 +20,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
 
     it('gives back a stream as it was kept, until nobody has opened it in its time', async () => {
       const stream = aStream({ owner: ada, token: 'sealed.v1.x', idempotency_key: 'k' });
-      const record = { ...stream, state: 'waiting', last_event: 0 };
+      const record = { ...stream, reader: null, state: 'waiting', last_event: 0 };
       expect(await streams.create(stream)).toEqual(record);
       expect(await streams.find(stream.stream_id)).toEqual(record);
       expect(await streams.findByKey('k')).toEqual(record);
@@ -31,7 +30,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       test.advance(1);
       expect(await streams.find(stream.stream_id)).toBeNull();
       expect(await streams.findByKey('k')).toBeNull();
-      expect(await streams.claim(stream.stream_id, started(), null)).toBe(false);
+      expect(await streams.claim(stream.stream_id, NOBODY)).toBe(false);
       expect(await sweepAll()).toBe(1);
     });
 
@@ -49,24 +48,24 @@ export function describeStreams(current: () => StoreUnderTest): void {
       const stream = aStream({ token: 'a.b.c' });
       await streams.create(stream);
       const claims = await Promise.all(
-        Array.from({ length: 20 }, () => streams.claim(stream.stream_id, started(), null)),
+        Array.from({ length: 20 }, () => streams.claim(stream.stream_id, NOBODY)),
       );
       expect(claims.filter(Boolean)).toHaveLength(1);
       expect(await streams.find(stream.stream_id)).toMatchObject({
         state: 'running',
         token: null,
-        last_event: 1,
+        last_event: 0,
       });
-      expect(await streams.read(stream.stream_id, 0)).toEqual([started()]);
+      expect(await streams.read(stream.stream_id, 0)).toEqual([]);
     });
 
     it('makes the stream the property of the one who begins it, or leaves it where it was', async () => {
       const [mine, nobodys] = [aStream({ owner: ada }), aStream({ owner: null })];
       await Promise.all([streams.create(mine), streams.create(nobodys)]);
-      await streams.claim(mine.stream_id, started(), null);
-      await streams.claim(nobodys.stream_id, started(), bob);
-      expect((await streams.find(mine.stream_id))?.owner).toBe(ada);
-      expect((await streams.find(nobodys.stream_id))?.owner).toBe(bob);
+      await streams.claim(mine.stream_id, NOBODY);
+      await streams.claim(nobodys.stream_id, { owner: bob, reader: bob });
+      expect(await streams.find(mine.stream_id)).toMatchObject({ owner: ada, reader: null });
+      expect(await streams.find(nobodys.stream_id)).toMatchObject({ owner: bob, reader: bob });
     });
 
     it('reads what comes after an event, in order, and refuses what does not follow on', async () => {
@@ -136,7 +135,8 @@ export function describeStreams(current: () => StoreUnderTest): void {
     async function running(members: Partial<NewStream> = {}): Promise<NewStream> {
       const stream = aStream(members);
       await streams.create(stream);
-      expect(await streams.claim(stream.stream_id, started(), null)).toBe(true);
+      expect(await streams.claim(stream.stream_id, NOBODY)).toBe(true);
+      await streams.append(stream.stream_id, [started()]);
       return stream;
     }
 
@@ -146,34 +146,6 @@ export function describeStreams(current: () => StoreUnderTest): void {
       return all;
     }
   });
-}
-
-function aStream(members: Partial<NewStream> = {}): NewStream {
-  return {
-    stream_id: randomUUID(),
-    idempotency_key: null,
-    fingerprint: 'body',
-    owner: null,
-    token: null,
-    start: {
-      request_id: 'r1',
-      session_id: 's1',
-      session_is_generated: true,
-      message: {
-        platform: 'chat',
-        user_id: 'u1',
-        channel_id: 'u1',
-        thread_id: null,
-        text: 'Hi',
-        metadata: { jwt_token: null },
-      },
-      address: '192.0.2.1',
-      token_given: false,
-      trace: [{ at: 1, step: 'identify', verdict: 'ok' }],
-    },
-    ttl_ms: TTL,
-    ...members,
-  };
 }
 
 function started(): StreamEvent {

@@ -82,7 +82,9 @@ export class FakeModel {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     if (request.method === 'GET' && request.url === '/v1/models' && this.models !== null) {
       if (this.key !== null && request.headers.authorization !== `Bearer ${this.key}`)
-        return void response.writeHead(401).end();
+        return void response
+          .writeHead(401)
+          .end(JSON.stringify({ error: { message: `No such key: ${request.headers.authorization}.` } }));
       return void response.end(JSON.stringify({ data: this.models.map((id) => ({ id })) }));
     }
     if (request.method !== 'POST' || request.url !== '/v1/chat/completions')

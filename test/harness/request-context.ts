@@ -24,6 +24,7 @@ export function sessionOf(
   const person = user && personKey(user);
   const session: Session = {
     session_id,
+    former_id: null,
     user_id,
     platform: 'webchat',
     space: 'web',

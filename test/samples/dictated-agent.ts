@@ -15,8 +15,12 @@ export default {
         await turn();
       }
     } else if (text === 'me') yield person?.email ?? 'nobody';
-    else if (text === 'history') yield JSON.stringify(history.map(({ user, reply }) => [user, reply]));
-    else yield* dictated(text, signal);
+    else if (text === 'history') {
+      const told = history.map(({ user, reply, before_sign_in }) =>
+        before_sign_in ? [user, reply, 'before sign-in'] : [user, reply],
+      );
+      yield JSON.stringify(told);
+    } else yield* dictated(text, signal);
   },
 } satisfies AgentRuntime;
 

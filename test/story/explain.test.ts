@@ -19,7 +19,9 @@ let chat: Shop;
 beforeAll(async () => {
   model = await FakeModel.start();
   model.script(({ messages }) =>
-    JSON.stringify(messages.at(-1)?.content).includes('hang') ? 'hang' : { status: 401 },
+    JSON.stringify(messages.at(-1)?.content).includes('hang')
+      ? 'hang'
+      : { status: 401, body: { error: { message: 'Incorrect API key provided: sk-a-key-of-the-tests' } } },
   );
   [shop, chat] = await Promise.all([
     startShop({
@@ -53,7 +55,8 @@ async function say(where: Shop, body: Record<string, unknown>, bearer?: string) 
     { user_id: 'visitor', message: WHO, ...body },
     { headers: { 'X-Request-Id': request_id }, ...(bearer === undefined ? {} : { bearer }) },
   );
-  return { request_id, status: answer.status, session_id: answer.body.session_id as string };
+  const { status, body: answered } = answer;
+  return { request_id, status, answered, session_id: answered.session_id as string };
 }
 
 /** What `explain` prints, after all that holds for each of its screens. */
@@ -145,9 +148,13 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
   });
 
   test('the model refuses', async () => {
-    const { request_id, status } = await say(chat, {});
+    const { request_id, status, answered } = await say(chat, {});
     expect(status).toBe(502);
-    expectFinding(await explain(chat, request_id), 'model_refused', /AGENT_API_KEY/);
+    const screen = await explain(chat, request_id);
+    expectFinding(screen, 'model_refused', /AGENT_API_KEY/);
+    // For the operator, and never for the person who wrote.
+    expect(screen).toMatch(/status=401\s+said="Incorrect API key provided: \[key\]"/);
+    expect(JSON.stringify(answered)).not.toContain('API key');
   });
 
   test('the model takes too long, and the next message finds the queue full', async () => {
@@ -253,8 +260,8 @@ describe('`agentd explain` finds', () => {
     );
     for (const id of ['eve-reads', 'eve-stops']) {
       const screen = await explain(shop, id);
-      expect(screen).toContain('sse  session_forbidden in');
-      expectFinding(screen, 'session_forbidden', /begin a session of its own/);
+      expect(screen).toContain('sse  forbidden in');
+      expectFinding(screen, 'forbidden', /a token of its person/);
     }
   });
 

@@ -120,7 +120,7 @@ describe('a channel of a third party', () => {
     });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
-    expect(await response.text()).toMatch(/^HELLO! I AM AGENTD.* 4711 ACME D 7$/s);
+    expect(await response.text()).toMatch(/^HELLO! I AM THE ASSISTANT\..* 4711 ACME D 7$/s);
   });
 
   test.each(['converse', 'streams'])(
@@ -272,17 +272,21 @@ describe('a plugin that does not fit stops the start with 78', () => {
 
   test('and all problems are told at once, each with what was expected and what came', async () => {
     write('throws.ts', "throw new Error('no telex here');");
+    write('syntax.mjs', 'const a = 1;\nconst b = ;\n');
+    write('folder/index.ts', 'export default () => {};');
     write('later.ts', "export default { name: 'later', apiVersion: 2 };");
     write('shape.ts', "export default { name: 'shape', apiVersion: 1, settings: 'none', capabilities: {} };");
     write('namesake.ts', `export default { name: 'telex', apiVersion: 1, ${REST} };`);
     write('reserved.ts', `export default { name: 'msgbot', apiVersion: 1, ${REST} };`);
     write('named.ts', 'export const channel = {};');
     const platforms =
-      'webchat,./telex.ts,./missing.ts,./throws.ts,./later.ts,./shape.ts,./namesake.ts,./reserved.ts,./named.ts,nosuch';
+      'webchat,./telex.ts,./missing.ts,./throws.ts,./syntax.mjs,./folder,./later.ts,./shape.ts,./namesake.ts,./reserved.ts,./named.ts,nosuch';
     const said = await refused(platforms, { LOG_LEVEL: 'LOUD' });
     for (const words of [
       `names a file that does not exist: ${join(folder, 'missing.ts')}`,
-      'cannot be loaded: no telex here',
+      `cannot be loaded: no telex here (at ${join(folder, 'throws.ts')}:1)`,
+      `cannot be loaded: SyntaxError: Unexpected token ';' (at ${join(folder, 'syntax.mjs')}:2)`,
+      `has a function as default export (in ${join(folder, 'folder/index.ts')})`,
       'has apiVersion 2, and this agentd speaks 1',
       '`settings` is "none"',
       '`detect` is missing',
@@ -321,7 +325,7 @@ describe('a plugin that does not fit stops the start with 78', () => {
     const said = await refused('./blank.ts,./thrower.ts');
     expect(said).toContain('`routes[0].method` is "HEAD"');
     expect(said).toContain('`routes[0].handle` is missing');
-    expect(said).toContain('`create` threw: no line');
+    expect(said).toContain(`\`create\` threw: no line (at ${join(folder, 'thrower.ts')}:`);
     expect(said).not.toContain('defect of agentd');
   });
 });

@@ -148,16 +148,21 @@ describe('config check', () => {
     ['JWT_VERIFY_EXP', 'production'],
     ['JWT_VERIFY_SIGNATURE', 'staging'],
     ['JWT_VERIFY_EXP', 'staging'],
-  ])('refuses %s=false under NODE_ENV=%s with 78; elsewhere it warns', async (name, NODE_ENV) => {
-    const cwd = folderWith();
-    const env = { ...TOKENS, WEBCHAT_ENABLED: 'true', [name]: 'false' };
-    const refused = await command(['config', 'check'], { cwd, env: { ...env, NODE_ENV }, base: false });
-    expect(refused.code).toBe(78);
-    expect(refused.stderr).toContain(`${name}=false (environment)\n    wrong: is refused under NODE_ENV=`);
-    const warned = await command(['config', 'check'], { cwd, env, base: false });
-    expect(warned.code).toBe(0);
-    expect(warned.stderr).toMatch(new RegExp(`^warning: ${name}=false: `));
-  });
+    ['JWT_VERIFY_SIGNATURE', ''],
+  ])(
+    'refuses %s=false under NODE_ENV=%s with 78; under NODE_ENV=development it warns',
+    async (name, NODE_ENV) => {
+      const cwd = folderWith();
+      const env = { ...TOKENS, WEBCHAT_ENABLED: 'true', [name]: 'false' };
+      const refused = await command(['config', 'check'], { cwd, env: { ...env, NODE_ENV }, base: false });
+      expect(refused.code).toBe(78);
+      expect(refused.stderr).toContain(`${name}=false (environment)\n    wrong: is refused `);
+      const developing = { ...env, NODE_ENV: 'development' };
+      const warned = await command(['config', 'check'], { cwd, env: developing, base: false });
+      expect(warned.code).toBe(0);
+      expect(warned.stderr).toMatch(new RegExp(`^warning: ${name}=false: `));
+    },
+  );
 
   test('refuses an HS256 secret that is a public key, and warns of a short one', async () => {
     const cwd = folderWith();

@@ -263,7 +263,9 @@ describe('Settings of validation', () => {
   });
 
   test('JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false switch just these checks off, with a warning at start', async () => {
-    const lax = await startShop({ env: { JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' } });
+    const lax = await startShop({
+      env: { NODE_ENV: 'test', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
+    });
     try {
       for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'])
         await lax.daemon.logged((line) => line.level === 'warn' && JSON.stringify(line).includes(name));

@@ -6,7 +6,8 @@ import type {
   SettingValue,
   SimulatedEvent,
 } from '../index.ts';
-import type { ConformanceOptions, SampleRequest } from './options.ts';
+import type { Evidence } from './evidence.ts';
+import type { ConformanceOptions, SampleRequest, TrialOptions } from './options.ts';
 import { StandIn } from './stand-in.ts';
 
 /** Nobody listens there, so that a channel that calls by another `fetch` than the scope's gets no answer. */
@@ -17,20 +18,27 @@ const WRITTEN_BEFORE_MS = 60_000;
 /** What one case needs: the plugin with its settings, and its platform where there is a simulator. */
 export class Bench {
   readonly options: ConformanceOptions;
+  readonly evidence: Evidence;
   readonly plugin: ChannelPlugin;
   readonly simulator: PlatformSimulator | null;
   readonly settings: ChannelSettings;
   readonly #began = Date.now() - WRITTEN_BEFORE_MS;
 
-  private constructor(options: ConformanceOptions, simulator: PlatformSimulator | null) {
+  private constructor(options: TrialOptions, simulator: PlatformSimulator | null) {
     this.options = options;
+    this.evidence = options.evidence;
     this.plugin = options.plugin;
     this.simulator = simulator;
     this.settings = this.#settings('ours', options.settings ?? {});
   }
 
-  static async set(options: ConformanceOptions): Promise<Bench> {
+  static async set(options: TrialOptions): Promise<Bench> {
     return new Bench(options, (await options.plugin.simulator?.()) ?? null);
+  }
+
+  /** Where its people write: a channel may have no groups. */
+  get places(): readonly SimulatedEvent['place'][] {
+    return this.plugin.capabilities.groups === false ? ['direct'] : ['direct', 'group'];
   }
 
   /** The same settings, but with credentials that the platform does not know. */
@@ -43,8 +51,13 @@ export class Bench {
 
   /** A platform that knows the credentials of these settings. */
   platform(settings: ChannelSettings = this.settings): StandIn {
-    if (this.simulator) return new StandIn(this.apiUrl(settings), this.simulator.startApi(settings));
-    return new StandIn('', this.options.send?.accepted ?? (() => new Response('', { status: 503 })));
+    if (this.simulator)
+      return new StandIn(this.apiUrl(settings), this.simulator.startApi(settings), this.evidence);
+    return new StandIn(
+      '',
+      this.options.send?.accepted ?? (() => new Response('', { status: 503 })),
+      this.evidence,
+    );
   }
 
   /** An event with all that is not given filled in: the first person's, alone with the bot. */
@@ -58,7 +71,10 @@ export class Bench {
   /** As the platform would deliver it. Only where there is a simulator. */
   delivery(given: Partial<SimulatedEvent>): SampleRequest & { body: string } {
     if (!this.simulator) throw new Error(`the channel ${this.plugin.name} has no simulator`);
-    return this.simulator.delivery(this.event(given), this.settings);
+    const event = this.event(given);
+    const request = this.simulator.delivery(event, this.settings);
+    this.evidence.made(request, event);
+    return request;
   }
 
   apiUrl(settings: ChannelSettings = this.settings): string {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Channel, ChannelScope, ChannelSettings } from '../index.ts';
 import type { Bench } from './bench.ts';
 import { deliver } from './deliver.ts';
+import type { Evidence } from './evidence.ts';
 import { faultsOfEdit, faultsOfMessage, faultsOfSaid } from './faults.ts';
 import type { SampleRequest } from './options.ts';
 import { RecordedProblem } from './recorded-errors.ts';
@@ -39,7 +40,8 @@ export class OpenChannel {
   readonly faults: string[] = [];
 
   constructor(bench: Bench, settings: ChannelSettings, members: Partial<ChannelScope>) {
-    const { plugin } = bench;
+    const { plugin, evidence } = bench;
+    this.#evidence = evidence;
     this.secrets = [...secretsOf(plugin, settings), ...secretsOf(plugin, bench.settings)];
     const scope = recordingScope(plugin.name, settings, members);
     const { accept, say, edit } = scope;
@@ -61,6 +63,7 @@ export class OpenChannel {
     this.#faultsOf = (message) => faultsOfMessage(plugin, message, this.secrets);
   }
 
+  readonly #evidence: Evidence;
   readonly #faultsOf: (message: RecordingScope['accepted'][number]) => string[];
 
   /** As the platform does it: what is answered 503 is brought again. @throws what is no problem */
@@ -72,10 +75,13 @@ export class OpenChannel {
   }
 
   async deliverOnce(request: SampleRequest): Promise<Outcome> {
+    const note = this.#evidence.delivery(request);
     try {
       const { status = 200 } = await deliver(this.channel, request);
+      note(String(status));
       return { status, code: null };
     } catch (error) {
+      note(error instanceof RecordedProblem ? error.code : String(error));
       assert.ok(!tells(error, this.secrets), 'a problem tells a secret of the settings');
       if (error instanceof RecordedProblem) return { status: STATUS[error.code] ?? 500, code: error.code };
       throw error;

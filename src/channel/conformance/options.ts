@@ -1,4 +1,5 @@
 import type { ChannelPlugin, ChannelSettings, IncomingMessage, OutgoingReply } from '../index.ts';
+import type { Evidence } from './evidence.ts';
 
 /** A request as a client or a platform would send it. */
 export interface SampleRequest {
@@ -36,5 +37,10 @@ export interface ConformanceCase {
   run(): Promise<void>;
 }
 
-/** What is tried in a case; it rejects where the channel does not hold to the contract. */
-export type Trial = (options: ConformanceOptions) => Promise<void>;
+/** The options, and what is noted of the case that is run with them. */
+export interface TrialOptions extends ConformanceOptions {
+  evidence: Evidence;
+}
+
+/** What is tried in a case; it rejects if the channel does not keep to the contract. */
+export type Trial = (options: TrialOptions) => Promise<void>;

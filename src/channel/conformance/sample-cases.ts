@@ -3,7 +3,7 @@ import type { IncomingMessage } from '../index.ts';
 import { Bench } from './bench.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 import { withChannel } from './open-channel.ts';
-import type { ConformanceOptions, SampleRequest, Trial } from './options.ts';
+import type { ConformanceOptions, SampleRequest, Trial, TrialOptions } from './options.ts';
 import { RecordedProblem } from './recorded-errors.ts';
 
 /** What becomes of the deliveries that the options name. */
@@ -43,7 +43,7 @@ function inRequestCases(holding: readonly SampleRequest[]): [string, Trial][] {
 }
 
 async function parses(
-  options: ConformanceOptions,
+  options: TrialOptions,
   request: SampleRequest,
   expect: readonly Partial<IncomingMessage>[],
 ): Promise<void> {
@@ -61,24 +61,21 @@ async function parses(
   });
 }
 
-async function refuses(options: ConformanceOptions, request: SampleRequest, code: string): Promise<void> {
+async function refuses(options: TrialOptions, request: SampleRequest, code: string): Promise<void> {
   await withChannel(await Bench.set(options), {}, async (open) => {
     assert.equal((await open.deliver(request)).code, code, 'code of the problem');
     assert.equal(open.scope.accepted.length, 0, 'nothing of it gets through');
   });
 }
 
-async function keepsFirst(options: ConformanceOptions, holding: readonly SampleRequest[]): Promise<void> {
+async function keepsFirst(options: TrialOptions, holding: readonly SampleRequest[]): Promise<void> {
   const accept = () => Promise.reject(new RecordedProblem('unavailable', 'the store is out of reach'));
   await withChannel(await Bench.set(options), { members: { accept } }, async (open) => {
     for (const request of holding) assert.equal((await open.deliverOnce(request)).status, 503);
   });
 }
 
-async function namesRepeatsAlike(
-  options: ConformanceOptions,
-  holding: readonly SampleRequest[],
-): Promise<void> {
+async function namesRepeatsAlike(options: TrialOptions, holding: readonly SampleRequest[]): Promise<void> {
   await withChannel(await Bench.set(options), {}, async (open) => {
     for (const request of holding) {
       const idsOf = async () => {
@@ -91,10 +88,7 @@ async function namesRepeatsAlike(
   });
 }
 
-async function letsProblemsPass(
-  options: ConformanceOptions,
-  holding: readonly SampleRequest[],
-): Promise<void> {
+async function letsProblemsPass(options: TrialOptions, holding: readonly SampleRequest[]): Promise<void> {
   const refuse = () => {
     throw new RecordedProblem('session_forbidden', 'the session is of somebody else');
   };
@@ -111,7 +105,7 @@ async function letsProblemsPass(
   });
 }
 
-async function survivesBodies(options: ConformanceOptions, holding: readonly SampleRequest[]): Promise<void> {
+async function survivesBodies(options: TrialOptions, holding: readonly SampleRequest[]): Promise<void> {
   await withChannel(await Bench.set(options), {}, async (open) => {
     for (const request of holding) {
       for (const { title, body } of hostileBodies(String(request.body))) {

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers';
 import type { JsonObject, OutgoingReply } from '../index.ts';
 import { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
-import type { ConformanceOptions, Trial } from './options.ts';
+import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
 import { inQuickTime } from './quick-time.ts';
 import { RecordedDeliveryFailure } from './recorded-errors.ts';
 import { tells } from './secrets.ts';
@@ -76,9 +76,9 @@ function failing(name: string, trouble: Trouble, failure: Failure): [string, Tri
   return [[name, trial]];
 }
 
-async function sends(options: ConformanceOptions): Promise<void> {
+async function sends(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
-  for (const place of bench.simulator ? (['direct', 'group'] as const) : (['direct'] as const)) {
+  for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
     await sending(
       bench,
       async ({ send, platform }) => {
@@ -91,7 +91,7 @@ async function sends(options: ConformanceOptions): Promise<void> {
 }
 
 /** The process that sent it may have died before it could say so. */
-async function sendsTwice(options: ConformanceOptions): Promise<void> {
+async function sendsTwice(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   const platform = bench.platform();
   await sending(bench, async ({ send }) => isSent(await send()), 'direct', platform);
@@ -100,14 +100,14 @@ async function sendsTwice(options: ConformanceOptions): Promise<void> {
   assert.equal(platform.seen.length, first.length, 'the reply is sent again');
 }
 
-async function sendsWhole(options: ConformanceOptions): Promise<void> {
+async function sendsWhole(options: TrialOptions): Promise<void> {
   await sending(await Bench.set(options), async ({ send, platform }) => {
     isSent(await send(LONG.text));
     assert.deepEqual(wordsIn(platform.seen), LONG.words);
   });
 }
 
-async function goesOn(options: ConformanceOptions): Promise<void> {
+async function goesOn(options: TrialOptions): Promise<void> {
   await sending(await Bench.set(options), async ({ send, platform }) => {
     // Broken off before the last part, so that there is something to go on with, where there are parts.
     isSent(await send(LONG.text, 'another reply'));
@@ -121,7 +121,7 @@ async function goesOn(options: ConformanceOptions): Promise<void> {
   });
 }
 
-async function survivesNonsense(options: ConformanceOptions): Promise<void> {
+async function survivesNonsense(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   const bodies = ['', '<html>', 'null', '[]', '"ok"', '{"ok":"perhaps"}', '{"error":[]}', '\u0000', '{'];
   for (const code of [200, 307, 500]) {
@@ -142,7 +142,7 @@ async function survivesNonsense(options: ConformanceOptions): Promise<void> {
 }
 
 /** What people wrote, and the channel's credentials, are for the configured address alone. */
-async function staysAtHome(options: ConformanceOptions): Promise<void> {
+async function staysAtHome(options: TrialOptions): Promise<void> {
   await sending(await Bench.set(options), async ({ send, platform }) => {
     platform.trouble = ({ path }) =>
       path.startsWith(ELSEWHERE) ? null : new Response('', { status: 307, headers: { Location: ELSEWHERE } });
@@ -153,7 +153,7 @@ async function staysAtHome(options: ConformanceOptions): Promise<void> {
   });
 }
 
-async function readsWithinBounds(options: ConformanceOptions): Promise<void> {
+async function readsWithinBounds(options: TrialOptions): Promise<void> {
   for (const code of [200, 500]) {
     await sending(await Bench.set(options), async ({ send, platform }) => {
       let read = 0;
@@ -176,7 +176,7 @@ async function readsWithinBounds(options: ConformanceOptions): Promise<void> {
   }
 }
 
-async function givesUp(options: ConformanceOptions): Promise<void> {
+async function givesUp(options: TrialOptions): Promise<void> {
   for (const trouble of [hanging, stalling]) {
     await sending(await Bench.set(options), async ({ send, platform }) => {
       // What is loaded with the first reply takes its own time.
@@ -188,7 +188,7 @@ async function givesUp(options: ConformanceOptions): Promise<void> {
   }
 }
 
-async function tellsOfCredentials(options: ConformanceOptions): Promise<void> {
+async function tellsOfCredentials(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   const reply = await replyOf(bench, 'direct');
   const settings = bench.simulator ? bench.foreignSettings : bench.settings;
@@ -216,7 +216,7 @@ async function tellsOfCredentials(options: ConformanceOptions): Promise<void> {
   });
 }
 
-async function types(options: ConformanceOptions): Promise<void> {
+async function types(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   const reply = await replyOf(bench, 'direct');
   const troubles: Trouble[] = [() => null, () => status(500), () => status(400), hanging, quoting];

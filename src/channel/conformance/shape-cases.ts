@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Bench } from './bench.ts';
 import { withChannel } from './open-channel.ts';
-import type { ConformanceOptions, Trial } from './options.ts';
+import type { Trial, TrialOptions } from './options.ts';
 
 /** What every channel is before it has done anything. */
 export function shapeCases(): readonly [name: string, trial: Trial][] {
@@ -13,7 +13,7 @@ export function shapeCases(): readonly [name: string, trial: Trial][] {
   ];
 }
 
-async function hasShape({ plugin }: ConformanceOptions): Promise<void> {
+async function hasShape({ plugin }: TrialOptions): Promise<void> {
   assert.equal(plugin.apiVersion, 1);
   assert.match(plugin.name, /^[a-z][a-z0-9-]*$/);
   assert.ok(plugin.summary.length > 0, 'summary says whom it lets talk to the agent');
@@ -24,20 +24,20 @@ async function hasShape({ plugin }: ConformanceOptions): Promise<void> {
   }
 }
 
-async function isDetected(options: ConformanceOptions): Promise<void> {
+async function isDetected(options: TrialOptions): Promise<void> {
   const { plugin, settings } = await Bench.set(options);
   assert.equal(plugin.detect(settings), true, 'detect() with the settings of the suite');
   const defaults = Object.fromEntries(plugin.settings.map(({ name, default: value }) => [name, value]));
   assert.equal(plugin.detect(defaults), false, 'detect() with nothing set');
 }
 
-async function stops(options: ConformanceOptions): Promise<void> {
+async function stops(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   await withChannel(bench, {}, async () => {});
   await withChannel(bench, { start: true }, async () => {});
 }
 
-async function tellsHealth(options: ConformanceOptions): Promise<void> {
+async function tellsHealth(options: TrialOptions): Promise<void> {
   await withChannel(await Bench.set(options), {}, async ({ channel }) => {
     const health = channel.health?.() ?? { status: 'ok' };
     assert.ok(health.status === 'ok' || (health.status === 'degraded' && health.detail.length > 0));

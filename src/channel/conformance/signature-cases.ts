@@ -20,22 +20,25 @@ export function signatureCases(): readonly [name: string, trial: Trial][] {
 }
 
 const KINDS: readonly SimulatedEvent['kind'][] = ['message', 'edit', 'command', 'other', 'status'];
-const PLACES: readonly SimulatedEvent['place'][] = ['direct', 'group'];
-const EVENTS: readonly Partial<SimulatedEvent>[] = KINDS.flatMap((kind) =>
-  PLACES.map((place) => ({ kind, place, ...(kind === 'command' ? { text: '/help me' } : {}) })),
-);
+
+function eventsOf({ places }: Bench): readonly Partial<SimulatedEvent>[] {
+  return KINDS.flatMap((kind) =>
+    places.map((place) => ({ kind, place, ...(kind === 'command' ? { text: '/help me' } : {}) })),
+  );
+}
 
 async function refusesOtherSecrets(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   await withChannel(bench, { start: true }, async (open) => {
-    for (const event of EVENTS) await refuses(open, bench.delivery({ ...event, bad_signature: true }));
+    for (const event of eventsOf(bench))
+      await refuses(open, bench.delivery({ ...event, bad_signature: true }));
   });
 }
 
 async function refusesWithoutProof(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   await withChannel(bench, { start: true }, async (open) => {
-    for (const event of EVENTS) {
+    for (const event of eventsOf(bench)) {
       const { headers = {}, ...request } = bench.delivery(event);
       const plain = Object.entries(headers).filter(([name]) => PLAIN_HEADERS.includes(name.toLowerCase()));
       await refuses(open, { ...request, headers: Object.fromEntries(plain) });
@@ -80,7 +83,7 @@ async function survivesBodies(options: Parameters<Trial>[0]): Promise<void> {
   const { simulator, settings } = bench;
   if (!simulator) throw new Error('only where there is a simulator');
   await withChannel(bench, { start: true }, async (open) => {
-    for (const event of EVENTS) {
+    for (const event of eventsOf(bench)) {
       // What people write in rooms has another form; of the rest, once is enough.
       if (event.place === 'group' && event.kind !== 'message') continue;
       const right = simulator.delivery(bench.event(event), settings);

@@ -1,4 +1,5 @@
 import type { SimulatedApi } from '../index.ts';
+import type { Evidence } from './evidence.ts';
 
 /** One call of the channel to its platform. */
 export interface StandInCall {
@@ -27,9 +28,11 @@ export class StandIn {
   trouble: Trouble = () => null;
   readonly #base: string;
   readonly #answer: (call: StandInCall) => Response;
+  readonly #evidence: Evidence;
 
   /** @param base address of the API; empty where one answer is given to everything */
-  constructor(base: string, api: SimulatedApi | (() => Response)) {
+  constructor(base: string, api: SimulatedApi | (() => Response), evidence: Evidence) {
+    this.#evidence = evidence;
     this.#base = base.replace(/\/+$/, '');
     this.#answer = typeof api === 'function' ? this.#byHand(api) : this.#bySimulator(api);
   }
@@ -52,7 +55,9 @@ export class StandIn {
     };
     call.signal?.throwIfAborted();
     this.calls.push(call);
+    const note = this.#evidence.call(call);
     const response = (await this.trouble(call, this.calls.length)) ?? this.#answer(call);
+    note(String(response.status));
     const location = response.headers.get('Location');
     const isFollowed = response.status === 307 && location !== null && request.redirect === 'follow';
     if (!isFollowed) return response;

@@ -13,7 +13,7 @@ export const command: Command = {
   name: 'doctor',
   summary: 'Check whether everything that the daemon needs is there and works.',
   description:
-    'The configuration; the strength of the secrets; the state directory, and the room on its disk; the store: that it opens, can be written and is sound; the business API and its default credentials; the model server; the credentials of each active channel, asked of its platform; the clock, against those that answered. A line each: `ok`, `warning`, `failed`, or `skipped` with the reason, and how to mend it. Others are asked side by side, each within a time-out, and nobody is written to. A platform that is stood in for on this machine (`agentd simulate`) need not be there, but in production. Works with the daemon up or down; run it as the user that the daemon runs as. Exit code 1 when a check failed, 78 when the configuration itself is wrong: then all that is wrong with it is listed, and the rest is skipped. Secrets are not printed. With --json an array of {check, outcome, detail, advice}; advice only where there is one.',
+    'The configuration; the strength of the secrets; the state directory, and the room on its disk; the store: that it opens, can be written and is sound; whether stored tokens are sealed, and whether the key opens those that are stored; the business API and its default credentials; the model server; the credentials of each active channel, asked of its platform; the clock, against those that answered. A line each: `ok`, `warning`, `failed`, or `skipped` with the reason, and how to mend it. Others are asked side by side, each within a time-out, and nobody is written to. A platform that is stood in for on this machine (`agentd simulate`) need not be there, but in production. Works with the daemon up or down; run it as the user that the daemon runs as. Exit code 1 when a check failed, 78 when the configuration itself is wrong: then all that is wrong with it is listed, and the rest is skipped. Secrets are not printed. With --json an array of {check, outcome, detail, advice}; advice only where there is one.',
   examples: [
     { line: 'agentd doctor', does: 'Looks at everything.' },
     {
@@ -40,7 +40,7 @@ export const command: Command = {
 };
 
 /** What is not looked at with a configuration that no daemon starts with. */
-const REST = ['secrets', 'state directory', 'store', 'business API', 'model', 'channels', 'clock'];
+const REST = ['secrets', 'state directory', 'store', 'sealing', 'business API', 'model', 'channels', 'clock'];
 
 function skipped(check: string): Finding {
   return { check, outcome: 'skipped', detail: 'the configuration is wrong' };

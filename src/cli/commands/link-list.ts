@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
-import { createSeal } from '../../daemon/identity/seal.ts';
+import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Command } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
@@ -14,7 +14,7 @@ export const command: Command = {
   name: 'link list',
   summary: 'List who is linked to which person, and until when.',
   description:
-    'A link is live while both it and the token in it are: a link ends after 30 days, a token mostly sooner; then messages go under the default credentials, and the person is told once. One that no TOKEN_ENCRYPTION_KEY opens counts as none. Sorted by channel and user. Tokens are never shown. Works with the daemon up or down. Exit code 1 when there is none.',
+    'A link is live while both it and the token in it are: a link ends after 30 days, a token mostly sooner; then messages go under the default credentials, and the person is told once. One that no encryption key opens counts as none. Sorted by channel and user. Tokens are never shown. Works with the daemon up or down. Exit code 1 when there is none.',
   options: [
     { flags: '--platform <name>', sentence: 'only those of this channel', values: channelNames },
     { flags: '--limit <n>', sentence: 'how many at most, 1 to 100000', default: 1000 },
@@ -34,7 +34,7 @@ export const command: Command = {
     const links = await withStore(
       options,
       async (store, settings) => {
-        const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
+        const { seal } = await openAdministratorSeal(settings);
         const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
         // One more than is shown tells whether there are more.
         const found = await store.links.list({ ...platform, limit: limit + 1 });

@@ -1,6 +1,6 @@
 import { writingsOf } from '../../daemon/identity/link-ids.ts';
 import { unlink } from '../../daemon/identity/links.ts';
-import { createSeal } from '../../daemon/identity/seal.ts';
+import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
@@ -30,8 +30,8 @@ export const command: Command = {
     const [user_id = user] = writingsOf(channel, user);
     const removed = await withStore(
       options,
-      (store, settings) => {
-        const seal = createSeal(settings.TOKEN_ENCRYPTION_KEY);
+      async (store, settings) => {
+        const { seal } = await openAdministratorSeal(settings);
         return unlink({ store, seal, log: { info() {}, warn() {} } }, channel, user);
       },
       'links',

@@ -3,7 +3,7 @@ import { systemClock } from '../../daemon/clock.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import { writingsOf } from '../../daemon/identity/link-ids.ts';
 import { type LinkHolder, type LinkOutcome, link } from '../../daemon/identity/links.ts';
-import { createSeal } from '../../daemon/identity/seal.ts';
+import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
@@ -22,7 +22,7 @@ export const command: Command = {
   name: 'link',
   summary: 'Link a user of a channel to the person of a token.',
   description:
-    "From the next message on, the tools act as that person in what this user writes there: for 30 days, or until the token expires, whichever comes first. The token is validated first, as the daemon does it. The channel need not be active. Where the user's link is another person's whose token has not expired, it asks on a terminal, and takes --replace elsewhere. Exit code 1 when the token is invalid or the link another's. The token itself is never printed.",
+    "From the next message on, the tools act as that person in what this user writes there: for 30 days, or until the token expires, whichever comes first. The token is validated first, as the daemon does it. The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither is there, nothing is linked (exit code 78). Where the user's link is another person's whose token has not expired, it asks on a terminal, and takes --replace elsewhere. Exit code 1 when the token is invalid or the link another's. The token itself is never printed.",
   args: [
     {
       name: 'channel',
@@ -53,10 +53,12 @@ export const command: Command = {
       options,
       async (store, settings) => {
         const quiet = { info() {}, warn() {} };
+        const { seal, knowsKey } = await openAdministratorSeal(settings);
+        if (!knowsKey) throw unknownKey(settings.STATE_DIR);
         const services = {
           store,
           clock: systemClock,
-          seal: createSeal(settings.TOKEN_ENCRYPTION_KEY),
+          seal,
           // What it would warn of is why the command fails, and told then.
           tokens: createValidator(settings, await importKeys(settings), systemClock, quiet),
           log: quiet,
@@ -88,6 +90,15 @@ function idOf(channel: LinkableChannel, user: string): string {
     EXIT.usage,
     `'${printable(user)}' is no ${channel.linking.argument} of ${channel.name}`,
     'Give it as the platform does; `agentd link list` and the log show such ids.',
+  );
+}
+
+/** A token that is stored without the key of the daemon would lie open in its store. */
+function unknownKey(stateDir: string): CliError {
+  return new CliError(
+    EXIT.config,
+    `the key that seals stored tokens is not known here: TOKEN_ENCRYPTION_KEY is not set, and ${stateDir} has no encryption-key`,
+    'Run the command with the settings of the daemon; if it has no key yet, start it once.',
   );
 }
 

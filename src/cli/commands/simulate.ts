@@ -76,7 +76,8 @@ export const command: Command = {
   async run({ args: [channel = '', given], options, out }) {
     const scene = await setScene(channel, options, (line) => out.note(line));
     const [someone = 'somebody'] = scene.simulator.who();
-    const volleys = scriptOf(await textOf(given, out), options, someone);
+    const hasGroups = scene.plugin.capabilities.groups !== false;
+    const volleys = scriptOf(await textOf(given, out), options, { someone, hasGroups });
     const limits = limitsOf(options);
     const daemon = await daemonAddress(options, scene.place);
     const standInUrl = standInUrlOf(scene, limits, (line) => out.note(line));

@@ -2,6 +2,7 @@ import { systemClock } from '../../daemon/clock.ts';
 import { TOKEN_MAX } from '../../daemon/identity/decode-token.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import { signToken } from '../../daemon/identity/sign-token.ts';
+import { isAny } from '../../daemon/identity/token-checks.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import type { Command } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
@@ -91,8 +92,8 @@ function claims(required: object, options: Options, settings: Settings): Record<
     ...(role === undefined ? {} : { roles: role }),
     iat,
     exp: iat + lifetime(options.ttl),
-    ...(iss === undefined ? {} : { iss }),
-    ...(aud === undefined ? {} : { aud }),
+    ...(isAny(iss) ? {} : { iss }),
+    ...(isAny(aud) ? {} : { aud }),
     ...furtherClaims(options.claim),
   };
 }

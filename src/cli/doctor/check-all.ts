@@ -6,6 +6,7 @@ import { checkChannel } from './channels.ts';
 import { checkClock } from './clock.ts';
 import type { Finding } from './finding.ts';
 import { checkModel } from './model.ts';
+import { checkSealing } from './sealing.ts';
 import { checkSecrets } from './secrets.ts';
 import { checkStateDirectory } from './state-directory.ts';
 import { checkStore } from './store.ts';
@@ -17,9 +18,10 @@ export async function checkAll(
 ): Promise<Finding[]> {
   // First what is on this machine: to read the whole store holds this process, and nobody who was asked waits.
   const here = [
-    ...checkSecrets(settings, environment),
+    checkSecrets(settings),
     ...(await checkStateDirectory(settings.STATE_DIR)),
     ...(await checkStore(settings)),
+    ...(await checkSealing(settings)),
   ];
   const asking = new Asking();
   const elsewhere = await Promise.all([

@@ -1,7 +1,7 @@
 import { checkAgent } from '../../daemon/agent/check-agent.ts';
 import { Secret } from '../../daemon/secret.ts';
 import type { Inspection, SettingProblem } from '../../daemon/settings/configure.ts';
-import { weakSecret } from '../../daemon/settings/token-settings.ts';
+import { SEALING_OFF, weakSecret } from '../../daemon/settings/token-settings.ts';
 import type { Finding } from './finding.ts';
 
 const CHECK = 'configuration';
@@ -28,9 +28,9 @@ export async function checkConfiguration(
         advice: `Right: ${right}`,
       };
     }),
-    // What is said of the secrets has a check of its own.
+    // The secrets and the sealing of tokens have checks of their own.
     ...found.warnings
-      .filter((text) => problems.length > 0 || text !== weak)
+      .filter((text) => problems.length > 0 || (text !== weak && text !== SEALING_OFF))
       .map((detail): Finding => ({ check: CHECK, outcome: 'warning', detail })),
   ];
   if (findings.length > 0) return { findings, problems };

@@ -1,4 +1,5 @@
 import { runtimeName } from '../../daemon/agent/load.ts';
+import { providerWords } from '../../daemon/agent/provider-words.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { type Asking, textOf, whyNot } from './ask.ts';
 import type { Finding } from './finding.ts';
@@ -24,17 +25,22 @@ export async function checkModel(settings: Settings, asking: Asking): Promise<Fi
         ...(AGENT_API_KEY ? { Authorization: `Bearer ${AGENT_API_KEY.reveal()}` } : {}),
       },
     });
-    return [judge(response.status, modelsIn(await textOf(response)), host, AGENT_MODEL ?? '')];
+    const text = await textOf(response);
+    const { status } = response;
+    if (status === 401 || status === 403) {
+      const said = providerWords(text, { key: AGENT_API_KEY });
+      const detail = `${host} refuses the key (${status}${said === null ? '' : `: ${said}`})`;
+      return [
+        { check: CHECK, outcome: 'failed', detail, advice: 'Set AGENT_API_KEY to a key of that server.' },
+      ];
+    }
+    return [judge(status, modelsIn(text), host, AGENT_MODEL ?? '')];
   } catch (error) {
     return [{ check: CHECK, outcome: 'failed', detail: `${host}: ${whyNot(error)}`, advice: REACH }];
   }
 }
 
 function judge(status: number, models: readonly string[] | null, host: string, model: string): Finding {
-  if (status === 401 || status === 403) {
-    const detail = `${host} refuses the key (${status})`;
-    return { check: CHECK, outcome: 'failed', detail, advice: 'Set AGENT_API_KEY to a key of that server.' };
-  }
   if (status >= 500 || (status >= 300 && status < 400))
     return { check: CHECK, outcome: 'failed', detail: `${host} answers ${status}`, advice: REACH };
   if (status !== 200 || models === null) {

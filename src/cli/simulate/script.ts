@@ -19,13 +19,14 @@ export type Volley = readonly SimulatedEvent[];
  * look like a repeat of this one's.
  *
  * @param text null where none was given.
- * @param someone who writes where nobody is named.
+ * @param platform.someone who writes if nobody is named.
+ * @param platform.hasGroups whether the platform has rooms with several people.
  * @throws CliError (2) for options that do not go together.
  */
 export function scriptOf(
   text: string | null,
   options: Readonly<Record<string, unknown>>,
-  someone: string,
+  { someone, hasGroups }: { someone: string; hasGroups: boolean },
 ): Volley[] {
   const kind = kindOf(options);
   if (text === null && (kind === 'message' || kind === 'command'))
@@ -36,6 +37,9 @@ export function scriptOf(
     throw new CliError(EXIT.usage, '--repeat and --burst are two ways to send many: take one of them');
   if (options.edit !== undefined && kind !== 'message')
     throw new CliError(EXIT.usage, '--edit changes a message, not what --kind or --command send');
+
+  if (options.group === true && !hasGroups)
+    throw new CliError(EXIT.usage, 'the platform of this channel has no groups', 'Leave out --group.');
 
   const first = randomInt(1, NUMBER_MAX);
   const event = (index: number, said: string): SimulatedEvent => ({

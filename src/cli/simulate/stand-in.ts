@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PlatformSimulator, SimulatedApiAnswer } from '../../channel/index.ts';
+import { isLoopback } from '../../daemon/loopback.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Conversation } from './conversation.ts';
@@ -25,7 +26,7 @@ export interface Behaviour {
 
 /** Is this an address of this machine alone, where a platform's API can be stood in for? */
 export function isStandInAddress(url: URL): boolean {
-  return url.protocol === 'http:' && /^(127(\.\d+){3}|localhost|\[::1\])$/.test(url.hostname);
+  return url.protocol === 'http:' && isLoopback(url);
 }
 
 /**

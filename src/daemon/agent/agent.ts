@@ -23,7 +23,7 @@ export interface AgentTurn {
   /** What was said. */
   text: string;
   /** Earlier exchanges of the session that this sender may see, oldest first. */
-  history: readonly { user: string; speaker: string; reply: string }[];
+  history: readonly PastExchange[];
   /** Whom the tools act for: from a valid token, never from the client's own words. Null: nobody. */
   person: AgentPerson | null;
   /** The sign-in of the sender was valid once and has expired. */
@@ -40,11 +40,25 @@ export interface AgentTurn {
   shared: boolean;
   /** Name of the channel, and what it renders. */
   channel: { name: string; markdown: 'commonmark' | 'platform' | 'none' };
+  /** `APP_NAME`. Its default, `agentd`, is no name to tell people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+export interface PastExchange {
+  /** What was said. */
+  user: string;
+  /** The channel's id of who said it. */
+  speaker: string;
+  reply: string;
+  /**
+   * It was said before the person signed in, perhaps by somebody else: a runtime hands it to a model as quoted data
+   * only, marked as unverified.
+   */
+  before_sign_in?: true;
 }
 
 export interface AgentPerson {
@@ -71,14 +85,23 @@ export type ToolAnswer =
   /** In words that the agent can use. */
   | { ok: false; message: string };
 
-/** What a runtime that fails for a known reason throws; `reason` is a stable word for the trace. */
+/**
+ * What a runtime that fails for a known reason throws. All of it is for operators, nothing for the person who wrote:
+ * `reason` is a stable word for the trace, `detail` is shown beside it.
+ */
 export class AgentFailure extends Error {
   readonly reason: string;
+  readonly detail: Readonly<Record<string, string | number>>;
 
-  constructor(reason: string, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  constructor(
+    reason: string,
+    message: string,
+    options: { cause?: unknown; detail?: Readonly<Record<string, string | number>> } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.name = 'AgentFailure';
     this.reason = reason;
+    this.detail = options.detail ?? {};
   }
 }
 

@@ -1,6 +1,7 @@
 import type { AgentRuntime, AgentTurn } from './agent.ts';
 import type { UserLookUp } from './get-user.ts';
 import { plainText, recordAsMarkdown, unmarked } from './record-markdown.ts';
+import { serviceName } from './service-name.ts';
 
 /** Lengths are bounded, so that no text makes the search slow. */
 const EMAIL = /[^\s@<>()[\],;:"'`|]{1,64}@[^\s@<>()[\],;:"'`|]{1,189}/;
@@ -46,7 +47,9 @@ function welcome(turn: AgentTurn): string {
   const hello = person
     ? `Hello ${plainText(person.name ?? person.email)}! You are signed in as ${plainText(person.email)}.`
     : 'Hello!';
-  return `${hello} I am ${plainText(turn.app_name)}, a plain assistant that works by a few rules.\n\n${abilities(turn)}`;
+  const name = serviceName(turn);
+  const whose = name === null ? '' : ` of ${plainText(name)}`;
+  return `${hello} I am the assistant${whose}. I work by a few plain rules.\n\n${abilities(turn)}`;
 }
 
 function abilities(turn: AgentTurn): string {

@@ -1,5 +1,6 @@
 import { dynamicTool, isStepCount, jsonSchema, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
 import type { Log } from '../log.ts';
+import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { AgentFailure, type AgentRuntime, type AgentTool, type AgentTurn } from './agent.ts';
 import { loadInstructions } from './instructions.ts';
@@ -30,7 +31,13 @@ export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentR
   log.info({ model: settings.AGENT_MODEL }, 'agent answers with a language model');
   return {
     apiVersion: 1,
-    run: (turn) => converse(turn, { model, instructions, maxSteps: settings.AGENT_MAX_STEPS }),
+    run: (turn) =>
+      converse(turn, {
+        model,
+        instructions,
+        maxSteps: settings.AGENT_MAX_STEPS,
+        key: settings.AGENT_API_KEY,
+      }),
   };
 }
 
@@ -38,9 +45,14 @@ interface Parts {
   model: Model;
   instructions: string | undefined;
   maxSteps: number;
+  /** Never shown, whatever the server says of it. */
+  key: Secret | undefined;
 }
 
-async function* converse(turn: AgentTurn, { model, instructions, maxSteps }: Parts): AsyncGenerator<string> {
+async function* converse(
+  turn: AgentTurn,
+  { model, instructions, maxSteps, key }: Parts,
+): AsyncGenerator<string> {
   // Ends the model call when the reader of this generator leaves early.
   const left = new AbortController();
   const result = streamText({
@@ -55,7 +67,7 @@ async function* converse(turn: AgentTurn, { model, instructions, maxSteps }: Par
     abortSignal: AbortSignal.any([turn.signal, left.signal]),
     // Without it the SDK prints the error, with the whole prompt in it. It comes as a part of the stream too.
     onError: ({ error }) => {
-      if (!calledToolsAnyway(error)) turn.log.warn(describeModelError(error), 'model call failed');
+      if (!calledToolsAnyway(error)) turn.log.warn(describeModelError(error, key), 'model call failed');
     },
   });
 
@@ -77,7 +89,7 @@ async function* converse(turn: AgentTurn, { model, instructions, maxSteps }: Par
           paragraphEnded = true;
           break;
         case 'error':
-          if (!calledToolsAnyway(part.error)) throw modelFailure(part.error);
+          if (!calledToolsAnyway(part.error)) throw modelFailure(part.error, key);
           outOfSteps = true;
           break;
         case 'abort':
@@ -90,7 +102,7 @@ async function* converse(turn: AgentTurn, { model, instructions, maxSteps }: Par
     }
   } catch (error) {
     turn.signal.throwIfAborted();
-    throw error instanceof AgentFailure ? error : modelFailure(error);
+    throw error instanceof AgentFailure ? error : modelFailure(error, key);
   } finally {
     left.abort();
   }

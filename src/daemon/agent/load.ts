@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { importFailure } from '../import-failure.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AgentRuntime } from './agent.ts';
@@ -39,7 +40,7 @@ async function loadModule(path: string): Promise<AgentRuntime> {
   try {
     loaded = (await import(pathToFileURL(path).href)) as { default?: unknown };
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = await importFailure(cause, path);
     throw misconfigured('AGENT_RUNTIME', `names ${path}, which cannot be loaded: ${why}`, RIGHT, cause);
   }
   const runtime = loaded.default;

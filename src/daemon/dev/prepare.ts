@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ChannelPlugin, DevCompany } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
+import { isAny } from '../identity/token-checks.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
@@ -43,15 +44,14 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   const platforms = await platformSettings({
     plugins: wantedPlugins(explicit),
     effective: explicit.effective,
-    seed: await keptSecret(join(directory, 'platform-seed'), 'base64url'),
+    seed: await keptSecret(join(directory, 'platform-seed')),
     kept: await keptEnv(directory),
   });
   const defaults: Record<string, string> = {
     STATE_DIR: directory,
     LOG_FILE: join(directory, 'agentd.log'),
     JWT_ALGORITHM: 'HS256',
-    JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret'), 'base64url'),
-    TOKEN_ENCRYPTION_KEY: await keptSecret(join(directory, 'encryption-key'), 'base64'),
+    JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret')),
     MESSAGING_PLATFORMS: channelsOf(explicit).join(','),
     ...platforms.settings,
   };
@@ -158,20 +158,20 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     roles: ['customer'],
     iat: now,
     exp: now + 24 * 60 * 60,
-    ...(settings.JWT_ISSUER ? { iss: settings.JWT_ISSUER } : {}),
-    ...(settings.JWT_AUDIENCE ? { aud: settings.JWT_AUDIENCE } : {}),
+    ...(isAny(settings.JWT_ISSUER) ? {} : { iss: settings.JWT_ISSUER }),
+    ...(isAny(settings.JWT_AUDIENCE) ? {} : { aud: settings.JWT_AUDIENCE }),
   };
   const { signToken } = await import('../identity/sign-token.ts');
   return signToken(claims, settings.JWT_SECRET_KEY);
 }
 
 /** A secret in a file of its own, made at the first run. */
-async function keptSecret(path: string, encoding: 'base64' | 'base64url'): Promise<string> {
+async function keptSecret(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    const secret = randomBytes(32).toString(encoding);
+    const secret = randomBytes(32).toString('base64url');
     await writeFile(path, `${secret}\n`, { mode: 0o600, flag: 'wx' });
     await chmod(path, 0o600);
     return secret;

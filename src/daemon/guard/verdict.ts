@@ -16,6 +16,7 @@ export interface GuardUser {
 /** What the guard looks at in one message. */
 export interface GuardedMessage {
   user: GuardUser;
+  /** Its tag: the id that the session began with (`tagOf`). */
   session_id: string;
   /** Hash of the text; equal texts have equal ones (`equal-text.ts`). The text itself is not kept. */
   text: string;

@@ -20,7 +20,7 @@ const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
  * What ends a request that only wants to read or stop an answer, and so leaves no turn. Whoever gets one of these
  * knows the id of a stream, so that strangers cannot fill the store with them.
  */
-const WITHOUT_A_TURN: ReadonlySet<ErrorCode> = new Set(['token_missing', 'session_forbidden']);
+const WITHOUT_A_TURN: ReadonlySet<ErrorCode> = new Set(['token_missing', 'forbidden']);
 
 export interface RefusedRequest {
   request_id: string;

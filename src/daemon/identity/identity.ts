@@ -42,7 +42,12 @@ export type TokenReason = (typeof TOKEN_REASONS)[number];
 
 export type TokenVerdict =
   | { valid: true; user: UserContext; claims: Claims; person: PersonKey; expires_at: number }
-  | { valid: false; reason: TokenReason };
+  | {
+      valid: false;
+      reason: TokenReason;
+      /** Whose token it was, if it has expired and nothing else is wrong with it. Proves nothing but that. */
+      expired_person?: PersonKey;
+    };
 
 /** Validates tokens; made once at start with its keys imported. Never throws for what a token holds. */
 export interface TokenValidator {

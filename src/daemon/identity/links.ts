@@ -191,7 +191,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
   const { key, expires_at, lapse_told, alias } = link;
   const token = seal.open(link.token, key);
   if (token === null) {
-    log.warn({ channel: channel.name }, 'linked token does not open with any TOKEN_ENCRYPTION_KEY');
+    log.warn({ channel: channel.name }, 'linked token does not open with any encryption key');
     return null;
   }
   const person = personKey(claimsOfStoredToken(token));

@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { Secret } from '../secret.ts';
+import { keysIn } from './encryption-keys.ts';
 
 /**
- * Stored tokens, sealed with AES-256-GCM (decisions §3, last rule). A sealed token names the key that
- * sealed it, and is bound to the record that it belongs to: copied to another row it does not open.
- * Without a key, tokens are stored as service.md shows them.
+ * Seals stored tokens with AES-256-GCM. A sealed token names the key that sealed it, and is bound to the record
+ * that it belongs to: copied to another row it does not open. Without a key, tokens are stored as they are.
  */
 export interface Seal {
   /** @param record what it belongs to: `session:<session id>:<channel user>`, or a link's key. */
@@ -13,15 +13,17 @@ export interface Seal {
   open(stored: string, record: string): string | null;
 }
 
-const PREFIX = 'sealed.v1.';
+/** How each sealed token begins; a JWT never does. */
+export const SEALED = 'sealed.v1.';
 
-/** @param keys comma-separated base64 of 32 bytes each; the first seals, all open. */
-export function createSeal(keys: Secret | undefined): Seal {
-  const ring = (keys?.reveal().split(',') ?? []).map((text) => {
-    const key = Buffer.from(text.trim(), 'base64');
-    return { id: createHash('sha256').update(key).digest('base64url').slice(0, 8), key };
-  });
-  const [first] = ring;
+/**
+ * @param keys comma-separated base64 of 32 bytes each; the first seals, all open. Undefined: nothing is sealed.
+ * @param earlier more keys of the same form that open, and do not seal.
+ */
+export function createSeal(keys: Secret | undefined, earlier?: Secret): Seal {
+  const own = keysOf(keys);
+  const ring = [...own, ...keysOf(earlier)];
+  const [first] = own;
   return {
     close(token, record) {
       if (!first) return token;
@@ -29,12 +31,12 @@ export function createSeal(keys: Secret | undefined): Seal {
       const cipher = createCipheriv('aes-256-gcm', first.key, iv);
       cipher.setAAD(Buffer.from(`${first.id}\n${record}`));
       const sealed = Buffer.concat([iv, cipher.update(token, 'utf8'), cipher.final(), cipher.getAuthTag()]);
-      return `${PREFIX}${first.id}.${sealed.toString('base64url')}`;
+      return `${first.mark}${sealed.toString('base64url')}`;
     },
     open(stored, record) {
-      // Tokens from before a key was set stay readable; a JWT never begins with the prefix.
-      if (!stored.startsWith(PREFIX)) return stored;
-      const [id, body] = stored.slice(PREFIX.length).split('.');
+      // Tokens from before a key was set stay readable.
+      if (!stored.startsWith(SEALED)) return stored;
+      const [id, body] = stored.slice(SEALED.length).split('.');
       const key = ring.find((candidate) => candidate.id === id);
       const bytes = Buffer.from(body ?? '', 'base64url');
       if (!key || bytes.length < 28) return null;
@@ -49,4 +51,16 @@ export function createSeal(keys: Secret | undefined): Seal {
       }
     },
   };
+}
+
+/** How tokens begin that one of these keys has sealed. */
+export function marksOf(keys: Secret | undefined): string[] {
+  return keysOf(keys).map(({ mark }) => mark);
+}
+
+function keysOf(keys: Secret | undefined) {
+  return (keys === undefined ? [] : keysIn(keys)).map((key) => {
+    const id = createHash('sha256').update(key).digest('base64url').slice(0, 8);
+    return { id, key, mark: `${SEALED}${id}.` };
+  });
 }

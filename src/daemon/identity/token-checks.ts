@@ -80,16 +80,20 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   {
     check: 'issuer',
     reason: 'Invalid Issuer',
-    passes: ({ token, settings }) =>
-      settings.JWT_ISSUER === undefined || token.payload?.iss === settings.JWT_ISSUER,
+    passes: ({ token, settings }) => isAny(settings.JWT_ISSUER) || token.payload?.iss === settings.JWT_ISSUER,
   },
   {
     check: 'audience',
     reason: 'Invalid Audience',
     passes: ({ token, settings }) =>
-      settings.JWT_AUDIENCE === undefined || [token.payload?.aud].flat().includes(settings.JWT_AUDIENCE),
+      isAny(settings.JWT_AUDIENCE) || [token.payload?.aud].flat().includes(settings.JWT_AUDIENCE),
   },
 ];
+
+/** `*` says on purpose that any issuer or audience will do, as an unset setting says by default; none will, too. */
+export function isAny(expected: string | undefined): expected is undefined | '*' {
+  return expected === undefined || expected === '*';
+}
 
 /** How one check ended. `cause`: it could not be made, and so counts as failed. */
 export type CheckOutcome =

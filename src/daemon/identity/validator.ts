@@ -11,13 +11,17 @@ import {
   type TokenVerdict,
 } from './identity.ts';
 import type { VerificationKeys } from './signature.ts';
-import { makeCheck, TOKEN_CHECKS, type TokenSettings } from './token-checks.ts';
+import { makeCheck, TOKEN_CHECKS, type TokenCheck, type TokenSettings } from './token-checks.ts';
 
 /** Why a token was refused; `cause` where a check could not be made. */
 interface Refusal {
   reason: TokenReason;
   cause?: unknown;
 }
+
+const AFTER_EXPIRY = TOKEN_CHECKS.slice(
+  TOKEN_CHECKS.findIndex(({ reason }) => reason === 'Token Expired') + 1,
+);
 
 /**
  * The daemon's reader of the decision sequence: it stops at the first failure, and logs a warning with the
@@ -30,13 +34,23 @@ export function createValidator(
   clock: Clock,
   log: Pick<Log, 'info' | 'warn'>,
 ): TokenValidator {
-  async function firstFailure(token: DecodedToken): Promise<Refusal | null> {
+  async function firstFailure(
+    token: DecodedToken,
+    checks: readonly TokenCheck[] = TOKEN_CHECKS,
+  ): Promise<Refusal | null> {
     const examination = { token, settings, keys, now: clock.now() };
-    for (const check of TOKEN_CHECKS) {
+    for (const check of checks) {
       const end = await makeCheck(check, examination);
       if (end.outcome === 'failed') return end;
     }
     return null;
+  }
+
+  async function refuse(token: DecodedToken, reason: TokenReason): Promise<TokenVerdict> {
+    const refused = { valid: false, reason } as const;
+    if (reason !== 'Token Expired' || token.claims === null) return refused;
+    const otherwise = await firstFailure(token, AFTER_EXPIRY);
+    return otherwise === null ? { ...refused, expired_person: personKey(token.claims) } : refused;
   }
 
   return {
@@ -55,7 +69,7 @@ export function createValidator(
       const { reason, cause } = refusal ?? { reason: 'Missing Required Claims' };
       const why = cause === undefined ? { reason } : { reason, err: cause };
       log.warn({ ...request, ...why }, `token refused: ${reason}`);
-      return { valid: false, reason };
+      return refuse(decoded, reason);
     },
   };
 }

@@ -1,11 +1,12 @@
 import type { House } from '../house.ts';
 import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import { generateSessionId } from '../session/ids.ts';
 import { hasLapsed, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
-import type { Session } from '../session/session.ts';
+import { type Session, tagOf } from '../session/session.ts';
 import type { Step } from './sequence.ts';
-import type { Acting, Arrived, Bound, Guarded, Identified, NobodyReason, Opened } from './turn.ts';
+import type { Acting, Arrived, Bound, Guarded, Identified, InTurn, NobodyReason, Opened } from './turn.ts';
 
-type Turn = Arrived & Identified & Opened & Guarded;
+type Turn = Arrived & Identified & InTurn & Opened & Guarded;
 
 /**
  * Whom the tools act for in this message (decisions §3; states of service.md, "Session token-context
@@ -14,7 +15,11 @@ type Turn = Arrived & Identified & Opened & Guarded;
  * only for the channel user that brought it. Channels that answer later look up the sender's own link for
  * each message: there it is set or cleared each time, so that in a shared thread nobody's token stays.
  *
- * Adds `acting`, and the session as it is stored now. Never ends the turn.
+ * Sign-in changes a generated id that nobody owned: whoever began the session knows it, and must not speak as the
+ * person from then on. A session that is created by the token's own message keeps its id.
+ *
+ * Adds `acting`, and the session as it is stored now, with its id. Tells the reader that the answer has begun. Never
+ * ends the turn.
  */
 export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
   name: 'bind-identity',
@@ -22,6 +27,7 @@ export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
     const { session: decided, acting } = decide(turn, house);
     const session = held(decided, house);
     await save(turn, session, house);
+    const { session_id } = session;
     if (acting.person === null) {
       line.verdict = AS_IT_SHOULD_BE.includes(acting.reason) ? 'ok' : 'fallback';
       line.reason = acting.token_reason ?? acting.reason;
@@ -30,7 +36,9 @@ export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
       line.reason = turn.presented.kind === 'person' ? 'token_bound' : 'stored_context';
       line.detail = { state: 'ValidJWT', credentials: 'user' };
     }
-    return { session, acting };
+    if (session_id !== turn.session_id) line.detail.former_id = turn.session_id;
+    if (!turn.told_started) turn.emit({ type: 'started', session_id });
+    return { session, session_id, acting };
   },
 };
 
@@ -49,9 +57,12 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
         session.bound.person === person &&
         storedToken(session, house.seal) === user.token.reveal();
       if (kept && session.owner === owner) return { session, acting: { person, claims } };
-      const record = sealRecord(session.session_id, message.user_id);
+      const record = sealRecord(tagOf(session), message.user_id);
       const jwt_context = jwtContext(user, expires_at, house.seal, record);
-      return { session: { ...session, owner, bound, metadata: { jwt_context } }, acting: { person, claims } };
+      return {
+        session: { ...signedIn(turn), owner, bound, metadata: { jwt_context } },
+        acting: { person, claims },
+      };
     }
     case 'invalid':
       return {
@@ -73,6 +84,13 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
   }
 }
 
+/** The session with the ids that it has after sign-in. */
+function signedIn({ session, session_is_new, channel, message }: Turn): Session {
+  if (session_is_new || !session.generated || session.owner !== null) return session;
+  const session_id = generateSessionId(channel.name, message.user_id);
+  return { ...session, session_id, former_id: session.session_id };
+}
+
 /** The stored context, where it may speak for this message. */
 function withoutToken(turn: Turn, house: House): { session: Session; acting: Acting } {
   const { session, message } = turn;
@@ -87,10 +105,7 @@ function withoutToken(turn: Turn, house: House): { session: Session; acting: Act
   }
   const token = storedToken(session, house.seal);
   if (token === null) {
-    house.log.warn(
-      { request_id: turn.request_id },
-      'stored token does not open with any TOKEN_ENCRYPTION_KEY',
-    );
+    house.log.warn({ request_id: turn.request_id }, 'stored token does not open with any encryption key');
     return { session: cleared(session), acting: { person: null, reason: 'stored_token_unreadable' } };
   }
   return { session, acting: { person: session.bound.person, claims: claimsOfStoredToken(token) } };

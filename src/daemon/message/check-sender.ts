@@ -1,4 +1,5 @@
 import { refuseStranger } from './open-session.ts';
+import { resolveSession } from './resolve-session.ts';
 import type { Step } from './sequence.ts';
 import type { Admitted, Arrived, Identified } from './turn.ts';
 
@@ -7,16 +8,16 @@ import type { Admitted, Arrived, Identified } from './turn.ts';
  *
  * Asked before the guard, so that a message that is refused counts for nothing, neither in the session nor
  * for its user; and before the session's turn is waited for.
- * Adds `admitted`. Throws `session_forbidden` for someone else's session.
+ * Adds `admitted` and the session as it is named now. Throws `session_forbidden` for someone else's session.
  */
 export const checkSender: Step<Arrived & Identified, Admitted> = {
   name: 'check-sender',
   async run(turn, house, line) {
     // In order of arrival from here on, so that the guard blocks the last ones of a burst and not the first.
     await turn.place?.reached;
-    // Nobody but this message knows an id that was made for it.
-    const session = turn.session_is_generated ? null : await house.store.sessions.find(turn.session_id);
-    refuseStranger(turn, session, house, line);
-    return { admitted: true };
+    const named = await resolveSession(turn, house);
+    refuseStranger({ ...turn, ...named }, house, line);
+    if (named.session_id !== turn.session_id) line.reason = named.found ? 'former_id' : 'former_id_ignored';
+    return { admitted: true, ...named };
   },
 };

@@ -30,7 +30,6 @@ export function converse(
   const events = new EventQueue<ConversationEvent>();
   const place = placeOf(request);
   const session_id = message.thread_id ?? generateSessionId(plugin.name, message.user_id);
-  events.push({ type: 'started', session_id });
   const run = answer(plugin, house, {
     turn_id: timeOrderedId(house.clock.now()),
     request_id: request.id,

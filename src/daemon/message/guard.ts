@@ -32,20 +32,23 @@ export const guard: Step<Turn, Guarded> = {
     }
     if (turn.stream) line.reason = 'checked_on_arrival';
     else await check(turn, house, line);
+    const { session_tag } = turn;
     turn.onEnd(async (failed) => {
-      const { acting } = turn as Turn & Partial<Bound>;
-      if (failed && !acting) await house.store.guard.giveBackTurn(turn.session_id);
+      const { acting, session_tag: ran_in } = turn as Turn & Partial<Bound>;
+      const ran_elsewhere = acting !== undefined && ran_in !== session_tag;
+      if (ran_elsewhere || (failed && !acting)) await house.store.guard.giveBackTurn(session_tag);
     });
     return { guarded: true };
   },
 };
 
 async function check(turn: Turn, house: House, line: StepLine): Promise<void> {
-  const { session_id, message, request_id } = turn;
+  const { session_id, session_tag, message, request_id } = turn;
   // A request that failed may be repeated under its Idempotency-Key, and is checked anew then.
   const verdict = await checkMessage(house, {
     user: guardUser(senderOf(turn)),
     session_id,
+    session_tag,
     text: message.text,
     message_id: null,
     sent_at: null,

@@ -4,10 +4,10 @@ import { isChannelSessionId } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
 import type { Step } from './sequence.ts';
 import type { StepLine } from './trace.ts';
-import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
+import type { Arrived, Identified, InTurn, NamedSession, Opened } from './turn.ts';
 
 /**
- * Finds the session, or prepares a new one; whose it is (decisions §3).
+ * Opens the session that was found, or prepares a new one; whose it is (decisions §3).
  *
  * Checks, as check-sender did, that the session is of this channel's space and, where the client names it,
  * that it belongs to this `user_id` and to the person of the token, if there is a valid one: until no other
@@ -20,9 +20,8 @@ import type { Arrived, Identified, InTurn, Opened } from './turn.ts';
 export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
   name: 'open-session',
   async run(turn, house, line) {
-    const { message, channel, session_id } = turn;
-    const found = await house.store.sessions.find(session_id);
-    refuseStranger(turn, found, house, line);
+    const { message, channel, session_id, found } = turn;
+    refuseStranger(turn, house, line);
     if (found) {
       if (!changedHands(turn, found)) {
         line.reason = 'found';
@@ -34,6 +33,7 @@ export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
     const now = house.clock.now();
     const session: Session = {
       session_id,
+      former_id: null,
       user_id: message.user_id,
       platform: message.platform,
       space: channel.space,
@@ -55,11 +55,11 @@ export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
  * @throws session_forbidden where the session is someone else's, or the id is one that only a channel gives.
  */
 export function refuseStranger(
-  turn: Arrived & Identified,
-  session: Session | null,
-  house: House,
+  turn: Arrived & Identified & NamedSession,
+  house: Pick<House, 'channelNames'>,
   line: StepLine,
 ): void {
+  const { found: session } = turn;
   const inRequest = turn.channel.capabilities.reply === 'in-request';
   if (session === null) {
     if (inRequest && isChannelSessionId(turn.session_id, house.channelNames))

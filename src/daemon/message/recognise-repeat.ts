@@ -42,6 +42,7 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
     const { session_id, response } = claim.answer;
     // The trace stands with the conversation that the answer is part of, not under an id that was never used.
     turn.session_id = session_id;
+    turn.emit({ type: 'started', session_id });
     turn.emit({ type: 'complete', session_id, response, replayed: true });
     return ENDED;
   },

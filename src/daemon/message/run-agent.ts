@@ -4,6 +4,7 @@ import { type RequestContext, withRequestContext } from '../agent/context.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import { StreamMask } from '../secret.ts';
+import { sourceLocation } from '../source-location.ts';
 import { limitRun } from './run-limit.ts';
 import type { Step } from './sequence.ts';
 import type { StepLine } from './trace.ts';
@@ -45,7 +46,13 @@ export const runAgent: Step<Turn, Answered> = {
         throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
       }
       if (error instanceof AgentdError) throw error;
-      line.reason = error instanceof AgentFailure ? error.reason : 'runtime_threw';
+      if (error instanceof AgentFailure) {
+        line.reason = error.reason;
+        line.detail = error.detail;
+      } else {
+        line.reason = 'runtime_threw';
+        line.detail = thrownDetail(error);
+      }
       throw new AgentdError('agent_failed', 'The agent could not answer.', { cause: error });
     } finally {
       limit.lift();
@@ -53,6 +60,12 @@ export const runAgent: Step<Turn, Answered> = {
     }
   },
 };
+
+/** Where a runtime threw, for its author; not the message, which may quote what a person wrote. */
+function thrownDetail(error: unknown): { error: string; at?: string } {
+  const at = sourceLocation(error);
+  return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
+}
 
 async function converse(turn: Turn, house: House, signal: AbortSignal, line: StepLine): Promise<Answered> {
   const stopped = turn.stream?.stopped;
@@ -118,16 +131,14 @@ class Patience {
 }
 
 async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise<AgentTurn> {
-  const { message, session, acting } = turn;
-  const history = turn.session_is_new
-    ? []
-    : await house.store.sessions.history(session.session_id, acting.person, HISTORY_TURNS);
+  const { message, acting } = turn;
+  const history = turn.session_is_new ? [] : await historyOf(turn, house);
   const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (decisions §1).
   const log = house.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
-    history: history.map((past) => ({ user: past.text, speaker: past.user_id, reply: past.reply ?? '' })),
+    history,
     person: acting.person === null ? null : knownOf(acting.claims),
     sign_in_expired:
       acting.person === null &&
@@ -147,6 +158,24 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
     signal,
     log,
   };
+}
+
+/**
+ * The earlier turns that this run may see (agentd-message(7), "Whose turns the agent is shown"): turns of a person in
+ * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
+ * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
+ */
+async function historyOf({ session, acting, channel }: Turn, house: House): Promise<AgentTurn['history']> {
+  const { person } = acting;
+  const ofWeb = channel.capabilities.reply === 'in-request';
+  const reader = { person, nobodys: !ofWeb || session.generated };
+  const turns = await house.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
+  return turns.map((past) => ({
+    user: past.text,
+    speaker: past.user_id,
+    reply: past.reply ?? '',
+    ...(ofWeb && person !== null && past.person === null ? { before_sign_in: true as const } : {}),
+  }));
 }
 
 function knownOf(claims: {

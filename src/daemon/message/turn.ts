@@ -19,7 +19,10 @@ export interface Arrived {
   turn_id: string;
   request_id: string;
   message: IncomingMessage;
-  /** The message's thread, or the id that was generated for it. */
+  /**
+   * The message's thread, or the id that was generated for it. Later steps replace it by the id that the session
+   * has then.
+   */
   session_id: string;
   /** The daemon made `session_id` for this message. */
   session_is_generated: boolean;
@@ -91,9 +94,23 @@ export interface Repeatable {
   idempotency_key: string | null;
 }
 
-/** take-turn: no other message of the session runs while it is held. */
-export interface InTurn {
+/** resolve-session: the session that a message speaks in, by the id that it names or that was made for it. */
+export interface NamedSession {
+  /** Null: the message begins it. */
+  found: Session | null;
+  /** The id that the session has now. */
+  session_id: string;
+  /** The daemon made `session_id` for this message. */
+  session_is_generated: boolean;
+  /** The session's name that never changes: lock and count of turns go by it. */
+  session_tag: string;
+}
+
+/** take-turn: no other message of the session runs while the lease is held; resolved anew under it. */
+export interface InTurn extends NamedSession {
   lease: Lease;
+  /** The reader was told that the answer has begun, and in which session. */
+  told_started: boolean;
 }
 
 /** open-session: the session as found, or as it will be created. Nothing is written yet. */
@@ -103,7 +120,7 @@ export interface Opened {
 }
 
 /** check-sender: nobody else's session is spoken in. */
-export interface Admitted {
+export interface Admitted extends NamedSession {
   admitted: true;
 }
 
@@ -112,9 +129,10 @@ export interface Guarded {
   guarded: true;
 }
 
-/** bind-identity: whom the tools act for in this message. */
+/** bind-identity: whom the tools act for in this message, and the session's id, which sign-in changes. */
 export interface Bound {
   acting: Acting;
+  session_id: string;
 }
 
 /** run-agent: what the agent said. */
@@ -145,7 +163,7 @@ export type NobodyReason =
   | 'invalid_token'
   | 'signed_out'
   | 'stored_token_expired'
-  /** No key of TOKEN_ENCRYPTION_KEY opens it. */
+  /** No encryption key opens it. */
   | 'stored_token_unreadable'
   /** The client chose the session's id, so only a message that brings the token is trusted (decisions §3). */
   | 'client_chosen_session'

@@ -1,4 +1,5 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import { fileSettingOf } from '../settings/secret-files.ts';
 import { readValue } from '../settings/value.ts';
 import { inWords, type Refusal, unfit } from './refusal.ts';
 import { prefixOf } from './setting-prefix.ts';
@@ -46,7 +47,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
 
 function checkCapabilities(capabilities: unknown): Refusal[] {
   if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
-  const { reply, space, streaming, textLimit, markdown, typing } = capabilities;
+  const { reply, space, streaming, textLimit, markdown, typing, groups } = capabilities;
   const refusals: Refusal[] = [];
   const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
     if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
@@ -67,6 +68,7 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
     markdown,
   );
   expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
+  expect(groups === undefined || typeof groups === 'boolean', 'groups', 'true or false, or absent', groups);
   return refusals;
 }
 
@@ -95,9 +97,15 @@ function checkEventStream(paths: unknown): Refusal[] {
 
 function checkSettings(channel: string, records: readonly unknown[]): Refusal[] {
   const names = new Set<unknown>();
+  const fileNames = records.flatMap((record) =>
+    isObject(record) && record.secret === true ? [fileSettingOf(String(record.name))] : [],
+  );
   return records.flatMap((record, index) => {
     if (!isObject(record)) return [unfit(`\`settings[${index}]\``, 'a setting record', record)];
-    const refusal = checkSetting(channel, record) ?? (names.has(record.name) ? twice(record.name) : null);
+    const refusal =
+      checkSetting(channel, record) ??
+      (names.has(record.name) ? twice(record.name) : null) ??
+      (fileNames.includes(String(record.name)) ? fileOfSecret(String(record.name)) : null);
     names.add(record.name);
     return refusal === null ? [] : [refusal];
   });
@@ -148,6 +156,13 @@ function checkDefault(name: string, kind: string, record: Readonly<Record<string
 
 function twice(name: unknown): Refusal {
   return { problem: `has two settings of the name ${String(name)}`, right: 'each name once' };
+}
+
+function fileOfSecret(name: string): Refusal {
+  return {
+    problem: `has a setting of the name ${name}, which names the file of the secret ${name.replace(/_FILE$/, '')}`,
+    right: 'another name; the daemon reads secrets from files for every channel',
+  };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,6 +1,7 @@
 import type { ChannelPlugin, ChannelScope, ChannelSettings } from '../../channel/index.ts';
 import type { ActiveChannel } from '../http/routes.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { describeThrown } from '../source-location.ts';
 import { channelProblems, problemOf, routeProblems } from './check-channel.ts';
 
 interface Configured {
@@ -28,9 +29,8 @@ export function createChannels(
       problems.push(...misshapen);
       if (misshapen.length === 0) active.push({ plugin, channel });
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
       const right = 'a function that only makes the channel; what can fail belongs in `start`';
-      problems.push(problemOf(plugin, { problem: `\`create\` threw: ${why}`, right }));
+      problems.push(problemOf(plugin, { problem: `\`create\` threw: ${describeThrown(error)}`, right }));
     }
   }
   problems.push(...routeProblems(active));

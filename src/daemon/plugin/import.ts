@@ -3,6 +3,7 @@ import { sep } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { CHANNEL_API_VERSION } from '../../channel/index.ts';
+import { importFailure } from '../import-failure.ts';
 import { inWords, type Refusal } from './refusal.ts';
 
 /** How long importing a module may take: it must have no side effects, so this is for those that do, ms. */
@@ -23,7 +24,7 @@ export async function importPlugin(file: string): Promise<Imported> {
     module = await withinTime(import(pathToFileURL(file).href));
   } catch (error) {
     return refuse(
-      `cannot be loaded: ${whyNot(error)}`,
+      `cannot be loaded: ${await importFailure(error, file)}`,
       'a module that loads without errors and side effects',
     );
   }
@@ -65,12 +66,6 @@ async function withinTime<T>(work: Promise<T>): Promise<T> {
     timer.abort();
     late.catch(() => undefined);
   }
-}
-
-function whyNot(error: unknown): string {
-  if (!(error instanceof Error)) return `it threw ${inWords(error)}`;
-  const { message } = error;
-  return message.split('\n', 1)[0] ?? message;
 }
 
 function refuse(problem: string, right: string): Imported {

@@ -1,6 +1,7 @@
 import type { ChannelPlugin, PlatformSimulator } from '../../channel/index.ts';
 import { ConfigurationError } from '../settings/problem.ts';
-import { inWords, type Refusal, unfit } from './refusal.ts';
+import { describeThrown } from '../source-location.ts';
+import { type Refusal, unfit } from './refusal.ts';
 
 const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as const;
 const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;
@@ -15,10 +16,8 @@ export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimu
   try {
     simulator = await plugin.simulator();
   } catch (error) {
-    const why = error instanceof Error ? error.message : inWords(error);
-    throw refuse(plugin, [
-      { problem: `\`simulator\` threw: ${why}`, right: 'a function that resolves to a PlatformSimulator' },
-    ]);
+    const problem = `\`simulator\` threw: ${describeThrown(error)}`;
+    throw refuse(plugin, [{ problem, right: 'a function that resolves to a PlatformSimulator' }]);
   }
   const refusals = misfits(plugin, simulator);
   if (refusals.length > 0) throw refuse(plugin, refusals);

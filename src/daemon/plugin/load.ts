@@ -6,6 +6,7 @@ import type { PluginEntry } from '../settings/sources.ts';
 import { checkPlugin } from './check-plugin.ts';
 import { importPlugin } from './import.ts';
 import { bundledPlugins, isPath, type Located, locatePackage, locatePath } from './locate.ts';
+import { provideContract } from './provide-contract.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
@@ -137,6 +138,7 @@ class Loading implements LoadedPlugins {
 
   /** Imports all at once, then takes them in their order, so that the outcome does not depend on timing. */
   async addAll(candidates: readonly Candidate[]): Promise<void> {
+    if (candidates.some(({ bundled }) => !bundled)) provideContract();
     const files = new Set(candidates.flatMap(({ located }) => (located.found ? [located.file] : [])));
     const imported = new Map(
       await Promise.all([...files].map(async (file) => [file, await importPlugin(file)] as const)),
@@ -210,7 +212,11 @@ class Loading implements LoadedPlugins {
     if (file !== undefined) this.#byFile.set(file, null);
     const { setting, source, from } = candidate;
     for (const { problem, right } of refusals) {
-      this.problems.push({ setting, value: from, source, problem, right });
+      // The path of a folder and the name of a package do not say which file it was.
+      const isNamed =
+        file === undefined || problem.includes(file) || file.endsWith(from.replace(/^[./~]+/, ''));
+      const where = isNamed ? '' : ` (in ${file})`;
+      this.problems.push({ setting, value: from, source, problem: problem + where, right });
     }
   }
 

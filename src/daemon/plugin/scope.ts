@@ -60,7 +60,7 @@ export function createScope(
       ),
     readToken,
     streams: {
-      start: (message, request, { ttl_ms }) => startStream(plugin, house, message, request, ttl_ms),
+      start: (message, request, options) => startStream(plugin, house, message, request, options),
       open: (stream_id, request, options) => openStream(plugin, house, stream_id, request, options),
       stop: (stream_id, request, { tokens }) => stopStream(house, stream_id, request, tokens),
     },
@@ -124,7 +124,7 @@ function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
 
 /** A channel learns whose token it is, never gets more of it than it had. */
 function answerOf(verdict: TokenVerdict): TokenAnswer {
-  if (!verdict.valid) return verdict;
+  if (!verdict.valid) return { valid: false, reason: verdict.reason };
   const { phone } = verdict.claims;
   const { expires_at } = verdict;
   return { valid: true, ...whoOf(verdict), expires_at, ...(phone === undefined ? {} : { phone }) };

@@ -1,11 +1,11 @@
 import type { UserContext } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { JwtContext, Session } from './session.ts';
+import { type JwtContext, type Session, tagOf } from './session.ts';
 
-/** The record that a session's sealed token belongs to: the session and the channel user that brought it. */
-export function sealRecord(session_id: string, user_id: string): string {
-  return `session:${JSON.stringify([session_id, user_id])}`;
+/** The record that a session's sealed token belongs to: the session's tag and the channel user that brought it. */
+export function sealRecord(tag: string, user_id: string): string {
+  return `session:${JSON.stringify([tag, user_id])}`;
 }
 
 /** `metadata.jwt_context` of a validated token, in the documented shape, the token sealed. */
@@ -23,7 +23,7 @@ export function jwtContext(user: UserContext, expires_at: number, seal: Seal, re
 export function storedToken(session: Session, seal: Seal): string | null {
   const context = session.metadata.jwt_context;
   if (!context || !session.bound) return null;
-  return seal.open(context.token, sealRecord(session.session_id, session.bound.user_id));
+  return seal.open(context.token, sealRecord(tagOf(session), session.bound.user_id));
 }
 
 export type ExpirySettings = Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>;

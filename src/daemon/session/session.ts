@@ -11,7 +11,13 @@ export interface JwtContext {
 }
 
 export interface Session {
+  /** The id that clients use now. Sign-in replaces a generated one. */
   session_id: string;
+  /**
+   * The id that the session had before sign-in; null if it never changed. It stays reserved while the session
+   * lives, and leads there with the owner's valid token only (agentd-message(7), "Sessions").
+   */
+  former_id: string | null;
   /** The channel user that opened it. */
   user_id: string;
   /** The channel that opened it. */
@@ -31,6 +37,14 @@ export interface Session {
   created_at: number;
   last_active_at: number;
   expires_at: number;
+}
+
+/**
+ * The name of a session that never changes: its first id. The lock, the count of turns and the seal of the stored
+ * token go by it.
+ */
+export function tagOf({ session_id, former_id }: Pick<Session, 'session_id' | 'former_id'>): string {
+  return former_id ?? session_id;
 }
 
 /** One message and its reply, as the session keeps it. */

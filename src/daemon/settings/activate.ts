@@ -1,5 +1,6 @@
 import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
 import type { LoadedPlugin, LoadedPlugins } from '../plugin/load.ts';
+import { describeThrown } from '../source-location.ts';
 import { type EffectiveSetting, notSet } from './check.ts';
 import { nearest } from './nearest.ts';
 import type { SettingProblem } from './problem.ts';
@@ -98,7 +99,7 @@ function isDetected({ plugin, settings, from }: ConfiguredChannel, problems: Set
       setting: `channel ${plugin.name}`,
       value: from,
       source: null,
-      problem: `\`detect\` threw: ${error instanceof Error ? error.message : String(error)}`,
+      problem: `\`detect\` threw: ${describeThrown(error)}`,
       right: 'a function that tells from its settings whether the channel is configured',
     });
     return false;

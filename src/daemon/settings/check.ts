@@ -2,8 +2,8 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 import type { SettingProblem } from './problem.ts';
-import { shown } from './shown.ts';
-import { given, type Place, type Sources } from './sources.ts';
+import { SECRET_SHOWN, shown } from './shown.ts';
+import { given, type Place, type Sources, UNREADABLE } from './sources.ts';
 import { readValue, rightForm } from './value.ts';
 
 /** What holds for one setting, and why. */
@@ -11,7 +11,7 @@ export interface EffectiveSetting {
   record: SettingRecord;
   /** Undefined where nothing sets it and it has no default, and where what came is wrong. */
   value: SettingValue | undefined;
-  /** `environment`, `.env`, the configuration file's path, `default`, or `unset`. */
+  /** `environment`, `.env`, the configuration file's path, each with `, NAME_FILE` for a secret from a file; `default`, or `unset`. */
   source: string;
   /** The value as people may see it: secrets as `[secret]`; what is wrong, as it came. */
   shown: string;
@@ -33,7 +33,8 @@ export function checkRecords(records: readonly SettingRecord[], sources: Sources
   const effective = records.map((record) => {
     const came = given(sources, record.name);
     if (came === undefined) return byDefault(record, place);
-    const { source } = came.layer;
+    const { source } = came;
+    if (came.value === UNREADABLE) return { record, value: undefined, source, shown: SECRET_SHOWN };
     const reading = readValue(record, came.value);
     if (reading.ok) {
       const value = absolute(record.name, reading.value, place);

@@ -62,7 +62,7 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   const { plugins = null, $schema: _schema, ...values } = found.config;
   const problems: SettingProblem[] = [];
   return {
-    layer: { source, kind: 'file', values: new Map(Object.entries(values)) },
+    layer: { source, path: found.filepath, kind: 'file', values: new Map(Object.entries(values)) },
     folder: dirname(found.filepath),
     plugins: pluginEntries(plugins, dirname(found.filepath), source, problems),
     problems,

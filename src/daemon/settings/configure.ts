@@ -10,7 +10,9 @@ import {
   checkOrigins,
 } from './cross-checks.ts';
 import { Examination } from './examination.ts';
+import { looseFileWarnings } from './file-modes.ts';
 import { ConfigurationError, type SettingProblem } from './problem.ts';
+import { fileSettings, readSecretFiles } from './secret-files.ts';
 import { SETTINGS, type Settings } from './settings.ts';
 import { given, isBlank, type Place, readSources, type Sources } from './sources.ts';
 import { checkTokenSettings } from './token-settings.ts';
@@ -91,15 +93,16 @@ export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
 
 /** As `configure`, but what is wrong is told beside what is right. Never throws for it. */
 export async function inspectConfiguration(place: Place): Promise<Inspection> {
-  const sources = await readSources(place);
-  const platforms = readPlatforms(sources, place);
-  const loaded = await loadFrom(sources, place);
+  const written = await readSources(place);
+  const platforms = readPlatforms(written, place);
+  const loaded = await loadFrom(written, place);
   const plugins = loaded.plugins.map(({ plugin }) => plugin);
   const records: SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ settings }) => settings)];
+  const sources = await readSecretFiles(written, records, place.cwd);
   const checked = checkRecords(records, sources, place);
   const available = plugins.map(({ name }) => name);
   const unknown = findUnknownNames(sources, {
-    known: records.map(({ name }) => name),
+    known: [...records.map(({ name }) => name), ...fileSettings(records)],
     channels: available,
     complete: loaded.problems.length === 0,
   });
@@ -110,10 +113,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     (name) => given(sources, name) !== undefined,
   );
 
-  const look = new Examination(checked.effective, sources, {
-    environment: environmentOf(sources),
-    cwd: place.cwd,
-  });
+  const look = new Examination(checked.effective, sources, surroundings(sources, place));
   look.demand('JWT_ALGORITHM', 'is not set');
   await checkTokenSettings(look);
   checkApiSettings(look);
@@ -140,7 +140,12 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     loaded,
     available,
     effective: checked.effective,
-    warnings: [...look.warnings, ...activation.warnings, ...unknown.warnings],
+    warnings: [
+      ...look.warnings,
+      ...(await looseFileWarnings(sources, records)),
+      ...activation.warnings,
+      ...unknown.warnings,
+    ],
     environment: look.environment,
     problems,
   };
@@ -153,9 +158,10 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
  */
 export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
   const needed: readonly string[] = NEEDED[purpose];
-  const sources = await readSources(place);
+  const records = SETTINGS.filter(({ name }) => needed.includes(name));
+  const sources = await readSecretFiles(await readSources(place), records, place.cwd);
   const { effective, problems } = checkRecords(SETTINGS, sources, place);
-  const look = new Examination(effective, sources, { environment: environmentOf(sources), cwd: place.cwd });
+  const look = new Examination(effective, sources, surroundings(sources, place));
   if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
   const all = [
@@ -193,7 +199,7 @@ function readPlatforms(sources: Sources, { cwd }: Place) {
   const reading = record && came ? readValue(record, came.value) : undefined;
   if (!came || !reading?.ok || !Array.isArray(reading.value)) return null;
   const folder = came.layer.kind === 'file' ? sources.folder : cwd;
-  return { items: reading.value as readonly string[], folder, source: came.layer.source };
+  return { items: reading.value as readonly string[], folder, source: came.source };
 }
 
 /** `NODE_ENV`, from the environment or `.env`: no setting, since it also steers what is no part of agentd. */
@@ -204,6 +210,10 @@ function environmentOf({ layers }: Sources): string {
   return String(layer?.values.get('NODE_ENV') ?? '')
     .trim()
     .toLowerCase();
+}
+
+function surroundings(sources: Sources, { cwd, defaults }: Place) {
+  return { environment: environmentOf(sources), cwd, dev: defaults !== undefined };
 }
 
 function noChannel({ plugins }: LoadedPlugins): string {

@@ -31,6 +31,8 @@ export function checkAgentSettings(look: Examination): void {
     }
     return;
   }
+  if (model === undefined && runtime !== 'llm' && look.isGiven('AGENT_BASE_URL'))
+    look.warn('AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers');
   if (runtime === 'builtin' || model === undefined || look.isGiven('AGENT_BASE_URL')) return;
   if (!/^[a-z][a-z0-9-]*:./.test(model)) {
     look.refuse(

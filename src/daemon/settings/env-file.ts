@@ -33,7 +33,7 @@ export async function readEnvFile(
     return refuse(`cannot be read (${code})`, `the path of a readable file, as seen from ${cwd}`);
   }
   return {
-    layer: { source, kind: 'env-file', values: new Map(Object.entries(parseEnv(text))) },
+    layer: { source, path, kind: 'env-file', values: new Map(Object.entries(parseEnv(text))) },
     problems: strayLines(text).map((line) => ({
       setting: `${source}:${line}`,
       value: null,

@@ -11,14 +11,17 @@ export class Examination {
   readonly warnings: string[] = [];
   readonly environment: string;
   readonly cwd: string;
+  /** The settings that `serve --dev` makes up are among the sources. */
+  readonly #dev: boolean;
   readonly #settings: ReadonlyMap<string, EffectiveSetting>;
   readonly #sources: Sources;
 
   constructor(
     effective: readonly EffectiveSetting[],
     sources: Sources,
-    { environment, cwd }: { environment: string; cwd: string },
+    { environment, cwd, dev }: { environment: string; cwd: string; dev: boolean },
   ) {
+    this.#dev = dev;
     this.#settings = new Map(effective.map((setting) => [setting.record.name, setting]));
     this.#sources = sources;
     this.environment = environment;
@@ -40,13 +43,19 @@ export class Examination {
     return this.environment === 'production' || this.environment === 'staging';
   }
 
+  /** Token checks may be switched off. Only these words count, so that `prod` or no NODE_ENV at all fails closed. */
+  get developing(): boolean {
+    if (this.guarded) return false;
+    return this.#dev || this.environment === 'development' || this.environment === 'test';
+  }
+
   refuse(name: keyof Settings, problem: string, right: string): void {
     const record = this.#settings.get(name)?.record;
     const came = this.#came(name);
     this.problems.push({
       setting: name,
       value: came === undefined || record === undefined ? null : shown(record, came.value),
-      source: came?.layer.source ?? null,
+      source: came?.source ?? null,
       problem,
       right,
     });

@@ -1,5 +1,6 @@
 import type { SettingRecord } from '../../channel/index.ts';
 import type { SettingGroup } from './reference.ts';
+import { fileSettingOf } from './secret-files.ts';
 import { rightForm } from './value.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -10,7 +11,12 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
  * says so in its description. Secrets are `writeOnly`.
  */
 export function settingsSchema(groups: readonly SettingGroup[]): JsonSchema {
-  const settings = groups.flatMap(({ records }) => records.map((record) => [record.name, property(record)]));
+  const settings = groups.flatMap(({ records }) =>
+    records.flatMap((record) => [
+      [record.name, property(record)],
+      ...(record.secret ? [[fileSettingOf(record.name), fileProperty(record)]] : []),
+    ]),
+  );
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'agentd configuration',
@@ -58,6 +64,15 @@ function property(record: SettingRecord): JsonSchema {
     ...(record.default === undefined ? {} : { default: record.default }),
     ...(record.example === undefined ? {} : { examples: [record.example] }),
     ...(record.secret ? { writeOnly: true } : {}),
+  };
+}
+
+function fileProperty({ name }: SettingRecord): JsonSchema {
+  return {
+    title: fileSettingOf(name),
+    description: `Path of a file that holds ${name}, as seen from the configuration file.`,
+    type: 'string',
+    minLength: 1,
   };
 }
 

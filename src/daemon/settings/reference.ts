@@ -1,4 +1,5 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import { fileSettingOf } from './secret-files.ts';
 import { SETTINGS } from './settings.ts';
 import { shown } from './shown.ts';
 import { rightForm } from './value.ts';
@@ -20,7 +21,7 @@ export function settingGroups(plugins: readonly ChannelPlugin[]): SettingGroup[]
 /** What may be written, what holds without it, and whether it is a secret, in one line. */
 export function formOf(record: SettingRecord): string {
   const parts = [rightForm(record), defaultInWords(record)];
-  if (record.secret) parts.push('secret');
+  if (record.secret) parts.push(`secret; or ${fileSettingOf(record.name)}, the path of a file that holds it`);
   return parts.filter((part) => part !== '').join('; ');
 }
 

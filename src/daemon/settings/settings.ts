@@ -75,7 +75,7 @@ export const SETTINGS = [
     name: 'APP_NAME',
     kind: 'string',
     default: 'agentd',
-    sentence: 'Name of the application, given to tools and the agent.',
+    sentence: 'Name of your service, which the agent speaks for; with the default it speaks of none.',
   },
   {
     name: 'STATE_DIR',
@@ -121,7 +121,8 @@ export const SETTINGS = [
     name: 'JWT_SECRET_KEY',
     kind: 'string',
     secret: true,
-    sentence: 'Signing secret of user tokens (HS256; 256 bits recommended), or the PEM public key for RS256.',
+    sentence:
+      'Signing secret of user tokens (HS256; 256 bits recommended, 128 required in production and staging), or the PEM public key for RS256.',
   },
   {
     name: 'JWT_ALGORITHM',
@@ -140,22 +141,34 @@ export const SETTINGS = [
     name: 'JWT_JWKS_URL',
     kind: 'url',
     sentence:
-      'Address of the key set for RS256; fetched when needed, cached, and fetched again for a key that it lacks, 5 times a minute at most.',
+      'Address of the key set for RS256, https unless it is a loopback address; needs JWT_ISSUER and JWT_AUDIENCE. Fetched when needed, cached, and fetched again for a key that it lacks, 5 times a minute at most.',
   },
   {
     name: 'JWT_VERIFY_SIGNATURE',
     kind: 'boolean',
     default: true,
-    sentence: 'Check signatures; false is for development only and refused in production and staging.',
+    sentence:
+      'Check signatures; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
   },
   {
     name: 'JWT_VERIFY_EXP',
     kind: 'boolean',
     default: true,
-    sentence: 'Check expiry; false is for development only and refused in production and staging.',
+    sentence:
+      'Check expiry; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
   },
-  { name: 'JWT_ISSUER', kind: 'string', sentence: 'Expected `iss`; unset, any issuer passes.' },
-  { name: 'JWT_AUDIENCE', kind: 'string', sentence: 'Expected `aud`; unset, any audience passes.' },
+  {
+    name: 'JWT_ISSUER',
+    kind: 'string',
+    sentence:
+      'Expected `iss`; unset, or `*`, any issuer passes. JWT_JWKS_URL needs it, unless that is a loopback address.',
+  },
+  {
+    name: 'JWT_AUDIENCE',
+    kind: 'string',
+    sentence:
+      'Expected `aud`; unset, or `*`, any audience passes. JWT_JWKS_URL needs it, unless that is a loopback address.',
+  },
   {
     name: 'JWT_CLOCK_SKEW_SECONDS',
     kind: 'integer',
@@ -176,7 +189,7 @@ export const SETTINGS = [
     kind: 'string',
     secret: true,
     sentence:
-      'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open.',
+      'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open. Unset, the first start makes a key in STATE_DIR/encryption-key; `off` stores tokens unsealed, with a warning.',
   },
 
   // The company's API

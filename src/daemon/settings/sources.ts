@@ -25,7 +25,14 @@ export interface Layer {
   /** Other programs' names live in an environment; in a file every name must be known. */
   kind: 'environment' | 'env-file' | 'file' | 'defaults';
   values: ReadonlyMap<string, unknown>;
+  /** Of the file; absent for what is no file. */
+  path?: string;
+  /** Names of the secrets whose value was read from the file that `NAME_FILE` names (secret-files.ts). */
+  fromFile?: ReadonlySet<string>;
 }
+
+/** The value of a secret whose file cannot be used: something was given, and the problem with it is reported. */
+export const UNREADABLE = Symbol('unreadable');
 
 /** One entry under `plugins` of the configuration file, or a path in `MESSAGING_PLATFORMS`. */
 export interface PluginEntry {
@@ -54,6 +61,8 @@ export interface Sources {
 export interface Given {
   value: unknown;
   layer: Layer;
+  /** In words: that of the layer, with the name of the setting that names the file. */
+  source: string;
 }
 
 /** Reads the environment over `.env` over the configuration file (decisions §9). Never throws for their content. */
@@ -90,7 +99,12 @@ function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<s
 export function given({ layers }: Sources, name: string): Given | undefined {
   for (const layer of layers) {
     const value = layer.values.get(name);
-    if (!isBlank(value)) return { value, layer };
+    if (isBlank(value)) continue;
+    return {
+      value,
+      layer,
+      source: layer.fromFile?.has(name) ? `${layer.source}, ${name}_FILE` : layer.source,
+    };
   }
   return undefined;
 }

@@ -1,11 +1,13 @@
+import { isSealingOff, problemOfKeys } from '../identity/encryption-keys.ts';
+import { isLoopback } from '../loopback.ts';
 import { Secret } from '../secret.ts';
 import type { Examination } from './examination.ts';
 import type { Settings } from './settings.ts';
 
-/** An HS256 secret should have 256 bits (decisions §2). */
-const SECRET_BYTES = 32;
-/** 32 bytes: 43 characters of base64 and their padding. */
-const KEY_OF_32_BYTES = /^[A-Za-z0-9+/_-]{43}=?$/;
+/** RFC 7518 §3.2: the secret of HS256 is as long as the hash. */
+const SECRET_BITS = 256;
+/** A shorter secret can be found by trying. */
+const SECRET_BITS_MIN = 128;
 const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
 
 /** Do the settings of tokens fit together? (decisions §2) */
@@ -15,6 +17,7 @@ export async function checkTokenSettings(look: Examination): Promise<void> {
   else if (algorithm === 'RS256') await checkPublicKey(look);
   else if (!hasKey(look))
     look.demand('JWT_SECRET_KEY', 'is not set, and tokens cannot be checked without a key');
+  if (algorithm === 'RS256') checkKeySet(look);
   for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'] as const) checkSwitch(look, name);
   checkEncryptionKeys(look);
 }
@@ -36,15 +39,43 @@ function checkSecret(look: Examination): void {
     );
     return;
   }
+  const bits = bitsOf(secret);
+  if (look.guarded && bits < SECRET_BITS_MIN) {
+    look.refuse(
+      'JWT_SECRET_KEY',
+      `has ${bits} bits, and NODE_ENV is ${look.environment}: anybody can find it by trying, and sign tokens`,
+      `a secret of ${SECRET_BITS} bits or more, such as the output of \`openssl rand -base64 32\``,
+    );
+    return;
+  }
   const weak = weakSecret(new Secret(secret));
   if (weak !== null) look.warn(weak);
 }
 
-/** What is to be said of an HS256 secret that is too short; null of one that is not. */
+/** The warning about an HS256 secret that is too short; null for a secret that is long enough. */
 export function weakSecret(secret: Secret): string | null {
-  const bytes = Buffer.byteLength(secret.reveal());
-  if (bytes >= SECRET_BYTES) return null;
-  return `JWT_SECRET_KEY has ${bytes * 8} bits; HS256 should have a secret of 256 bits or more`;
+  const bits = bitsOf(secret.reveal());
+  if (bits >= SECRET_BITS) return null;
+  return `JWT_SECRET_KEY has ${bits} bits; HS256 should have a secret of ${SECRET_BITS} bits or more`;
+}
+
+function bitsOf(secret: string): number {
+  return Buffer.byteLength(secret) * 8;
+}
+
+/**
+ * An issuer signs the tokens of many applications with one key set. Without an expected issuer and audience,
+ * a token for any of them is accepted (RFC 8725 §3.8, §3.9); over http, anybody on the way can replace the keys.
+ */
+function checkKeySet(look: Examination): void {
+  const address = look.value('JWT_JWKS_URL');
+  const url = address === undefined ? null : URL.parse(address);
+  if (url === null || isLoopback(url)) return;
+  if (url.protocol !== 'https:')
+    look.refuse('JWT_JWKS_URL', 'is not https: anybody on the way can replace the keys', 'an https address');
+  const why = 'is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications';
+  look.demand('JWT_ISSUER', why);
+  look.demand('JWT_AUDIENCE', why);
 }
 
 async function checkPublicKey(look: Examination): Promise<void> {
@@ -77,19 +108,33 @@ function checkSwitch(look: Examination, name: 'JWT_VERIFY_SIGNATURE' | 'JWT_VERI
   if (look.value(name) !== false) return;
   const what =
     name === 'JWT_VERIFY_EXP' ? 'expired tokens are accepted' : 'anybody can make a token that is accepted';
-  if (look.guarded) look.refuse(name, `is refused under NODE_ENV=${look.environment}: ${what}`, 'true');
-  else look.warn(`${name}=false: ${what}; for development only`);
+  if (look.developing) {
+    look.warn(`${name}=false: ${what}; for development only`);
+    return;
+  }
+  const where = look.environment === '' ? 'while NODE_ENV is not set' : `under NODE_ENV=${look.environment}`;
+  const right = look.guarded
+    ? 'true'
+    : 'true; false needs NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`';
+  look.refuse(name, `is refused ${where}: ${what}`, right);
 }
 
+/** The warning about TOKEN_ENCRYPTION_KEY=off. */
+export const SEALING_OFF =
+  'TOKEN_ENCRYPTION_KEY=off: tokens are stored unsealed, and whoever reads STATE_DIR can act as their owners';
+
 function checkEncryptionKeys(look: Examination): void {
-  const keys = look.value('TOKEN_ENCRYPTION_KEY')?.reveal().split(',') ?? [];
-  const wrong = keys.findIndex((key) => !KEY_OF_32_BYTES.test(key.trim()));
-  if (wrong === -1) return;
+  const keys = look.value('TOKEN_ENCRYPTION_KEY');
+  if (keys === undefined) return;
+  if (isSealingOff(keys)) {
+    look.warn(SEALING_OFF);
+    return;
+  }
+  const problem = problemOfKeys(keys);
+  if (problem === null) return;
   look.refuse(
     'TOKEN_ENCRYPTION_KEY',
-    keys.length === 1
-      ? 'is not 32 bytes in base64'
-      : `has a key (number ${wrong + 1}) that is not 32 bytes in base64`,
-    'the output of `openssl rand -base64 32`; several, separated by commas, where the key is being changed',
+    problem,
+    'the output of `openssl rand -base64 32`; several, separated by commas, where the key is being changed; or `off`',
   );
 }

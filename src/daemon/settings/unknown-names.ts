@@ -5,8 +5,25 @@ import type { SettingProblem } from './problem.ts';
 import { given, isBlank, type Layer, type Sources } from './sources.ts';
 import { readValue } from './value.ts';
 
-/** Documented settings of parts that this version does not have (decisions §9). */
-const WITHOUT_EFFECT = [/^(REDIS_URL|DATABASE_URL|MEMORY_BACKEND)$/];
+/**
+ * Documented settings of parts that this version does not have. A daemon that ignored them would not be what
+ * its operator set up: two replicas that silently are two services, a memory that forgets.
+ */
+const NOT_HERE: Readonly<Record<string, { problem: string; right: string; means?: string }>> = {
+  REDIS_URL: {
+    problem: 'this version cannot keep its state in Redis: each daemon would be a service of its own',
+    right: 'not set; the state is kept in the SQLite database in STATE_DIR, for one daemon',
+  },
+  DATABASE_URL: {
+    problem: 'this version has no long-term memory, so it cannot keep one in Postgres',
+    right: 'not set',
+  },
+  MEMORY_BACKEND: {
+    problem: 'this version has no long-term memory',
+    right: 'none, or not set',
+    means: 'none',
+  },
+};
 
 /** Shorter names are too near to those of other programs. */
 const SHORTEST_GUESS = 6;
@@ -40,10 +57,10 @@ export function findUnknownNames(
       const channel = missing.find((candidate) => name.startsWith(prefixOf(candidate)));
       if (channel !== undefined) {
         ofMissingChannel(name, value, layer, channel, channels, found);
-      } else if (WITHOUT_EFFECT.some((pattern) => pattern.test(name))) {
-        found.warnings.push(
-          `${name} (${layer.source}) has no effect: this version does not have what it sets`,
-        );
+      } else if (NOT_HERE[name] !== undefined) {
+        const { problem, right, means } = NOT_HERE[name];
+        if (String(value).trim().toLowerCase() !== means)
+          found.problems.push(stranger(name, layer, problem, right));
       } else if (layer.kind === 'file') {
         if (complete || likely(name, known, sources)) found.problems.push(inFile(name, layer, known));
       } else {

@@ -9,8 +9,8 @@ export interface GuardStore {
    * nothing. Once resolved, the count survives `kill -9`, and so does the verdict.
    */
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict>;
-  /** Takes back a turn of a session whose message was let through, and never came to its turn. */
-  giveBackTurn(session_id: string): Promise<void>;
+  /** Takes back the turn of a message that passed and then did not run in this session. */
+  giveBackTurn(session_tag: string): Promise<void>;
   /** Circuits that are open now, and sessions that messages were blocked in; at most 1000 each, newest first. */
   list(): Promise<GuardList>;
   /**
@@ -18,7 +18,7 @@ export interface GuardStore {
    * of a person with that `sub`. False where the guard has not met them lately.
    */
   resetUser(platform: string, user: string): Promise<boolean>;
-  /** Counts a session's turns from 0 again; false where none are counted. The count also ends with its session. */
+  /** Counts a session's turns from 0 again, named by either of its ids; false if none are counted. The count also ends with its session. */
   resetSession(session_id: string): Promise<boolean>;
   /** Closes all circuits, empties all windows, counts all turns from 0; verdicts that were given stay. */
   resetAll(): Promise<void>;

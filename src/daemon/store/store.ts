@@ -38,6 +38,8 @@ export interface Store {
   condition(): StoreCondition;
   /** Looks for damage, by reading all of it: what is wrong, in words; nothing where it is sound. */
   examine(): Promise<readonly string[]>;
+  /** How many live tokens, of links, sessions and streams, are stored with a value that begins like this. */
+  countTokens(prefix: string): Promise<number>;
   /** Deletes what has expired, in bounded bites; returns how many rows. Called now and then by the daemon. */
   sweep(): Promise<number>;
   close(): Promise<void>;

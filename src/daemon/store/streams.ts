@@ -18,11 +18,11 @@ export interface StreamStore {
   /** The stream that holds the key; one that ended in `error` holds none, so that its message can be repeated. */
   findByKey(idempotency_key: string): Promise<StreamRecord | null>;
   /**
-   * Begins the run: `waiting` becomes `running`, `first` is its first event, the token is deleted, and the
-   * stream is `owner`'s where it is not null. Atomic: true for one caller, whose run it is until it has ended
-   * or been released, or its process dies; false for all others.
+   * Begins the run: `waiting` becomes `running`, the token is deleted, and the stream is its claimant's from then
+   * on. Atomic: true for one caller, whose run it is until it has ended or been released, or its process dies;
+   * false for all others.
    */
-  claim(stream_id: string, first: StreamEvent, owner: PersonKey | null): Promise<boolean>;
+  claim(stream_id: string, claimant: StreamClaimant): Promise<boolean>;
   /**
    * Adds events to a stream that this process runs; their ids go on from the last one's, else it rejects.
    * Where the last one is `stream_complete` or `error` the stream has ended.
@@ -57,6 +57,14 @@ export interface NewStream {
   ttl_ms: number;
 }
 
+/** Who has opened a stream for the first time. */
+export interface StreamClaimant {
+  /** The person that the run acts for by a token; null: the stream stays whose it was. */
+  owner: PersonKey | null;
+  /** The person who alone may read the stream from now on; null: whoever knows its id. */
+  reader: PersonKey | null;
+}
+
 /** What arrived with the message of a stream, and was found out then. */
 export interface StreamStart {
   request_id: string;
@@ -69,11 +77,14 @@ export interface StreamStart {
   token_given: boolean;
   /** Why that token is invalid; absent if it is valid, or none came. */
   token_refused?: TokenReason;
+  /** The person of the valid cookie that came with it: a cookie counts when the stream is opened if it is theirs. */
+  cookie_person: PersonKey | null;
   /** The trace up to here. */
   trace: TraceLine[];
 }
 
 export interface StreamRecord extends NewStream {
+  reader: PersonKey | null;
   state: 'waiting' | 'running' | 'ended';
   /** Id of the last event; 0: there is none yet. */
   last_event: number;

@@ -2,8 +2,8 @@ import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
 import type { Validated } from '../http/validate-once.ts';
-import type { TokenVerdict } from '../identity/identity.ts';
-import type { StreamRecord } from '../store/streams.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { StreamClaimant, StreamRecord } from '../store/streams.ts';
 import { tokenRecord } from './keep-message.ts';
 
 /** @throws `stream_not_found` */
@@ -19,15 +19,17 @@ export interface Admitted {
   token: string | null | undefined;
   /** Its one validation. */
   validated: Validated | null;
+  /** Whose the stream is if this request begins its run. */
+  claimant: StreamClaimant;
 }
 
 /**
- * Who may read or stop a stream (decisions §5): whoever knows its id, but nobody whom a valid token shows to
- * be another person than the one it belongs to.
+ * Who may open, read or stop a stream, and with which token its run would act (agentd-message(7), "Whose stream it is").
  *
- * The token is the first that there is: ambient (not after a "signed out" message), explicit, the message's
- * own.
- * @throws `token_missing`, `session_forbidden`.
+ * The id of a stream is a capability, which only the client that posted the message was given. It does not help
+ * anybody whom a valid token shows to be another person. A stream that became a person's by the token in its address
+ * is read and stopped with a token of that person only: whoever posted the message knows the id.
+ * @throws `token_missing`, `forbidden`.
  */
 export async function admitReader(
   house: House,
@@ -36,27 +38,85 @@ export async function admitReader(
   tokens: StreamTokens,
 ): Promise<Admitted> {
   const signedOut = stream.start.message.metadata.jwt_token === null;
-  const presented = (signedOut ? undefined : tokens.ambient) ?? tokens.explicit;
-  if (tokens.required && presented === undefined && !stream.start.token_given) {
+  const cookies = signedOut ? [] : tokens.ambient;
+  if (tokens.required && !cookies.some(Boolean) && !tokens.explicit && !stream.start.token_given) {
     throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
   }
   const own = ownToken(house, stream, request);
-  const token = presented ?? own ?? (signedOut ? null : undefined);
+  const { token_refused } = stream.start;
   // A token that was refused with the message is not validated, and logged, a second time.
-  const refused = token === own ? stream.start.token_refused : undefined;
-  const verdict = async (given: string): Promise<TokenVerdict> =>
-    refused ? { valid: false, reason: refused } : house.tokens.validate(given, request.id);
-  const validated = token ? { token, verdict: await verdict(token) } : null;
-  if (validated?.verdict.valid) await refuseStranger(house, stream, validated.verdict.person);
-  return { stream, token, validated };
+  const check = async (token: string): Promise<Validated> => ({
+    token,
+    verdict:
+      token === own && token_refused !== undefined
+        ? { valid: false, reason: token_refused }
+        : await house.tokens.validate(token, request.id),
+  });
+  // Of several cookies nobody can tell which one is meant.
+  const [cookie] = cookies.length === 1 ? cookies : [];
+  const ambient = cookie ? await check(cookie) : null;
+  const explicit = tokens.explicit ? await check(tokens.explicit) : null;
+  const presented = [ambient, explicit].filter((one) => one !== null);
+  await refuseOtherPersons(house, stream, presented);
+  refuseOtherReaders(stream, request, presented);
+
+  const counted = countsFor(stream, ambient) ? ambient : null;
+  const validated = counted ?? explicit ?? (own ? await check(own) : null);
+  const owner = personOf(validated);
+  // If the person's own token came with the message, only their client was given the id.
+  const by_address = counted === null && explicit !== null && stream.owner === null;
+  return {
+    stream,
+    token: validated?.token ?? (signedOut ? null : undefined),
+    validated,
+    claimant: { owner, reader: by_address ? owner : null },
+  };
 }
 
-async function refuseStranger(house: House, stream: StreamRecord, person: string): Promise<void> {
-  const session = await house.store.sessions.find(stream.start.session_id);
-  for (const owner of [stream.owner, session?.owner ?? null]) {
-    if (owner !== null && owner !== person)
-      throw new AgentdError('session_forbidden', 'This stream belongs to someone else.');
+/** @throws `forbidden` for a token that is valid for another person than the stream or its session belongs to. */
+async function refuseOtherPersons(
+  house: House,
+  stream: StreamRecord,
+  presented: readonly Validated[],
+): Promise<void> {
+  const persons = presented.map(personOf).filter((person) => person !== null);
+  if (persons.length === 0) return;
+  const { session_id } = stream.start;
+  const session = await house.store.sessions.find(session_id);
+  // An id from before sign-in counts as none: the answer comes in another session.
+  const session_owner = session?.session_id === session_id ? session.owner : null;
+  for (const owner of [stream.owner, session_owner]) {
+    if (owner !== null && persons.some((person) => person !== owner)) throw belongsToSomeoneElse();
   }
+}
+
+/** @throws `forbidden`. To read on, a token of the reader will do that has expired since. */
+function refuseOtherReaders(
+  { reader }: StreamRecord,
+  { method }: ChannelRequest,
+  presented: readonly Validated[],
+): void {
+  if (reader === null) return;
+  const isReader = ({ verdict }: Validated) =>
+    verdict.valid ? verdict.person === reader : method !== 'DELETE' && verdict.expired_person === reader;
+  if (!presented.some(isReader)) throw belongsToSomeoneElse();
+}
+
+/**
+ * Does the cookie count? It travels with a link that somebody else made, so it does only if the message came from the
+ * same person: with their token, or with their cookie.
+ */
+function countsFor({ owner, start }: StreamRecord, ambient: Validated | null): boolean {
+  const person = personOf(ambient);
+  return person !== null && (person === owner || person === start.cookie_person);
+}
+
+function personOf(validated: Validated | null): PersonKey | null {
+  return validated?.verdict.valid ? validated.verdict.person : null;
+}
+
+function belongsToSomeoneElse(): AgentdError {
+  return new AgentdError('forbidden', 'This stream belongs to someone else.');
 }
 
 /** The token that came with the message; it is there until the stream is opened. */
@@ -64,6 +124,6 @@ function ownToken(house: House, stream: StreamRecord, request: ChannelRequest): 
   if (stream.token === null) return undefined;
   const token = house.seal.open(stream.token, tokenRecord(stream.stream_id));
   if (token !== null) return token;
-  house.log.warn({ request_id: request.id }, 'stored token does not open with any TOKEN_ENCRYPTION_KEY');
+  house.log.warn({ request_id: request.id }, 'stored token does not open with any encryption key');
   return undefined;
 }

@@ -2,19 +2,33 @@ import type { StreamEvent, ToolStatus } from '../../channel/index.ts';
 
 /** An event before it has a number; payloads as decisions §5 has them. */
 export type SaidEvent =
-  | { event: 'stream_start'; data: { stream_id: string; session_id: string } }
+  | { event: 'stream_start'; data: Start }
   | { event: 'text_chunk'; data: { text: string } }
   | { event: 'tool_call'; data: { tool_name: string; status: ToolStatus } }
   | { event: 'complete' | 'stream_complete'; data: Completion }
   | { event: 'error'; data: { code: string; message: string } };
 
-export interface Completion {
+export interface Start {
   stream_id: string;
+  /** The id that the session has now: sign-in changes it. */
   session_id: string;
+}
+
+export interface Completion extends Start {
   /** The whole reply. */
   response: string;
   /** The person stopped it. */
   stopped?: true;
+}
+
+/** The first event of an answer, once its session is known. */
+export function started(data: Start): SaidEvent {
+  return { event: 'stream_start', data };
+}
+
+/** An answer that was given before, as a whole. */
+export function toldAgain(data: Completion): SaidEvent[] {
+  return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data)];
 }
 
 /** The two events with which an answer ends, so that clients of either name end. */

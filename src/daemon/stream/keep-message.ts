@@ -1,5 +1,6 @@
 import { randomSuffix } from '../clock.ts';
 import type { House } from '../house.ts';
+import type { PersonKey } from '../identity/identity.ts';
 import { fingerprint, otherBody, reportRepeat } from '../message/recognise-repeat.ts';
 import { ENDED, type Step } from '../message/sequence.ts';
 import type { Arrived, Guarded, Identified, Repeatable } from '../message/turn.ts';
@@ -9,6 +10,8 @@ import type { StreamRecord } from '../store/streams.ts';
 export interface Starting extends Arrived {
   /** How long it waits to be opened, and is found after its end. */
   ttl_ms: number;
+  /** The person of the valid cookie that came with it. */
+  cookie_person: PersonKey | null;
   /** Told once, which stream it will be answered on. */
   started(stream: StartedStream): void;
 }
@@ -54,6 +57,7 @@ export async function keep(turn: Starting & Identified, key: string | null, hous
       address: turn.address,
       token_given: Boolean(jwt_token),
       ...(presented.kind === 'invalid' ? { token_refused: presented.reason } : {}),
+      cookie_person: turn.cookie_person,
       trace: turn.trace.finished(),
     },
     ttl_ms: turn.ttl_ms,

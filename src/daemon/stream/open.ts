@@ -4,9 +4,10 @@ import type { Place } from '../http/arrivals.ts';
 import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
 import { type Admitted, admitReader, findStream } from './admit-reader.ts';
-import { completed, numbered } from './events.ts';
+import { started, toldAgain } from './events.ts';
 import { enterReader } from './readers.ts';
 import { Recorder } from './recorder.ts';
+import { refuseForeignPage } from './refuse-foreign-page.ts';
 import { runStream } from './run.ts';
 
 type OpenOptions = Parameters<ChannelStreams['open']>[2];
@@ -14,7 +15,7 @@ type OpenOptions = Parameters<ChannelStreams['open']>[2];
 /**
  * Opens a stream after the event `after`; the first one to do so, but for a HEAD request, begins its run.
  * Null where all of it was read before.
- * @throws `stream_not_found`, `token_missing`, `session_forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
+ * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
  * message is being answered otherwise.
  */
 export async function openStream(
@@ -25,6 +26,7 @@ export async function openStream(
   { tokens, after, maxReadersPerClient }: OpenOptions,
 ): Promise<OpenStream | null> {
   const stream = await findStream(house, stream_id);
+  refuseForeignPage(request, tokens, house.settings);
   const begins = stream.state === 'waiting' && request.method !== 'HEAD';
   // Taken before the token is looked at, which takes longer for one than for the next.
   const place = begins ? house.arrivals.placeIn(stream.start.session_id) : null;
@@ -57,7 +59,7 @@ async function begin(
   request: ChannelRequest,
   place: Place,
 ): Promise<boolean> {
-  const { stream, validated } = admitted;
+  const { stream, claimant } = admitted;
   const { streams } = house.store;
   const { stream_id } = stream;
   const known = await answeredElsewhere(house, stream);
@@ -66,15 +68,12 @@ async function begin(
     if ((await streams.find(stream_id))?.state !== 'waiting') return false;
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
-  const session_id = known.outcome === 'done' ? known.answer.session_id : stream.start.session_id;
-  const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);
-  const owner = validated?.verdict.valid ? validated.verdict.person : null;
-  if (!(await streams.claim(stream_id, first, owner))) {
+  if (!(await streams.claim(stream_id, claimant))) {
     // Another reader was faster; or its time is over since a moment ago, and nothing would ever come.
     await findStream(house, stream_id);
     return false;
   }
-  const recorder = new Recorder(streams, stream_id, first.id, house.log);
+  const recorder = new Recorder(streams, stream_id, house.log);
   const again = known.outcome === 'done';
   const work = again
     ? tellAgain(house, stream_id, known.answer, recorder)
@@ -99,8 +98,8 @@ async function tellAgain(
 ): Promise<void> {
   try {
     await recorder.end([
-      { event: 'text_chunk', data: { text: response } },
-      ...completed({ stream_id, session_id, response }),
+      started({ stream_id, session_id }),
+      ...toldAgain({ stream_id, session_id, response }),
     ]);
   } catch (error) {
     house.log.warn({ err: error }, 'an earlier answer could not be told on its stream');

@@ -12,22 +12,16 @@ export class Recorder {
   readonly #stream_id: string;
   readonly #log: Pick<Log, 'warn'>;
   /** Id of the last event that is stored. */
-  #stored: number;
+  #stored = 0;
   #waiting: SaidEvent[] = [];
   #saving: Promise<void> | null = null;
   #scheduled = false;
   #ended = false;
 
-  /** @param stored id of the last event that the stream has. */
-  constructor(
-    streams: Pick<StreamStore, 'append'>,
-    stream_id: string,
-    stored: number,
-    log: Pick<Log, 'warn'>,
-  ) {
+  /** @param stream_id of a stream that was just claimed. */
+  constructor(streams: Pick<StreamStore, 'append'>, stream_id: string, log: Pick<Log, 'warn'>) {
     this.#streams = streams;
     this.#stream_id = stream_id;
-    this.#stored = stored;
     this.#log = log;
   }
 

@@ -1,4 +1,3 @@
-import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import type { ChannelPlugin, ConversationEvent } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
@@ -8,7 +7,7 @@ import { answer } from '../message/answer.ts';
 import type { StreamedMessage } from '../message/turn.ts';
 import { shortId } from '../session/ids.ts';
 import type { Admitted } from './admit-reader.ts';
-import { type Completion, completed, INTERRUPTED, type SaidEvent } from './events.ts';
+import { type Completion, completed, INTERRUPTED, type SaidEvent, started, toldAgain } from './events.ts';
 import type { Recorder } from './recorder.ts';
 
 /**
@@ -28,10 +27,13 @@ export async function runStream(
   const { stream_id, start } = stream;
   const stop = new AbortController();
   let speaking = false;
+  /** The session's id, once the answer has begun. */
+  let session_id: string | null = null;
   let replayed: SaidEvent[] | null = null;
   const complete = (response: string, stopped: boolean) => {
-    const data: Completion = { stream_id, session_id: start.session_id, response };
-    return recorder.end(completed(stopped ? { ...data, stopped: true } : data));
+    const data: Completion = { stream_id, session_id: session_id ?? start.session_id, response };
+    const first = session_id === null ? [started({ stream_id, session_id: start.session_id })] : [];
+    return recorder.end([...first, ...completed(stopped ? { ...data, stopped: true } : data)]);
   };
   const streamed: StreamedMessage = {
     idempotency_key: stream.idempotency_key,
@@ -48,15 +50,15 @@ export async function runStream(
     complete,
   };
   const emit = (event: ConversationEvent): void => {
-    if (event.type === 'text_chunk') recorder.say({ event: 'text_chunk', data: { text: event.text } });
+    if (event.type === 'started') {
+      session_id = event.session_id;
+      recorder.say(started({ stream_id, session_id }));
+    } else if (event.type === 'text_chunk') recorder.say({ event: 'text_chunk', data: { text: event.text } });
     else if (event.type === 'tool_call') {
       recorder.say({ event: 'tool_call', data: { tool_name: event.tool_name, status: event.status } });
     } else if (event.type === 'complete' && event.replayed) {
       const { response, session_id } = event;
-      replayed = [
-        { event: 'text_chunk', data: { text: response } },
-        ...completed({ stream_id, session_id, response }),
-      ];
+      replayed = toldAgain({ stream_id, session_id, response });
     }
   };
   const unwatch = house.store.streams.watch(stream_id, (change) => {
@@ -69,8 +71,6 @@ export async function runStream(
     house.log.warn({ stream: shortId(stream_id), err: error }, 'the end of a stream could not be stored');
 
   try {
-    // Whoever opened it reads that it has begun before the work of answering is begun.
-    await turnOfLoop();
     await answer(plugin, house, {
       turn_id: timeOrderedId(house.clock.now()),
       request_id: start.request_id,

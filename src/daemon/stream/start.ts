@@ -3,6 +3,7 @@ import { timeOrderedId } from '../clock.ts';
 import type { House } from '../house.ts';
 import { placeOf } from '../http/arrivals.ts';
 import { validatedOf } from '../http/validate-once.ts';
+import type { PersonKey } from '../identity/identity.ts';
 import { takeSteps } from '../message/answer.ts';
 import { checkSender } from '../message/check-sender.ts';
 import { guard } from '../message/guard.ts';
@@ -25,6 +26,7 @@ const startSteps = Sequence.start<Starting>()
 /**
  * Keeps a message until its stream is opened.
  * @param ttl_ms how long it waits, and how long its answer is found after the end.
+ * @param ambient what the browser sent along (`StreamTokens.ambient`).
  * @throws `invalid_request` where the message is not as the contract says; else as the steps say; what is refused leaves a trace under its request.
  */
 export async function startStream(
@@ -32,8 +34,8 @@ export async function startStream(
   house: House,
   message: IncomingMessage,
   request: ChannelRequest,
-  ttl_ms: number,
-): Promise<StartedStream> {
+  { ttl_ms, ambient = [] }: { ttl_ms: number; ambient?: readonly string[] },
+): Promise<{ stream_id: string }> {
   requireMessage(plugin, message);
   const started = Promise.withResolvers<StartedStream>();
   const place = placeOf(request);
@@ -50,6 +52,7 @@ export async function startStream(
     stream: null,
     emit: () => undefined,
     ttl_ms,
+    cookie_person: await cookiePersonOf(message, request, ambient, house),
     started: started.resolve,
   };
   await takeSteps(plugin, house, arrival, startSteps, async () => undefined);
@@ -63,5 +66,19 @@ export async function startStream(
     },
     'message kept until its stream is opened',
   );
-  return { stream_id, session_id };
+  return { stream_id };
+}
+
+/** Whose cookie came with the message. Not asked if a valid token did: the person of that one decides then. */
+async function cookiePersonOf(
+  message: IncomingMessage,
+  request: ChannelRequest,
+  ambient: readonly string[],
+  { tokens }: Pick<House, 'tokens'>,
+): Promise<PersonKey | null> {
+  const [cookie] = ambient;
+  const decided = message.metadata.jwt_token === null || validatedOf(request)?.verdict.valid === true;
+  if (decided || ambient.length !== 1 || !cookie) return null;
+  const verdict = await tokens.validate(cookie, request.id);
+  return verdict.valid ? verdict.person : null;
 }

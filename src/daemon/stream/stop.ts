@@ -1,16 +1,20 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import type { House } from '../house.ts';
 import { admitReader, findStream } from './admit-reader.ts';
-import { completed, numbered } from './events.ts';
+import { completed, started } from './events.ts';
 import { Recorder } from './recorder.ts';
+import { refuseForeignPage } from './refuse-foreign-page.ts';
 
 /** How long whoever stops a stream waits to see its end, ms. */
 const END_WAIT_MS = 5000;
 
+/** A stream that nobody has opened stays whose it was. */
+const NOBODY = { owner: null, reader: null } as const;
+
 /**
  * Stops a stream: what was said so far is the reply. One that was never opened ends without a word; one that
  * has ended stays as it is. Resolves when it has ended.
- * @throws `stream_not_found`, `token_missing`, `session_forbidden`.
+ * @throws `stream_not_found`, `token_missing`, `forbidden`.
  */
 export async function stopStream(
   house: House,
@@ -19,14 +23,17 @@ export async function stopStream(
   tokens: StreamTokens,
 ): Promise<void> {
   const stream = await findStream(house, stream_id);
+  refuseForeignPage(request, tokens, house.settings);
   await admitReader(house, stream, request, tokens);
   if (stream.state === 'ended') return;
   const { session_id } = stream.start;
-  const first = numbered({ event: 'stream_start', data: { stream_id, session_id } }, 1);
-  if (stream.state === 'waiting' && (await house.store.streams.claim(stream_id, first, null))) {
-    const recorder = new Recorder(house.store.streams, stream_id, first.id, house.log);
+  if (stream.state === 'waiting' && (await house.store.streams.claim(stream_id, NOBODY))) {
+    const recorder = new Recorder(house.store.streams, stream_id, house.log);
     try {
-      await recorder.end(completed({ stream_id, session_id, response: '', stopped: true }));
+      await recorder.end([
+        started({ stream_id, session_id }),
+        ...completed({ stream_id, session_id, response: '', stopped: true }),
+      ]);
     } finally {
       await house.store.streams.release(stream_id);
     }

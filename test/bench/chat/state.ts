@@ -20,6 +20,7 @@ export async function seedOurs(directory: string, people: number, exp: number): 
       const owner = personKey(claims);
       const session = {
         session_id,
+        former_id: null,
         user_id,
         platform: 'webchat',
         space: 'web',

@@ -78,6 +78,7 @@ async function fill(sessions: number): Promise<void> {
       const session = {
         ...common,
         session_id,
+        former_id: null,
         space: 'web',
         generated: true,
         owner: null,

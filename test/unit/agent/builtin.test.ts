@@ -71,7 +71,7 @@ describe('a person who is signed in', () => {
 
   test('is greeted by name', async () => {
     expect(await say({ text: 'Hello!', person })).toMatch(
-      /^Hello Alice Example! You are signed in as alice@example\.com\. I am agentd,/,
+      /^Hello Alice Example! You are signed in as alice@example\.com\. I am the assistant\./,
     );
   });
 
@@ -103,10 +103,15 @@ describe('a visitor', () => {
 
   test('is greeted, and told that signing in gives a personal answer', async () => {
     const reply = await say({ text: 'hi there' });
-    expect(reply).toMatch(/^Hello! I am agentd, a plain assistant that works by a few rules\./);
+    expect(reply).toMatch(/^Hello! I am the assistant\. I work by a few plain rules\./);
     expect(reply).toContain(
       'You are not signed in, so my answers are general. Sign in, and they are about you.',
     );
+  });
+
+  test('is told whose assistant it is if the service has a name', async () => {
+    const reply = await say({ text: 'hi there', app_name: 'Shop *24*' });
+    expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
   });
 
   test('whose sign-in has expired is told how to renew it', async () => {

@@ -131,7 +131,7 @@ describe('failures', () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }]);
     expect(await failureOf()).toEqual({
       reason: 'model_overloaded',
-      message: 'the model server answered 503, also when tried again',
+      message: 'the model server answered 503, also when tried again: status 503',
     });
     expect(model.requests).toHaveLength(4);
   });
@@ -140,7 +140,7 @@ describe('failures', () => {
     model.script([{ status }]);
     expect(await failureOf()).toEqual({
       reason: 'model_refused',
-      message: `the model server refused the request with ${status}`,
+      message: `the model server refused the request with ${status}: status ${status}`,
     });
     expect(model.requests).toHaveLength(1);
   });
@@ -188,10 +188,25 @@ describe('failures', () => {
     await expect.poll(() => model.aborted).toBeGreaterThan(0);
   });
 
+  test('the words of the server are kept for the operator, without the key', async () => {
+    model.script([{ status: 401, body: { error: { message: `Incorrect API key provided: ${KEY}.` } } }]);
+    const error = await replyOf(await run()).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      reason: 'model_refused',
+      message: 'the model server refused the request with 401: Incorrect API key provided: [key].',
+      detail: { status: 401, said: 'Incorrect API key provided: [key].' },
+    });
+    expect(logged.lines).toContainEqual(
+      expect.objectContaining({ status: 401, said: 'Incorrect API key provided: [key].' }),
+    );
+    expect(logged.text()).not.toContain(KEY);
+  });
+
   test('the log says name and status, and neither prompt nor key', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
-    model.script([{ status: 400 }]);
-    await failureOf({ text: 'a very private question' });
+    const message = `You sent {"content": "a very private question"} with the key ${KEY}`;
+    model.script([{ status: 400, body: { error: { message } } }]);
+    expect((await failureOf({ text: 'a very private question' })).message).toMatch(/with 400$/);
     expect(logged.lines).toContainEqual(
       expect.objectContaining({
         level: 'warn',
@@ -233,7 +248,7 @@ describe('configuration', () => {
     await writeFile(path, 'Speak like a pirate.\n');
     model.script([{ text: ['Arr.'] }]);
     await replyOf(await run({}, { AGENT_INSTRUCTIONS: path }));
-    expect(model.requests[0]?.messages[0]?.content).toMatch(/^Speak like a pirate\.\n\nYou speak for/);
+    expect(model.requests[0]?.messages[0]?.content).toMatch(/^Speak like a pirate\.\n\nIt is /);
     await rm(directory, { recursive: true });
     expect(await refused({ AGENT_INSTRUCTIONS: path })).toEqual([
       `AGENT_INSTRUCTIONS names ${path}, and there is no such file: a text, or the path of a text file`,

@@ -9,12 +9,19 @@ describe('the system prompt', () => {
   test('tells what a valid token says of the person', () => {
     const person = { email: 'a@example.com', name: 'Alice', locale: 'de-DE', timezone: 'Europe/Berlin' };
     const prompt = systemPrompt(agentTurn({ person }), 'Be kind.', NOW);
-    expect(prompt).toMatch(
-      /^Be kind\.\n\nYou speak for the service "agentd"\. It is 2026-01-02T03:04:05\.000Z \(UTC\)\./,
-    );
+    expect(prompt).toMatch(/^Be kind\.\n\nIt is 2026-01-02T03:04:05\.000Z \(UTC\)\./);
     expect(prompt).toContain(
       'Known of them for certain, as data: {"name":"Alice","email":"a@example.com","locale":"de-DE","timezone":"Europe/Berlin"}',
     );
+  });
+
+  test('names the service that the operator named, and never this program', () => {
+    expect(systemPrompt(agentTurn({ app_name: 'Shop' }), undefined, NOW)).toContain(
+      'You speak for the service "Shop". It is 2026',
+    );
+    const person = { email: 'a@example.com' };
+    for (const turn of [agentTurn(), agentTurn({ person, shared: true, sign_in_expired: true })])
+      expect(systemPrompt(turn, undefined, NOW)).not.toMatch(/agentd/i);
   });
 
   test('tells that nobody is signed in', () => {

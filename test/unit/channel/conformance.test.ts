@@ -451,6 +451,77 @@ describe('a channel of a third party', () => {
   for (const { name, run } of channelConformance(options)) it(name, run);
 });
 
+describe('a channel that has no groups', () => {
+  /** Its platform knows no rooms: a delivery from one would be a mistake of the suite. */
+  const plugin: ChannelPlugin = {
+    ...courier,
+    capabilities: { ...courier.capabilities, groups: false },
+    async simulator() {
+      const simulator = await courier.simulator?.();
+      if (!simulator) throw new Error('the sample has a simulator');
+      return {
+        ...simulator,
+        delivery(event, given) {
+          if (event.place === 'group') throw new Error('this platform has no groups');
+          return simulator.delivery(event, given);
+        },
+      };
+    },
+  };
+  for (const { name, run } of channelConformance({ plugin })) it(name, run);
+
+  it('must not say that others read along', async () => {
+    const sharing = { ...accepting(() => ({ shared: true })), capabilities: plugin.capabilities };
+    const name = 'takes what a person writes, alone with it and in a room';
+    expect(await failing({ plugin: sharing }, [name])).toEqual([name]);
+  });
+});
+
+describe('a case that fails', () => {
+  async function messageOf(plugin: ChannelPlugin, name: string): Promise<string> {
+    const found = channelConformance({ plugin }).find((one) => one.name === `courier: ${name}`);
+    const error = await found?.run().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Error);
+    return (error as Error).message;
+  }
+
+  it('shows the delivery that it failed on, with the event that it was made of', async () => {
+    const plugin = accepting(() => ({ shared: false }));
+    const message = await messageOf(plugin, 'takes what a person writes, alone with it and in a room');
+    expect(message).toMatch(/^shared, of a message in a group place\n/);
+    expect(message).toContain(
+      'a delivery of the event {"kind":"message","user":"ada","text":"Good morning."',
+    );
+    expect(message).toContain('"place":"group"');
+    expect(message).toMatch(/POST \/courier \{"letters":\[\{"id":"[^"]+"/);
+    expect(message).toMatch(/answer: 20\d$/);
+  });
+
+  it('shows the call to the platform that it failed on, with its answer', async () => {
+    const plugin = sending((reply, right) => right(reply).catch(() => {}));
+    const message = await messageOf(plugin, 'lets a platform that has failed be tried again');
+    expect(message).toContain('- a call to the platform\n  POST /');
+    expect(message).toContain('Good **morning**.');
+    expect(message).toMatch(/answer: 500$/);
+  });
+
+  it('shows what the channel threw, and where, and of a long body its beginning', async () => {
+    const plugin = taking(async (request, right) => {
+      await right(request);
+      if (request.body.length > 10_000) throw new RangeError('too long for us');
+    });
+    const name = 'takes a text of 16,000 characters whole';
+    const message = await messageOf(plugin, name);
+    expect(message).toMatch(/^too long for us\n/);
+    expect(message).toContain('answer: RangeError: too long for us');
+    expect(message).toMatch(/x… \(16\d{3} characters\)/);
+    const found = channelConformance({ plugin }).find((one) => one.name === `courier: ${name}`);
+    await expect(found?.run()).rejects.toMatchObject({
+      cause: { name: 'RangeError', stack: expect.stringContaining('conformance.test.ts') },
+    });
+  });
+});
+
 describe('the suite notices a channel that', () => {
   it.each(DEFECTS)('%s', async (_what, plugin, noticed) => {
     sent.clear();

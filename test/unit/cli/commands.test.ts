@@ -49,6 +49,7 @@ function session(overrides: Partial<Session> = {}): Session {
   const now = Date.now();
   return {
     session_id: 'pigeon_alice_1',
+    former_id: null,
     user_id: 'alice',
     platform: 'pigeon',
     space: 'pigeon',

@@ -39,6 +39,12 @@ describe('agentd token issue', () => {
     expect(await validator.validate(printed.trim())).toMatchObject({ valid: true, user: { user_id: '42' } });
   });
 
+  it('is for no issuer or audience when any will do', async () => {
+    const payload = await claimsOf({}, { JWT_ISSUER: '*', JWT_AUDIENCE: '*' });
+    expect(payload).not.toHaveProperty('iss');
+    expect(payload).not.toHaveProperty('aud');
+  });
+
   it('lives 24 hours, and is for the configured issuer and audience', async () => {
     expect(await claimsOf({}, { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' })).toEqual({
       ...PERSON,

@@ -78,7 +78,7 @@ describe('a link', () => {
     expect(await findLink(sealed.house, TELEX, 'u2')).toBeNull();
     expect(sealed.lines.at(-1)).toMatchObject({
       level: 'warn',
-      msg: 'linked token does not open with any TOKEN_ENCRYPTION_KEY',
+      msg: 'linked token does not open with any encryption key',
     });
   });
 

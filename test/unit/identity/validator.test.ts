@@ -232,6 +232,16 @@ describe('times', () => {
 
 describe('issuer and audience', () => {
   it.each([
+    ['no issuer and no audience', {}],
+    ['an issuer and audiences', { iss: 'https://other.example', aud: ['a', 'b'] }],
+    ['the star itself', { iss: '*', aud: '*' }],
+  ])('may be any where * is expected: %s', async (_what, claims) => {
+    expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), { JWT_ISSUER: '*', JWT_AUDIENCE: '*' })).toBe(
+      'valid',
+    );
+  });
+
+  it.each([
     ['both match', { iss: STRICT.JWT_ISSUER, aud: 'agentd' }, 'valid'],
     ['the audience is one of several', { iss: STRICT.JWT_ISSUER, aud: ['other', 'agentd'] }, 'valid'],
     ['no issuer', { aud: 'agentd' }, 'Invalid Issuer'],

@@ -94,11 +94,12 @@ describe('a plugin is found', () => {
 
 describe('a plugin is refused', () => {
   async function refusal(files: Record<string, string>, asked: Parameters<typeof searchIn>[1]) {
-    const { plugins, problems } = await loadPlugins(searchIn(files, asked));
-    return {
-      problems: problems.map(({ setting, problem, right }) => `${setting} ${problem} → ${right}`),
-      plugins,
-    };
+    const search = searchIn(files, asked);
+    const { plugins, problems } = await loadPlugins(search);
+    const told = problems.map(({ setting, problem, right }) =>
+      `${setting} ${problem} → ${right}`.replaceAll(search.folders[0] ?? '', 'FOLDER'),
+    );
+    return { problems: told, plugins };
   }
 
   async function refusalOf(source: string): Promise<string[]> {
@@ -125,7 +126,7 @@ describe('a plugin is refused', () => {
     [
       'that throws when it is imported',
       `throw new Error('no luck');`,
-      'plugins[0] cannot be loaded: no luck → a module that loads without errors and side effects',
+      'plugins[0] cannot be loaded: no luck (at FOLDER/p.mjs:1) → a module that loads without errors and side effects',
     ],
     [
       'with no default export',
@@ -168,6 +169,15 @@ describe('a plugin is refused', () => {
       'plugins[0] the name of a setting is "TOKEN" → upper snake case that begins with TELEX_',
     ],
     [
+      'with a setting in the place of the file of a secret',
+      pluginSource({
+        settings: `[
+          { name: 'TELEX_KEY', kind: 'string', secret: true, sentence: 'It is.' },
+          { name: 'TELEX_KEY_FILE', kind: 'string', sentence: 'It is.' }]`,
+      }),
+      'plugins[0] has a setting of the name TELEX_KEY_FILE, which names the file of the secret TELEX_KEY → another name; the daemon reads secrets from files for every channel',
+    ],
+    [
       'with a setting of an unknown kind',
       pluginSource({ settings: `[{ name: 'TELEX_X', kind: 'float', sentence: 'It is.' }]` }),
       'plugins[0] `kind` of TELEX_X is "float" → one of string, integer, boolean, choice, list, url',
@@ -203,6 +213,13 @@ describe('a plugin is refused', () => {
       `plugins[0] \`capabilities.reply\` is "soon" → 'in-request' or 'later'`,
       'plugins[0] `capabilities.textLimit` is 0 → a number above 0, or null',
       `plugins[0] \`capabilities.markdown\` is "html" → 'commonmark', 'platform' or 'none'`,
+    ]);
+  });
+
+  it('with `capabilities.groups` that is neither true nor false', async () => {
+    const capabilities = `{ reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
+    expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
+      'plugins[0] `capabilities.groups` is 0 → true or false, or absent',
     ]);
   });
 
@@ -265,7 +282,7 @@ describe('a plugin is refused', () => {
     };
     const { problems } = await refusal(files, { platforms: ['telex'] });
     expect(problems).toEqual([
-      'MESSAGING_PLATFORMS is TypeScript under node_modules, which Node does not run → a package that ships .js',
+      `MESSAGING_PLATFORMS is TypeScript under node_modules, which Node does not run (in FOLDER/${at}/index.ts) → a package that ships .js`,
     ]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cookieFor, tokenInCookie } from '../../../plugins/sse/cookie.ts';
+import { cookieFor, tokensInCookie } from '../../../plugins/sse/cookie.ts';
 
 const CLEARED = 'jwt_token=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax';
 
@@ -29,12 +29,13 @@ describe('the cookie for a token', () => {
   });
 });
 
-describe('the token in a cookie', () => {
-  it('is found among others, and none where it is empty or missing', () => {
-    expect(tokenInCookie('a=b; jwt_token=x.y.z; c=d')).toBe('x.y.z');
-    expect(tokenInCookie('jwt_token=x==')).toBe('x==');
-    expect(tokenInCookie('jwt_token=; a=b')).toBeUndefined();
-    expect(tokenInCookie('xjwt_token=x; jwt_token2=y')).toBeUndefined();
-    expect(tokenInCookie(undefined)).toBeUndefined();
+describe('the tokens in a cookie header', () => {
+  it('are found among others, each of them, empty ones too', () => {
+    expect(tokensInCookie('a=b; jwt_token=x.y.z; c=d')).toEqual(['x.y.z']);
+    expect(tokensInCookie('jwt_token=x==')).toEqual(['x==']);
+    expect(tokensInCookie('jwt_token=x; jwt_token=y')).toEqual(['x', 'y']);
+    expect(tokensInCookie('jwt_token=; a=b')).toEqual(['']);
+    expect(tokensInCookie('xjwt_token=x; jwt_token2=y')).toEqual([]);
+    expect(tokensInCookie(undefined)).toEqual([]);
   });
 });

@@ -36,7 +36,7 @@ describe('config check', () => {
   });
 
   it('tells warnings on stderr', async () => {
-    const { code, stderr } = await config('check', { ...VALID, JWT_VERIFY_EXP: 'false' });
+    const { code, stderr } = await config('check', { ...VALID, NODE_ENV: 'test', JWT_VERIFY_EXP: 'false' });
     expect(code).toBe(0);
     expect(stderr).toBe('warning: JWT_VERIFY_EXP=false: expired tokens are accepted; for development only\n');
   });

@@ -84,7 +84,7 @@ describe('the configuration', () => {
 
   TOKEN_ENCRYPTION_KEY=[secret] (environment)
     wrong: is not 32 bytes in base64
-    right: the output of \`openssl rand -base64 32\`; several, separated by commas, where the key is being changed`,
+    right: the output of \`openssl rand -base64 32\`; several, separated by commas, where the key is being changed; or \`off\``,
     );
   });
 
@@ -169,6 +169,59 @@ describe('the settings of tokens', () => {
       ['JWT_VERIFY_EXP is refused under NODE_ENV=staging: expired tokens are accepted'],
     ],
     [
+      'switched-off checks where NODE_ENV is not set',
+      { JWT_VERIFY_EXP: 'false' },
+      ['JWT_VERIFY_EXP is refused while NODE_ENV is not set: expired tokens are accepted'],
+    ],
+    [
+      'switched-off checks under another word for production',
+      { NODE_ENV: 'prod', JWT_VERIFY_SIGNATURE: 'false' },
+      ['JWT_VERIFY_SIGNATURE is refused under NODE_ENV=prod: anybody can make a token that is accepted'],
+    ],
+    [
+      'a secret under 128 bits in production',
+      { NODE_ENV: 'production', JWT_SECRET_KEY: 'abc' },
+      [
+        'JWT_SECRET_KEY has 24 bits, and NODE_ENV is production: anybody can find it by trying, and sign tokens',
+      ],
+    ],
+    [
+      'a secret of 120 bits in staging',
+      { NODE_ENV: 'staging', JWT_SECRET_KEY: 'x'.repeat(15) },
+      [
+        'JWT_SECRET_KEY has 120 bits, and NODE_ENV is staging: anybody can find it by trying, and sign tokens',
+      ],
+    ],
+    [
+      'a key set over http, for any issuer and audience',
+      { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://example.com/keys' },
+      [
+        'JWT_JWKS_URL is not https: anybody on the way can replace the keys',
+        'JWT_ISSUER is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications',
+        'JWT_AUDIENCE is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications',
+      ],
+    ],
+    [
+      'a key set for any audience, in development too',
+      {
+        NODE_ENV: 'development',
+        JWT_ALGORITHM: 'RS256',
+        JWT_JWKS_URL: 'https://example.com/keys',
+        JWT_ISSUER: 'https://example.com',
+      },
+      ['JWT_AUDIENCE is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications'],
+    ],
+    [
+      'a key set at a name that only begins like a loopback address',
+      {
+        JWT_ALGORITHM: 'RS256',
+        JWT_JWKS_URL: 'http://127.0.0.1.example.com/keys',
+        JWT_ISSUER: '*',
+        JWT_AUDIENCE: '*',
+      },
+      ['JWT_JWKS_URL is not https: anybody on the way can replace the keys'],
+    ],
+    [
       'an empty second encryption key',
       { TOKEN_ENCRYPTION_KEY: `${Buffer.alloc(32).toString('base64')},` },
       ['TOKEN_ENCRYPTION_KEY has a key (number 2) that is not 32 bytes in base64'],
@@ -189,9 +242,21 @@ describe('the settings of tokens', () => {
     ],
     ['RS256 with a PEM in JWT_SECRET_KEY', { JWT_ALGORITHM: 'rs256', JWT_SECRET_KEY: RSA.publicKey }],
     [
-      'RS256 with a key set',
-      { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'https://example.com/keys', JWT_SECRET_KEY: '' },
+      'RS256 with a key set, for any issuer and audience on purpose',
+      {
+        JWT_ALGORITHM: 'RS256',
+        JWT_JWKS_URL: 'https://example.com/keys',
+        JWT_SECRET_KEY: '',
+        JWT_ISSUER: '*',
+        JWT_AUDIENCE: '*',
+      },
     ],
+    ...['http://127.0.0.1:9/keys', 'http://localhost/keys', 'http://[::1]/keys'].map(
+      (JWT_JWKS_URL): [string, Record<string, string>] => [
+        `RS256 with a key set at ${JWT_JWKS_URL}`,
+        { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL, JWT_SECRET_KEY: '' },
+      ],
+    ),
     [
       'two encryption keys',
       { TOKEN_ENCRYPTION_KEY: [1, 2].map((n) => Buffer.alloc(32, n).toString('base64')).join(', ') },
@@ -200,13 +265,31 @@ describe('the settings of tokens', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
-  it('are warned of when a secret is short or a check is off', async () => {
-    const { warnings } = await configure(
-      placeWith({ ...VALID, JWT_SECRET_KEY: 'short', JWT_VERIFY_EXP: 'false' }),
-    );
-    expect(warnings).toEqual([
+  const LAX = { ...VALID, JWT_SECRET_KEY: 'short', JWT_VERIFY_EXP: 'false' };
+
+  it.each<[string, Record<string, string>, Record<string, string> | undefined]>([
+    ['NODE_ENV=development', { ...LAX, NODE_ENV: 'Development' }, undefined],
+    ['NODE_ENV=test', { ...LAX, NODE_ENV: 'test' }, undefined],
+    ['serve --dev', LAX, {}],
+  ])('are warned of when a secret is short or a check is off: %s', async (_where, env, defaults) => {
+    const place = { ...placeWith(env), ...(defaults ? { defaults } : {}) };
+    expect((await configure(place)).warnings).toEqual([
       'JWT_SECRET_KEY has 40 bits; HS256 should have a secret of 256 bits or more',
       'JWT_VERIFY_EXP=false: expired tokens are accepted; for development only',
+    ]);
+  });
+
+  it('are refused with a check off under `serve --dev` in staging', async () => {
+    const place = placeWith({ ...VALID, NODE_ENV: 'staging', JWT_VERIFY_EXP: 'false' });
+    expect(await refused({ ...place, defaults: {} })).toEqual([
+      'JWT_VERIFY_EXP is refused under NODE_ENV=staging: expired tokens are accepted',
+    ]);
+  });
+
+  it('are warned of in production when a secret has between 128 and 256 bits', async () => {
+    const place = placeWith({ ...VALID, NODE_ENV: 'production', JWT_SECRET_KEY: 'x'.repeat(16) });
+    expect((await configure(place)).warnings).toEqual([
+      'JWT_SECRET_KEY has 128 bits; HS256 should have a secret of 256 bits or more',
     ]);
   });
 });
@@ -278,6 +361,15 @@ describe('settings that go together', () => {
     ]);
   });
 
+  it.each<Record<string, string>>([
+    { AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
+    { AGENT_BASE_URL: 'http://127.0.0.1:1/v1', AGENT_RUNTIME: 'builtin' },
+  ])('are warned of when the model is not named: %o', async (env) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([
+      'AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers',
+    ]);
+  });
+
   it('the wildcard origin is refused while a channel streams to browsers', async () => {
     const plugin = `export default { name: 'flow', apiVersion: 1, summary: 'Streams.', settings: [],
       detect: () => true, create: () => ({ routes: [] }),
@@ -318,14 +410,23 @@ describe('unknown names', () => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
-  it.each(['REDIS_URL', 'DATABASE_URL', 'MEMORY_BACKEND'])(
-    'that are documented, but not here, have no effect, and that is said: %s',
-    async (name) => {
-      expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([
-        expect.stringMatching(new RegExp(`^${name} \\(environment\\) has no effect: `)),
-      ]);
-    },
-  );
+  it.each([
+    ['REDIS_URL', 'redis://secret@example.com', 'this version cannot keep its state in Redis'],
+    ['DATABASE_URL', 'postgres://secret@example.com', 'this version has no long-term memory'],
+    ['MEMORY_BACKEND', 'sqlite', 'this version has no long-term memory'],
+  ])('of a backend that is not here are refused: %s', async (name, value, problem) => {
+    const fromFile = placeWith(VALID, { 'agentd.yaml': `${name}: ${value}` });
+    for (const place of [placeWith({ ...VALID, [name]: value }), fromFile]) {
+      const refusals = await refused(place);
+      expect(refusals).toEqual([expect.stringContaining(`${name} ${problem}`)]);
+      expect(refusals.join()).not.toContain('secret');
+    }
+  });
+
+  it('of a backend that is not here are fine when they name none', async () => {
+    const env = { ...VALID, MEMORY_BACKEND: 'none', REDIS_URL: '', DATABASE_URL: ' ' };
+    expect((await configure(placeWith(env))).warnings).toEqual([]);
+  });
 
   /** What is said where only these channels are installed. */
   const withOnly = async (channels: string[], env: Record<string, string>) =>

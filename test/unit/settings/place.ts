@@ -20,7 +20,7 @@ export function placeWith(
   for (const [path, content] of Object.entries(files)) {
     const file = join(cwd, path);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
+    writeFileSync(file, content, { mode: 0o600 });
   }
   return { env: { HOME: cwd, ...env }, cwd };
 }

@@ -18,13 +18,15 @@ it('ends the streams whose run died with its process, for the next one to tell',
       message: { platform: 'p', user_id: 'u', channel_id: 'u', thread_id: null, text: 'Hi', metadata: {} },
       address: null,
       token_given: false,
+      cookie_person: null,
       trace: [],
     },
     ttl_ms: 1000,
   };
   const before = openAt(path);
   await before.streams.create(stream);
-  await before.streams.claim('s1', first, null);
+  await before.streams.claim('s1', { owner: null, reader: null });
+  await before.streams.append('s1', [first]);
   await before.close();
 
   const after = openAt(path);

@@ -12,6 +12,7 @@ it('of a stream whose time passes at that very moment, opening ends: nothing wou
     idempotency_key: null,
     fingerprint: '',
     owner: null,
+    reader: null,
     token: null,
     last_event: 0,
     start: { session_id: 't', token_given: false, message: { metadata: {} } },
@@ -21,6 +22,7 @@ it('of a stream whose time passes at that very moment, opening ends: nothing wou
   const readers = new Readers();
   const house = {
     arrivals,
+    settings: { WEBCHAT_ALLOWED_ORIGINS: [] },
     readers,
     store: { streams: { find: async () => found.shift() ?? null, claim: async () => false } },
   } as unknown as House;
@@ -28,9 +30,9 @@ it('of a stream whose time passes at that very moment, opening ends: nothing wou
     {} as ChannelPlugin,
     house,
     's',
-    { method: 'GET', id: 'r', address: 'a', signal: AbortSignal.any([]) } as ChannelRequest,
+    { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) } as ChannelRequest,
     {
-      tokens: { ambient: undefined, explicit: undefined, required: false },
+      tokens: { ambient: [], explicit: undefined, required: false },
       after: 0,
     },
   );

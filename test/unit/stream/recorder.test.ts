@@ -29,7 +29,7 @@ function manualStore() {
 function recording() {
   const store = manualStore();
   const { log, lines } = collectLog();
-  const recorder = new Recorder(store, 's', 1, log);
+  const recorder = new Recorder(store, 's', log);
   const say = (text: string) => recorder.say({ event: 'text_chunk', data: { text } });
   const call = () => recorder.say({ event: 'tool_call', data: { tool_name: 'look', status: 'started' } });
   return { store, lines, recorder, say, call };
@@ -49,9 +49,9 @@ describe('a recorder', () => {
     expect(store.appends).toEqual([]);
     await turn();
     expect(told(store.appends[0]?.events ?? [])).toEqual([
-      '2 text_chunk {"text":"ab"}',
-      '3 tool_call {"tool_name":"look","status":"started"}',
-      '4 text_chunk {"text":"c"}',
+      '1 text_chunk {"text":"ab"}',
+      '2 tool_call {"tool_name":"look","status":"started"}',
+      '3 text_chunk {"text":"c"}',
     ]);
   });
 
@@ -66,7 +66,7 @@ describe('a recorder', () => {
     const settled = recorder.settled();
     store.appends[0]?.done();
     await turn();
-    expect(told(store.appends[1]?.events ?? [])).toEqual(['3 text_chunk {"text":"bc"}']);
+    expect(told(store.appends[1]?.events ?? [])).toEqual(['2 text_chunk {"text":"bc"}']);
     store.appends[1]?.done();
     await settled;
   });
@@ -79,8 +79,8 @@ describe('a recorder', () => {
     await settled;
     const ending = recorder.end(END);
     expect(told(store.appends[1]?.events ?? []).map((line) => line.slice(0, 17))).toEqual([
-      '3 complete {"stre',
-      '4 stream_complete',
+      '2 complete {"stre',
+      '3 stream_complete',
     ]);
     expect(recorder.ended).toBe(false);
     store.appends[1]?.done();
@@ -108,7 +108,7 @@ describe('a recorder', () => {
     expect(lines).toMatchObject([{ level: 'warn', msg: expect.stringMatching(/could not be stored/) }]);
     say('b');
     await turn();
-    expect(told(store.appends[1]?.events ?? [])).toEqual(['2 text_chunk {"text":"ab"}']);
+    expect(told(store.appends[1]?.events ?? [])).toEqual(['1 text_chunk {"text":"ab"}']);
     store.appends[1]?.done();
     await recorder.settled();
   });
@@ -121,8 +121,8 @@ describe('a recorder', () => {
     await expect(ending).rejects.toThrow('disk full');
     const failing = recorder.end([{ event: 'error', data: { code: 'unavailable', message: 'No.' } }]);
     expect(told(store.appends[1]?.events ?? [])).toEqual([
-      '2 text_chunk {"text":"a"}',
-      '3 error {"code":"unavailable","message":"No."}',
+      '1 text_chunk {"text":"a"}',
+      '2 error {"code":"unavailable","message":"No."}',
     ]);
     store.appends[1]?.done();
     await failing;

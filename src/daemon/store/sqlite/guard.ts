@@ -42,7 +42,9 @@ export class SqliteGuard implements GuardStore {
     this.#users = new StateLog(db, 'guard_log', GUARD_USER_PACKING, clock);
     commit.keep(this.#users);
     const liveSession = (time: string) =>
-      `SELECT expires_at FROM sessions WHERE session_id = guard_turns.session_id AND expires_at > ${time}`;
+      `SELECT expires_at FROM sessions
+       WHERE (sessions.session_id = guard_turns.session_id OR former_id = guard_turns.session_id)
+         AND expires_at > ${time}`;
     this.#turns = db.prepare<[number, string], TurnsRow>(
       `SELECT turns, blocked, max, ends_at, (${liveSession('?')}) AS session_ends_at
        FROM guard_turns WHERE session_id = ?`,
@@ -50,7 +52,8 @@ export class SqliteGuard implements GuardStore {
     this.#beginTurns = db.prepare<SessionTurns & { session_id: string; now: number }>(
       `INSERT INTO guard_turns (session_id, turns, blocked, max, ends_at, look_at)
        VALUES (@session_id, @turns, @blocked, @max, coalesce(
-         (SELECT expires_at FROM sessions WHERE session_id = @session_id AND expires_at > @now), @ends_at), @ends_at)`,
+         (SELECT expires_at FROM sessions
+          WHERE (session_id = @session_id OR former_id = @session_id) AND expires_at > @now), @ends_at), @ends_at)`,
     );
     this.#keepTurns = db.prepare<SessionTurns & { session_id: string }>(
       'UPDATE guard_turns SET turns = @turns, blocked = @blocked, max = @max, ends_at = @ends_at WHERE session_id = @session_id',
@@ -59,13 +62,15 @@ export class SqliteGuard implements GuardStore {
       'UPDATE guard_turns SET turns = turns - 1 WHERE session_id = ? AND turns > 0',
     );
     this.#listSessions = db.prepare<{ now: number }, SessionTurns & { session_id: string }>(
-      `SELECT session_id, turns, blocked, max, coalesce((${liveSession('@now')}), ends_at) AS ends_at
+      `SELECT coalesce((SELECT session_id FROM sessions WHERE former_id = guard_turns.session_id), session_id)
+         AS session_id, turns, blocked, max, coalesce((${liveSession('@now')}), ends_at) AS ends_at
        FROM guard_turns WHERE blocked > 0 AND coalesce((${liveSession('@now')}), ends_at) > @now
-       ORDER BY 5 DESC LIMIT ${LISTED_MAX}`,
+       ORDER BY ends_at DESC LIMIT ${LISTED_MAX}`,
     );
     this.#deleteTurns = db.prepare<{ session_id: string; now: number }>(
       `DELETE FROM guard_turns
-       WHERE session_id = @session_id AND coalesce((${liveSession('@now')}), ends_at) > @now`,
+       WHERE session_id IN (@session_id, (SELECT former_id FROM sessions WHERE session_id = @session_id))
+         AND coalesce((${liveSession('@now')}), ends_at) > @now`,
     );
     this.#deleteAllTurns = db.prepare('DELETE FROM guard_turns');
     this.#sweeps = [

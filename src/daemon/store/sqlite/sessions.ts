@@ -2,14 +2,15 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { TraceRecord } from '../../message/trace.ts';
-import type { Session, StoredTurn } from '../../session/session.ts';
-import type { SessionStore } from '../sessions.ts';
+import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
+import type { HistoryReader, SessionStore } from '../sessions.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** A session as its table holds it. */
 interface SessionRow {
   session_id: string;
+  former_id: string | null;
   user_id: string;
   platform: string;
   space: string;
@@ -27,11 +28,17 @@ interface SessionRow {
 /** Where the turns of a session hang: the last one, which leads to those before it. */
 interface Chained {
   id: number;
+  /** The session's. */
+  tag: string;
   last_turn: number | null;
 }
 
-const COLUMNS = `session_id, user_id, platform, space, generated, owner, bound_user_id, bound_person,
+const COLUMNS = `session_id, former_id, user_id, platform, space, generated, owner, bound_user_id, bound_person,
   turns, created_at, last_active_at, expires_at, metadata`;
+
+const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
+/** By the id that it has, or the one that it had before sign-in. */
+const NAMED = '(session_id = @name OR former_id = @name)';
 
 /** Sessions and their turns. A session whose time has passed is treated as none, whether deleted yet or not. */
 export class SqliteSessions implements SessionStore {
@@ -51,6 +58,7 @@ export class SqliteSessions implements SessionStore {
   readonly #list;
   readonly #live;
   readonly #expired;
+  readonly #reserved;
   readonly #over;
   readonly #previous;
   readonly #deleteTurn;
@@ -61,32 +69,32 @@ export class SqliteSessions implements SessionStore {
     this.#clock = clock;
     this.#commit = commit;
     this.#traces = traces;
-    this.#find = db.prepare<[string, number], SessionRow>(
-      `SELECT ${COLUMNS} FROM sessions WHERE session_id = ? AND expires_at > ?`,
+    this.#find = db.prepare<{ name: string; now: number }, SessionRow>(
+      `SELECT ${COLUMNS} FROM sessions WHERE ${NAMED} AND expires_at > @now`,
     );
     this.#insert = db.prepare<SessionRow>(
       `INSERT INTO sessions (${COLUMNS}, look_at)
-       VALUES (@session_id, @user_id, @platform, @space, @generated, @owner, @bound_user_id, @bound_person,
+       VALUES (@session_id, @former_id, @user_id, @platform, @space, @generated, @owner, @bound_user_id, @bound_person,
          @turns, @created_at, @last_active_at, @expires_at, @metadata, @expires_at)`,
     );
-    this.#update = db.prepare<SessionRow & { now: number }>(
-      `UPDATE sessions SET user_id = @user_id, platform = @platform, space = @space, generated = @generated,
+    this.#update = db.prepare<SessionRow & { name: string; now: number }>(
+      `UPDATE sessions SET session_id = @session_id, former_id = @former_id, user_id = @user_id, platform = @platform, space = @space, generated = @generated,
          owner = @owner, bound_user_id = @bound_user_id, bound_person = @bound_person, turns = @turns,
          created_at = @created_at, last_active_at = @last_active_at, expires_at = @expires_at, metadata = @metadata
-       WHERE session_id = @session_id AND expires_at > @now`,
+       WHERE ${NAMED} AND expires_at > @now`,
     );
-    this.#live = db.prepare<[string, number], Chained & { expires_at: number }>(
-      'SELECT id, last_turn, expires_at FROM sessions WHERE session_id = ? AND expires_at > ?',
+    this.#live = db.prepare<{ name: string; now: number }, Chained & { expires_at: number }>(
+      `SELECT ${CHAINED}, expires_at FROM sessions WHERE ${NAMED} AND expires_at > @now`,
     );
     this.#slide = db.prepare<{ id: number; last_turn: number | bigint; now: number; expires_at: number }>(
       `UPDATE sessions SET turns = turns + 1, last_turn = @last_turn, last_active_at = @now,
          expires_at = @expires_at WHERE id = @id`,
     );
-    this.#lookEarlier = db.prepare<{ session_id: string }>(
-      'UPDATE sessions SET look_at = expires_at WHERE session_id = @session_id AND look_at > expires_at',
+    this.#lookEarlier = db.prepare<{ name: string }>(
+      `UPDATE sessions SET look_at = expires_at WHERE ${NAMED} AND look_at > expires_at`,
     );
-    this.#endCountEarlier = db.prepare<{ session_id: string; expires_at: number }>(
-      'UPDATE guard_turns SET ends_at = @expires_at WHERE session_id = @session_id AND ends_at > @expires_at',
+    this.#endCountEarlier = db.prepare<{ tag: string; expires_at: number }>(
+      'UPDATE guard_turns SET ends_at = @expires_at WHERE session_id = @tag AND ends_at > @expires_at',
     );
     this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string]>(
       'INSERT INTO turns (session, previous, person, answered, turn) VALUES (?, ?, ?, ?, ?)',
@@ -103,8 +111,8 @@ export class SqliteSessions implements SessionStore {
         FROM chain CROSS JOIN turns ON turns.id = chain.previous)
       SELECT turn FROM chain`;
     this.#history = db
-      .prepare<[string, number, PersonKey | null, number], string>(
-        `${chain} WHERE answered AND (person IS NULL OR person = +?) LIMIT +?`,
+      .prepare<[string, number, PersonKey | null, 0 | 1, number], string>(
+        `${chain} WHERE answered AND (person IS +? OR (person IS NULL AND +?)) LIMIT +?`,
       )
       .pluck();
     this.#turns = db.prepare<[string, number], string>(chain).pluck();
@@ -116,11 +124,12 @@ export class SqliteSessions implements SessionStore {
        WHERE expires_at > @now AND (@platform IS NULL OR platform = @platform) AND (@user_id IS NULL OR user_id = @user_id)
        ORDER BY last_active_at DESC, id DESC LIMIT @limit`,
     );
-    this.#expired = db.prepare<[string, number], Chained>(
-      'SELECT id, last_turn FROM sessions WHERE session_id = ? AND expires_at <= ?',
+    this.#expired = db.prepare<{ name: string; now: number }, Chained>(
+      `SELECT ${CHAINED} FROM sessions WHERE ${NAMED} AND expires_at <= @now`,
     );
+    this.#reserved = db.prepare<[string], unknown>('SELECT 1 FROM sessions WHERE former_id = ?');
     this.#over = db.prepare<{ now: number; bite: number }, Chained>(
-      'SELECT id, last_turn FROM sessions WHERE look_at <= @now AND expires_at <= @now LIMIT @bite',
+      `SELECT ${CHAINED} FROM sessions WHERE look_at <= @now AND expires_at <= @now LIMIT @bite`,
     );
     this.#previous = db.prepare<[number], number | null>('SELECT previous FROM turns WHERE id = ?').pluck();
     this.#deleteTurn = db.prepare<[number]>('DELETE FROM turns WHERE id = ?');
@@ -133,7 +142,7 @@ export class SqliteSessions implements SessionStore {
 
   find(session_id: string): Promise<Session | null> {
     return read(() => {
-      const row = this.#find.get(session_id, this.#clock.now());
+      const row = this.#find.get({ name: session_id, now: this.#clock.now() });
       return row ? sessionOf(row) : null;
     });
   }
@@ -141,13 +150,16 @@ export class SqliteSessions implements SessionStore {
   save(session: Session, expect: 'new' | 'changed'): Promise<boolean> {
     return this.#commit.write(() => {
       const now = this.#clock.now();
+      const name = tagOf(session);
       if (expect === 'changed') {
-        const { changes } = this.#update.run({ ...rowOf(session), now });
-        this.#lookEarlier.run(session);
+        const { changes } = this.#update.run({ ...rowOf(session), name, now });
+        this.#lookEarlier.run({ name });
         return changes > 0;
       }
-      const expired = this.#expired.get(session.session_id, now);
-      if (expired) this.#deleteWhole(expired);
+      for (const expired of this.#expired.all({ name, now })) this.#deleteWhole(expired);
+      if (this.#reserved.get(session.session_id)) {
+        throw new Error('the id of the new session is the former id of another one');
+      }
       this.#insert.run(rowOf(session));
       return true;
     });
@@ -157,24 +169,25 @@ export class SqliteSessions implements SessionStore {
     return this.#commit.write(() => {
       this.#traces.insert(trace);
       const now = this.#clock.now();
-      const session = this.#live.get(session_id, now);
+      const session = this.#live.get({ name: session_id, now });
       if (!session) return false;
-      const { id, last_turn } = session;
+      const { id, tag, last_turn } = session;
       const answered = turn.outcome === 'answered' ? 1 : 0;
       const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, JSON.stringify(turn));
       const expires_at = now + ttl_ms;
       this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at });
       if (expires_at < session.expires_at) {
         // The sweeper and the count of turns go by the time that it had.
-        this.#lookEarlier.run({ session_id });
-        this.#endCountEarlier.run({ session_id, expires_at });
+        this.#lookEarlier.run({ name: session_id });
+        this.#endCountEarlier.run({ tag, expires_at });
       }
       return true;
     });
   }
 
-  history(session_id: string, reader: PersonKey | null, limit: number): Promise<StoredTurn[]> {
-    return read(() => this.#history.all(session_id, this.#clock.now(), reader, limit).reverse().map(turnOf));
+  history(session_id: string, { person, nobodys }: HistoryReader, limit: number): Promise<StoredTurn[]> {
+    const found = () => this.#history.all(session_id, this.#clock.now(), person, nobodys ? 1 : 0, limit);
+    return read(() => found().reverse().map(turnOf));
   }
 
   turns(session_id: string): Promise<StoredTurn[]> {
@@ -188,7 +201,7 @@ export class SqliteSessions implements SessionStore {
 
   end(session_id: string): Promise<boolean> {
     return this.#commit.write(() => {
-      const session = this.#live.get(session_id, this.#clock.now());
+      const session = this.#live.get({ name: session_id, now: this.#clock.now() });
       if (!session) return false;
       this.#deleteWhole(session);
       return true;

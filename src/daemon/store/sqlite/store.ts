@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { OpenOptions } from '../open.ts';
 import type { Store, StoreCondition } from '../store.ts';
+import { countTokens } from './count-tokens.ts';
 import { createPrivateFile, emptyLog, expectFile, openDatabase } from './database.ts';
 import { SqliteGuard } from './guard.ts';
 import { SqliteIdempotency } from './idempotency.ts';
@@ -122,6 +123,7 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     check,
     condition: lastOutcomeOf(check),
     examine: () => read(() => damagesOf(db)),
+    countTokens: (prefix) => read(() => countTokens(db, prefix, clock.now())),
     async sweep() {
       const deleted = await commit.write(() =>
         sweepers.reduce((sum, sweeper) => sum + sweeper.deleteExpired(SWEEP_BITE - sum), 0),

@@ -2,8 +2,14 @@ import { EventEmitter } from 'node:events';
 import type Database from 'better-sqlite3';
 import type { StreamEvent } from '../../../channel/index.ts';
 import type { Clock } from '../../clock.ts';
-import type { PersonKey } from '../../identity/identity.ts';
-import type { NewStream, StreamListener, StreamRecord, StreamStart, StreamStore } from '../streams.ts';
+import type {
+  NewStream,
+  StreamClaimant,
+  StreamListener,
+  StreamRecord,
+  StreamStart,
+  StreamStore,
+} from '../streams.ts';
 import { type GroupCommit, type Resident, read } from './writer.ts';
 
 /** A stream as its table holds it. */
@@ -20,7 +26,7 @@ interface Place {
 }
 
 const LAST_EVENT = `(SELECT coalesce(max(id), 0) FROM stream_events WHERE stream = streams.id) AS last_event`;
-const COLUMNS = `id, stream_id, state, idempotency_key, fingerprint, owner, token, start, ttl_ms, ${LAST_EVENT}`;
+const COLUMNS = `id, stream_id, state, idempotency_key, fingerprint, owner, reader, token, start, ttl_ms, ${LAST_EVENT}`;
 
 /** The names with which a stream ends; after a failure its message may be sent again under the same key. */
 const END = { stream_complete: 'completed', error: 'failed' } as const satisfies Partial<
@@ -66,15 +72,18 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#dropKey = db.prepare<[string]>(
       `UPDATE streams SET idempotency_key = NULL WHERE idempotency_key = ?`,
     );
-    this.#insert = db.prepare<Omit<StreamRow, 'id' | 'state' | 'last_event'> & { expires_at: number }>(
+    this.#insert = db.prepare<
+      Omit<StreamRow, 'id' | 'state' | 'reader' | 'last_event'> & { expires_at: number }
+    >(
       `INSERT INTO streams
          (stream_id, state, idempotency_key, fingerprint, owner, token, start, ttl_ms, expires_at)
        VALUES
          (@stream_id, 'waiting', @idempotency_key, @fingerprint, @owner, @token, @start, @ttl_ms, @expires_at)`,
     );
     this.#begin = db
-      .prepare<{ stream_id: string; owner: PersonKey | null; now: number }, number>(
-        `UPDATE streams SET state = 'running', token = NULL, owner = coalesce(@owner, owner), expires_at = NULL
+      .prepare<StreamClaimant & { stream_id: string; now: number }, number>(
+        `UPDATE streams SET state = 'running', token = NULL, owner = coalesce(@owner, owner), reader = @reader,
+           expires_at = NULL
          WHERE stream_id = @stream_id AND state = 'waiting' AND expires_at > @now RETURNING id`,
       )
       .pluck();
@@ -120,7 +129,7 @@ export class SqliteStreams implements StreamStore, Resident {
         this.#dropKey.run(key);
       }
       this.#insert.run({ ...stream, start: JSON.stringify(stream.start), expires_at: now + stream.ttl_ms });
-      return { ...stream, state: 'waiting', last_event: 0 };
+      return { ...stream, reader: null, state: 'waiting', last_event: 0 };
     });
   }
 
@@ -138,13 +147,12 @@ export class SqliteStreams implements StreamStore, Resident {
     });
   }
 
-  async claim(stream_id: string, first: StreamEvent, owner: PersonKey | null): Promise<boolean> {
+  async claim(stream_id: string, claimant: StreamClaimant): Promise<boolean> {
     try {
       return await this.#commit.write(() => {
-        const id = this.#begin.get({ stream_id, owner, now: this.#clock.now() });
+        const id = this.#begin.get({ ...claimant, stream_id, now: this.#clock.now() });
         if (id === undefined) return false;
         this.#places.set(stream_id, { id, last_event: 0 });
-        this.#add(stream_id, [first]);
         // Within the commit, so that no reaper finds it running for nobody.
         this.#running.add(stream_id);
         return true;

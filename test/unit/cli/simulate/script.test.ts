@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { asksForAnswer, scriptOf } from '../../../../src/cli/simulate/script.ts';
 
-const script = (options: Record<string, unknown> = {}, text: string | null = 'Hi') =>
-  scriptOf(text, { repeat: '1', burst: '1', ...options }, 'ada');
+const script = (options: Record<string, unknown> = {}, text: string | null = 'Hi', hasGroups = true) =>
+  scriptOf(text, { repeat: '1', burst: '1', ...options }, { someone: 'ada', hasGroups });
 const numbers = (options: Record<string, unknown>) =>
   script(options).map((volley) => volley.map(({ number }) => number));
 
@@ -12,6 +12,11 @@ describe('what agentd simulate sends', () => {
     expect(script({ user: 'bob', name: 'Bob', group: true, thread: 't', badSignature: true })).toMatchObject([
       [{ user: 'bob', user_name: 'Bob', place: 'group', thread: 't', bad_signature: true }],
     ]);
+  });
+
+  it('is no message to a group if the platform has none', () => {
+    expect(() => script({ group: true }, 'Hi', false)).toThrow('the platform of this channel has no groups');
+    expect(script({}, 'Hi', false)).toMatchObject([[{ place: 'direct' }]]);
   });
 
   it('has numbers that no earlier call had', () => {

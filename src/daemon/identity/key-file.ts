@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { link, open, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Secret } from '../secret.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { problemOfKeys } from './encryption-keys.ts';
+
+/** The file in STATE_DIR that holds the key which seals stored tokens, unless TOKEN_ENCRYPTION_KEY is set. */
+export interface KeyFile {
+  path: string;
+  keys: Secret;
+  /** Others than its owner can read or replace it: the warning to show. Null: they cannot. */
+  loose: string | null;
+}
+
+/** Longer content is not a list of keys, bytes. */
+const MAX_BYTES = 4096;
+const OTHERS = 0o077;
+
+export function keyFilePath(stateDir: string): string {
+  return join(stateDir, 'encryption-key');
+}
+
+/**
+ * Reads the key file; null if there is none.
+ * @throws ConfigurationError if it cannot be read or holds no key: a new key would open nothing that is stored.
+ */
+export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
+  const path = keyFilePath(stateDir);
+  let content: string;
+  let mode: number;
+  try {
+    const file = await open(path, 'r');
+    try {
+      const found = await file.stat();
+      if (!found.isFile()) throw unusable(path, 'is not a regular file');
+      if (found.size > MAX_BYTES) throw unusable(path, 'is too long for a key');
+      mode = found.mode;
+      content = await file.readFile('utf8');
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw unusable(path, `cannot be read (${code})`, error);
+  }
+  const keys = new Secret(content.replace(/\r?\n$/, ''));
+  const problem = problemOfKeys(keys);
+  if (problem !== null) throw unusable(path, problem);
+  const shown = (mode & 0o777).toString(8).padStart(4, '0');
+  const loose =
+    (mode & OTHERS) === 0
+      ? null
+      : `${path} opens the stored tokens, and other users of this machine may read or change it (mode ${shown}); run: chmod 600 ${path}`;
+  return { path, keys, loose };
+}
+
+/**
+ * Makes the key file (0600) with a new key, unless there is one. It appears as a whole, on disk, or not at all;
+ * of two starts at once, both use the file of the first.
+ */
+export async function makeKeyFile(stateDir: string): Promise<void> {
+  const path = keyFilePath(stateDir);
+  const unfinished = `${path}.${randomBytes(8).toString('hex')}`;
+  const file = await open(unfinished, 'wx', 0o600);
+  try {
+    await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
+    await file.sync();
+    // A link, since renaming would replace the file of another start.
+    await link(unfinished, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await file.close();
+    await unlink(unfinished);
+  }
+  await syncDirectory(dirname(path));
+}
+
+/** How to go on with a key file that is lost or broken. */
+export function newKeyAdvice(path: string): string {
+  return `the key from a backup of STATE_DIR; if it is lost, a new one, which the tokens stored so far do not open: openssl rand -base64 32 > ${path}`;
+}
+
+function unusable(path: string, problem: string, cause?: unknown): ConfigurationError {
+  const told: SettingProblem = {
+    setting: path,
+    value: null,
+    source: null,
+    problem,
+    right: newKeyAdvice(path),
+  };
+  return new ConfigurationError([told], { cause });
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

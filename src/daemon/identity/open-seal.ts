@@ -1,0 +1,74 @@
+import type { Log } from '../log.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { Store } from '../store/store.ts';
+import { isSealingOff } from './encryption-keys.ts';
+import { type KeyFile, keyFilePath, makeKeyFile, newKeyAdvice, readKeyFile } from './key-file.ts';
+import { createSeal, SEALED, type Seal } from './seal.ts';
+
+export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'>;
+
+/**
+ * The seal of the daemon (agentd-settings(5), TOKEN_ENCRYPTION_KEY). Without a key in the settings, the key is
+ * the one in STATE_DIR, which the first start makes. A key in STATE_DIR opens what it has sealed also after
+ * another was set.
+ *
+ * @throws ConfigurationError if the key file cannot be used, or is missing and the store needs it.
+ */
+export async function openSeal(
+  settings: SealSettings,
+  store: Pick<Store, 'countTokens'>,
+  log: Pick<Log, 'warn' | 'info'>,
+): Promise<Seal> {
+  let file = await readKeyFile(settings.STATE_DIR);
+  if (file === null && settings.TOKEN_ENCRYPTION_KEY === undefined) {
+    const lost = await lostKey(settings, store);
+    if (lost !== null) throw new ConfigurationError([lost]);
+    await makeKeyFile(settings.STATE_DIR);
+    file = await readKeyFile(settings.STATE_DIR);
+    log.info(
+      { path: file?.path },
+      'made a key that seals stored tokens; keep a copy of it with your backups',
+    );
+  }
+  if (file !== null && file.loose !== null) log.warn({}, file.loose);
+  return sealWith(settings, file);
+}
+
+/** The seal of an administrator, who makes no key. */
+export interface AdministratorSeal {
+  seal: Seal;
+  /** False: the key of the daemon is not known here, so nothing may be stored. */
+  knowsKey: boolean;
+}
+
+/** @throws ConfigurationError if the key file cannot be used. */
+export async function openAdministratorSeal(settings: SealSettings): Promise<AdministratorSeal> {
+  const file = await readKeyFile(settings.STATE_DIR);
+  return {
+    seal: sealWith(settings, file),
+    knowsKey: file !== null || settings.TOKEN_ENCRYPTION_KEY !== undefined,
+  };
+}
+
+/** The problem that the daemon starts with if the key of what is stored is not here; null: there is none. */
+export async function lostKey(
+  { STATE_DIR }: SealSettings,
+  store: Pick<Store, 'countTokens'>,
+): Promise<SettingProblem | null> {
+  const sealed = await store.countTokens(SEALED);
+  if (sealed === 0) return null;
+  const path = keyFilePath(STATE_DIR);
+  return {
+    setting: 'TOKEN_ENCRYPTION_KEY',
+    value: null,
+    source: null,
+    problem: `is not set, there is no ${path}, and the store holds ${sealed} sealed ${sealed === 1 ? 'token' : 'tokens'}`,
+    right: `the key that sealed them, as TOKEN_ENCRYPTION_KEY or in that file: ${newKeyAdvice(path)}`,
+  };
+}
+
+function sealWith({ TOKEN_ENCRYPTION_KEY: set }: SealSettings, file: KeyFile | null): Seal {
+  if (isSealingOff(set)) return createSeal(undefined, file?.keys);
+  return set === undefined ? createSeal(file?.keys) : createSeal(set, file?.keys);
+}

@@ -1,0 +1,33 @@
+import type { House } from '../house.ts';
+import { generateSessionId } from '../session/ids.ts';
+import { type Session, tagOf } from '../session/session.ts';
+import type { Arrived, Identified, NamedSession } from './turn.ts';
+
+/** What the resolution looks at. */
+type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | 'presented'> & {
+  channel: Pick<Arrived['channel'], 'name'>;
+  message: Pick<Arrived['message'], 'user_id'>;
+};
+
+/**
+ * Which session a message speaks in (agentd-message(7), "Sign-in changes the id").
+ *
+ * Sign-in replaces a generated id, since whoever began the session knows it. The id before leads to the session with
+ * the owner's valid token only. Any other message that names it is treated as if it named none: it is answered in a
+ * session of its own, so that nobody is blocked and nothing is shown.
+ */
+export async function resolveSession(turn: Turn, house: Pick<House, 'store'>): Promise<NamedSession> {
+  const { session_id, session_is_generated, presented } = turn;
+  const found = await house.store.sessions.find(session_id);
+  if (found === null || found.session_id === session_id) {
+    return named(found, session_id, session_is_generated);
+  }
+  if (presented.kind === 'person' && presented.verdict.person === found.owner) {
+    return named(found, found.session_id, false);
+  }
+  return named(null, generateSessionId(turn.channel.name, turn.message.user_id), true);
+}
+
+function named(found: Session | null, session_id: string, session_is_generated: boolean): NamedSession {
+  return { found, session_id, session_is_generated, session_tag: found ? tagOf(found) : session_id };
+}

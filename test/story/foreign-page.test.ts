@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
+import { type Agentd, startAgentd } from '../harness/daemon.ts';
+import { Dictation } from '../harness/dictation.ts';
+import { readAll, start } from '../harness/event-stream.ts';
+import { token } from '../harness/tokens.ts';
+
+// A signed-in visitor of the shop meets the page of somebody who knows the id of a stream. Whatever that page makes the
+// browser ask for, the run answers nobody, and the page reads nothing.
+
+/** Pages whose body is in their address. */
+const servePage = (request: IncomingMessage, response: ServerResponse) => {
+  const body = new URL(request.url ?? '/', 'http://pages').searchParams.get('body') ?? '';
+  response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
+  response.end(`<!doctype html><title>A page</title>${body}`);
+};
+const [shopPages, evilPages] = [createServer(servePage), createServer(servePage)];
+
+let dictation: Dictation;
+let daemon: Agentd;
+let browser: Browser;
+let shop: string;
+let evilPort: number;
+
+beforeAll(async () => {
+  if (withoutBrowser) return;
+  const [port, other] = await Promise.all([shopPages, evilPages].map(listen));
+  shop = `http://127.0.0.1:${port}`;
+  evilPort = other ?? 0;
+  dictation = await Dictation.start();
+  daemon = await startAgentd({
+    env: {
+      ...dictation.env,
+      SSE_ENABLED: 'true',
+      WEBCHAT_ALLOWED_ORIGINS: shop,
+      LOOP_GUARD_ENABLED: 'false',
+    },
+  });
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await daemon?.stop();
+  await dictation?.close();
+  for (const pages of [shopPages, evilPages]) {
+    pages.closeAllConnections();
+    pages.close();
+  }
+});
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+const chat = () => `${daemon.url}/sse/chat`;
+
+/** The visitor asks something in the shop, whose page hands over their token: the browser keeps it as a cookie. */
+async function askAsVisitor(): Promise<string> {
+  const page = await browser.context.newPage();
+  await page.goto(shop);
+  const body = { user_id: 'visitor', message: 'me', jwt_token: await token({ sub: 'ada' }) };
+  const stream_id = await page.evaluate(
+    async ([url, sent]) => {
+      const options = {
+        method: 'POST',
+        credentials: 'include',
+        headers: { 'Content-Type': 'application/json' },
+      };
+      const response = await fetch(url as string, { ...options, body: sent } as RequestInit);
+      return ((await response.json()) as { stream_id: string }).stream_id;
+    },
+    [chat(), JSON.stringify(body)],
+  );
+  const answer = await page.evaluate(
+    (url) =>
+      new Promise<string>((resolve, reject) => {
+        const events = new EventSource(url, { withCredentials: true });
+        events.addEventListener('complete', (event) => {
+          events.close();
+          resolve(JSON.parse((event as MessageEvent).data as string).response);
+        });
+        events.onerror = () => reject(new Error('the stream cannot be read'));
+      }),
+    `${daemon.url}/sse/stream/${stream_id}`,
+  );
+  await page.close();
+  return answer;
+}
+
+const ATTACKS: Record<string, (url: string) => string> = {
+  'a link': (url) => `<a id="go" href="${url}">A prize</a>`,
+  'a link in a new tab': (url) => `<a id="go" target="_blank" href="${url}">A prize</a>`,
+  'an image': (url) => `<img src="${url}">`,
+  'a form': (url) => `<form action="${url}"><button id="go">A prize</button></form>`,
+  'a frame': (url) => `<iframe src="${url}"></iframe>`,
+  'a style sheet': (url) => `<link rel="stylesheet" href="${url}">`,
+  'a script that fetches': (url) =>
+    `<script>fetch(${JSON.stringify(url)}, { credentials: 'include', mode: 'no-cors' })</script>`,
+  'a script that reads': (url) =>
+    `<script>fetch(${JSON.stringify(url)}, { credentials: 'include' }).then((r) => r.text()).then((t) => document.title = t)</script>`,
+  'an event source': (url) =>
+    `<script>new EventSource(${JSON.stringify(url)}, { withCredentials: true }).onmessage = ({ data }) => document.title = data</script>`,
+  'a redirection': (url) => `<meta http-equiv="refresh" content="0;url=${url}">`,
+};
+
+describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
+  it('the own page reads the own stream with its cookie', async () => {
+    expect(await askAsVisitor()).toBe('ada@example.com');
+    const cookies = await browser.context.cookies(daemon.url);
+    expect(cookies.find(({ name }) => name === 'jwt_token')).toMatchObject({
+      httpOnly: true,
+      sameSite: 'Lax',
+    });
+  });
+
+  // Another port is another origin of the same site, to which the browser sends the cookie with every request; another
+  // host name is another site, from which it sends it with links.
+  const elsewhere = { 'another port': '127.0.0.1', 'another host name': 'localhost' };
+
+  for (const [where, host] of Object.entries(elsewhere)) {
+    it.each(Object.keys(ATTACKS))(`%s on ${where} does not act for the visitor`, async (attack) => {
+      const stream_id = await start(daemon.url, { user_id: 'visitor', message: 'me' });
+      const url = `${daemon.url}/sse/stream/${stream_id}`;
+      const asked = requestOf(url);
+      const page = await browser.context.newPage();
+      const body = ATTACKS[attack]?.(url) ?? '';
+      await page.goto(`http://${host}:${evilPort}/?body=${encodeURIComponent(body)}`, {
+        waitUntil: 'commit',
+      });
+      if (body.includes('id="go"')) await page.click('#go');
+      await asked;
+      expect(await page.title().catch(() => '')).not.toContain('ada');
+      const { events } = await readAll(daemon.url, stream_id);
+      expect(events.at(-1)?.data.response).toBe('nobody');
+      await browser.leave();
+    });
+  }
+});
+
+/** Resolves when the browser has asked for that address and has its answer, whether a page gets to see it or not. */
+function requestOf(address: string): Promise<unknown> {
+  const isIt = (request: { url(): string }) => request.url().startsWith(address);
+  return Promise.race(
+    (['response', 'requestfailed'] as const).map((name) =>
+      browser.context.waitForEvent(name as 'response', isIt).catch(() => {
+        throw new Error('the browser did not ask');
+      }),
+    ),
+  );
+}

@@ -1,0 +1,173 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeKeyFile, readKeyFile } from '../../../src/daemon/identity/key-file.ts';
+import {
+  openAdministratorSeal,
+  openSeal,
+  type SealSettings,
+} from '../../../src/daemon/identity/open-seal.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
+
+let directory: string;
+let path: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-key-'));
+  path = join(directory, 'encryption-key');
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
+const write = (content: string, mode = 0o600) => writeFileSync(path, content, { mode });
+const keyIn = async () => (await readKeyFile(directory))?.keys.reveal();
+
+describe('the key file', () => {
+  it('is made for its owner alone, once, and leaves nothing beside it', async () => {
+    await makeKeyFile(directory);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const made = await keyIn();
+    expect(made).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+    await makeKeyFile(directory);
+    expect(await keyIn()).toBe(made);
+    expect(readdirSync(directory)).toEqual(['encryption-key']);
+  });
+
+  it('is that of the first of many starts at once', async () => {
+    const seen = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        await makeKeyFile(directory);
+        return keyIn();
+      }),
+    );
+    expect(new Set(seen).size).toBe(1);
+    expect(readdirSync(directory)).toEqual(['encryption-key']);
+  });
+
+  it('does not replace one that is broken', async () => {
+    write('');
+    await makeKeyFile(directory);
+    expect(readFileSync(path, 'utf8')).toBe('');
+  });
+
+  it('may hold several keys, with or without a line break', async () => {
+    write(`${key(2)},${key(1)}`);
+    expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
+  });
+
+  it.each([
+    ['is empty', ''],
+    ['is cut short', `${key(1).slice(0, 20)}\n`],
+    ['says off', 'off\n'],
+    ['has a broken second key', `${key(1)},x\n`],
+    ['is far too long', 'x'.repeat(5000)],
+  ])('stops whoever reads it when it %s, without being shown', async (_what, content) => {
+    write(content);
+    const error = await readKeyFile(directory).catch((reason: unknown) => reason as Error);
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect((error as Error).message).toContain(path);
+    if (content.length > 10) expect((error as Error).message).not.toContain(content.slice(0, 10));
+  });
+
+  it('stops whoever reads it when it is a directory', async () => {
+    mkdirSync(path);
+    await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
+  });
+
+  it.each([0o640, 0o604, 0o622])('is warned of with mode %o', async (mode) => {
+    write(`${key(1)}\n`);
+    chmodSync(path, mode);
+    expect((await readKeyFile(directory))?.loose).toContain(
+      `(mode 0${mode.toString(8)}); run: chmod 600 ${path}`,
+    );
+    chmodSync(path, 0o600);
+    expect((await readKeyFile(directory))?.loose).toBeNull();
+  });
+});
+
+describe('the seal of the daemon', () => {
+  const warnings: string[] = [];
+  const log = { warn: (_fields: object, text: string) => void warnings.push(text), info: () => undefined };
+  /** With so many sealed tokens in the store. */
+  const sealOf = (settings: Partial<SealSettings> = {}, stored = 0) => {
+    const all: SealSettings = { STATE_DIR: directory, TOKEN_ENCRYPTION_KEY: undefined, ...settings };
+    return openSeal(all, { countTokens: async () => stored }, log as never);
+  };
+  const sealed = (byte: number) => createSeal(new Secret(key(byte))).close('a.b.c', 'record');
+  beforeEach(() => {
+    warnings.length = 0;
+  });
+
+  it('has a key that the first start makes and the next one finds', async () => {
+    const first = await sealOf();
+    const stored = first.close('a.b.c', 'record');
+    expect(stored).toMatch(/^sealed\.v1\./);
+    expect((await sealOf({}, 1)).open(stored, 'record')).toBe('a.b.c');
+    expect(warnings).toEqual([]);
+  });
+
+  it('leaves readable what was stored before it was sealed', async () => {
+    expect((await sealOf()).open('a.b.c', 'record')).toBe('a.b.c');
+  });
+
+  it('makes no key where one is set, and seals with that', async () => {
+    const seal = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) }, 5);
+    expect(seal.open(sealed(1), 'record')).toBe('a.b.c');
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('still opens what the file has sealed when a key is set, or sealing is off', async () => {
+    write(`${key(2)}\n`);
+    const other = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) });
+    expect(other.open(sealed(2), 'record')).toBe('a.b.c');
+    expect(createSeal(new Secret(key(1))).open(other.close('a.b.c', 'record'), 'record')).toBe('a.b.c');
+    const off = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(' OFF ') });
+    expect(off.close('a.b.c', 'record')).toBe('a.b.c');
+    expect(off.open(sealed(2), 'record')).toBe('a.b.c');
+  });
+
+  it('stops the start where tokens are sealed with a key that is not there: it makes no other', async () => {
+    await expect(sealOf({}, 3)).rejects.toThrow('the store holds 3 sealed tokens');
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('warns of a key that others can read', async () => {
+    write(`${key(1)}\n`, 0o644);
+    chmodSync(path, 0o644);
+    await sealOf();
+    expect(warnings).toEqual([expect.stringContaining('(mode 0644)')]);
+  });
+});
+
+describe('the seal of an administrator', () => {
+  const of = (keys?: string) =>
+    openAdministratorSeal({
+      STATE_DIR: directory,
+      TOKEN_ENCRYPTION_KEY: keys === undefined ? undefined : new Secret(keys),
+    });
+
+  it('makes no key, and says that it has none', async () => {
+    expect((await of()).knowsKey).toBe(false);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('is that of the daemon: the file, the setting, or none on purpose', async () => {
+    expect((await of(key(1))).knowsKey).toBe(true);
+    expect((await of('off')).knowsKey).toBe(true);
+    write(`${key(3)}\n`);
+    const { seal, knowsKey } = await of();
+    expect(knowsKey).toBe(true);
+    expect(createSeal(new Secret(key(3))).open(seal.close('a.b.c', 'r'), 'r')).toBe('a.b.c');
+  });
+});

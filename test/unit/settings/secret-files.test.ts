@@ -1,0 +1,166 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Secret } from '../../../src/daemon/secret.ts';
+import {
+  type ConfigureOptions,
+  configure,
+  configureCore,
+  inspectConfiguration,
+} from '../../../src/daemon/settings/configure.ts';
+import { placeWith, SECRET, VALID } from './place.ts';
+
+const { JWT_SECRET_KEY: _, ...WITHOUT } = VALID;
+const FILE = { ...WITHOUT, JWT_SECRET_KEY_FILE: 'secrets/jwt' };
+
+async function problemsOf(place: ConfigureOptions): Promise<string[]> {
+  const { problems } = await inspectConfiguration(place);
+  return problems.map(({ setting, problem }) => `${setting} ${problem}`);
+}
+
+async function secretOf(place: ConfigureOptions): Promise<string | undefined> {
+  return (await configure(place)).settings.JWT_SECRET_KEY?.reveal();
+}
+
+describe('a secret in a file', () => {
+  it.each([
+    ['alone', SECRET, SECRET],
+    ['with a line break', `${SECRET}\n`, SECRET],
+    ['with the line break of Windows', `${SECRET}\r\n`, SECRET],
+    ['with two line breaks, of which one belongs to it', `${SECRET}\n\n`, `${SECRET}\n`],
+    ['with blanks around it, which belong to it', ` ${SECRET}\t\n`, ` ${SECRET}\t`],
+  ])('is the value: %s', async (_what, content, expected) => {
+    expect(await secretOf(placeWith(FILE, { 'secrets/jwt': content }))).toBe(expected);
+  });
+
+  it('is named in .env and in the configuration file too, there as seen from that file', async () => {
+    const files = { 'secrets/jwt': `${SECRET}\n` };
+    const line = 'JWT_SECRET_KEY_FILE=secrets/jwt';
+    expect(await secretOf(placeWith(WITHOUT, { ...files, '.env': line }))).toBe(SECRET);
+    const place = placeWith(WITHOUT, {
+      ...files,
+      'config/agentd.yaml': 'JWT_SECRET_KEY_FILE: ../secrets/jwt',
+    });
+    expect(await secretOf({ ...place, configFile: 'config/agentd.yaml' })).toBe(SECRET);
+  });
+
+  it('is shown with both its sources, and not shown itself', async () => {
+    const { effective } = await configure(placeWith(FILE, { 'secrets/jwt': SECRET }));
+    const setting = effective.find(({ record }) => record.name === 'JWT_SECRET_KEY');
+    expect(setting).toMatchObject({ shown: '[secret]', source: 'environment, JWT_SECRET_KEY_FILE' });
+    expect(JSON.stringify(effective)).not.toContain(SECRET);
+  });
+
+  it('is given to a channel', async () => {
+    const channel = `export default { name: 'telex', apiVersion: 1, summary: 'By telex.',
+      settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' }],
+      detect: (settings) => settings.TELEX_TOKEN !== undefined,
+      create: () => ({ routes: [], send: async () => {} }),
+      capabilities: { reply: 'later', streaming: false, textLimit: 80, markdown: 'none', typing: false } };`;
+    const files = {
+      'telex.mjs': channel,
+      'agentd.yaml': 'plugins: [./telex.mjs]\nTELEX_TOKEN_FILE: ./token',
+    };
+    const { channels } = await configure(placeWith(VALID, { ...files, token: 'of the telex\n' }));
+    expect(channels.map(({ plugin }) => plugin.name)).toEqual(['webchat', 'telex']);
+    const token = channels[1]?.settings.TELEX_TOKEN as Secret | undefined;
+    expect(token?.reveal()).toBe('of the telex');
+    expect(await problemsOf(placeWith(VALID, files))).toEqual([
+      'TELEX_TOKEN_FILE is a file that cannot be read (ENOENT)',
+    ]);
+  });
+
+  it('loses against a source that wins, and is not read then', async () => {
+    const place = placeWith({ ...VALID }, { '.env': 'JWT_SECRET_KEY_FILE=no/such/file' });
+    expect(await secretOf(place)).toBe(SECRET);
+    const { effective } = await configure(place);
+    expect(effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.source).toBe('environment');
+  });
+
+  it('wins over the value in a source below', async () => {
+    const place = placeWith(FILE, { '.env': 'JWT_SECRET_KEY=of-the-env-file', 'secrets/jwt': SECRET });
+    expect(await secretOf(place)).toBe(SECRET);
+  });
+
+  it('is checked as any other', async () => {
+    const env = { ...FILE, NODE_ENV: 'production' };
+    expect(await problemsOf(placeWith(env, { 'secrets/jwt': 'abc\n' }))).toEqual([
+      expect.stringMatching(/^JWT_SECRET_KEY has 24 bits/),
+    ]);
+  });
+});
+
+describe('a secret in a file is refused', () => {
+  it('beside the value in the same source', async () => {
+    const both = placeWith({ ...VALID, JWT_SECRET_KEY_FILE: 'secrets/jwt' }, { 'secrets/jwt': SECRET });
+    expect(await problemsOf(both)).toEqual([
+      'JWT_SECRET_KEY_FILE is set beside JWT_SECRET_KEY in the same source',
+    ]);
+    const below = placeWith(VALID, { '.env': `JWT_SECRET_KEY=x\nJWT_SECRET_KEY_FILE=secrets/jwt` });
+    expect(await problemsOf(below)).toHaveLength(1);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ['where there is none', {}, 'is a file that cannot be read (ENOENT)'],
+    ['where it is a directory', { 'secrets/jwt/inner': '' }, 'is not the path of a regular file'],
+    ['where it is empty', { 'secrets/jwt': '\n' }, 'is an empty file'],
+    ['where it is far too long', { 'secrets/jwt': 'x'.repeat(65_537) }, 'is a file of more than 64 KiB'],
+  ])('%s, and that is all that is said', async (_what, files, problem) => {
+    expect(await problemsOf(placeWith(FILE, files))).toEqual([`JWT_SECRET_KEY_FILE ${problem}`]);
+  });
+
+  it('where it is not text', async () => {
+    const place = placeWith(FILE, { 'secrets/other': '' });
+    writeFileSync(join(place.cwd, 'secrets/jwt'), Buffer.from([0xff, 0xfe, 0x00]));
+    expect(await problemsOf(place)).toEqual(['JWT_SECRET_KEY_FILE is a file that is not UTF-8 text']);
+  });
+
+  it('for a command that needs it, and for no other', async () => {
+    const place = placeWith(FILE);
+    await expect(configureCore({ ...place, purpose: 'tokens' })).rejects.toThrow('JWT_SECRET_KEY_FILE');
+    expect((await configureCore({ ...place, purpose: 'store' })).PORT).toBe(8080);
+  });
+
+  it('without telling a secret that was put in the place of the path', async () => {
+    const { problems } = await inspectConfiguration(placeWith({ ...WITHOUT, JWT_SECRET_KEY_FILE: SECRET }));
+    expect(problems).toMatchObject([{ setting: 'JWT_SECRET_KEY_FILE', value: null, source: 'environment' }]);
+    expect(JSON.stringify(problems)).not.toContain(SECRET);
+    const path = await inspectConfiguration(placeWith({ ...WITHOUT, JWT_SECRET_KEY_FILE: '/run/no' }));
+    expect(path.problems).toMatchObject([{ value: '/run/no' }]);
+  });
+});
+
+describe('a file of settings that others can read', () => {
+  const modes = async (file: string, content: string, mode: number, env: Record<string, string> = VALID) => {
+    const place = placeWith(env, { [file]: content });
+    chmodSync(join(place.cwd, file), mode);
+    return { warnings: (await configure(place)).warnings, path: join(place.cwd, file) };
+  };
+
+  it.each([
+    ['.env', `API_PASSWORD=p\nAPI_EMAIL=a@example.com\nAPI_BASE_URL=http://127.0.0.1:9\n`, 0o644, '0644'],
+    [
+      'agentd.yaml',
+      `API_PASSWORD: p\nAPI_EMAIL: a@example.com\nAPI_BASE_URL: http://127.0.0.1:9\n`,
+      0o640,
+      '0640',
+    ],
+  ])('is warned of when it holds a secret: %s', async (file, content, mode, shown) => {
+    const { warnings, path } = await modes(file, content, mode);
+    expect(warnings).toEqual([
+      `${file} holds API_PASSWORD, and other users of this machine can read it (mode ${shown}); run: chmod 600 ${path}`,
+    ]);
+    expect((await modes(file, content, 0o600)).warnings).toEqual([]);
+  });
+
+  it('is fine when it holds no secret, or names the file of one', async () => {
+    expect((await modes('.env', 'PORT=1\nJWT_ISSUER=x\n', 0o644)).warnings).toEqual([]);
+    const place = placeWith(WITHOUT, { '.env': 'JWT_SECRET_KEY_FILE=jwt\n', jwt: SECRET });
+    expect((await configure(place)).warnings).toEqual([]);
+  });
+
+  it('is warned of for the secret of a channel', async () => {
+    const { warnings } = await modes('.env', 'TEAMCHAT_SIGNING_SECRET=s\n', 0o604);
+    expect(warnings[0]).toContain('.env holds TEAMCHAT_SIGNING_SECRET');
+  });
+});
