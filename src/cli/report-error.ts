@@ -50,6 +50,10 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: 'Run the version of agentd that wrote it, or a later one.',
     exitCode: EXIT.unavailable,
   },
+  BackupFailed: {
+    advice: 'Make room on the volume of STATE_DIR, or point STATE_DIR at a copy of it on a larger volume.',
+    exitCode: EXIT.unavailable,
+  },
   StoreDamaged: {
     message: (error) => `the store is damaged: ${causeOf(error)}`,
     advice: RESTORE,

@@ -105,7 +105,7 @@ export const ERRORS = {
   },
   unavailable: {
     status: 503,
-    meaning: 'The store is out of reach, or the daemon is stopping or overloaded.',
+    meaning: 'The store is out of reach or almost full, or the daemon is stopping or overloaded.',
     solve: 'Repeat the request after as long as `Retry-After` says.',
   },
   agent_timeout: {

@@ -10,19 +10,24 @@ export interface ReadinessReport {
   checks: Readonly<Record<string, Check>>;
 }
 
+/** How often probes have the store written, ms. */
+const CHECK_INTERVAL_MS = 1000;
+
 /** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
 export class Readiness {
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
   /** What the start is doing now. */
   #step = 'reading the configuration';
-  #store: Pick<Store, 'condition'> | null = null;
+  #store: Pick<Store, 'condition' | 'check'> | null = null;
+  /** When the store was last written to look at it, ms of the monotonic clock. */
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   /** @param step what begins now, as in "The daemon is starting: {step}." */
   starting(step: string): void {
     this.#step = step;
   }
 
-  useStore(store: Pick<Store, 'condition'>): void {
+  useStore(store: Pick<Store, 'condition' | 'check'>): void {
     this.#store = store;
   }
 
@@ -36,11 +41,23 @@ export class Readiness {
 
   report(): ReadinessReport {
     const checks: Record<string, Check> = { daemon: this.#daemon() };
-    if (this.#store) checks.store = storeCheck(this.#store);
+    if (this.#store) {
+      checks.store = storeCheck(this.#store);
+      this.#checkAgain(this.#store);
+    }
     const failed = Object.values(checks).find((check) => check.status === 'failed');
     return failed
       ? { status: 'failed', reason: failed.detail, checks }
       : { status: 'ok', reason: null, checks };
+  }
+
+  /** Writes in the background, so that the next probe knows of a store that nothing else has written lately. */
+  #checkAgain(store: Pick<Store, 'check'>): void {
+    const now = performance.now();
+    if (now - this.#checkedAt < CHECK_INTERVAL_MS) return;
+    this.#checkedAt = now;
+    // The store's condition tells of the failure.
+    store.check().catch(() => undefined);
   }
 
   #daemon(): Check {
@@ -58,5 +75,5 @@ export class Readiness {
 function storeCheck(store: Pick<Store, 'condition'>): Check {
   const { writable, detail } = store.condition();
   if (writable) return { status: 'ok' };
-  return { status: 'failed', detail: `The store cannot be written${detail === null ? '' : `: ${detail}`}.` };
+  return { status: 'failed', detail: detail ?? 'The store cannot be written.' };
 }

@@ -22,6 +22,7 @@ import { Readiness } from './readiness.ts';
 import type { Configuration } from './settings/configure.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
+import { isInContainerLayer } from './store/container-layer.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { Feeds } from './stream/feeds.ts';
@@ -70,6 +71,11 @@ export async function startDaemon(
     const store = await openStore(settings, { role: 'daemon', clock });
     life.started('store', () => store.close());
     readiness.useStore(store);
+    if (isInContainerLayer(settings.STATE_DIR))
+      log.warn(
+        { directory: settings.STATE_DIR },
+        'STATE_DIR is in the container itself and is deleted with it; mount a volume there',
+      );
     life.started('sweeper', startSweeper(store, log));
     life.started('reaper of streams', await startReaper(store.streams, log));
 

@@ -29,6 +29,8 @@ export interface StoreUnderTest {
 export interface StoreWanted {
   traceRetentionMs: number;
   tracesMax: number;
+  refusedMax: number;
+  anonymousMax: number;
   inboxMax: number;
   failedMax: number;
 }
@@ -36,7 +38,14 @@ export interface StoreWanted {
 const HOUR = 60 * 60 * 1000;
 /** A reader of the turns of nobody. */
 const EVERYONE_SEES = { person: null, nobodys: true };
-const WANTED: StoreWanted = { traceRetentionMs: 7 * 24 * HOUR, tracesMax: 300, inboxMax: 50, failedMax: 5 };
+const WANTED: StoreWanted = {
+  traceRetentionMs: 7 * 24 * HOUR,
+  tracesMax: 300,
+  refusedMax: 100,
+  anonymousMax: 200_000,
+  inboxMax: 50,
+  failedMax: 5,
+};
 
 /**
  * The contract of the store's ports: every backend passes it unchanged.
@@ -258,6 +267,91 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
       });
     });
 
+    describe('anonymous clients', () => {
+      /** About 10,000 bytes: 20 of them are the bound. */
+      const text = 'x'.repeat(8500);
+
+      async function begin(members: Partial<Session>): Promise<Session> {
+        const session = aSession(test.now(), members);
+        await store.sessions.save(session, 'new');
+        const turn = aTurn({ text });
+        const trace = aTrace(session, { turn_id: turn.turn_id });
+        await store.sessions.keepTurn(session.session_id, turn, trace, HOUR);
+        test.advance(1);
+        return session;
+      }
+
+      async function beginMany(number: number, members: Partial<Session>): Promise<Session[]> {
+        const sessions: Session[] = [];
+        for (let n = 0; n < number; n++) sessions.push(await begin(members));
+        return sessions;
+      }
+
+      const live = async (sessions: readonly Session[]) => {
+        const found = await Promise.all(sessions.map(({ session_id }) => store.sessions.find(session_id)));
+        return sessions.filter((_, place) => found[place] !== null);
+      };
+
+      it('lose the longest idle sessions of the one that holds most, with turns and traces', async () => {
+        const few = await beginMany(5, { client: 'few' });
+        const many = await beginMany(10, { client: 'many' });
+        const [first, second] = many as [Session, Session];
+        // It was begun first, but something was said in it since.
+        await store.sessions.keepTurn(first.session_id, aTurn(), aTrace(first), HOUR);
+        const more = await beginMany(5, { client: 'many' });
+        const kept = await live([...few, ...many, ...more]);
+        expect(kept.length).toBeLessThan(20);
+        expect(await live(few)).toEqual(few);
+        expect(await live(more)).toEqual(more);
+        expect(await live([first, second])).toEqual([first]);
+        expect(await store.sessions.turns(second.session_id)).toEqual([]);
+        expect(await store.traces.find(second.session_id)).toEqual([]);
+        expect(await store.traces.find(first.session_id)).toHaveLength(2);
+      });
+
+      it('stay within the bound, all together, however many they are', async () => {
+        const sessions: Session[] = [];
+        for (let n = 0; n < 60; n++) {
+          sessions.push(await begin({ client: `client ${n}` }));
+          expect((await live(sessions)).length).toBeLessThanOrEqual(20);
+        }
+        expect((await live(sessions)).length).toBeGreaterThan(15);
+      });
+
+      it('take nothing from persons and platforms, and these count for nothing', async () => {
+        const others = await Promise.all(Array.from({ length: 30 }, () => begin({ owner: ada })));
+        others.push(...(await beginMany(10, {})));
+        const anonymous = await beginMany(15, { client: 'c' });
+        expect(await live([...others, ...anonymous])).toHaveLength(55);
+        await beginMany(30, { client: 'd' });
+        expect(await live(others)).toHaveLength(40);
+      });
+
+      it('free their space when a session gets an owner, ends or expires', async () => {
+        const first = await beginMany(18, { client: 'c' });
+        for (const [place, session] of first.entries()) {
+          const found = await store.sessions.find(session.session_id);
+          if (place < 6) await store.sessions.save({ ...(found ?? session), owner: ada }, 'changed');
+          else await store.sessions.end(session.session_id);
+        }
+        expect(await live(await beginMany(18, { client: 'c' }))).toHaveLength(18);
+        test.advance(HOUR);
+        await sweepAll();
+        expect(await live(await beginMany(18, { client: 'c' }))).toHaveLength(18);
+      });
+
+      it('stay within the bound after a restart, and beside administrators', async () => {
+        const before = await beginMany(15, { client: 'c' });
+        const administrator = await test.beside();
+        expect(await administrator.sessions.end(before[0]?.session_id ?? '')).toBe(true);
+        store = await test.restart();
+        const after = await beginMany(15, { client: 'c' });
+        const kept = await live([...before, ...after]);
+        expect(kept.length).toBeLessThanOrEqual(20);
+        expect(kept.length).toBeGreaterThan(15);
+      });
+    });
+
     describe('traces', () => {
       it('finds a trace by turn, request, session and message, also with the channel before the message', async () => {
         const trace = aTrace(null, { session_id: 's:1', message_id: 'C1:17.5', platform: 'chat' });
@@ -303,6 +397,37 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         expect(await store.traces.find('m6')).toEqual([]);
         expect(await store.traces.find('m7')).toHaveLength(1);
         expect(await store.traces.find(`m${WANTED.tracesMax + 6}`)).toHaveLength(1);
+      });
+    });
+
+    describe('traces of refused requests', () => {
+      it('are found as others are, beside them, oldest first', async () => {
+        const [kept, refused] = [aTrace(null, { message_id: 'm' }), aTrace(null, { message_id: 'm' })];
+        await store.traces.keepRefused(refused);
+        test.advance(1);
+        await store.traces.keep(kept);
+        expect(await store.traces.find('m')).toEqual([refused, kept]);
+        expect(await store.traces.find(refused.request_id)).toEqual([refused]);
+      });
+
+      it('push out only each other, however many they are', async () => {
+        const person = aTrace(null, { message_id: 'of a person' });
+        await store.traces.keep(person);
+        const many = Array.from({ length: WANTED.tracesMax + WANTED.refusedMax + 3 }, (_, index) =>
+          aTrace(null, { message_id: `m${index}` }),
+        );
+        await Promise.all(many.map((trace) => store.traces.keepRefused(trace)));
+        await sweepAll();
+        expect(await store.traces.find('of a person')).toEqual([person]);
+        expect(await store.traces.find(`m${WANTED.tracesMax + 2}`)).toEqual([]);
+        expect(await store.traces.find(`m${WANTED.tracesMax + 3}`)).toHaveLength(1);
+      });
+
+      it('are deleted when they are older than the retention', async () => {
+        await store.traces.keepRefused(aTrace(null, { message_id: 'old' }));
+        test.advance(WANTED.traceRetentionMs);
+        await sweepAll();
+        expect(await store.traces.find('old')).toEqual([]);
       });
     });
 

@@ -146,7 +146,7 @@ it('answers probes with the usual headers and errors, on its own port only, and 
   other.exec('BEGIN IMMEDIATE');
   const { body } = await askUntil(`${admin}/ready`, 503);
   expect(body).toMatchObject({
-    detail: expect.stringMatching(/^The store cannot be written: .*locked/),
+    detail: 'Another process holds the lock of the database.',
     checks: { daemon: { status: 'ok' }, store: { status: 'failed' } },
   });
   expect((await fetch(`${daemon.url}/`)).status).toBe(200);

@@ -12,7 +12,12 @@ test('a daemon is ready from when it serves until it stops, while its store can 
     checks: { daemon: { status: 'failed', detail: 'The daemon is starting: opening the store.' } },
   });
 
-  readiness.useStore({ condition: () => condition });
+  let checks = 0;
+  const check = async () => {
+    checks++;
+    if (!condition.writable) throw new Error('a write that fails is told by the condition');
+  };
+  readiness.useStore({ condition: () => condition, check });
   readiness.starting('loading the agent runtime');
   expect(readiness.report()).toMatchObject({
     reason: 'The daemon is starting: loading the agent runtime.',
@@ -23,8 +28,11 @@ test('a daemon is ready from when it serves until it stops, while its store can 
   const ready = { status: 'ok', reason: null, checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } };
   expect(readiness.report()).toEqual(ready);
 
-  condition = { writable: false, detail: 'database or disk is full' };
-  const detail = 'The store cannot be written: database or disk is full.';
+  // Probes have the store written now and then, not each time.
+  expect(checks).toBe(1);
+
+  const detail = 'The volume of STATE_DIR is full.';
+  condition = { writable: false, detail };
   expect(readiness.report()).toEqual({
     status: 'failed',
     reason: detail,

@@ -1,6 +1,7 @@
 import type { ChannelResponse } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Store } from '../store/store.ts';
 import type { Arrivals } from './arrivals.ts';
 import { discard, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
@@ -15,6 +16,7 @@ import type { MountedRoute } from './routes.ts';
 export interface AnswerParts extends StreamParts {
   settings: Pick<Settings, 'TRUST_PROXY'>;
   clock: Clock;
+  store: Pick<Store, 'expectRoom'>;
   rateLimit: RateLimit;
   refusals: Refusals;
   largeBodies: LargeBodies;
@@ -68,6 +70,8 @@ async function handle(
   const request = new ReceivedRequest(ctx, body, parts.settings.TRUST_PROXY);
   request.place = parts.arrivals.takePlace(route, request);
   try {
+    // Messages come by POST; answers of messages that were accepted are still stored, and read.
+    if (route.channel !== null && route.method === 'POST') parts.store.expectRoom();
     // A request that is refused for its body counts as well, for the person of its header where it has one.
     if (route.limited) await parts.rateLimit(ctx, route, request);
     if (refusal !== null) throw refusal;

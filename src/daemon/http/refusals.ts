@@ -7,6 +7,13 @@ import type { Store } from '../store/store.ts';
 /** Traces that may wait for the store; more are dropped, since a flood of refusals must cost nothing. */
 const PENDING_MAX = 100;
 
+/** Traces that are written in a second, for long; and how many more at once. */
+const WRITES_PER_SECOND = 20;
+const WRITES_AT_ONCE = 100;
+
+/** How often losses are logged, ms: what loses traces loses many. */
+const REPORT_INTERVAL_MS = 60_000;
+
 /** What ends a request before it becomes a turn; all else leaves the trace of its turn. */
 const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
   'rate_limited',
@@ -35,32 +42,41 @@ export interface RefusedRequest {
 
 /**
  * Keeps a trace of each request that was refused before it had a session, so that it is found by its request
- * id (decisions §3). Nobody waits for it, and its failure is nobody's but the log's.
+ * id. The number and the rate of these traces are bounded, and losses are logged. No request waits for its
+ * trace, or fails with it.
  */
 export class Refusals {
   readonly #store: Pick<Store, 'traces'>;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #monotonic: () => number;
   #pending = 0;
+  /** Traces that may be written now. */
+  #allowance = WRITES_AT_ONCE;
+  #allowed_at: number;
   #lost = 0;
+  #reported_at = Number.NEGATIVE_INFINITY;
 
-  constructor(store: Pick<Store, 'traces'>, clock: Clock, log: Log) {
+  /** @param monotonic a time in ms that nobody can set back. */
+  constructor(store: Pick<Store, 'traces'>, clock: Clock, log: Log, monotonic = () => performance.now()) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
+    this.#monotonic = monotonic;
+    this.#allowed_at = monotonic();
   }
 
   keep({ request_id, limited, channel, started_at, error }: RefusedRequest): void {
     const kept = limited ? BEFORE_A_TURN : WITHOUT_A_TURN;
     if (!(error instanceof AgentdError) || !kept.has(error.code)) return;
-    if (this.#pending >= PENDING_MAX) {
+    if (this.#pending >= PENDING_MAX || !this.#takeAllowance()) {
       this.#lose();
       return;
     }
     this.#pending++;
     const now = this.#clock.now();
     this.#store.traces
-      .keep({
+      .keepRefused({
         turn_id: randomUUID(),
         request_id,
         session_id: null,
@@ -81,21 +97,32 @@ export class Refusals {
         ],
       })
       .then(
-        () => this.#kept(),
+        () => this.#report(),
         (cause: unknown) => this.#lose(cause),
       )
       .finally(() => this.#pending--);
   }
 
-  #kept(): void {
-    if (this.#lost > 0)
-      this.#log.warn({ lost: this.#lost }, 'traces of refused requests are kept again; some were lost');
-    this.#lost = 0;
+  #takeAllowance(): boolean {
+    const now = this.#monotonic();
+    const earned = ((now - this.#allowed_at) / 1000) * WRITES_PER_SECOND;
+    this.#allowance = Math.min(WRITES_AT_ONCE, this.#allowance + earned);
+    this.#allowed_at = now;
+    if (this.#allowance < 1) return false;
+    this.#allowance--;
+    return true;
   }
 
-  /** Told once, until they are kept again: what loses traces loses many. */
   #lose(cause?: unknown): void {
     this.#lost++;
-    if (this.#lost === 1) this.#log.warn({ err: cause }, 'traces of refused requests are being lost');
+    this.#report(cause);
+  }
+
+  #report(cause?: unknown): void {
+    const now = this.#monotonic();
+    if (this.#lost === 0 || now - this.#reported_at < REPORT_INTERVAL_MS) return;
+    this.#log.warn({ lost: this.#lost, err: cause }, 'traces of refused requests were not kept');
+    this.#lost = 0;
+    this.#reported_at = now;
   }
 }

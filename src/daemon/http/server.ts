@@ -27,7 +27,7 @@ const FAREWELL = 1000;
 
 export interface ServerParts {
   settings: Settings;
-  store: Pick<Store, 'limits' | 'traces'>;
+  store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
   tokens: TokenValidator;
   log: Log;
   clock: Clock;
@@ -69,6 +69,7 @@ export function createServer(parts: ServerParts): Server {
     answer({
       settings,
       clock,
+      store,
       rateLimit: createRateLimit(parts),
       arrivals: parts.arrivals,
       refusals: new Refusals(store, clock, log),

@@ -66,7 +66,7 @@ async function reportAnswer(turn: Arrived & Partial<Bound>, house: House): Promi
   }
   // Ended early with an earlier answer: there is no turn to keep the trace with.
   house.log.info(describe(turn), 'message answered again');
-  await house.store.traces.keep(traceRecord(turn, 'replayed', house.clock.now()));
+  await keepTrace(turn, 'replayed', house);
 }
 
 /**
@@ -89,11 +89,17 @@ async function keepFailure(
     if (turn.acting && turn.session && !turn.inbox?.willRunAgain(error)) {
       await keepTurn(turn as Arrived & Opened & Bound, house, { outcome: 'failed', failure: code });
     } else {
-      await house.store.traces.keep(traceRecord(turn, code, house.clock.now()));
+      await keepTrace(turn, code, house);
     }
   } catch (storeError) {
     house.log.warn({ ...describe(turn), err: storeError }, 'the trace of a failed message could not be kept');
   }
+}
+
+/** A platform signs what it sends; anybody can send the other messages, and have them refused. */
+function keepTrace(turn: Arrived, outcome: string, { store, clock }: House): Promise<void> {
+  const record = traceRecord(turn, outcome, clock.now());
+  return turn.inbox ? store.traces.keep(record) : store.traces.keepRefused(record);
 }
 
 function describe(turn: Arrived): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
+import { clientTag } from '../session/client-tag.ts';
 import { isChannelSessionId } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
 import type { Step } from './sequence.ts';
@@ -38,6 +39,7 @@ export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
       platform: message.platform,
       space: channel.space,
       generated: turn.session_is_generated,
+      ...(turn.address === null ? {} : { client: clientTag(turn.address) }),
       owner: null,
       metadata: {},
       bound: null,

@@ -240,6 +240,16 @@ export const SETTINGS = [
     sentence: 'How long the traces of turns are kept for `agentd explain`.',
   },
   {
+    name: 'ANONYMOUS_STORE_BYTES',
+    kind: 'integer',
+    min: 1_048_576,
+    max: 1_099_511_627_776,
+    default: 1_073_741_824,
+    unit: 'bytes',
+    sentence:
+      'Space for the sessions of anonymous web clients; past it, the longest idle sessions of the address that holds most are deleted first.',
+  },
+  {
     name: 'INBOX_MAX_ATTEMPTS',
     kind: 'integer',
     min: 1,

@@ -1,10 +1,38 @@
-import { StoreUnavailable } from '../errors.ts';
+import { AgentdError, StoreUnavailable } from '../errors.ts';
 
 /** What is in the store cannot be read as what it was (exit code 69): trying again mends nothing. */
 export class StoreDamaged extends StoreUnavailable {
   constructor(cause: unknown) {
     super(cause);
     this.name = 'StoreDamaged';
+  }
+}
+
+/** So little space is left that new messages are refused; answers are still stored (503). */
+export class StoreFull extends AgentdError {
+  constructor() {
+    super('unavailable', 'The store is almost full and takes no new messages at the moment.', {
+      retryAfter: 30,
+    });
+    this.name = 'StoreFull';
+  }
+}
+
+/** The backup before a migration could not be written (exit code 69). The database was not changed. */
+export class BackupFailed extends Error {
+  readonly code = 'BackupFailed';
+
+  /**
+   * @param place path of the backup.
+   * @param needed its size, bytes.
+   */
+  constructor(place: string, needed: number, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(
+      `The database must be migrated, and its backup ${place} could not be written: ${reason}. Nothing was changed. Make ${Math.ceil(needed / 1024 / 1024)} MiB of space available there, then start again.`,
+      { cause },
+    );
+    this.name = 'BackupFailed';
   }
 }
 

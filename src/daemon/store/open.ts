@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Settings } from '../settings/settings.ts';
+import { RESERVE_BYTES } from './reserve.ts';
 import type { Store } from './store.ts';
 
 export interface OpenOptions {
@@ -16,7 +17,8 @@ export interface OpenOptions {
  * Opens the store that the settings name (decisions §9, `SESSION_BACKEND`), ready to use: its schema is the
  * current one. The backend is loaded only now, so that commands without a store do not pay for it.
  * @throws StoreLocked where another daemon uses it, StoreMissing for an administrator where there is none,
- * StoreTooNew where a later version wrote it, StoreUnavailable where it cannot be read or written.
+ * StoreTooNew where a later version wrote it, BackupFailed if it could not be backed up before its migration,
+ * StoreUnavailable where it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
   switch (settings.SESSION_BACKEND) {
@@ -25,6 +27,8 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
       return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
         ...options,
         traceRetentionMs: settings.TRACE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
+        reserveBytes: RESERVE_BYTES,
+        anonymousMax: settings.ANONYMOUS_STORE_BYTES,
       });
     }
   }

@@ -8,12 +8,6 @@ import type { SessionStore } from './sessions.ts';
 import type { StreamStore } from './streams.ts';
 import type { TraceStore } from './traces.ts';
 
-export interface StoreCondition {
-  writable: boolean;
-  /** For operators, without a full stop; null if it is writable. */
-  detail: string | null;
-}
-
 /**
  * The store: one port per concern, in the domain's words. A backend implements all of them, and passes
  * test/contract. All times are the store's clock, ms since the epoch. Every method rejects with
@@ -32,15 +26,27 @@ export interface Store {
   readonly inbox: InboxStore;
   readonly links: LinkStore;
   readonly streams: StreamStore;
-  /** Resolves where the store can be written. */
-  check(): Promise<void>;
-  /** Whether the store could be written when this was last tried, and if not, why. Cheap: it writes nothing. */
+  /** Whether the store can be written now, as far as is known without writing. Cheap: asked at every probe. */
   condition(): StoreCondition;
+  /** @throws StoreFull if the volume has too little space left for another message and its answer. */
+  expectRoom(): void;
+  /** Resolves if the store can be written: it writes. */
+  check(): Promise<void>;
   /** Looks for damage, by reading all of it: what is wrong, in words; nothing where it is sound. */
   examine(): Promise<readonly string[]>;
   /** How many live tokens, of links, sessions and streams, are stored with a value that begins like this. */
   countTokens(prefix: string): Promise<number>;
-  /** Deletes what has expired, in bounded bites; returns how many rows. Called now and then by the daemon. */
+  /**
+   * Deletes what has expired and gives free space back to the file system, in bounded bites. Works on a full
+   * disk. Called now and then by the daemon. @returns 0 if nothing is left to do; else how much was done.
+   */
   sweep(): Promise<number>;
   close(): Promise<void>;
+}
+
+export interface StoreCondition {
+  /** False if the last write failed, or if so little space is left that new messages are refused. */
+  writable: boolean;
+  /** The reason, a sentence; null if it can be written. */
+  detail: string | null;
 }

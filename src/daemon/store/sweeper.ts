@@ -4,10 +4,33 @@ import type { Store } from './store.ts';
 /** How often expired rows are deleted, ms; expiry itself is decided at each read. */
 const SWEEP_INTERVAL_MS = 30_000;
 
-/** Deletes what has expired, now and then, a bounded bite at a time; the result stops it. */
-export function startSweeper(store: Store, log: Log): () => Promise<void> {
+/** How often the store is looked after while it cannot be written, and looked at otherwise, ms. */
+const LOOK_INTERVAL_MS = 5000;
+
+/**
+ * Deletes expired rows now and then, a bounded bite at a time, and at every look while the store cannot be
+ * written: only expiry may make room. Logs when the store cannot be written, and when it can be again.
+ * @returns how to stop it.
+ */
+export function startSweeper(
+  store: Pick<Store, 'sweep' | 'check' | 'condition'>,
+  log: Log,
+): () => Promise<void> {
   let stopped = false;
-  let sweeping: Promise<void> = Promise.resolve();
+  let looks = 0;
+  let writable = true;
+  let working: Promise<void> = Promise.resolve();
+
+  const look = async () => {
+    const due = looks++ % (SWEEP_INTERVAL_MS / LOOK_INTERVAL_MS) === 0;
+    const { writable: before, detail } = store.condition();
+    report(before, detail);
+    if (due || !before) await sweep();
+    if (before || stopped) return;
+    // Nothing else may be written meanwhile, so that nothing else shows that it can be.
+    await store.check().catch(() => undefined);
+    report(store.condition().writable, store.condition().detail);
+  };
   const sweep = async () => {
     try {
       while (!stopped && (await store.sweep()) > 0);
@@ -15,13 +38,20 @@ export function startSweeper(store: Store, log: Log): () => Promise<void> {
       log.warn({ err: error }, 'expired rows could not be deleted; tried again later');
     }
   };
+  const report = (now: boolean, detail: string | null) => {
+    if (now === writable) return;
+    writable = now;
+    if (now) log.info({}, 'the store can be written again');
+    else log.error({ detail }, 'the store cannot be written; new messages are refused if space is short');
+  };
+
   const timer = setInterval(() => {
-    sweeping = sweeping.then(sweep);
-  }, SWEEP_INTERVAL_MS);
+    working = working.then(look);
+  }, LOOK_INTERVAL_MS);
   timer.unref();
   return () => {
     stopped = true;
     clearInterval(timer);
-    return sweeping;
+    return working;
   };
 }

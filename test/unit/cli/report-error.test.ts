@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { CliError } from '../../../src/cli/errors.ts';
 import { explainError, reportError } from '../../../src/cli/report-error.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { StoreDamaged, StoreLocked, StoreMissing, StoreTooNew } from '../../../src/daemon/store/failures.ts';
+import {
+  BackupFailed,
+  StoreDamaged,
+  StoreLocked,
+  StoreMissing,
+  StoreTooNew,
+} from '../../../src/daemon/store/failures.ts';
 import { capture } from './captured-output.ts';
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
@@ -23,6 +29,12 @@ describe('report-error', () => {
     ['a wrong configuration', configurationError(), 78, /^JWT_ALGORITHM is not set$/],
     ['a store that is missing', new StoreMissing('/x/agentd.db'), 1, /no store at \/x\/agentd\.db/],
     ['a store that another daemon holds', new StoreLocked('/x/agentd.db'), 69, /Another daemon/],
+    [
+      'a backup that cannot be written',
+      new BackupFailed('/x/agentd.db.schema-9.backup', 1, new Error('disk full')),
+      69,
+      /backup .* could not be written: disk full/,
+    ],
     ['a store of a later version', new StoreTooNew('/x/agentd.db', 9, 1), 69, /later version/],
     ['a store that is damaged', new StoreDamaged(new Error('malformed')), 69, /damaged: malformed/],
     ['a store out of reach', new StoreUnavailable(new Error('database or disk is full')), 69, /disk is full/],

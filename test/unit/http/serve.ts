@@ -26,6 +26,7 @@ export interface ServeOptions {
   settings?: Partial<Settings>;
   limits?: LimitStore;
   keepTrace?: (trace: TraceRecord) => Promise<void>;
+  expectRoom?: () => void;
   health?: Channel['health'];
   requestTimeout?: number;
 }
@@ -58,9 +59,11 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     store: {
       limits: options.limits ?? countingLimits(hits),
       traces: {
-        keep: options.keepTrace ?? (async (trace) => void traces.push(trace)),
+        keep: () => Promise.reject(new Error('only the traces of refused requests are kept here')),
+        keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
         find: async () => [],
       },
+      expectRoom: options.expectRoom ?? (() => undefined),
     },
     tokens: fakeTokens(validations),
     log: pino(

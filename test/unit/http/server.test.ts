@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelResponse, ResponseStream, Route } from '../../../src/channel/index.ts';
+import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { closeAll, echo, limited, post, problem, sendRaw, serve, until } from './serve.ts';
 
 afterEach(closeAll);
@@ -65,6 +66,33 @@ describe('GET /', () => {
     const web = await serve({ health: () => said as never });
     const { adapters } = (await (await fetch(`${web.url}/`)).json()) as { adapters: object };
     expect(adapters).toEqual({ web: adapter });
+  });
+});
+
+describe('a store that is almost full', () => {
+  const say: Route = { method: 'POST', path: '/say', handle: () => ({ body: {} }) };
+  const read: Route = { method: 'GET', path: '/read', handle: () => ({ body: {} }) };
+
+  test('takes no new message, and answers what was accepted', async () => {
+    const store = { full: true };
+    const web = await serve({
+      routes: [say, read, { ...limited, path: '/limited' }],
+      expectRoom() {
+        if (store.full) throw new StoreFull();
+      },
+    });
+    for (const path of ['/say', '/limited']) {
+      const refused = await post(`${web.url}${path}`, '{}');
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '30']);
+      expect(await problem(refused)).toMatchObject({
+        code: 'unavailable',
+        detail: 'The store is almost full and takes no new messages at the moment.',
+      });
+    }
+    expect(web.hits).toEqual([]);
+    for (const path of ['/', '/read']) expect((await fetch(`${web.url}${path}`)).status).toBe(200);
+    store.full = false;
+    expect((await post(`${web.url}/say`, '{}')).status).toBe(200);
   });
 });
 

@@ -6,8 +6,11 @@ import { makePrivateDirectory } from '../../private-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 
-/** How long one connection waits for another's write, ms. It blocks the event loop, so it is short. */
-const BUSY_TIMEOUT_MS = 2000;
+/** How long the connection of a command waits for another process's write, ms. It blocks the command alone. */
+const COMMAND_BUSY_MS = 5000;
+
+/** The same for the daemon. It blocks the event loop, so the daemon waits by trying again (writer.ts). */
+const DAEMON_BUSY_MS = 20;
 
 /**
  * Pages in the log before they are moved into the database. Under load the same pages are written again and
@@ -52,7 +55,9 @@ export function expectFile(path: string): void {
 export function openDatabase(path: string): Database.Database {
   let db: Database.Database | undefined;
   try {
-    db = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+    db = new Database(path, { fileMustExist: true, timeout: COMMAND_BUSY_MS });
+    // Has an effect on an empty file only, before anything is written to it.
+    db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
     // The library's build opens an existing write-ahead database with NORMAL, which loses commits at power loss.
     db.pragma('synchronous = FULL');
@@ -69,16 +74,22 @@ export function openDatabase(path: string): Database.Database {
   }
 }
 
+/** From now on a held lock blocks the event loop for 20 ms at most. */
+export function keepEventLoopFree(db: Database.Database): void {
+  db.pragma(`busy_timeout = ${DAEMON_BUSY_MS}`);
+}
+
 /**
- * Moves all that is in the write-ahead log into the database and empties the log, so that what was deleted
- * is gone from it too. Skipped while another connection reads: it never waits.
+ * Moves the content of the write-ahead log into the database and empties the log, so that deleted content is
+ * gone from it too. Never waits: skipped while another connection reads.
  */
 export function emptyLog(db: Database.Database): void {
+  const timeout = db.pragma('busy_timeout', { simple: true });
   db.pragma('busy_timeout = 0');
   try {
     db.pragma('wal_checkpoint(TRUNCATE)');
   } finally {
-    db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    db.pragma(`busy_timeout = ${timeout}`);
   }
 }
 

@@ -5,13 +5,14 @@ import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verd
 import { subOf } from '../../identity/identity.ts';
 import type { GuardList, GuardStore } from '../guard.ts';
 import {
+  circuitAt,
   GUARD_USER_PACKING,
   type GuardUserHit,
   type GuardUserState,
   GuardUserWindows,
 } from './guard-user.ts';
 import type { KnownMessages } from './known-messages.ts';
-import { StateLog } from './state-log.ts';
+import { LOG_SLACK, StateLog } from './state-log.ts';
 import type { GroupCommit } from './writer.ts';
 
 /** Circuits, and sessions, that one list holds at most. */
@@ -29,17 +30,26 @@ export class SqliteGuard implements GuardStore {
   readonly #turns;
   readonly #beginTurns;
   readonly #keepTurns;
+  readonly #endSessionEarlier;
+  readonly #endTurnsEarlier;
   readonly #giveBack;
   readonly #listSessions;
   readonly #deleteTurns;
   readonly #deleteAllTurns;
   readonly #sweeps;
 
-  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, known: KnownMessages) {
+  /** @param slack of the log; `LOG_SLACK` except in tests. */
+  constructor(
+    db: Database.Database,
+    commit: GroupCommit,
+    clock: Clock,
+    known: KnownMessages,
+    slack = LOG_SLACK,
+  ) {
     this.#commit = commit;
     this.#clock = clock;
     this.#known = known;
-    this.#users = new StateLog(db, 'guard_log', GUARD_USER_PACKING, clock);
+    this.#users = new StateLog(db, 'guard_log', GUARD_USER_PACKING, clock, slack);
     commit.keep(this.#users);
     const liveSession = (time: string) =>
       `SELECT expires_at FROM sessions
@@ -57,6 +67,14 @@ export class SqliteGuard implements GuardStore {
     );
     this.#keepTurns = db.prepare<SessionTurns & { session_id: string }>(
       'UPDATE guard_turns SET turns = @turns, blocked = @blocked, max = @max, ends_at = @ends_at WHERE session_id = @session_id',
+    );
+    this.#endSessionEarlier = db.prepare<{ session_id: string; latest: number }>(
+      `UPDATE sessions SET expires_at = @latest, look_at = min(look_at, @latest)
+       WHERE session_id = @session_id AND expires_at > @latest`,
+    );
+    this.#endTurnsEarlier = db.prepare<{ session_id: string; latest: number }>(
+      `UPDATE guard_turns SET ends_at = min(ends_at, @latest), look_at = min(look_at, @latest)
+       WHERE session_id = @session_id`,
     );
     this.#giveBack = db.prepare<[string]>(
       'UPDATE guard_turns SET turns = turns - 1 WHERE session_id = ? AND turns > 0',
@@ -119,9 +137,10 @@ export class SqliteGuard implements GuardStore {
     return this.#commit.read(() => {
       const now = this.#clock.now();
       const circuits = [...this.#users.live(now)]
-        .flatMap(([, { user, circuit }]) =>
-          circuit && circuit.open_until > now ? { ...user, ...circuit } : [],
-        )
+        .flatMap(([, { user, circuit: opened }]) => {
+          const circuit = circuitAt(opened, now);
+          return circuit && circuit.open_until > now ? { ...user, ...circuit } : [];
+        })
         .sort((a, b) => b.opened_at - a.opened_at)
         .slice(0, LISTED_MAX);
       return { circuits, sessions: this.#listSessions.all({ now }) };
@@ -162,16 +181,28 @@ export class SqliteGuard implements GuardStore {
     );
   }
 
+  /**
+   * The count of a session. If it ends later than a session that is used now (the clock was set back, or
+   * SESSION_TTL_SECONDS lowered), it ends with that one: who has used up the turns waits no longer.
+   */
+  #foundTurns(session_id: string, now: number, latest: number): TurnsRow | undefined {
+    const found = this.#turns.get(now, session_id);
+    if (!found || (found.session_ends_at ?? found.ends_at) <= latest) return found;
+    this.#endSessionEarlier.run({ session_id, latest });
+    this.#endTurnsEarlier.run({ session_id, latest });
+    return this.#turns.get(now, session_id);
+  }
+
   #stateOf(
     { session_id, text }: GuardedMessage,
     windows: GuardUserWindows,
     limits: GuardLimits,
     now: number,
   ): GuardState {
-    const found = this.#turns.get(now, session_id);
+    const found = this.#foundTurns(session_id, now, now + limits.session_ttl_ms);
     const counted = found && (found.session_ends_at ?? found.ends_at) > now ? found : null;
     return {
-      circuit: () => windows.state.circuit,
+      circuit: () => windows.circuit(),
       keepCircuit: (circuit, opened) => windows.keepCircuit(circuit, opened),
       hitBurst: (window) => windows.hitBurst(window),
       hitEqualText: (window) => windows.hitEqualText(text, window),

@@ -1,14 +1,14 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { LimitStore, WindowState } from '../limits.ts';
-import { type Packing, StateLog } from './state-log.ts';
-import { packHits, SlidingWindow, unpackHits } from './windows.ts';
+import { LOG_SLACK, type Packing, StateLog } from './state-log.ts';
+import { type PackedHit, packHit, packHits, SlidingWindow, unpackHit, unpackHits } from './windows.ts';
 import type { GroupCommit } from './writer.ts';
 
-const PACKING: Packing<SlidingWindow, number> = {
+const PACKING: Packing<SlidingWindow, PackedHit> = {
   pack: packHits,
   unpack: unpackHits,
-  apply: (hits, at) => hits.add({ at, counted_at: at }),
+  apply: (hits, hit) => hits.add(unpackHit(hit)),
   size: (hits) => hits.size,
 };
 
@@ -16,12 +16,13 @@ const PACKING: Packing<SlidingWindow, number> = {
 export class SqliteLimits implements LimitStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
-  readonly #windows: StateLog<SlidingWindow, number>;
+  readonly #windows: StateLog<SlidingWindow, PackedHit>;
 
-  constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
+  /** @param slack of the log; `LOG_SLACK` except in tests. */
+  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, slack = LOG_SLACK) {
     this.#commit = commit;
     this.#clock = clock;
-    this.#windows = new StateLog(db, 'limit_log', PACKING, clock);
+    this.#windows = new StateLog(db, 'limit_log', PACKING, clock, slack);
     commit.keep(this.#windows);
   }
 
@@ -31,10 +32,11 @@ export class SqliteLimits implements LimitStore {
       const now = this.#clock.now();
       const known = this.#windows.get(key, now);
       const hits = known && !known.isAhead(now, limit) ? known : new SlidingWindow();
+      const pulledBack = hits.pullBack(now);
       const { allowed, added } = hits.hit(limit, now);
       const last = hits.newest(1) ?? now;
-      if (added && hits === known) this.#windows.add(key, added.at, last + window_ms);
-      else if (added) this.#windows.put(key, hits, last + window_ms);
+      if (added && hits === known && !pulledBack) this.#windows.add(key, packHit(added), last + window_ms);
+      else if (added || pulledBack) this.#windows.put(key, hits, last + window_ms);
       const used = hits.since(now - window_ms);
       // More than the limit are in it where it was lowered since they were counted.
       const frees = used < max ? undefined : hits.newest(max);

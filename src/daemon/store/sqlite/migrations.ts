@@ -19,12 +19,12 @@ export function readMigrations(): Migrations {
 }
 
 /**
- * Whether a database has the latest schema.
- * @throws StoreTooNew where it is ahead of the program; StoreUnavailable where it cannot be read.
+ * The version of the schema of a database; 0 if it has none yet.
+ * @throws StoreTooNew if it is ahead of the program; StoreUnavailable if it cannot be read.
  */
-export function isCurrent(db: Database.Database, migrations: Migrations): boolean {
+export function versionOf(db: Database.Database, migrations: Migrations): number {
   try {
-    return schemaVersion(db, migrations) === migrations.length;
+    return schemaVersion(db, migrations);
   } catch (error) {
     throw asStoreFailure(error);
   }

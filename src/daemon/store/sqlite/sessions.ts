@@ -4,6 +4,7 @@ import type { PersonKey } from '../../identity/identity.ts';
 import type { TraceRecord } from '../../message/trace.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
 import type { HistoryReader, SessionStore } from '../sessions.ts';
+import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -23,6 +24,7 @@ interface SessionRow {
   last_active_at: number;
   expires_at: number;
   metadata: string;
+  client: string | null;
 }
 
 /** Where the turns of a session hang: the last one, which leads to those before it. */
@@ -34,7 +36,7 @@ interface Chained {
 }
 
 const COLUMNS = `session_id, former_id, user_id, platform, space, generated, owner, bound_user_id, bound_person,
-  turns, created_at, last_active_at, expires_at, metadata`;
+  turns, created_at, last_active_at, expires_at, metadata, client`;
 
 const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
 /** By the id that it has, or the one that it had before sign-in. */
@@ -45,6 +47,8 @@ export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
   readonly #traces: SqliteTraces;
+  /** Null: this process bounds nothing. */
+  readonly #anonymous: AnonymousBytes | null;
   readonly #find;
   readonly #insert;
   readonly #update;
@@ -62,33 +66,56 @@ export class SqliteSessions implements SessionStore {
   readonly #over;
   readonly #previous;
   readonly #deleteTurn;
+  readonly #deleteTraceOf;
+  readonly #chained;
+  readonly #sizeOf;
   readonly #delete;
   readonly #postpone;
 
-  constructor(db: Database.Database, commit: GroupCommit, traces: SqliteTraces, clock: Clock) {
+  /** @param anonymousMax ANONYMOUS_STORE_BYTES; null: no bound. */
+  constructor(
+    db: Database.Database,
+    commit: GroupCommit,
+    traces: SqliteTraces,
+    clock: Clock,
+    anonymousMax: number | null,
+  ) {
     this.#clock = clock;
     this.#commit = commit;
     this.#traces = traces;
+    this.#anonymous =
+      anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
+    if (this.#anonymous) commit.keep(this.#anonymous);
     this.#find = db.prepare<{ name: string; now: number }, SessionRow>(
       `SELECT ${COLUMNS} FROM sessions WHERE ${NAMED} AND expires_at > @now`,
     );
     this.#insert = db.prepare<SessionRow>(
-      `INSERT INTO sessions (${COLUMNS}, look_at)
-       VALUES (@session_id, @former_id, @user_id, @platform, @space, @generated, @owner, @bound_user_id, @bound_person,
-         @turns, @created_at, @last_active_at, @expires_at, @metadata, @expires_at)`,
+      `INSERT INTO sessions (${COLUMNS}, look_at, bytes)
+       VALUES (@session_id, @former_id, @user_id, @platform, @space, @generated, @owner, @bound_user_id,
+         @bound_person, @turns, @created_at, @last_active_at, @expires_at, @metadata, @client, @expires_at,
+         ${SESSION_BYTES})`,
     );
     this.#update = db.prepare<SessionRow & { name: string; now: number }>(
-      `UPDATE sessions SET session_id = @session_id, former_id = @former_id, user_id = @user_id, platform = @platform, space = @space, generated = @generated,
+      `UPDATE sessions SET session_id = @session_id, former_id = @former_id, user_id = @user_id,
+         platform = @platform, space = @space, generated = @generated,
          owner = @owner, bound_user_id = @bound_user_id, bound_person = @bound_person, turns = @turns,
-         created_at = @created_at, last_active_at = @last_active_at, expires_at = @expires_at, metadata = @metadata
+         created_at = @created_at, last_active_at = @last_active_at, expires_at = @expires_at, metadata = @metadata,
+         client = @client
        WHERE ${NAMED} AND expires_at > @now`,
     );
-    this.#live = db.prepare<{ name: string; now: number }, Chained & { expires_at: number }>(
-      `SELECT ${CHAINED}, expires_at FROM sessions WHERE ${NAMED} AND expires_at > @now`,
-    );
-    this.#slide = db.prepare<{ id: number; last_turn: number | bigint; now: number; expires_at: number }>(
+    this.#live = db.prepare<
+      { name: string; now: number },
+      Chained & { expires_at: number; client: string | null }
+    >(`SELECT ${CHAINED}, expires_at, client FROM sessions WHERE ${NAMED} AND expires_at > @now`);
+    this.#slide = db.prepare<{
+      id: number;
+      last_turn: number | bigint;
+      now: number;
+      expires_at: number;
+      bytes: number;
+    }>(
       `UPDATE sessions SET turns = turns + 1, last_turn = @last_turn, last_active_at = @now,
-         expires_at = @expires_at WHERE id = @id`,
+         expires_at = @expires_at, bytes = bytes + @bytes WHERE id = @id`,
     );
     this.#lookEarlier = db.prepare<{ name: string }>(
       `UPDATE sessions SET look_at = expires_at WHERE ${NAMED} AND look_at > expires_at`,
@@ -96,8 +123,8 @@ export class SqliteSessions implements SessionStore {
     this.#endCountEarlier = db.prepare<{ tag: string; expires_at: number }>(
       'UPDATE guard_turns SET ends_at = @expires_at WHERE session_id = @tag AND ends_at > @expires_at',
     );
-    this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string]>(
-      'INSERT INTO turns (session, previous, person, answered, turn) VALUES (?, ?, ?, ?, ?)',
+    this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string, number]>(
+      'INSERT INTO turns (session, previous, person, answered, turn, trace) VALUES (?, ?, ?, ?, ?, ?)',
     );
     this.#setLastTurn = db.prepare<[number | bigint | null, number]>(
       'UPDATE sessions SET last_turn = ? WHERE id = ?',
@@ -133,7 +160,18 @@ export class SqliteSessions implements SessionStore {
     );
     this.#previous = db.prepare<[number], number | null>('SELECT previous FROM turns WHERE id = ?').pluck();
     this.#deleteTurn = db.prepare<[number]>('DELETE FROM turns WHERE id = ?');
-    this.#delete = db.prepare<[number]>('DELETE FROM sessions WHERE id = ?');
+    // A turn may outlive its trace, and the id of the trace be given to another.
+    this.#deleteTraceOf = db.prepare<{ turn: number }>(
+      `DELETE FROM traces WHERE id = (SELECT trace FROM turns WHERE id = @turn)
+         AND turn_id = (SELECT turn ->> 'turn_id' FROM turns WHERE id = @turn)`,
+    );
+    this.#chained = db.prepare<[number], Chained>(`SELECT ${CHAINED} FROM sessions WHERE id = ?`);
+    this.#sizeOf = db.prepare<{ name: string }, { client: string | null; bytes: number }>(
+      `SELECT client, bytes FROM sessions WHERE ${NAMED}`,
+    );
+    this.#delete = db.prepare<[number], { client: string | null; bytes: number }>(
+      'DELETE FROM sessions WHERE id = ? RETURNING client, bytes',
+    );
     this.#postpone = db.prepare<{ now: number; bite: number }>(
       `UPDATE sessions SET look_at = expires_at WHERE id IN
          (SELECT id FROM sessions WHERE look_at <= @now AND expires_at > @now LIMIT @bite)`,
@@ -152,6 +190,7 @@ export class SqliteSessions implements SessionStore {
       const now = this.#clock.now();
       const name = tagOf(session);
       if (expect === 'changed') {
+        if (session.owner !== null && session.client !== undefined) this.#leaveAnonymity(name);
         const { changes } = this.#update.run({ ...rowOf(session), name, now });
         this.#lookEarlier.run({ name });
         return changes > 0;
@@ -160,22 +199,27 @@ export class SqliteSessions implements SessionStore {
       if (this.#reserved.get(session.session_id)) {
         throw new Error('the id of the new session is the former id of another one');
       }
-      this.#insert.run(rowOf(session));
+      const row = rowOf(session);
+      this.#insert.run(row);
+      if (row.client !== null) this.#anonymous?.add(row.client, SESSION_BYTES);
       return true;
     });
   }
 
   keepTurn(session_id: string, turn: StoredTurn, trace: TraceRecord, ttl_ms: number): Promise<boolean> {
     return this.#commit.write(() => {
-      this.#traces.insert(trace);
+      const traced = this.#traces.insert(trace);
       const now = this.#clock.now();
       const session = this.#live.get({ name: session_id, now });
       if (!session) return false;
-      const { id, tag, last_turn } = session;
+      const { id, tag, last_turn, client } = session;
       const answered = turn.outcome === 'answered' ? 1 : 0;
-      const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, JSON.stringify(turn));
+      const json = JSON.stringify(turn);
+      const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, json, traced.id);
       const expires_at = now + ttl_ms;
-      this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at });
+      const bytes = TURN_BYTES + Buffer.byteLength(json) + traced.bytes;
+      this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at, bytes });
+      if (client !== null) this.#anonymous?.add(client, bytes);
       if (expires_at < session.expires_at) {
         // The sweeper and the count of turns go by the time that it had.
         this.#lookEarlier.run({ name: session_id });
@@ -217,7 +261,7 @@ export class SqliteSessions implements SessionStore {
       const { deleted, last_turn } = this.#deleteTurns(session, left);
       left -= deleted;
       if (last_turn === null && left > 0) {
-        this.#delete.run(session.id);
+        this.#deleteRow(session.id);
         left--;
       } else if (deleted > 0) this.#setLastTurn.run(last_turn, session.id);
     }
@@ -226,7 +270,31 @@ export class SqliteSessions implements SessionStore {
 
   #deleteWhole(session: Chained): void {
     this.#deleteTurns(session, Number.POSITIVE_INFINITY);
-    this.#delete.run(session.id);
+    this.#deleteRow(session.id);
+  }
+
+  #deleteRow(id: number): void {
+    const { client = null, bytes = 0 } = this.#delete.get(id) ?? {};
+    if (client !== null) this.#anonymous?.add(client, -bytes);
+  }
+
+  /** Deletes a session with the traces of its turns. @returns how many rows. */
+  #evict(id: number): number {
+    const session = this.#chained.get(id);
+    if (!session) return 0;
+    let rows = 1;
+    for (let turn = session.last_turn; turn !== null; turn = this.#previous.get(turn) ?? null) {
+      this.#deleteTraceOf.run({ turn });
+      rows += 2;
+    }
+    this.#deleteWhole(session);
+    return rows;
+  }
+
+  /** The session gets an owner: it counts no more among the anonymous ones. */
+  #leaveAnonymity(name: string): void {
+    const { client = null, bytes = 0 } = this.#sizeOf.get({ name }) ?? {};
+    if (client !== null) this.#anonymous?.add(client, -bytes);
   }
 
   /** Deletes the newest turns of a session, at most so many. @returns how many, and which one is the last now. */
@@ -242,9 +310,10 @@ export class SqliteSessions implements SessionStore {
   }
 }
 
-function rowOf({ generated, bound, metadata, ...session }: Session): SessionRow {
+function rowOf({ generated, bound, metadata, client, ...session }: Session): SessionRow {
   return {
     ...session,
+    client: session.owner === null ? (client ?? null) : null,
     generated: generated ? 1 : 0,
     bound_user_id: bound?.user_id ?? null,
     bound_person: bound?.person ?? null,
@@ -252,9 +321,17 @@ function rowOf({ generated, bound, metadata, ...session }: Session): SessionRow 
   };
 }
 
-function sessionOf({ generated, bound_user_id, bound_person, metadata, ...row }: SessionRow): Session {
+function sessionOf({
+  generated,
+  bound_user_id,
+  bound_person,
+  metadata,
+  client,
+  ...row
+}: SessionRow): Session {
   return {
     ...row,
+    ...(client === null ? {} : { client }),
     generated: generated === 1,
     bound:
       bound_user_id === null || bound_person === null

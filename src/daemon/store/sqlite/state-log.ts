@@ -2,8 +2,8 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
-/** What may stand in the log beside what counts, before the oldest rows are written anew; sizes of states. */
-const SLACK = 1000;
+/** How much the log may hold beside the current states before its oldest rows are written anew; sizes of states. */
+export const LOG_SLACK = 1000;
 
 /** How a state stands in a row, and what is done to it there. */
 export interface Packing<State, Change> {
@@ -46,6 +46,7 @@ type PackedEntry<Change> =
 export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
   readonly #packing: Packing<State, Change>;
+  readonly #slack: number;
   readonly #entries = new Map<string, Entry<State>>();
   /** Oldest first. */
   readonly #rows = new Map<number, Row>();
@@ -57,9 +58,19 @@ export class StateLog<State, Change> implements Resident {
   readonly #insert;
   readonly #delete;
 
-  /** @param table `(id INTEGER PRIMARY KEY, entries TEXT)`. */
-  constructor(db: Database.Database, table: string, packing: Packing<State, Change>, clock: Clock) {
+  /**
+   * @param table `(id INTEGER PRIMARY KEY, entries TEXT)`.
+   * @param slack `LOG_SLACK` except in tests.
+   */
+  constructor(
+    db: Database.Database,
+    table: string,
+    packing: Packing<State, Change>,
+    clock: Clock,
+    slack = LOG_SLACK,
+  ) {
     this.#clock = clock;
+    this.#slack = slack;
     this.#packing = packing;
     this.#all = db.prepare<[], { id: number; entries: string }>(
       `SELECT id, entries FROM ${table} ORDER BY id`,
@@ -74,8 +85,9 @@ export class StateLog<State, Change> implements Resident {
     return entry && entry.expires_at > now ? entry.state : null;
   }
 
-  *live(now: number): Generator<[key: string, state: State]> {
-    for (const [key, { state, expires_at }] of this.#entries) if (expires_at > now) yield [key, state];
+  *live(now: number): Generator<[key: string, state: State, expires_at: number]> {
+    for (const [key, { state, expires_at }] of this.#entries)
+      if (expires_at > now) yield [key, state, expires_at];
   }
 
   /** Within a commit: a new state, or one that was changed. It never expires earlier than it was to before. */
@@ -175,7 +187,7 @@ export class StateLog<State, Change> implements Resident {
     const now = this.#clock.now();
     let room = 2 * this.#unsaved.size + 1;
     for (const [id, row] of this.#rows) {
-      if (room <= 0 || this.#written <= 2 * this.#size + SLACK) return;
+      if (room <= 0 || this.#written <= 2 * this.#size + this.#slack) return;
       for (const key of row.keys) {
         const entry = this.#entries.get(key);
         if (!entry || !this.#counts(key, id, now)) continue;

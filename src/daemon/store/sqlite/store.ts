@@ -1,8 +1,15 @@
+import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
+import { StoreFull } from '../failures.ts';
 import type { OpenOptions } from '../open.ts';
-import type { Store, StoreCondition } from '../store.ts';
+import { Reserve } from '../reserve.ts';
+import type { Store } from '../store.ts';
+import { Volume } from '../volume.ts';
+import { backUp } from './backup.ts';
+import { conditionOf } from './condition.ts';
 import { countTokens } from './count-tokens.ts';
-import { createPrivateFile, emptyLog, expectFile, openDatabase } from './database.ts';
+import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
+import { makeShrinkable } from './free-pages.ts';
 import { SqliteGuard } from './guard.ts';
 import { SqliteIdempotency } from './idempotency.ts';
 import { FAILED_MAX, INBOX_MAX, SqliteInbox } from './inbox.ts';
@@ -11,17 +18,14 @@ import { SqliteLeases } from './leases.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
-import { isCurrent, type Migrations, migrate, readMigrations } from './migrations.ts';
+import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteSessions } from './sessions.ts';
 import { SqliteStreams } from './streams.ts';
-import { SqliteTraces, TRACES_MAX } from './traces.ts';
+import { Sweep } from './sweep.ts';
+import { REFUSED_MAX, SqliteTraces, TRACES_MAX } from './traces.ts';
 import { isDamage } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
 
-/** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
-const SWEEP_BITE = 500;
-/** How long the outcome of a check is good for, ms. */
-const CONDITION_MAX_AGE_MS = 1000;
 /** Damages that are told; the first says enough. */
 const DAMAGES_MAX = 10;
 
@@ -30,10 +34,16 @@ export interface SqliteOptions extends OpenOptions {
   traceRetentionMs: number;
   /** Traces kept at most; `TRACES_MAX` where absent. */
   tracesMax?: number;
+  /** Traces of refused requests kept at most; `REFUSED_MAX` where absent. */
+  refusedMax?: number;
+  /** ANONYMOUS_STORE_BYTES; without it, what anonymous clients store is not bounded. */
+  anonymousMax?: number;
   /** Messages in the inbox that have not ended, at most; `INBOX_MAX` where absent. */
   inboxMax?: number;
   /** Failed messages kept at most; `FAILED_MAX` where absent. */
   failedMax?: number;
+  /** Size of the reserve file that the daemon keeps; none if absent. */
+  reserveBytes?: number;
 }
 
 /**
@@ -52,7 +62,11 @@ function openAsDaemon(path: string, options: SqliteOptions, migrations: Migratio
   createPrivateFile(path);
   const unlock = takeLock(path);
   try {
-    const db = openWith(path, (opened) => migrate(opened, migrations));
+    const db = openWith(path, (opened) => {
+      upgrade(opened, migrations);
+      makeShrinkable(opened);
+      keepEventLoopFree(opened);
+    });
     return assemble(db, options, unlock);
   } catch (error) {
     unlock();
@@ -63,16 +77,23 @@ function openAsDaemon(path: string, options: SqliteOptions, migrations: Migratio
 function openAsAdministrator(path: string, options: SqliteOptions, migrations: Migrations): Store {
   expectFile(path);
   const db = openWith(path, (opened) => {
-    if (isCurrent(opened, migrations)) return;
+    if (versionOf(opened, migrations) === migrations.length) return;
     // Only a database that no daemon is working on may be changed under its feet.
     const unlock = takeLock(path);
     try {
-      migrate(opened, migrations);
+      upgrade(opened, migrations);
     } finally {
       unlock();
     }
   });
   return assemble(db, options, () => {});
+}
+
+/** Brings a database to the latest schema, after a backup of it. */
+function upgrade(db: Database.Database, migrations: Migrations): void {
+  const found = versionOf(db, migrations);
+  if (found > 0 && found < migrations.length) backUp(db, found);
+  migrate(db, migrations);
 }
 
 /** A connection that is closed again where it cannot be prepared. */
@@ -88,11 +109,17 @@ function openWith(path: string, prepare: (db: Database.Database) => void): Datab
 }
 
 function assemble(db: Database.Database, options: SqliteOptions, unlock: () => void): Store {
-  const { clock, traceRetentionMs, tracesMax = TRACES_MAX } = options;
+  const { clock, traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
   const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
   const commit = new GroupCommit(db);
-  const traces = new SqliteTraces(db, commit, { clock, retentionMs: traceRetentionMs, max: tracesMax });
-  const sessions = new SqliteSessions(db, commit, traces, clock);
+  const traces = new SqliteTraces(db, commit, {
+    clock,
+    retentionMs: traceRetentionMs,
+    max: tracesMax,
+    refusedMax,
+  });
+  const anonymousMax = options.role === 'daemon' ? (options.anonymousMax ?? null) : null;
+  const sessions = new SqliteSessions(db, commit, traces, clock, anonymousMax);
   const leases = new SqliteLeases();
   const limits = new SqliteLimits(db, commit, clock);
   const known = new KnownMessages(db);
@@ -103,11 +130,18 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const links = new SqliteLinks(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const check = () =>
-    commit.write(() => {
-      noteCheck.run(clock.now());
-    });
-  const sweepers = [sessions, limits, guard, idempotency, inbox, links, streams, traces];
+  const volume = new Volume(dirname(db.name));
+  const reserve =
+    options.role === 'daemon' && options.reserveBytes !== undefined
+      ? new Reserve(join(dirname(db.name), 'agentd.reserve'), options.reserveBytes)
+      : null;
+  const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces], {
+    db,
+    commit,
+    volume,
+    reserve,
+    clock,
+  });
 
   return {
     description: `sqlite ${db.name}`,
@@ -120,52 +154,24 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
     inbox,
     links,
     streams,
-    check,
-    condition: lastOutcomeOf(check),
+    condition: () => conditionOf(commit.failure, volume),
+    expectRoom() {
+      if (!volume.hasRoom()) throw new StoreFull();
+    },
+    check: () =>
+      commit.write(() => {
+        noteCheck.run(clock.now());
+      }),
     examine: () => read(() => damagesOf(db)),
     countTokens: (prefix) => read(() => countTokens(db, prefix, clock.now())),
-    async sweep() {
-      const deleted = await commit.write(() =>
-        sweepers.reduce((sum, sweeper) => sum + sweeper.deleteExpired(SWEEP_BITE - sum), 0),
-      );
-      if (deleted === 0) await read(() => emptyLog(db));
-      return deleted;
-    },
+    sweep: () => sweep.run(),
     async close() {
       leases.close();
-      commit.close();
+      await sweep.close();
+      await commit.close();
       db.close();
       unlock();
     },
-  };
-}
-
-/**
- * What the last check found. A question starts the next check, in the background and at most once a second, so
- * that only a store that is asked about its condition writes for it.
- */
-function lastOutcomeOf(check: () => Promise<void>): () => StoreCondition {
-  let last: StoreCondition = { writable: true, detail: null };
-  let running = false;
-  let checkedAt = Number.NEGATIVE_INFINITY;
-  return () => {
-    if (!running && performance.now() - checkedAt >= CONDITION_MAX_AGE_MS) {
-      running = true;
-      check()
-        .then(
-          () => ({ writable: true, detail: null }),
-          (error: Error) => ({
-            writable: false,
-            detail: error.cause instanceof Error ? error.cause.message : error.message,
-          }),
-        )
-        .then((outcome) => {
-          last = outcome;
-          running = false;
-          checkedAt = performance.now();
-        });
-    }
-    return last;
   };
 }
 

@@ -3,16 +3,33 @@ import { StoreUnavailable } from '../../errors.ts';
 import { StoreDamaged } from '../failures.ts';
 
 /**
- * What the surroundings do to a database: disk full, unreadable, read-only, busy, damaged. All other codes
- * are defects of the program and stay what they are.
+ * Failures that the environment causes: disk full, unreadable, read-only, busy, damaged. All other codes are
+ * defects of the program and are passed on unchanged.
  */
-const ENVIRONMENT = /^SQLITE_(?:FULL|IOERR|READONLY|BUSY|LOCKED|CANTOPEN|CORRUPT|NOTADB|PERM|NOMEM)(?:_|$)/;
+const ENVIRONMENT =
+  /^SQLITE_(?:FULL|IOERR|READONLY|BUSY|LOCKED|PROTOCOL|CANTOPEN|CORRUPT|NOTADB|PERM|NOMEM)(?:_|$)/;
+
+const BUSY = /^SQLITE_(?:BUSY|PROTOCOL)(?:_|$)/;
+
+/** SQLite reports a full disk as FULL, but an exceeded quota or file size limit as a failed write. */
+const NO_SPACE = /^SQLITE_(?:FULL|IOERR_WRITE|IOERR_SHMSIZE|IOERR_SHMMAP|IOERR_TRUNCATE|IOERR_FSYNC)$/;
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
 
 /** Whether a failure says that the store is out of reach, rather than that the program is wrong. */
 export function isEnvironmentFailure(error: unknown): boolean {
   return error instanceof Database.SqliteError && ENVIRONMENT.test(error.code);
+}
+
+/** Whether another process holds the lock of the database. Nothing was written: the caller can try again. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && BUSY.test(error.code);
+}
+
+/** Whether a write may have failed for lack of space. Accepts the failure of a store method as well. */
+export function isOutOfSpace(error: unknown): boolean {
+  const failure = error instanceof StoreUnavailable ? error.cause : error;
+  return failure instanceof Database.SqliteError && NO_SPACE.test(failure.code);
 }
 
 /** Whether a failure says that what is in the file is no database, or is one no more. */

@@ -14,10 +14,16 @@ export interface Window {
   window_ms: number;
 }
 
-/** What became of a hit. */
+/** A hit that was added to a window. */
+export interface AddedHit extends CountedHit {
+  /** So many of the oldest hits were left out of the window with it. */
+  left_out: number;
+}
+
+/** The outcome of a hit. */
 export interface WindowHit extends Hit {
-  /** As it stands in the window from now on; null where it was not counted. */
-  added: CountedHit | null;
+  /** Null if it was not counted: the window is unchanged then. */
+  added: AddedHit | null;
 }
 
 /**
@@ -62,7 +68,20 @@ export class SlidingWindow {
     return true;
   }
 
-  /** Counts a hit of now, by the store's clock. Times never fall, also where the clock went back a little. */
+  /**
+   * Moves hits that are yet to come to now: the clock was set back. Otherwise a client would wait longer than
+   * the window. @returns whether there were any; the window was changed then.
+   */
+  pullBack(now: number): boolean {
+    if ((this.newest(1) ?? 0) <= now) return false;
+    for (const hit of this) {
+      hit.at = Math.min(hit.at, now);
+      hit.counted_at = Math.min(hit.counted_at, now);
+    }
+    return true;
+  }
+
+  /** Counts a hit of now, by the store's clock. No hit is yet to come: see `pullBack`. */
   hit(window: Window, now: number): WindowHit {
     return this.#countNewest(window, now, now);
   }
@@ -73,9 +92,11 @@ export class SlidingWindow {
     return this.#countOvertaken(window, now, sent_at);
   }
 
-  /** A hit that was counted before this process began. */
-  add(hit: CountedHit): void {
-    this.#hits.splice(this.#firstAfter(hit.at), 0, hit);
+  /** Does what was done when the hit was counted. */
+  add({ left_out, ...hit }: AddedHit): void {
+    this.#over += left_out;
+    this.#forgetOver();
+    this.#insert(hit);
   }
 
   /** In the order of time. */
@@ -86,12 +107,11 @@ export class SlidingWindow {
   #countNewest({ max, window_ms }: Window, now: number, at: number): WindowHit {
     const after = at - window_ms;
     const count = this.since(after) + 1;
-    this.#leaveOut((hit) => hit.at <= after && !isKept(hit, { window_ms }, now));
     if (count > max) return { allowed: false, count, added: null };
-    const last = Math.max(at, this.newest(1) ?? 0);
-    const added = { at: last, counted_at: Math.max(last, now) };
+    const left_out = this.#leaveOut((hit) => hit.at <= after && !isKept(hit, { window_ms }, now));
+    const added = { at, counted_at: now };
     this.#hits.push(added);
-    return { allowed: true, count, added };
+    return { allowed: true, count, added: { ...added, left_out } };
   }
 
   /** The windows before and behind it are looked at, and it takes its place in time. */
@@ -103,13 +123,25 @@ export class SlidingWindow {
     const count = mostWithin(times, at, window_ms);
     if (count > max) return { allowed: false, count, added: null };
     const added = { at, counted_at: now };
-    this.add(added);
-    return { allowed: true, count, added };
+    this.#insert(added);
+    return { allowed: true, count, added: { ...added, left_out: 0 } };
   }
 
-  /** From the oldest on, while they are over; out of memory when they are the half. */
-  #leaveOut(isOver: (hit: CountedHit) => boolean): void {
+  #insert(hit: CountedHit): void {
+    this.#hits.splice(this.#firstAfter(hit.at), 0, hit);
+  }
+
+  /** From the oldest on, while they are over. @returns how many. */
+  #leaveOut(isOver: (hit: CountedHit) => boolean): number {
+    const before = this.#over;
     for (let hit = this.#hits[this.#over]; hit && isOver(hit); hit = this.#hits[this.#over]) this.#over++;
+    const left_out = this.#over - before;
+    this.#forgetOver();
+    return left_out;
+  }
+
+  /** Frees the memory of those that are over when they are the half. */
+  #forgetOver(): void {
     if (this.#over <= this.#hits.length / 2) return;
     this.#hits.splice(0, this.#over);
     this.#over = 0;
@@ -134,6 +166,19 @@ function isKept(
   now: number,
 ): boolean {
   return Math.max(at, counted_at) + window_ms > now;
+}
+
+/** A hit for JSON: when it happened, how much later it was counted, and how many were left out with it. */
+export type PackedHit = [at: number, late?: number, left_out?: number];
+
+export function packHit({ at, counted_at, left_out }: AddedHit): PackedHit {
+  if (left_out > 0) return [at, counted_at - at, left_out];
+  return counted_at > at ? [at, counted_at - at] : [at];
+}
+
+/** @param packed by `packHit`. */
+export function unpackHit([at, late = 0, left_out = 0]: PackedHit): AddedHit {
+  return { at, counted_at: at + late, left_out };
 }
 
 /** Hits for JSON: the first one's time and the steps to the next ones, and how late each was told, if any was. */

@@ -1,9 +1,15 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
-import { asStoreFailure, isEnvironmentFailure } from './unavailable.ts';
+import { asStoreFailure, isBusy, isEnvironmentFailure } from './unavailable.ts';
 
 /** Writes in one transaction, at most: bounds how long one commit holds the event loop. */
 const MAX_MEMBERS = 1000;
+
+/** How long a read or write waits while another process holds the lock of the database, ms. */
+const LOCK_WAIT_MS = 2000;
+/** How often it tries again, ms. The event loop is free in between. */
+const LOCK_RETRY_MS = 25;
 
 /**
  * What a part of the store holds in memory of what is on disk. It is as true as a query: loaded again where
@@ -17,6 +23,8 @@ export interface Resident {
 }
 
 interface Member {
+  /** By `performance.now()`, which nobody can set. */
+  since: number;
   work: () => unknown;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
@@ -29,9 +37,9 @@ type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
  * The one writer of the database. All that is written within one turn of the event loop is committed
  * together, so that many callers share one sync of the disk; each caller's promise settles after the commit.
  *
- * A write that throws fails alone: its changes are undone, its neighbours' are kept. What the surroundings
- * do (disk full, read-only, busy) fails all of them with `StoreUnavailable`, nothing of them is kept, and
- * the next ones are tried afresh.
+ * A write that throws fails alone: its changes are undone, its neighbours' are kept. A failure of the
+ * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and the next
+ * ones are tried afresh. While another process holds the lock, writes wait for it, for 2 s at most.
  */
 export class GroupCommit {
   readonly #db: Database.Database;
@@ -40,11 +48,14 @@ export class GroupCommit {
   readonly #rollback: Database.Statement;
   /** Changes with each commit of another connection. */
   readonly #version: Database.Statement<[], number>;
+  readonly #changes: Database.Statement<[], number>;
   readonly #residents: Resident[] = [];
   /** The version that the residents were loaded at; null: what they hold is not what is on disk. */
   #loaded: number | null = null;
   #waiting: Member[] = [];
+  #scheduled = false;
   #closed = false;
+  #failure: unknown = null;
 
   constructor(db: Database.Database) {
     this.#db = db;
@@ -52,6 +63,12 @@ export class GroupCommit {
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
     this.#version = db.prepare<[], number>('PRAGMA data_version').pluck();
+    this.#changes = db.prepare<[], number>('SELECT total_changes()').pluck();
+  }
+
+  /** Why the last write failed, if the environment was the reason; null after a write that succeeded. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
   /** Keeps what a part of the store holds in memory true, from before the first use on. */
@@ -69,8 +86,8 @@ export class GroupCommit {
   write<T>(work: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(new StoreUnavailable(new Error('the store is closed')));
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.push({ work, resolve, reject });
-    if (this.#waiting.length === 1) this.#schedule();
+    this.#waiting.push({ since: performance.now(), work, resolve, reject });
+    this.#schedule();
     return promise as Promise<T>;
   }
 
@@ -83,19 +100,34 @@ export class GroupCommit {
   }
 
   /** Commits what waits; later writes are rejected. */
-  close(): void {
+  async close(): Promise<void> {
     this.#closed = true;
-    while (this.#waiting.length > 0) this.#commitWaiting();
+    while (this.#waiting.length > 0) {
+      const locked = this.#commitWaiting() === 'locked';
+      if (locked) await wait(LOCK_RETRY_MS);
+    }
   }
 
   #schedule(): void {
-    setImmediate(() => {
-      this.#commitWaiting();
-      if (this.#waiting.length > 0) this.#schedule();
-    });
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#commitScheduled());
   }
 
-  #commitWaiting(): void {
+  #commitScheduled(): void {
+    this.#scheduled = false;
+    const outcome = this.#commitWaiting();
+    if (this.#waiting.length === 0) return;
+    if (outcome !== 'locked') {
+      this.#schedule();
+      return;
+    }
+    this.#scheduled = true;
+    setTimeout(() => this.#commitScheduled(), LOCK_RETRY_MS);
+  }
+
+  /** @returns `locked`: nothing was written, and those that have not waited too long still wait. */
+  #commitWaiting(): 'settled' | 'locked' {
     let members = this.#waiting.splice(0, MAX_MEMBERS);
     try {
       while (members.length > 0) {
@@ -104,20 +136,41 @@ export class GroupCommit {
           members.forEach(({ resolve }, place) => {
             resolve(outcome.values[place]);
           });
-          return;
+          return 'settled';
         }
         outcome.failed.reject(outcome.error);
         members = members.filter((member) => member !== outcome.failed);
       }
+      return 'settled';
     } catch (error) {
-      const failure = new StoreUnavailable(error);
-      for (const { reject } of members) reject(failure);
+      if (isBusy(error)) {
+        this.#waiting.unshift(...members);
+        this.#refuseOverdue(error);
+        return 'locked';
+      }
+      this.#refuse(members, error);
+      return 'settled';
     }
+  }
+
+  /** The longest waiting stand first. */
+  #refuseOverdue(error: unknown): void {
+    const overdue = performance.now() - LOCK_WAIT_MS;
+    const kept = this.#waiting.findIndex(({ since }) => since > overdue);
+    this.#refuse(this.#waiting.splice(0, kept < 0 ? this.#waiting.length : kept), error);
+  }
+
+  #refuse(members: readonly Member[], error: unknown): void {
+    if (members.length === 0) return;
+    this.#failure = error;
+    const failure = new StoreUnavailable(error);
+    for (const { reject } of members) reject(failure);
   }
 
   /** Nothing is kept where one of them fails. @throws what fails all of them. */
   #tryTogether(members: readonly Member[]): Outcome {
     this.#begin.run();
+    const before = this.#failure === null ? 0 : this.#changes.get();
     let done = false;
     try {
       this.#refresh();
@@ -133,6 +186,8 @@ export class GroupCommit {
       for (const resident of this.#residents) resident.save?.();
       this.#commit.run();
       done = true;
+      // A commit without a change writes nothing, so it proves nothing.
+      if (this.#failure !== null && this.#changes.get() !== before) this.#failure = null;
       return { values };
     } finally {
       if (!done) this.#undo();
@@ -153,11 +208,18 @@ export class GroupCommit {
   }
 }
 
-/** Runs a read now, on what is committed; failures of the surroundings become `StoreUnavailable`. */
+/**
+ * Runs a read now, on what is committed. While another process holds the lock of the database, the read is
+ * tried again, for 2 s at most. Failures of the environment become `StoreUnavailable`.
+ */
 export async function read<T>(work: () => T): Promise<T> {
-  try {
-    return work();
-  } catch (error) {
-    throw asStoreFailure(error);
+  const gives_up_at = performance.now() + LOCK_WAIT_MS;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= gives_up_at) throw asStoreFailure(error);
+    }
+    await wait(LOCK_RETRY_MS);
   }
 }

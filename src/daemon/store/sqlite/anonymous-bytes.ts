@@ -1,0 +1,120 @@
+import type Database from 'better-sqlite3';
+import type { Resident } from './writer.ts';
+
+/** What rows and their index entries take beside their texts, about. */
+export const SESSION_BYTES = 600;
+export const TURN_BYTES = 500;
+
+/** Deleting goes on down to this share of the bound, so that it does not begin again with every message. */
+const ENOUGH = 0.98;
+/** Rows that are deleted in one commit for that. */
+const BITE = 500;
+/** Clients that one look at all of them finds. */
+const CANDIDATES = 64;
+
+/** Sessions make room for others: their turns and traces are deleted with them. */
+export interface EvictedSessions {
+  /** Within a commit: deletes a session. @returns how many rows. */
+  evict(id: number): number;
+}
+
+interface Size {
+  client: string;
+  bytes: number;
+}
+
+/**
+ * What anonymous clients have stored, by client, and the bound on all of it. The counters are in memory: they
+ * are counted anew from the sessions where another process may have changed these, but only when they come
+ * near the bound, since that reads every anonymous session.
+ */
+export class AnonymousBytes implements Resident {
+  readonly #max: number;
+  readonly #evicted: EvictedSessions;
+  readonly #bytes = new Map<string, number>();
+  readonly #count;
+  readonly #longestIdle;
+  /** Infinite until it was counted. */
+  #total = Number.POSITIVE_INFINITY;
+  #isExact = false;
+
+  /** @param max ANONYMOUS_STORE_BYTES. */
+  constructor(db: Database.Database, max: number, evicted: EvictedSessions) {
+    this.#max = max;
+    this.#evicted = evicted;
+    this.#count = db.prepare<[], Size>(
+      'SELECT client, sum(bytes) AS bytes FROM sessions WHERE client IS NOT NULL GROUP BY client',
+    );
+    this.#longestIdle = db
+      .prepare<[string, number], number>(
+        'SELECT id FROM sessions WHERE client = ? ORDER BY last_active_at, id LIMIT ?',
+      )
+      .pluck();
+  }
+
+  /** Within a commit: a client's sessions take so many bytes more, or fewer. */
+  add(client: string, bytes: number): void {
+    const now = (this.#bytes.get(client) ?? 0) + bytes;
+    if (now > 0) this.#bytes.set(client, now);
+    else this.#bytes.delete(client);
+    this.#total += bytes;
+  }
+
+  load(): void {
+    this.#isExact = false;
+  }
+
+  /** Deletes what is beyond the bound. */
+  save(): void {
+    if (this.#total <= this.#max * ENOUGH) return;
+    if (!this.#isExact) this.#countAnew();
+    if (this.#total <= this.#max) return;
+    let rows = 0;
+    while (this.#total > this.#max || (this.#total > this.#max * ENOUGH && rows < BITE)) {
+      const deleted = this.#evictFromLargest();
+      if (deleted === 0) return;
+      rows += deleted;
+    }
+  }
+
+  #countAnew(): void {
+    this.#bytes.clear();
+    this.#total = 0;
+    this.#isExact = true;
+    for (const { client, bytes } of this.#count.iterate()) this.add(client, bytes);
+  }
+
+  /** Each of the largest gives up its longest idle sessions until it is as small as the next one. */
+  #evictFromLargest(): number {
+    const largest = this.#largest();
+    let rows = 0;
+    for (const [place, { client }] of largest.entries()) {
+      const next = largest[place + 1]?.bytes ?? 0;
+      rows += this.#evictFrom(client, next);
+      if (this.#total <= this.#max * ENOUGH || rows >= BITE) break;
+    }
+    return rows;
+  }
+
+  /** At least one session. */
+  #evictFrom(client: string, down_to: number): number {
+    let rows = 0;
+    for (const id of this.#longestIdle.all(client, BITE)) {
+      rows += this.#evicted.evict(id);
+      const small = (this.#bytes.get(client) ?? 0) < down_to;
+      if (small || this.#total <= this.#max * ENOUGH || rows >= BITE) break;
+    }
+    return rows;
+  }
+
+  #largest(): Size[] {
+    const largest: Size[] = [];
+    for (const [client, bytes] of this.#bytes) {
+      if (largest.length === CANDIDATES && bytes <= (largest.at(-1)?.bytes ?? 0)) continue;
+      const place = largest.findIndex((other) => other.bytes < bytes);
+      largest.splice(place < 0 ? largest.length : place, 0, { client, bytes });
+      if (largest.length > CANDIDATES) largest.pop();
+    }
+    return largest;
+  }
+}

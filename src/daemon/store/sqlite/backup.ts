@@ -1,0 +1,60 @@
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type Database from 'better-sqlite3';
+import { BackupFailed } from '../failures.ts';
+import { asStoreFailure, isDamage } from './unavailable.ts';
+
+/** How long a backup is kept. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
+
+const UNFINISHED = '.new';
+
+/**
+ * Copies a database beside itself, with all that was committed: `agentd.db.schema-9.backup`, mode 0600. After
+ * a crash there is the whole backup or none.
+ * @param version of its schema.
+ * @throws BackupFailed, StoreDamaged; nothing is left behind then.
+ */
+export function backUp(db: Database.Database, version: number): void {
+  const path = `${db.name}.schema-${version}.backup`;
+  const unfinished = path + UNFINISHED;
+  try {
+    rmSync(unfinished, { force: true });
+    // SQLite would make it with the mode that the umask leaves.
+    closeSync(openSync(unfinished, 'wx', 0o600));
+    db.prepare('VACUUM INTO ?').run(unfinished);
+    sync(unfinished);
+    renameSync(unfinished, path);
+    sync(dirname(path));
+  } catch (error) {
+    rmSync(unfinished, { force: true });
+    if (isDamage(error)) throw asStoreFailure(error);
+    throw new BackupFailed(path, sizeOf(db), error);
+  }
+}
+
+/** Deletes the backups of a database that are older than 7 days, and unfinished ones. */
+export function deleteOldBackups(path: string, now: number): void {
+  const directory = dirname(path);
+  const prefix = `${basename(path)}.schema-`;
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(prefix)) continue;
+    const file = join(directory, name);
+    const old = (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) <= now - KEPT_MS;
+    if (old || name.endsWith(UNFINISHED)) rmSync(file, { force: true });
+  }
+}
+
+/** A file, or a directory with the names of its files. */
+function sync(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function sizeOf(db: Database.Database): number {
+  return statSync(db.name, { throwIfNoEntry: false })?.size ?? 0;
+}

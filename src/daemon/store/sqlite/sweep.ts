@@ -1,0 +1,111 @@
+import type Database from 'better-sqlite3';
+import type { Clock } from '../../clock.ts';
+import type { Reserve } from '../reserve.ts';
+import type { Volume } from '../volume.ts';
+import { deleteOldBackups } from './backup.ts';
+import { emptyLog } from './database.ts';
+import { returnFreePages } from './free-pages.ts';
+import { isOutOfSpace } from './unavailable.ts';
+import { type GroupCommit, read } from './writer.ts';
+
+/** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
+const BITE = 500;
+
+/** A part of the store whose rows expire. */
+export interface Expiring {
+  /** Within a commit: deletes at most `bite` rows whose time has passed. @returns how many. */
+  deleteExpired(bite: number): number;
+}
+
+export interface SweepParts {
+  db: Database.Database;
+  commit: GroupCommit;
+  volume: Volume;
+  /** Null: this process keeps none. */
+  reserve: Reserve | null;
+  clock: Clock;
+}
+
+/** Deletes what has expired, also on a full disk, and returns the space to the file system. */
+export class Sweep {
+  readonly #expiring: readonly Expiring[];
+  readonly #parts: SweepParts;
+  #running: Promise<number> = Promise.resolve(0);
+  #closed = false;
+
+  constructor(expiring: readonly Expiring[], parts: SweepParts) {
+    this.#expiring = expiring;
+    this.#parts = parts;
+  }
+
+  /** One after the other. @returns 0 if nothing is left to do; else how much was done. */
+  run(): Promise<number> {
+    const next = this.#running.then(
+      () => this.#sweep(),
+      () => this.#sweep(),
+    );
+    this.#running = next;
+    return next;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#parts.reserve?.close();
+    await this.#running.catch(() => undefined);
+  }
+
+  async #sweep(): Promise<number> {
+    if (this.#closed) return 0;
+    const { db, commit, volume, clock } = this.#parts;
+    const deleted = await this.#deleteExpired();
+    const short = this.#isShortOfSpace();
+    // Each bite adds to the log, so on a full disk the log is emptied after each.
+    if (short) await read(() => emptyLog(db));
+    if (deleted > 0) return deleted;
+    const returned = await commit.write(() => returnFreePages(db, short ? 0 : undefined));
+    await read(() => emptyLog(db));
+    volume.askAgain();
+    if (returned > 0) return returned;
+    await this.#makeReserve();
+    deleteOldBackups(db.name, clock.now());
+    return 0;
+  }
+
+  /**
+   * A deletion takes space in the log before it returns any. If there is none, the log is emptied, then the
+   * reserve given up, then fewer rows are deleted at once.
+   */
+  async #deleteExpired(): Promise<number> {
+    const { db, commit, reserve } = this.#parts;
+    let bite = BITE;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await commit.write(() =>
+          this.#expiring.reduce((sum, part) => sum + part.deleteExpired(bite - sum), 0),
+        );
+      } catch (error) {
+        if (!isOutOfSpace(error) || bite === 1) throw error;
+        if (attempt === 1) reserve?.giveUp();
+        if (attempt > 1) bite = Math.ceil(bite / 4);
+        await read(() => emptyLog(db)).catch(passOverLackOfSpace);
+      }
+    }
+  }
+
+  #isShortOfSpace(): boolean {
+    const { commit, volume, reserve } = this.#parts;
+    return !volume.hasRoom() || isOutOfSpace(commit.failure) || reserve?.made === false;
+  }
+
+  async #makeReserve(): Promise<void> {
+    const { reserve, volume } = this.#parts;
+    if (!reserve || reserve.made || !volume.hasRoom(reserve.bytes)) return;
+    await reserve.make();
+    volume.askAgain();
+  }
+}
+
+/** The database itself may have to grow for what is in the log. */
+function passOverLackOfSpace(error: unknown): void {
+  if (!isOutOfSpace(error)) throw error;
+}

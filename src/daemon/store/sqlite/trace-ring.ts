@@ -1,0 +1,72 @@
+import type Database from 'better-sqlite3';
+import type { TraceRecord } from '../../message/trace.ts';
+
+/** A trace as it is found. */
+export interface KeptTrace {
+  kept_at: number;
+  trace: string;
+}
+
+/**
+ * One table of traces, bounded by age and by number. Ids rise with time, so the oldest rows are found without
+ * an index, and the difference of two ids is never less than the number of rows between them.
+ */
+export class TraceRing {
+  readonly #max: number;
+  readonly #insert;
+  readonly #select;
+  readonly #delete;
+  readonly #deleteOldest;
+
+  /**
+   * @param max traces that are kept.
+   * @param foundMax traces that one look-up returns: the newest.
+   */
+  constructor(db: Database.Database, table: string, max: number, foundMax: number) {
+    this.#max = max;
+    this.#insert = db.prepare<[number, string, string, string | null, string | null, string]>(
+      `INSERT INTO ${table} (kept_at, turn_id, request_id, session_id, message_id, trace) VALUES (?, ?, ?, ?, ?, ?)`,
+    );
+    // Indexed among each 256 traces: rows that are written together have their ids side by side, and a look-up
+    // tries one place after another, which are as few as the traces are bounded.
+    const having = (condition: string) =>
+      `SELECT id FROM bucket CROSS JOIN ${table} ON ${table}.id / 256 = bucket.n AND ${condition}`;
+    // A platform's message id may come with the channel's name before it: `name:id`.
+    this.#select = db.prepare<{ id: string; channel: string; rest: string }, KeptTrace>(
+      `WITH RECURSIVE bucket (n) AS (
+         SELECT min(id) / 256 FROM ${table} UNION ALL
+         SELECT n + 1 FROM bucket WHERE n < (SELECT max(id) / 256 FROM ${table}))
+       SELECT kept_at, trace FROM ${table} WHERE id IN (
+         ${having('turn_id = @id')} UNION ALL ${having('request_id = @id')} UNION ALL
+         ${having('session_id = @id')} UNION ALL ${having('message_id = @id')} UNION ALL
+         ${having("message_id = @rest AND trace ->> 'platform' = @channel")})
+       ORDER BY id DESC LIMIT ${foundMax}`,
+    );
+    this.#delete = db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`);
+    this.#deleteOldest = db.prepare<{ expired: number; max: number; bite: number }>(
+      `DELETE FROM ${table}
+       WHERE id IN (SELECT id FROM ${table} ORDER BY id LIMIT @bite)
+         AND (kept_at <= @expired OR id <= (SELECT max(id) FROM ${table}) - @max)`,
+    );
+  }
+
+  /** Newest first. */
+  find(id: string, channel: string, rest: string): KeptTrace[] {
+    return this.#select.all({ id, channel, rest });
+  }
+
+  /** Within a commit. @param json the trace. @returns the id of its row. */
+  insert({ turn_id, request_id, session_id, message_id }: TraceRecord, json: string, now: number): number {
+    return Number(this.#insert.run(now, turn_id, request_id, session_id, message_id, json).lastInsertRowid);
+  }
+
+  /** Within a commit. */
+  delete(id: number): void {
+    this.#delete.run(id);
+  }
+
+  /** Within a commit: deletes at most `bite` of those that are too old or too many. @returns how many. */
+  deleteOldest(expired: number, bite: number): number {
+    return this.#deleteOldest.run({ expired, max: this.#max, bite }).changes;
+  }
+}

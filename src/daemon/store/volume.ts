@@ -1,0 +1,58 @@
+import { statfsSync } from 'node:fs';
+
+const MIB = 1024 * 1024;
+/** New messages are refused below the smaller of these two. */
+const LOW_WATER_BYTES = 64 * MIB;
+const LOW_WATER_SHARE = 0.05;
+
+/** How long an answer of the file system is used, ms. */
+const FRESH_MS = 10;
+
+export interface Space {
+  free_bytes: number;
+  /** Below it, new messages are refused. */
+  low_water_bytes: number;
+}
+
+/** The space on the volume of a directory. */
+export class Volume {
+  readonly #directory: string;
+  #asked_at = Number.NEGATIVE_INFINITY;
+  #space: Space | null = null;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** At most 10 ms old; null if the file system does not say. */
+  space(): Space | null {
+    const now = performance.now();
+    if (now - this.#asked_at >= FRESH_MS) this.askAgain();
+    return this.#space;
+  }
+
+  /** Called after a change that is known to have taken or given space. */
+  askAgain(): void {
+    this.#asked_at = performance.now();
+    this.#space = spaceOf(this.#directory);
+  }
+
+  /** Whether so much is free beside the low-water mark; true if the file system does not say. */
+  hasRoom(bytes = 0): boolean {
+    const space = this.space();
+    return space === null || space.free_bytes - bytes >= space.low_water_bytes;
+  }
+}
+
+function spaceOf(directory: string): Space | null {
+  try {
+    const { bsize, blocks, bavail } = statfsSync(directory);
+    // Some network and pseudo file systems report no size.
+    if (blocks === 0) return null;
+    const low_water_bytes = Math.min(LOW_WATER_BYTES, LOW_WATER_SHARE * blocks * bsize);
+    return { free_bytes: bavail * bsize, low_water_bytes };
+  } catch {
+    // The failure of the next read or write says more.
+    return null;
+  }
+}

@@ -1,0 +1,69 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { AgentdError } from '../../../src/daemon/errors.ts';
+import { Refusals } from '../../../src/daemon/http/refusals.ts';
+import type { TraceStore } from '../../../src/daemon/store/traces.ts';
+
+function fixture() {
+  const time = { now: 0, fails: false };
+  const kept: string[] = [];
+  const log: Record<string, unknown>[] = [];
+  const traces: TraceStore = {
+    keep: () => Promise.reject(new Error('not a trace of a turn')),
+    async keepRefused({ request_id }) {
+      if (time.fails) throw new Error('the disk is full');
+      kept.push(request_id);
+    },
+    find: async () => [],
+  };
+  const logger = pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) });
+  const refusals = new Refusals({ traces }, { now: () => 1 }, logger, () => time.now);
+  const refuse = (request_id: string) =>
+    refusals.keep({
+      request_id,
+      limited: true,
+      channel: 'web',
+      started_at: 1,
+      error: new AgentdError('rate_limited', 'Too many.'),
+    });
+  /** What was kept and logged is known in the next tick. */
+  const settle = () => new Promise(setImmediate);
+  return { time, kept, log, refuse, settle };
+}
+
+it('writes 20 traces a second for long, and 100 at once', async () => {
+  const { time, kept, refuse, settle } = fixture();
+  for (let second = 0; second < 10; second++) {
+    for (let n = 0; n < 1000; n++) {
+      refuse(`${second}.${n}`);
+      if (n % 50 === 0) await settle();
+    }
+    await settle();
+    expect(kept).toHaveLength(100 + second * 20);
+    time.now += 1000;
+  }
+  time.now += 3_600_000;
+  for (let n = 0; n < 1000; n++) {
+    refuse(`late.${n}`);
+    if (n % 50 === 0) await settle();
+  }
+  expect(kept.filter((id) => id.startsWith('late'))).toHaveLength(100);
+});
+
+it('logs losses with their number, once a minute at most', async () => {
+  const { time, kept, log, refuse, settle } = fixture();
+  time.fails = true;
+  for (let n = 0; n < 5; n++) refuse('lost');
+  await settle();
+  expect(log).toMatchObject([{ lost: 1, err: { message: 'the disk is full' } }]);
+  time.fails = false;
+  time.now += 59_999;
+  refuse('kept');
+  await settle();
+  expect(log).toHaveLength(1);
+  time.now += 1;
+  refuse('kept as well');
+  await settle();
+  expect(log.slice(1)).toMatchObject([{ lost: 4, msg: 'traces of refused requests were not kept' }]);
+  expect(kept).toEqual(['kept', 'kept as well']);
+});

@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { connectTo, openAt, stateDirectory } from './state-directory.ts';
+
+/** One blocking wait is 20 ms; a busy machine may double a pause of the event loop many times over. */
+const LONGEST_PAUSE_MS = 250;
+
+function fixture() {
+  const path = join(stateDirectory(), 'agentd.db');
+  const store = openAt(path);
+  const other = connectTo(path);
+  const hold = async (ms: number) => {
+    other.exec('BEGIN IMMEDIATE');
+    await wait(ms);
+    other.exec('ROLLBACK');
+  };
+  const save = (user_id: string) => store.sessions.save(aSession(Date.now(), { user_id }), 'new');
+  return { path, store, hold, save };
+}
+
+/** The longest pause of the event loop while this work goes on, ms. */
+async function longestPause(work: () => Promise<unknown>): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  await work();
+  delay.disable();
+  return delay.max / 1e6;
+}
+
+it('waits for the lock of another process without holding the event loop, and then writes', async () => {
+  const { store, hold, save } = fixture();
+  const pause = await longestPause(async () => {
+    const held = hold(1500);
+    const began = performance.now();
+    const writes = [save('ada'), wait(700).then(() => save('bob'))];
+    expect(await Promise.all(writes)).toEqual([true, true]);
+    expect(performance.now() - began).toBeGreaterThan(1000);
+    await held;
+  });
+  expect(pause).toBeLessThan(LONGEST_PAUSE_MS);
+  const users = (await store.sessions.list({ limit: 10 })).map(({ user_id }) => user_id);
+  expect(users.sort()).toEqual(['ada', 'bob']);
+});
+
+it('refuses a write that has waited for 2 s, says so in its condition, and writes the next one', async () => {
+  const { store, hold, save } = fixture();
+  expect(store.condition()).toEqual({ writable: true, detail: null });
+  const held = hold(2600);
+  const began = performance.now();
+  const early = save('early').catch((error: unknown) => error);
+  const late = wait(1500).then(() => save('late'));
+  const refused = await early;
+  expect(refused).toBeInstanceOf(StoreUnavailable);
+  expect(refused).toMatchObject({ retryAfter: 5, cause: { code: 'SQLITE_BUSY' } });
+  expect(performance.now() - began).toBeGreaterThan(1900);
+  expect(performance.now() - began).toBeLessThan(2500);
+  expect(store.condition()).toEqual({
+    writable: false,
+    detail: 'Another process holds the lock of the database.',
+  });
+  expect(await late).toBe(true);
+  expect(store.condition().writable).toBe(true);
+  await held;
+});
+
+it('writes what waits when it is closed under the lock', async () => {
+  const { path, store, hold, save } = fixture();
+  const held = hold(300);
+  const saved = save('ada');
+  await store.close();
+  expect(await saved).toBe(true);
+  await held;
+  expect(await openAt(path).sessions.list({ limit: 10 })).toHaveLength(1);
+});

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { StoreFull } from '../../../src/daemon/store/failures.ts';
+import { RESERVE_BYTES } from '../../../src/daemon/store/reserve.ts';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
+import { canMount, smallDisk } from '../../harness/small-disk.ts';
+
+const TTL_MS = 60_000;
+const MIB = 1024 * 1024;
+
+function fixture(mib: number) {
+  const directory = smallDisk(mib);
+  const time = { now: Date.now() };
+  const store = openSqliteStore(join(directory, 'agentd.db'), {
+    role: 'daemon',
+    clock: { now: () => time.now },
+    traceRetentionMs: TTL_MS,
+    reserveBytes: RESERVE_BYTES,
+  });
+  onTestFinished(() => store.close());
+  const free = () => {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  };
+  return { directory, time, store, free };
+}
+
+/** @returns the session of the turn. */
+async function keepTurn(store: Store, now: number): Promise<string> {
+  const session = aSession(now, { expires_at: now + TTL_MS });
+  await store.sessions.save(session, 'new');
+  // Not compressible, as little as a text is repeated on a real disk.
+  const turn = aTurn({ text: randomUUID().repeat(1000) });
+  await store.sessions.keepTurn(session.session_id, turn, aTrace(session), TTL_MS);
+  return session.session_id;
+}
+
+/** Writes until the disk is full. @returns the sessions whose turns were acknowledged. */
+async function fill(store: Store, now: number): Promise<string[]> {
+  const kept: string[] = [];
+  for (;;) {
+    try {
+      kept.push(await keepTurn(store, now));
+    } catch (error) {
+      expect(error).toBeInstanceOf(StoreUnavailable);
+      return kept;
+    }
+  }
+}
+
+async function sweepAll(store: Store): Promise<void> {
+  while ((await store.sweep()) > 0);
+}
+
+const reserveOf = (directory: string) => join(directory, 'agentd.reserve');
+
+it.skipIf(!canMount)('heals by itself when a full disk has expired rows on it', async () => {
+  const { directory, time, store, free } = fixture(64);
+  await sweepAll(store);
+  const { size, blocks, mode } = statSync(reserveOf(directory));
+  expect(size).toBe(RESERVE_BYTES);
+  expect(blocks * 512).toBeGreaterThanOrEqual(RESERVE_BYTES);
+  expect(mode & 0o777).toBe(0o600);
+  const before = free();
+
+  for (let round = 0; round < 2; round++) {
+    const kept = await fill(store, time.now);
+    expect(free()).toBeLessThan(MIB);
+    expect(() => store.expectRoom()).toThrow(StoreFull);
+    expect(store.condition()).toEqual({ writable: false, detail: 'The volume of STATE_DIR is full.' });
+    for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
+
+    // Nothing has expired: there is nothing to win, and nothing is lost.
+    await sweepAll(store).catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnavailable));
+    expect(await store.sessions.turns(kept[0] ?? '')).toHaveLength(1);
+
+    time.now += TTL_MS + 1;
+    await sweepAll(store);
+    await store.check();
+    expect(store.condition()).toEqual({ writable: true, detail: null });
+    expect(() => store.expectRoom()).not.toThrow();
+    expect(free()).toBeGreaterThan(before - 4 * MIB);
+    expect(statSync(reserveOf(directory)).size).toBe(RESERVE_BYTES);
+    expect(await keepTurn(store, time.now)).toBeTruthy();
+  }
+});
+
+it.skipIf(!canMount)(
+  'heals when others filled the disk to the last byte, without another byte from them',
+  async () => {
+    const { directory, time, store, free } = fixture(64);
+    await sweepAll(store);
+    for (let turn = 0; turn < 200; turn++) await keepTurn(store, time.now);
+    const ballast = join(directory, 'ballast');
+    expect(() => writeFileSync(ballast, Buffer.alloc(64 * MIB, 'x'))).toThrow('ENOSPC');
+    expect(free()).toBe(0);
+    await fill(store, time.now);
+
+    time.now += TTL_MS + 1;
+    await sweepAll(store);
+    await store.check();
+    expect(store.condition()).toEqual({ writable: true, detail: null });
+    await keepTurn(store, time.now);
+  },
+);
+
+it.skipIf(!canMount)('stores answers while so little space is left that messages are refused', async () => {
+  const { directory, time, store, free } = fixture(64);
+  await sweepAll(store);
+  const low_water = 0.05 * 64 * MIB;
+  expect(() => store.expectRoom()).not.toThrow();
+  writeFileSync(join(directory, 'ballast'), Buffer.alloc(free() - low_water + 4096, 'x'));
+  await wait(20);
+  expect(() => store.expectRoom()).toThrow(StoreFull);
+  expect(store.condition()).toEqual({
+    writable: false,
+    detail: 'The volume of STATE_DIR has 3 MiB left; new messages are refused below 4 MiB.',
+  });
+  expect(await store.sessions.turns(await keepTurn(store, time.now))).toHaveLength(1);
+
+  rmSync(join(directory, 'ballast'));
+  await wait(20);
+  expect(store.condition()).toEqual({ writable: true, detail: null });
+});
+
+it.skipIf(!canMount)('makes no reserve on a disk that is too small for it', async () => {
+  const { directory, store } = fixture(12);
+  await sweepAll(store);
+  expect(existsSync(reserveOf(directory))).toBe(false);
+  expect(store.condition().writable).toBe(true);
+});
