@@ -28,7 +28,7 @@ export function linkRoutes(scope: Linking): readonly Route[] {
 async function link(request: ChannelRequest, scope: Linking): Promise<ChannelResponse> {
   const token = scope.readToken(request, ['header']);
   if (!token) return noToken();
-  const verdict = await scope.tokens.validate(token);
+  const verdict = await scope.tokens.validate(token, request);
   if (!verdict.valid) return badToken(verdict.reason);
   const number = numberIn(request.json());
   if (number === undefined) return badNumber();
@@ -36,7 +36,10 @@ async function link(request: ChannelRequest, scope: Linking): Promise<ChannelRes
   const claim = verdict.phone?.trim() ?? '';
   if (claim !== '' && !mayNameNumber(claim, number))
     return answer(403, 'The token is of somebody with another phone number.');
-  const outcome = await scope.links.link(number, token, { replace: namesNumber(claim, number) });
+  const outcome = await scope.links.link(number, token, {
+    replace: namesNumber(claim, number),
+    request,
+  });
   if (outcome.linked) {
     const until = new Date(outcome.expires_at).toISOString().slice(0, 16).replace('T', ' ');
     return answer(200, `${number} is linked to ${outcome.email} until ${until} (UTC).`);
@@ -48,12 +51,12 @@ async function link(request: ChannelRequest, scope: Linking): Promise<ChannelRes
 async function unlink(request: ChannelRequest, scope: Linking): Promise<ChannelResponse> {
   const token = scope.readToken(request, ['header']);
   if (!token) return noToken();
-  const verdict = await scope.tokens.validate(token);
+  const verdict = await scope.tokens.validate(token, request);
   if (!verdict.valid) return badToken(verdict.reason);
   const number = numberIn(request.body.length > 0 ? request.json() : {}) ?? numberInQuery(request.query);
   if (number === undefined) return badNumber();
 
-  const outcome = await scope.links.unlinkPerson(number, token);
+  const outcome = await scope.links.unlinkPerson(number, token, request);
   switch (outcome.outcome) {
     case 'removed':
       return answer(200, `${number} is no longer linked.`);

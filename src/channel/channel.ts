@@ -218,8 +218,8 @@ export interface ChannelScope {
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
    * The message in a web client's JSON body: `user_id`, `message`, `session_id`, the header `Idempotency-Key`,
-   * and the token of the first source that has one. `metadata` is read where it is among the sources. Throws
-   * `malformed_json`, or `invalid_request` with every wrong field.
+   * `metadata`, and the token of the first source that has one. Throws `malformed_json`, or `invalid_request`
+   * with every wrong field.
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
   /**
@@ -258,7 +258,8 @@ export interface ChannelScope {
   ): Promise<void>;
   /** Which person a user of this channel is, as far as a link says so. */
   links: ChannelLinks;
-  tokens: { validate(token: string): Promise<TokenAnswer> };
+  /** Of the request that brought the token, the token is validated once, also over the rate limit and `links`. */
+  tokens: { validate(token: string, request?: ChannelRequest): Promise<TokenAnswer> };
   /** Makes a problem to throw: the daemon answers it as `application/problem+json`. */
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
   /** Makes the error that `send` throws if the platform did not take the reply. */
@@ -380,7 +381,7 @@ export interface ChannelLinks {
   /** The user's own wish: true where there was a link. */
   unlink(user_id: string, options?: LinkRequest): Promise<boolean>;
   /** Removes the link of this user where it is that of the token's person. */
-  unlinkPerson(user_id: string, token: string): Promise<UnlinkAnswer>;
+  unlinkPerson(user_id: string, token: string, request?: ChannelRequest): Promise<UnlinkAnswer>;
 }
 
 export interface LinkRequest {
@@ -398,6 +399,8 @@ export interface LinkOptions extends LinkRequest {
    * verified.
    */
   replace?: boolean;
+  /** The request that brought the token. */
+  request?: ChannelRequest;
 }
 
 export type LinkAnswer =

@@ -38,7 +38,12 @@ export interface MessageMetadata {
   page_url?: string;
   user_name?: string;
   user_agent?: string;
-  /** Other keys of the client. */
+  /**
+   * What else the client claims, under names of its own; at most 4 KiB of JSON (more is left out, which is logged).
+   * Masked and unverified. It reaches agent runtimes as `claimed.other`, and no prompt of the daemon.
+   */
+  other?: Readonly<Record<string, unknown>>;
+  /** What a channel adds itself. */
   [key: string]: unknown;
 }
 

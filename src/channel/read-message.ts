@@ -4,6 +4,13 @@ import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 type Body = Record<string, unknown>;
 
+/** The client's claims about itself that have a documented name. */
+const CLAIM_NAMES = ['page_url', 'user_name', 'user_agent'] as const;
+type ClaimName = (typeof CLAIM_NAMES)[number];
+
+/** Longest JSON of what a client claims under names of its own, bytes. */
+const OTHER_CLAIMS_MAX = 4096;
+
 /** The user's token of the first source that has one; see `ChannelScope.readToken`. */
 export function readToken(
   request: ChannelRequest,
@@ -25,12 +32,16 @@ const TOKEN_IN: Readonly<Record<TokenSource, (request: ChannelRequest) => string
   },
 };
 
-/** The message that a web client posted; see `ChannelScope.readMessage`. */
+/**
+ * The message that a web client posted; see `ChannelScope.readMessage`.
+ * @param noteDropped called if `metadata.other` is left out, with its length in bytes.
+ */
 export function readMessage(
   platform: string,
   request: ChannelRequest,
   sources: readonly TokenSource[],
   problem: ChannelScope['problem'],
+  noteDropped: (bytes: number) => void = () => undefined,
 ): IncomingMessage {
   const body = request.json();
   const errors: FieldError[] = [];
@@ -39,11 +50,12 @@ export function readMessage(
   const session_id = body.session_id ?? null;
   const thread_id = session_id === null ? null : identifier(session_id, 'session_id', 512, errors);
   tokenField(body.jwt_token, 'jwt_token', errors);
-  const metadata = sources.includes('metadata') ? clientMetadata(body, errors) : {};
+  const { other, ...claims } = clientMetadata(body, sources.includes('metadata'), errors);
   const key = idempotencyKey(request.headers['idempotency-key'], errors);
   if (errors.length > 0)
     throw problem('invalid_request', 'The request has fields that are not valid.', errors);
   const token = readToken(request, sources);
+  const metadata: MessageMetadata = { ...claims, ...otherClaims(other, noteDropped) };
   return {
     platform,
     user_id,
@@ -96,22 +108,42 @@ function message(value: unknown, errors: FieldError[]): string {
   return text;
 }
 
-/** The client's claims about itself that the agent is told; of other keys nothing is kept. */
-function clientMetadata(body: Body, errors: FieldError[]): MessageMetadata {
-  const { metadata } = body;
+/**
+ * The client's claims about itself.
+ * @param holdsToken the token may be in it, so that its type is checked.
+ */
+function clientMetadata(
+  { metadata }: Body,
+  holdsToken: boolean,
+  errors: FieldError[],
+): Pick<MessageMetadata, ClaimName | 'other'> {
   if (metadata === undefined || metadata === null) return {};
   if (!isObject(metadata)) {
     errors.push({ field: 'metadata', message: 'must be an object' });
     return {};
   }
-  tokenField(metadata.jwt_token, 'metadata.jwt_token', errors);
-  const claims: MessageMetadata = {};
-  for (const name of ['page_url', 'user_name', 'user_agent'] as const) {
-    const value = metadata[name];
-    // What it is not told by is no loss: the metadata is free-form, and none of it is trusted.
+  const { jwt_token, ...given } = metadata;
+  if (holdsToken) tokenField(jwt_token, 'metadata.jwt_token', errors);
+  const claims: Pick<MessageMetadata, ClaimName | 'other'> = {};
+  for (const name of CLAIM_NAMES) {
+    const value = given[name];
+    // The metadata is free-form and unverified, so a value of another type is ignored instead of refused.
     if (typeof value === 'string') claims[name] = value.toWellFormed().slice(0, 2048);
+    delete given[name];
   }
-  return claims;
+  return { ...claims, other: given };
+}
+
+/** What the client claims under names of its own, if there is anything and it is not too much. */
+function otherClaims(
+  other: MessageMetadata['other'] = {},
+  noteDropped: (bytes: number) => void,
+): Pick<MessageMetadata, 'other'> {
+  if (Object.keys(other).length === 0) return {};
+  const bytes = Buffer.byteLength(JSON.stringify(other));
+  if (bytes <= OTHER_CLAIMS_MAX) return { other };
+  noteDropped(bytes);
+  return {};
 }
 
 function tokenField(value: unknown, field: string, errors: FieldError[]): void {

@@ -339,6 +339,23 @@ describe('every answer of /phonechat/link has its documented shape', () => {
   });
 });
 
+it('the token of a request is validated once, and logged once with the id of the request', async () => {
+  await startAnother({ JWT_DEBUG: 'true' });
+  const body = { phone_number: '+16505550199' };
+  const mine = await alice();
+  for (const [id, method, bearer, status] of [
+    ['linking', 'POST', mine, 200],
+    ['unlinking', 'DELETE', mine, 200],
+    ['refused', 'POST', await alice({}, { ttl: -5 }), 401],
+  ] as const) {
+    const answer = await ask({ method, bearer, body, headers: { 'X-Request-Id': id } });
+    expect(answer.status, id).toBe(status);
+    const checked = here.daemon.log().filter(({ msg }) => msg === 'token checked');
+    expect(checked.map(({ request_id }) => request_id)).toEqual([id]);
+    here.daemon.forget();
+  }
+});
+
 describe('a link whose token has expired', () => {
   it('is no use, which the person is told once', async () => {
     const short = await alice({}, { ttl: 2 });

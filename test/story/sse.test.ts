@@ -427,3 +427,23 @@ describe('browsers of allowed origins', () => {
     }
   });
 });
+
+it.each([
+  ['alone', {}],
+  ['and the cookie of the same token', { sent: true }],
+])(
+  'a token that is refused with the message %s is logged once, not again when the stream is opened',
+  async (_, { sent = false }: { sent?: boolean }) => {
+    daemon.forget();
+    const refused = await token({ ttl: -5 });
+    const stream_id = await start(
+      daemon.url,
+      { user_id: 'ada', message: 'count 1' },
+      { Authorization: `Bearer ${refused}` },
+    );
+    await reply(stream_id, sent ? { headers: { Cookie: `jwt_token=${refused}` } } : {});
+    await daemon.logged(({ msg }) => msg === 'message answered');
+    const lines = daemon.log().filter(({ msg }) => msg === 'token refused: Token Expired');
+    expect(lines).toHaveLength(1);
+  },
+);

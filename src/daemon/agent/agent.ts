@@ -30,8 +30,13 @@ export interface AgentTurn {
   person: AgentPerson | null;
   /** The sign-in of the sender was valid once and has expired. */
   sign_in_expired: boolean;
-  /** What the client says of itself, unverified. */
-  claimed: { user_name?: string; page_url?: string; user_agent?: string };
+  /** What the client says of itself, unverified; `other`: under names of its own, at most 4 KiB of JSON. */
+  claimed: {
+    user_name?: string;
+    page_url?: string;
+    user_agent?: string;
+    other?: Readonly<Record<string, unknown>>;
+  };
   /** The channel's id of who speaks, and whether others read along. */
   speaker: string;
   shared: boolean;

@@ -105,9 +105,11 @@ function beforeSignIn({ history }: AgentTurn): string {
 }
 
 function claims({ claimed }: AgentTurn): string {
-  if (Object.keys(claimed).length === 0) return '';
+  // Other claims are for runtimes that know what they mean.
+  const { other: _other, ...named } = claimed;
+  if (Object.keys(named).length === 0) return '';
   const shortened = Object.fromEntries(
-    Object.entries(claimed).map(([name, value]) => [
+    Object.entries(named).map(([name, value]) => [
       name,
       String(value).slice(0, MAX_CLAIM_CHARACTERS).toWellFormed(),
     ]),

@@ -68,7 +68,7 @@ async function handle(
     return new Uint8Array();
   });
   const request = new ReceivedRequest(ctx, body, parts.settings.TRUST_PROXY);
-  const place = parts.arrivals.takePlace(route, request);
+  request.place = parts.arrivals.takePlace(route, request);
   try {
     // Messages come by POST; answers of messages that were accepted are still stored, and read.
     if (route.channel !== null && route.method === 'POST') parts.store.expectRoom();
@@ -77,6 +77,6 @@ async function handle(
     if (refusal !== null) throw refusal;
     return await route.handle(request);
   } finally {
-    place?.leave();
+    request.place?.leave();
   }
 }

@@ -1,4 +1,5 @@
 import type { ChannelRequest, Route } from '../../channel/index.ts';
+import { ReceivedRequest } from './request.ts';
 
 /** The place of a request among those that speak in its thread, in order of their arrival. */
 export interface Place {
@@ -8,11 +9,9 @@ export interface Place {
   leave(): void;
 }
 
-const places = new WeakMap<ChannelRequest, Place>();
-
-/** The place that a request took, where it names a thread. */
+/** The place that a request took, if it names a thread. */
 export function placeOf(request: ChannelRequest): Place | undefined {
-  return places.get(request);
+  return request instanceof ReceivedRequest ? request.place : undefined;
 }
 
 /**
@@ -33,9 +32,7 @@ export class Arrivals {
   takePlace(route: Route, request: ChannelRequest): Place | undefined {
     const thread = threadOf(route, request);
     if (thread === null) return undefined;
-    const place = this.placeIn(thread);
-    places.set(request, place);
-    return place;
+    return this.placeIn(thread);
   }
 
   /** The place behind all that are on their way in this thread now. */

@@ -24,9 +24,16 @@ export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, l
 
 function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {
   try {
-    return channel.health?.() ?? { status: 'ok' };
+    return documented(channel.health?.() ?? { status: 'ok' });
   } catch (error) {
     log.warn({ channel: name, err: error }, 'a channel could not tell its health');
     return { status: 'degraded', detail: 'The channel could not tell its health.' };
   }
+}
+
+/** The documented members alone: a plugin without types may return anything. @throws TypeError for another status */
+function documented({ status, detail }: { status: unknown; detail?: unknown }): ChannelHealth {
+  if (status === 'ok') return { status };
+  if (status !== 'degraded') throw new TypeError(`\`health\` returned the status ${String(status)}`);
+  return { status, detail: typeof detail === 'string' ? detail : 'The channel gives no reason.' };
 }

@@ -1,23 +1,11 @@
 import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { personKey, type TokenValidator, type TokenVerdict } from '../identity/identity.ts';
+import { personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { WindowState } from '../store/limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Context } from './exchange.ts';
-
-/** The token that a request presented, and its one validation. */
-export interface Validated {
-  token: string;
-  verdict: TokenVerdict;
-}
-
-const validated = new WeakMap<ChannelRequest, Validated>();
-
-/** What the rate limit found out about a request's token, so that it is not validated twice. */
-export function validatedOf(request: ChannelRequest): Validated | null {
-  return validated.get(request) ?? null;
-}
+import { validateOnce } from './validate-once.ts';
 
 export interface RateLimitParts {
   settings: Pick<Settings, 'RATE_LIMIT_TOKEN_MAX' | 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
@@ -57,8 +45,7 @@ async function senderOf(
 ): Promise<{ policy: 'person' | 'address'; key: string }> {
   const token = tokenOf(route, request);
   if (token) {
-    const verdict = await tokens.validate(token, request.id);
-    validated.set(request, { token, verdict });
+    const verdict = await validateOnce(tokens, request).validate(token);
     if (verdict.valid) return { policy: 'person', key: `http:person:${personKey(verdict.claims)}` };
   }
   return { policy: 'address', key: `http:address:${request.address}` };

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChannelRequest } from '../../channel/index.ts';
+import type { Place } from './arrivals.ts';
 import { parseJson } from './body.ts';
 import { clientAddress } from './client-address.ts';
 import type { Context } from './exchange.ts';
+import type { Validated } from './validate-once.ts';
 
 /** A request as a channel sees it. What costs something is made when it is asked for, once. */
 export class ReceivedRequest implements ChannelRequest {
@@ -13,6 +15,10 @@ export class ReceivedRequest implements ChannelRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
   readonly address: string;
+  /** In the order of arrival, if the request names a thread. */
+  place: Place | undefined;
+  /** The token that was validated for it. */
+  validated: Validated | null = null;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   #query: URLSearchParams | undefined;

@@ -7,7 +7,7 @@ import type {
 import { timeOrderedId } from '../clock.ts';
 import type { House } from '../house.ts';
 import { placeOf } from '../http/arrivals.ts';
-import { validatedOf } from '../http/rate-limit.ts';
+import { validatedOf } from '../http/validate-once.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { answer } from './answer.ts';
 import { EventQueue } from './event-queue.ts';

@@ -133,7 +133,7 @@ class Patience {
 async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise<AgentTurn> {
   const { message, acting } = turn;
   const history = turn.session_is_new ? [] : await historyOf(turn, house);
-  const { user_name, page_url, user_agent } = message.metadata;
+  const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (decisions §1).
   const log = house.log.child({ request_id: turn.request_id });
   return {
@@ -148,6 +148,7 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
       ...(user_name === undefined ? {} : { user_name }),
       ...(page_url === undefined ? {} : { page_url }),
       ...(user_agent === undefined ? {} : { user_agent }),
+      ...(other === undefined ? {} : { other }),
     },
     speaker: message.user_id,
     shared: message.shared ?? false,

@@ -1,5 +1,6 @@
 import type {
   ChannelPlugin,
+  ChannelRequest,
   ChannelScope,
   ChannelSettings,
   DevCompany,
@@ -10,6 +11,7 @@ import { readMessage, readToken } from '../../channel/read-message.ts';
 import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
+import { validateOnce } from '../http/validate-once.ts';
 import { carryOutOnce } from '../identity/carry-out-once.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { type LinkOutcome, link, unlink, unlinkPerson } from '../identity/links.ts';
@@ -50,7 +52,13 @@ export function createScope(
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => house.clock.now(),
     converse: (message, request) => converse(plugin, house, message, request),
-    readMessage: (request, sources) => readMessage(plugin.name, request, sources, problem),
+    readMessage: (request, sources) =>
+      readMessage(plugin.name, request, sources, problem, (bytes) =>
+        house.log.info(
+          { request_id: request.id, channel: plugin.name, bytes },
+          'metadata of the client was left out: its other keys have more than 4096 bytes',
+        ),
+      ),
     readToken,
     streams: {
       start: (message, request, options) => startStream(plugin, house, message, request, options),
@@ -60,7 +68,9 @@ export function createScope(
     ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, house, inbox) : noLaterDoors(plugin)),
     sendParts: (...reply) => replyParts.send(...reply),
     links: linksOf(plugin, house),
-    tokens: { validate: async (token) => answerOf(await house.tokens.validate(token)) },
+    tokens: {
+      validate: async (token, request) => answerOf(await validateOnce(house.tokens, request).validate(token)),
+    },
     problem,
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
@@ -90,16 +100,21 @@ function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
 
 function linksOf(plugin: ChannelPlugin, house: House): ChannelScope['links'] {
   return {
-    link: (user_id, token, { replace = true, message_id } = {}) =>
+    link: (user_id, token, { replace = true, message_id, request } = {}) =>
       carryOutOnce(house, { platform: plugin.name, user_id, message_id, what: 'link' }, async () =>
-        linkAnswerOf(await link(house, plugin, user_id, token, () => replace)),
+        linkAnswerOf(await link(forRequest(house, request), plugin, user_id, token, () => replace)),
       ),
     unlink: (user_id, { message_id } = {}) =>
       carryOutOnce(house, { platform: plugin.name, user_id, message_id, what: 'unlink' }, () =>
         unlink(house, plugin, user_id),
       ),
-    unlinkPerson: (user_id, token) => unlinkPerson(house, plugin, user_id, token),
+    unlinkPerson: (user_id, token, request) =>
+      unlinkPerson(forRequest(house, request), plugin, user_id, token),
   };
+}
+
+function forRequest(house: House, request: ChannelRequest | undefined): House {
+  return { ...house, tokens: validateOnce(house.tokens, request) };
 }
 
 function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {

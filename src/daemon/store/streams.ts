@@ -1,5 +1,5 @@
 import type { IncomingMessage, StreamEvent } from '../../channel/index.ts';
-import type { PersonKey } from '../identity/identity.ts';
+import type { PersonKey, TokenReason } from '../identity/identity.ts';
 import type { TraceLine } from '../message/trace.ts';
 
 /**
@@ -75,6 +75,8 @@ export interface StreamStart {
   address: string | null;
   /** A token came with it. */
   token_given: boolean;
+  /** Why that token is invalid; absent if it is valid, or none came. */
+  token_refused?: TokenReason;
   /** The person of the valid cookie that came with it: a cookie counts when the stream is opened if it is theirs. */
   cookie_person: PersonKey | null;
   /** The trace up to here. */

@@ -1,7 +1,7 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
-import type { Validated } from '../http/rate-limit.ts';
+import type { Validated } from '../http/validate-once.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { StreamClaimant, StreamRecord } from '../store/streams.ts';
 import { tokenRecord } from './keep-message.ts';
@@ -42,9 +42,15 @@ export async function admitReader(
   if (tokens.required && !cookies.some(Boolean) && !tokens.explicit && !stream.start.token_given) {
     throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
   }
+  const own = ownToken(house, stream, request);
+  const { token_refused } = stream.start;
+  // A token that was refused with the message is not validated, and logged, a second time.
   const check = async (token: string): Promise<Validated> => ({
     token,
-    verdict: await house.tokens.validate(token, request.id),
+    verdict:
+      token === own && token_refused !== undefined
+        ? { valid: false, reason: token_refused }
+        : await house.tokens.validate(token, request.id),
   });
   // Of several cookies nobody can tell which one is meant.
   const [cookie] = cookies.length === 1 ? cookies : [];
@@ -55,7 +61,6 @@ export async function admitReader(
   refuseOtherReaders(stream, request, presented);
 
   const counted = countsFor(stream, ambient) ? ambient : null;
-  const own = counted || explicit ? undefined : ownToken(house, stream, request);
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
   const owner = personOf(validated);
   // If the person's own token came with the message, only their client was given the id.

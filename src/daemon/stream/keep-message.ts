@@ -56,6 +56,7 @@ export async function keep(turn: Starting & Identified, key: string | null, hous
       },
       address: turn.address,
       token_given: Boolean(jwt_token),
+      ...(presented.kind === 'invalid' ? { token_refused: presented.reason } : {}),
       cookie_person: turn.cookie_person,
       trace: turn.trace.finished(),
     },

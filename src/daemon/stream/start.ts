@@ -2,7 +2,7 @@ import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../chann
 import { timeOrderedId } from '../clock.ts';
 import type { House } from '../house.ts';
 import { placeOf } from '../http/arrivals.ts';
-import { validatedOf } from '../http/rate-limit.ts';
+import { validatedOf } from '../http/validate-once.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { takeSteps } from '../message/answer.ts';
 import { checkSender } from '../message/check-sender.ts';

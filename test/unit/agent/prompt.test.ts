@@ -40,6 +40,15 @@ describe('the system prompt', () => {
     expect(prompt.length).toBeLessThan(3_000);
   });
 
+  test('leaves out what the client claims under names of its own', () => {
+    const other = { plan: 'premium-plan' };
+    const nothing = systemPrompt(agentTurn({ claimed: { other } }), undefined, NOW);
+    expect(nothing).toBe(systemPrompt(agentTurn(), undefined, NOW));
+    const prompt = systemPrompt(agentTurn({ claimed: { user_name: 'Ada', other } }), undefined, NOW);
+    expect(prompt).toContain('{"user_name":"Ada"}');
+    expect(prompt).not.toContain('premium-plan');
+  });
+
   test('says who speaks in a shared thread', () => {
     const prompt = systemPrompt(agentTurn({ shared: true, speaker: 'U123' }), undefined, NOW);
     expect(prompt).toContain('Others read along in this thread');

@@ -49,8 +49,8 @@ describe('sources of the token', () => {
   });
 });
 
-describe('sources that are not among the named ones', () => {
-  it('are not looked at, whatever stands in them', () => {
+describe('sources of the token that are not named', () => {
+  it('are ignored, whatever they contain', () => {
     const posted = request({
       user_id: 'u',
       message: 'm',
@@ -63,6 +63,23 @@ describe('sources that are not among the named ones', () => {
       metadata: { jwt_token: 'body' },
     });
     expect(readMessage('other', posted, ['body'], problem).metadata).toEqual({ jwt_token: 'body' });
+  });
+
+  it('do not hide what the metadata claims, and their token is not among the claims', () => {
+    const metadata = {
+      jwt_token: 'a',
+      page_url: 'https://shop.example/',
+      user_name: 'Ada',
+      user_agent: 'B',
+      theme: 1,
+    };
+    const posted = request({ user_id: 'u', message: 'm', metadata });
+    expect(readMessage('other', posted, ['header', 'body'], problem).metadata).toEqual({
+      page_url: 'https://shop.example/',
+      user_name: 'Ada',
+      user_agent: 'B',
+      other: { theme: 1 },
+    });
   });
 });
 
@@ -118,8 +135,30 @@ describe('fields', () => {
     });
   });
 
-  it('leaves out what the free-form metadata says in another form', () => {
-    const metadata = { page_url: 7, user_name: 'Ada', user_agent: null, theme: 'dark' };
+  it('ignores documented keys of the metadata that have another type', () => {
+    const metadata = { page_url: 7, user_name: 'Ada', user_agent: null };
     expect(parseMessage(request({ ...fine, metadata })).metadata).toEqual({ user_name: 'Ada' });
+  });
+
+  it('hands on other keys of the metadata as `other`, up to 4 KiB of JSON; more is left out and noted', () => {
+    const noted: number[] = [];
+    const otherOf = (metadata: object) =>
+      readMessage('webchat', request({ ...fine, metadata }), EVERYWHERE, problem, (bytes) =>
+        noted.push(bytes),
+      ).metadata;
+    const theme = { name: 'dark', sizes: [1, 2] };
+    expect(otherOf({ theme, phone_number: '+1', jwt_token: null })).toEqual({
+      jwt_token: null,
+      other: { theme, phone_number: '+1' },
+    });
+    const largest = { x: 'é'.repeat((4096 - '{"x":""}'.length) / 2) };
+    expect(otherOf({ user_name: 'Ada', ...largest })).toEqual({ user_name: 'Ada', other: largest });
+    expect(noted).toEqual([]);
+    expect(otherOf({ user_name: 'Ada', x: `${largest.x}e` })).toEqual({ user_name: 'Ada' });
+    expect(noted).toEqual([4097]);
+    expect(otherOf(JSON.parse('{"__proto__":{"polluted":1}}'))).toEqual({
+      other: JSON.parse('{"__proto__":{"polluted":1}}'),
+    });
+    expect(Object.keys(otherOf({}))).toEqual([]);
   });
 });

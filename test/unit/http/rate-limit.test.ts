@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { validatedOf } from '../../../src/daemon/http/rate-limit.ts';
+import { validatedOf } from '../../../src/daemon/http/validate-once.ts';
 import { closeAll, echo, limited, post, problem, serve } from './serve.ts';
 
 const ANA = { Authorization: 'Bearer good-ana' };

@@ -52,6 +52,21 @@ describe('GET /', () => {
       adapters: { web: { status: 'degraded', detail: 'The channel could not tell its health.' } },
     });
   });
+
+  test.each<[unknown, object]>([
+    [{ status: 'ok', detail: 'x', token: 'secret' }, { status: 'ok' }],
+    [
+      { status: 'degraded', detail: 'slow', token: 'secret' },
+      { status: 'degraded', detail: 'slow' },
+    ],
+    [{ status: 'degraded' }, { status: 'degraded', detail: 'The channel gives no reason.' }],
+    [{ status: 'fine' }, { status: 'degraded', detail: 'The channel could not tell its health.' }],
+    [7, { status: 'degraded', detail: 'The channel could not tell its health.' }],
+  ])('has the documented shape whatever a channel says: %j', async (said, adapter) => {
+    const web = await serve({ health: () => said as never });
+    const { adapters } = (await (await fetch(`${web.url}/`)).json()) as { adapters: object };
+    expect(adapters).toEqual({ web: adapter });
+  });
 });
 
 describe('a store that is almost full', () => {

@@ -82,13 +82,13 @@ describe('accept', () => {
     await take(
       aMessage({
         text: `a\n${secret}`,
-        metadata: { jwt_token: secret, page_url: `https://x/?t=${secret}`, other: [{ deep: `\n${secret}` }] },
+        metadata: { jwt_token: secret, page_url: `https://x/?t=${secret}`, other: { deep: [`\n${secret}`] } },
       }),
     );
     const [message] = await kept();
     expect(message?.message).toMatchObject({
       text: 'a\n[token]',
-      metadata: { page_url: 'https://x/?t=[token]', other: [{ deep: '\n[token]' }] },
+      metadata: { page_url: 'https://x/?t=[token]', other: { deep: ['\n[token]'] } },
     });
     expect(message?.message?.metadata).not.toHaveProperty('jwt_token');
   });
