@@ -148,7 +148,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
   });
 }
 
-function aStream(members: Partial<NewStream> = {}): NewStream {
+export function aStream(members: Partial<NewStream> = {}): NewStream {
   return {
     stream_id: randomUUID(),
     idempotency_key: null,
