@@ -122,7 +122,29 @@ function programPage(): Page {
           },
           {
             term: 'Pa ~/.local/state/agentd',
-            body: prose('The embedded database, unless STATE_DIR says otherwise.'),
+            body: prose('The directory of the embedded database, unless STATE_DIR names another.'),
+          },
+          {
+            term: 'Pa agentd.db',
+            body: prose(
+              'In that directory: the database, with agentd.db-wal and agentd.db-shm while it is in use.',
+            ),
+          },
+          {
+            term: 'Pa agentd.lock',
+            body: prose('In that directory: held by the daemon that uses it.'),
+          },
+          {
+            term: 'Pa agentd.reserve',
+            body: prose(
+              'In that directory: 16 MiB that the daemon gives up when the disk is full, so that it can delete expired rows. It makes the file again when there is room.',
+            ),
+          },
+          {
+            term: 'Pa agentd.db.schema-9.backup',
+            body: prose(
+              'In that directory: a copy of the database, made before a new version changed its schema (here from schema 9); deleted after 7 days. To return to the earlier version, stop the daemon, delete agentd.db, agentd.db-wal and agentd.db-shm, and rename the copy to agentd.db.',
+            ),
           },
         ]),
       },

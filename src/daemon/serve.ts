@@ -154,7 +154,8 @@ export async function startDaemon(
       house,
       stopDelay,
       async stop() {
-        const ends_at = clock.now() + grace;
+        // Not by the clock: one that is set back would prolong the grace.
+        const ends_at = performance.now() + grace;
         readiness.stopping();
         if (stopDelay > 0) {
           await delay(stopDelay);
@@ -163,7 +164,7 @@ export async function startDaemon(
         inbox.pause();
         const answered = await server.drain(grace - stopDelay);
         // A run whose client went away is still somebody's turn: it has what is left of the grace.
-        await settledWithin(house.running, Math.max(0, ends_at - clock.now()));
+        await settledWithin(house.running, Math.max(0, ends_at - performance.now()));
         stopping.abort(new Error('the daemon is stopping'));
         await Promise.allSettled(house.running);
         await life.stop(log);

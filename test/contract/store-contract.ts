@@ -5,6 +5,7 @@ import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import type { TraceRecord } from '../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { describeClock } from './clock-contract.ts';
 import { ada, aSession, aStream, aTrace, aTurn, bob } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
@@ -579,6 +580,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
       });
     });
 
+    describeClock(() => test);
     describeGuard(() => test);
 
     describe('idempotency', () => {

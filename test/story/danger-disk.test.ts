@@ -7,6 +7,8 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { type Agentd, agentd, SECRET, startAgentd } from '../harness/daemon.ts';
 import { FakeApi } from '../harness/fake-api.ts';
 import { showSession } from '../harness/session-view.ts';
+import { canMount, smallDisk } from '../harness/small-disk.ts';
+import { token } from '../harness/tokens.ts';
 import { type Answer, post } from '../harness/webchat.ts';
 
 // Some of these take seconds on a machine of their own; others may be at work beside them.
@@ -153,6 +155,58 @@ it('answers 503 while another process keeps the database to itself, and recovers
   expect((await say()).status).toBe(200);
   const { turns } = await showSession(daemon, 'kept-out');
   expect(turns.filter(({ outcome }) => outcome === 'answered')).toHaveLength(2);
+});
+
+it.skipIf(!canMount)(
+  'refuses new messages before its disk is full, and takes them again once sessions have expired',
+  async () => {
+    const disk = smallDisk(40);
+    const env = { STATE_DIR: join(disk, 'state'), SESSION_TTL_SECONDS: '10' };
+    const daemon = await started(env);
+    const say = () => post(daemon.url, { user_id: 'ada', message: long });
+    const sayUntilRefused = async (): Promise<Answer> => {
+      for (;;) {
+        const answers = await Promise.all(Array.from({ length: 8 }, say));
+        const refused = answers.find(({ status }) => status !== 200);
+        if (refused) return refused;
+      }
+    };
+    const refused = await sayUntilRefused();
+    expect(refused.status).toBe(503);
+    expect(refused.body).toMatchObject({ code: 'unavailable' });
+    expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0);
+    expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+
+    await daemon.logged(({ msg }) => msg === 'the store can be written again');
+    expect((await say()).status).toBe(200);
+    expect(daemon.log().filter(({ level }) => level === 'fatal')).toEqual([]);
+  },
+);
+
+it('deletes what anonymous clients said the longest ago when they have stored too much, and of persons nothing', async () => {
+  const daemon = await started({ ANONYMOUS_STORE_BYTES: '1048576' });
+  const begin = async (options: { bearer?: string } = {}): Promise<string> => {
+    const { status, body } = await post(daemon.url, { user_id: 'ada', message: long }, options);
+    expect(status).toBe(200);
+    return body.session_id;
+  };
+  const person = await begin({ bearer: await token({ sub: 'ada' }) });
+  // Begun by nobody, and a person's since.
+  const signedIn = await begin();
+  const joined = { user_id: 'ada', session_id: signedIn, message: 'it is me' };
+  const { body } = await post(daemon.url, joined, { bearer: await token({ sub: 'ada' }) });
+  const anonymous: string[] = [];
+  for (let n = 0; n < 60; n++) anonymous.push(await begin());
+  const { stdout } = await agentd(['sessions', 'list', '--json', '--limit', '1000'], {
+    cwd: daemon.directory,
+    env: {},
+  });
+  const kept = (JSON.parse(stdout) as { session_id: string }[]).map(({ session_id }) => session_id);
+  expect(kept).toEqual(expect.arrayContaining([person, body.session_id]));
+  const left = anonymous.filter((session) => kept.includes(session));
+  expect(left.length).toBeGreaterThan(10);
+  expect(left.length).toBeLessThan(60);
+  expect(left).toEqual(anonymous.slice(-left.length));
 });
 
 it('does not start where its state cannot be kept, and says so with exit code 69', async () => {

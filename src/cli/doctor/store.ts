@@ -7,6 +7,8 @@ import type { Finding } from './finding.ts';
 
 const CHECK = 'store';
 
+const MAKE_ROOM = 'Make room on the volume of STATE_DIR; space returns by itself as sessions expire.';
+
 /** Does the store open, is it of this version, can it be written, and is it sound? */
 export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
@@ -15,6 +17,9 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
       const damages = await store.examine();
       if (damages.length === 0) {
         await store.check();
+        const { writable, detail } = store.condition();
+        if (!writable && detail !== null)
+          return [{ check: CHECK, outcome: 'failed', detail, advice: MAKE_ROOM }];
         return [{ check: CHECK, outcome: 'ok', detail: `${store.description} can be written, and is sound` }];
       }
       return damages.map((damage) => ({

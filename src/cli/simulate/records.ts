@@ -1,7 +1,7 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { StoreUnavailable } from '../../daemon/errors.ts';
 import { ConfigurationError, type ConfigureOptions, configureCore } from '../../daemon/settings/configure.ts';
-import { StoreMissing, StoreTooNew } from '../../daemon/store/failures.ts';
+import { BackupFailed, StoreMissing, StoreTooNew } from '../../daemon/store/failures.ts';
 import { openStore } from '../../daemon/store/open.ts';
 
 /** What has become of a message, as far as the daemon's store says. */
@@ -52,7 +52,7 @@ export async function openRecords(place: ConfigureOptions): Promise<Records | nu
 }
 
 function isOutOfReach(error: unknown): boolean {
-  return [ConfigurationError, StoreMissing, StoreTooNew, StoreUnavailable].some(
+  return [BackupFailed, ConfigurationError, StoreMissing, StoreTooNew, StoreUnavailable].some(
     (kind) => error instanceof kind,
   );
 }

@@ -23,7 +23,8 @@ export function boundedFetch(): KeySetSource {
     failedAt: () => failure?.at ?? 0,
     async fetch(url, options) {
       const begun = Date.now();
-      if (failure && begun < failure.until) throw failure.cause;
+      // If the clock was set back since, it says nothing of how long ago the failure was.
+      if (failure && begun >= failure.at && begun < failure.until) throw failure.cause;
       try {
         const body = await read(await fetch(url, options));
         failure = undefined;

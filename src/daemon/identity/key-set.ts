@@ -47,7 +47,8 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
     if (known.length > 0) return known;
     if (!set.reloading) {
       const now = Date.now();
-      reloads = reloads.filter((at) => now - at < RELOADS_WINDOW_MS);
+      // One that is yet to come counts no more: the clock was set back.
+      reloads = reloads.filter((at) => at <= now && now - at < RELOADS_WINDOW_MS);
       if (reloads.length >= RELOADS_MAX) return [];
       reloads = [...reloads, now];
     }
@@ -59,7 +60,8 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
 
   function renewWhenOld(): void {
     const now = Date.now();
-    const due = now - source.fetchedAt() >= RENEW_AFTER_MS && now - source.failedAt() >= RENEW_AGAIN_MS;
+    const due =
+      isPast(source.fetchedAt(), RENEW_AFTER_MS, now) && isPast(source.failedAt(), RENEW_AGAIN_MS, now);
     if (!due || !set.fresh || set.reloading) return;
     set.reload().catch((cause: unknown) => {
       log?.warn(
@@ -77,6 +79,11 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
       return false;
     },
   };
+}
+
+/** Whether so much time has passed since `at`; also if `at` is yet to come, since the clock was set back. */
+function isPast(at: number, ms: number, now: number): boolean {
+  return at > now || now - at >= ms;
 }
 
 function isLongEnough(key: webcrypto.CryptoKey): boolean {

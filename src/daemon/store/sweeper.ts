@@ -7,6 +7,9 @@ const SWEEP_INTERVAL_MS = 30_000;
 /** How often the store is looked after while it cannot be written, and looked at otherwise, ms. */
 const LOOK_INTERVAL_MS = 5000;
 
+/** The first look, ms after the start: it makes the reserve, which must not make the start slower. */
+const FIRST_LOOK_MS = 1000;
+
 /**
  * Deletes expired rows now and then, a bounded bite at a time, and at every look while the store cannot be
  * written: only expiry may make room. Logs when the store cannot be written, and when it can be again.
@@ -45,12 +48,14 @@ export function startSweeper(
     else log.error({ detail }, 'the store cannot be written; new messages are refused if space is short');
   };
 
-  const timer = setInterval(() => {
+  const lookAgain = () => {
     working = working.then(look);
-  }, LOOK_INTERVAL_MS);
-  timer.unref();
+  };
+  const first = setTimeout(lookAgain, FIRST_LOOK_MS).unref();
+  const timer = setInterval(lookAgain, LOOK_INTERVAL_MS).unref();
   return () => {
     stopped = true;
+    clearTimeout(first);
     clearInterval(timer);
     return working;
   };

@@ -251,3 +251,41 @@ describe('a key set out of reach', () => {
     expect(fetches).toBe(2);
   });
 });
+
+describe('a clock that was set back by an hour', () => {
+  const HOUR = 60 * MINUTE;
+
+  it('keeps no new key waiting', async () => {
+    publish(jwk(one.publicKey, { kid: '1' }));
+    const keys = createKeySet(url);
+    await ask(keys, one.privateKey, { kid: '1' });
+    for (let times = 0; times < 5; times++) await ask(keys, two.privateKey, { kid: '2' });
+    publish(jwk(one.publicKey, { kid: '1' }), jwk(two.publicKey, { kid: '2' }));
+    vi.setSystemTime(NOW - HOUR);
+    expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
+  });
+
+  it('keeps no issuer waiting that failed before', async () => {
+    answer = (response) => {
+      vi.setSystemTime(NOW + 3 * SECOND);
+      response.writeHead(500).end();
+    };
+    const keys = createKeySet(url);
+    await ask(keys, one.privateKey, { kid: '1' });
+    publish(jwk(one.publicKey, { kid: '1' }));
+    vi.setSystemTime(NOW - HOUR);
+    expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'valid' });
+  });
+
+  it('keeps no withdrawn key in use', async () => {
+    publish(jwk(one.publicKey, { kid: '1' }));
+    const keys = createKeySet(url);
+    await ask(keys, one.privateKey, { kid: '1' });
+    publish(jwk(two.publicKey, { kid: '2' }));
+    vi.setSystemTime(NOW - HOUR);
+    await ask(keys, one.privateKey, { kid: '1' });
+    await vi.waitFor(async () => {
+      expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'Invalid Signature' });
+    });
+  });
+});

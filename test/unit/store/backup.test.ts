@@ -37,6 +37,17 @@ it.each(['daemon', 'administrator'] as const)('copies the database before a %s m
   db.close();
 });
 
+it('has an older database give its free pages back from then on', async () => {
+  const path = olderDatabase(stateDirectory(), 1_000_000);
+  const INCREMENTAL = 2;
+  const store = openAt(path);
+  const db = new Database(path, { readonly: true });
+  expect(db.pragma('auto_vacuum', { simple: true })).toBe(INCREMENTAL);
+  expect(db.prepare('SELECT key FROM answers ORDER BY key').pluck().all()).toEqual(['filler', 'k']);
+  db.close();
+  await store.check();
+});
+
 it('copies nothing for a new database, nor for one that is up to date', async () => {
   const directory = stateDirectory();
   const path = join(directory, 'agentd.db');

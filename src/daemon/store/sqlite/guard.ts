@@ -12,7 +12,7 @@ import {
   GuardUserWindows,
 } from './guard-user.ts';
 import type { KnownMessages } from './known-messages.ts';
-import { LOG_SLACK, StateLog } from './state-log.ts';
+import { LOG_SURPLUS, StateLog } from './state-log.ts';
 import type { GroupCommit } from './writer.ts';
 
 /** Circuits, and sessions, that one list holds at most. */
@@ -38,18 +38,18 @@ export class SqliteGuard implements GuardStore {
   readonly #deleteAllTurns;
   readonly #sweeps;
 
-  /** @param slack of the log; `LOG_SLACK` except in tests. */
+  /** @param surplus of the log; `LOG_SURPLUS` except in tests. */
   constructor(
     db: Database.Database,
     commit: GroupCommit,
     clock: Clock,
     known: KnownMessages,
-    slack = LOG_SLACK,
+    surplus = LOG_SURPLUS,
   ) {
     this.#commit = commit;
     this.#clock = clock;
     this.#known = known;
-    this.#users = new StateLog(db, 'guard_log', GUARD_USER_PACKING, clock, slack);
+    this.#users = new StateLog(db, 'guard_log', GUARD_USER_PACKING, clock, surplus);
     commit.keep(this.#users);
     const liveSession = (time: string) =>
       `SELECT expires_at FROM sessions

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { LimitStore, WindowState } from '../limits.ts';
-import { LOG_SLACK, type Packing, StateLog } from './state-log.ts';
+import { LOG_SURPLUS, type Packing, StateLog } from './state-log.ts';
 import { type PackedHit, packHit, packHits, SlidingWindow, unpackHit, unpackHits } from './windows.ts';
 import type { GroupCommit } from './writer.ts';
 
@@ -18,11 +18,11 @@ export class SqliteLimits implements LimitStore {
   readonly #clock: Clock;
   readonly #windows: StateLog<SlidingWindow, PackedHit>;
 
-  /** @param slack of the log; `LOG_SLACK` except in tests. */
-  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, slack = LOG_SLACK) {
+  /** @param surplus of the log; `LOG_SURPLUS` except in tests. */
+  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, surplus = LOG_SURPLUS) {
     this.#commit = commit;
     this.#clock = clock;
-    this.#windows = new StateLog(db, 'limit_log', PACKING, clock, slack);
+    this.#windows = new StateLog(db, 'limit_log', PACKING, clock, surplus);
     commit.keep(this.#windows);
   }
 

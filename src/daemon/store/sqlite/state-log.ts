@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
 /** How much the log may hold beside the current states before its oldest rows are written anew; sizes of states. */
-export const LOG_SLACK = 1000;
+export const LOG_SURPLUS = 1000;
 
 /** How a state stands in a row, and what is done to it there. */
 export interface Packing<State, Change> {
@@ -46,7 +46,7 @@ type PackedEntry<Change> =
 export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
   readonly #packing: Packing<State, Change>;
-  readonly #slack: number;
+  readonly #surplus: number;
   readonly #entries = new Map<string, Entry<State>>();
   /** Oldest first. */
   readonly #rows = new Map<number, Row>();
@@ -60,17 +60,17 @@ export class StateLog<State, Change> implements Resident {
 
   /**
    * @param table `(id INTEGER PRIMARY KEY, entries TEXT)`.
-   * @param slack `LOG_SLACK` except in tests.
+   * @param surplus `LOG_SURPLUS` except in tests.
    */
   constructor(
     db: Database.Database,
     table: string,
     packing: Packing<State, Change>,
     clock: Clock,
-    slack = LOG_SLACK,
+    surplus = LOG_SURPLUS,
   ) {
     this.#clock = clock;
-    this.#slack = slack;
+    this.#surplus = surplus;
     this.#packing = packing;
     this.#all = db.prepare<[], { id: number; entries: string }>(
       `SELECT id, entries FROM ${table} ORDER BY id`,
@@ -187,7 +187,7 @@ export class StateLog<State, Change> implements Resident {
     const now = this.#clock.now();
     let room = 2 * this.#unsaved.size + 1;
     for (const [id, row] of this.#rows) {
-      if (room <= 0 || this.#written <= 2 * this.#size + this.#slack) return;
+      if (room <= 0 || this.#written <= 2 * this.#size + this.#surplus) return;
       for (const key of row.keys) {
         const entry = this.#entries.get(key);
         if (!entry || !this.#counts(key, id, now)) continue;

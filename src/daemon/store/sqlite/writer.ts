@@ -169,7 +169,7 @@ export class GroupCommit {
 
   /** Nothing is kept where one of them fails. @throws what fails all of them. */
   #tryTogether(members: readonly Member[]): Outcome {
-    this.#begin.run();
+    this.#beginTransaction();
     const before = this.#failure === null ? 0 : this.#changes.get();
     let done = false;
     try {
@@ -191,6 +191,16 @@ export class GroupCommit {
       return { values };
     } finally {
       if (!done) this.#undo();
+    }
+  }
+
+  #beginTransaction(): void {
+    try {
+      this.#begin.run();
+    } catch (error) {
+      // It may have begun nevertheless; left open, it would keep the lock and every later one from beginning.
+      if (this.#db.inTransaction) this.#rollback.run();
+      throw error;
     }
   }
 

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { guardUser } from '../../src/daemon/guard/user.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { aSession, aStream, GUARD_LIMITS } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
+
+const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
+
+/** No wait is longer than the longest of its kind, seen from the present clock. */
+export function describeClock(current: () => StoreUnderTest): void {
+  describe.each([
+    { how: 'is set back by a second', ahead: 0, back: SECOND },
+    { how: 'is set back by an hour', ahead: 0, back: HOUR },
+    { how: 'was a day ahead and is set right', ahead: DAY, back: DAY },
+  ])('a clock that $how', ({ ahead, back }) => {
+    let test: StoreUnderTest;
+    let store: Store;
+
+    beforeEach(() => {
+      test = current();
+      store = test.store;
+      test.advance(ahead);
+    });
+
+    const say = (session_id: string, limits = GUARD_LIMITS) =>
+      store.guard.check({ user, session_id, text: randomUUID(), message_id: null, sent_at: null }, limits);
+
+    it('makes no request wait for longer than the window', async () => {
+      const limit = { max: 2, window_ms: 60 * SECOND };
+      for (let n = 0; n < 2; n++) await store.limits.hit('k', limit);
+      test.advance(-back);
+      const { retry_after_ms, reset_ms } = await store.limits.hit('k', limit);
+      expect(retry_after_ms).toBeLessThanOrEqual(limit.window_ms);
+      expect(reset_ms).toBeLessThanOrEqual(limit.window_ms);
+      test.advance(limit.window_ms);
+      expect(await store.limits.hit('k', limit)).toMatchObject({ allowed: true });
+    });
+
+    it('keeps no circuit open for longer than the cooldown', async () => {
+      for (let n = 0; n < GUARD_LIMITS.max_messages; n++) await say('s');
+      expect(await say('s')).toMatchObject({ allowed: false, reason: 'rate_limit' });
+      test.advance(-back);
+      for (const { open_until } of (await store.guard.list()).circuits)
+        expect(open_until - test.now()).toBeLessThanOrEqual(GUARD_LIMITS.cooldown_ms);
+      const verdict = await say('s');
+      if (!verdict.allowed && verdict.reason !== 'turn_limit')
+        expect(verdict.retry_after_ms).toBeLessThanOrEqual(GUARD_LIMITS.cooldown_ms);
+      test.advance(GUARD_LIMITS.cooldown_ms);
+      expect(await say('s')).toMatchObject({ allowed: true });
+    });
+
+    it('keeps no session at its limit for longer than its life', async () => {
+      const limits = { ...GUARD_LIMITS, max_turns: 1, session_ttl_ms: HOUR };
+      const session = aSession(test.now());
+      const { session_id } = session;
+      await store.sessions.save(session, 'new');
+      expect(await say(session_id, limits)).toMatchObject({ allowed: true });
+      test.advance(-back);
+      const verdict = await say(session_id, limits);
+      expect(verdict).toMatchObject({ allowed: false, reason: 'turn_limit' });
+      if (!verdict.allowed && verdict.reason === 'turn_limit')
+        expect(verdict.ends_at - test.now()).toBeLessThanOrEqual(HOUR);
+      test.advance(HOUR);
+      expect(await store.sessions.find(session_id)).toBeNull();
+      expect(await say(session_id, limits)).toMatchObject({ allowed: true });
+    });
+
+    it('keeps no lease, stream or sweep from going on', async () => {
+      const soon = AbortSignal.timeout(10 * SECOND);
+      const lease = await store.leases.acquire('k', soon);
+      const next = store.leases.acquire('k', soon);
+      const { stream_id } = await store.streams.create(aStream());
+      test.advance(-back);
+      await lease.release();
+      await (await next).release();
+      expect(await store.streams.claim(stream_id, { owner: null, reader: null })).toBe(true);
+      await store.streams.append(stream_id, [{ id: 1, event: 'stream_complete', data: '{}' }]);
+      expect((await store.streams.find(stream_id))?.state).toBe('ended');
+      await store.traces.find('x');
+      while ((await store.sweep()) > 0);
+    });
+  });
+}
