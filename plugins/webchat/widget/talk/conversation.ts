@@ -22,8 +22,8 @@ const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
 /** Statuses of a service that took the message, but could not answer it. */
 const TAKEN: readonly number[] = [409, 500, 502, 504];
 
-/** `ready` and `away` while nothing is asked; the others while a message is on its way. */
-export type Connection = 'ready' | 'away' | 'connecting' | 'answering' | 'reconnecting';
+/** `online` and `away` while nothing is asked; the others while a message is on its way. */
+export type Connection = 'online' | 'away' | 'connecting' | 'answering' | 'reconnecting';
 
 /** What is shown. */
 export interface State {
@@ -77,7 +77,7 @@ export class Conversation {
     return {
       entries: this.#kept.entries,
       busy: this.#run !== null,
-      connection: this.#run ? this.#phase : this.#reach.away ? 'away' : 'ready',
+      connection: this.#run ? this.#phase : this.#reach.away ? 'away' : 'online',
       trouble: this.#kept.trouble,
       undoable: this.#left !== null,
     };

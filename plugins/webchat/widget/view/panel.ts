@@ -35,7 +35,7 @@ export class Panel {
   /** Makes what a click on "Send again" does. */
   readonly #resend: (id: number) => () => void;
   #following = true;
-  #connection: Connection = 'ready';
+  #connection: Connection = 'online';
   #reachable = true;
   #small = matchMedia('(max-width: 32em), (max-height: 30em)');
 
