@@ -31,9 +31,9 @@ export class Run {
   readonly #session: string;
   #said = '';
 
-  constructor(body: Record<string, unknown>) {
+  constructor(body: Record<string, unknown>, session_id: string) {
     this.body = body;
-    this.#session = typeof body.session_id === 'string' ? body.session_id : `sse_${randomUUID()}`;
+    this.#session = session_id;
     const { promise, resolve: ask } = Promise.withResolvers<void>();
     this.stopAsked = promise;
     this.askToStop = ask;
@@ -95,6 +95,13 @@ export interface SitePage {
   style: string;
 }
 
+/** Paths of the service; all others are the site's. */
+const SERVICE = /^\/(sse|webchat\/message)/;
+
+function sessionNamed({ session_id }: Record<string, unknown>): string {
+  return typeof session_id === 'string' ? session_id : `sse_${randomUUID()}`;
+}
+
 type Script = (run: Run) => Promise<void> | void;
 type Refusal = { status: number; headers?: Record<string, string>; body?: object };
 
@@ -112,6 +119,14 @@ export class FakeChat {
   };
   /** Answers a request in place of what would be; null lets it pass. */
   refuse: (request: IncomingMessage) => Refusal | null = () => null;
+  /** The session that a message is answered in, which is another one than it names when somebody signs in. */
+  sessionOf: (body: Record<string, unknown>) => string = sessionNamed;
+  /** The service is away: connections break without an answer. The site stays. */
+  away = false;
+  /** Messages arrive and are run, but the answers to their requests get lost. */
+  losesAnswers = false;
+  /** What each message waits for before it is taken. */
+  gate: Promise<void> = Promise.resolve();
   page: SitePage = { attributes: {}, html: {}, script: '', style: '' };
   /** The token that `/token` answers; null: 204. */
   token: string | null = null;
@@ -144,6 +159,12 @@ export class FakeChat {
     return run;
   }
 
+  /** The service goes away, and every open stream with it. */
+  goAway(): void {
+    this.away = true;
+    for (const run of this.runs.values()) run.drop();
+  }
+
   /** Between tests. */
   reset(): void {
     this.received.length = 0;
@@ -153,6 +174,10 @@ export class FakeChat {
       run.end();
     };
     this.refuse = () => null;
+    this.sessionOf = sessionNamed;
+    this.away = false;
+    this.losesAnswers = false;
+    this.gate = Promise.resolve();
     this.page = { attributes: {}, html: {}, script: '', style: '' };
     this.token = null;
     this.tokenAsked = 0;
@@ -167,6 +192,8 @@ export class FakeChat {
     const url = new URL(request.url ?? '/', this.url);
     const refusal = this.refuse(request);
     if (refusal !== null) return send(response, refusal);
+    if (this.away && (SERVICE.test(url.pathname) || request.method === 'HEAD'))
+      return void request.socket.destroy();
     const { method } = request;
     const [, stream_id] = /^\/sse\/stream\/(.+)$/.exec(url.pathname) ?? [];
     if (method === 'POST' && url.pathname === '/sse/chat') return this.#start(request, response, url);
@@ -188,6 +215,7 @@ export class FakeChat {
 
   async #start(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     const run = await this.#receive(request, url);
+    if (this.losesAnswers) return void request.socket.destroy();
     send(response, { status: 200, body: { stream_id: run.stream_id } });
   }
 
@@ -196,6 +224,7 @@ export class FakeChat {
     if (run.starts > 0 && run.response === null && !run.failed)
       return send(response, problem(409, 'duplicate_in_progress'));
     await this.#begin(run);
+    if (this.losesAnswers) return void request.socket.destroy();
     if (run.failed) return send(response, problem(502, 'agent_failed'));
     const { session_id } = run;
     send(response, { status: 200, body: { response: run.response ?? '', session_id, metadata: {} } });
@@ -209,7 +238,8 @@ export class FakeChat {
     this.received.push({ path: url.pathname, key, body });
     const known = this.runs.get(key);
     if (known) return known;
-    const run = new Run(body);
+    await this.gate;
+    const run = new Run(body, this.sessionOf(body));
     this.runs.set(key, run);
     return run;
   }

@@ -9,6 +9,8 @@ export interface Visitor {
   /** Text of the agent's latest entry. */
   answer: Locator;
   trouble: Locator;
+  /** What the header says of the connection. */
+  status: Locator;
   /** What a screen reader has been told, line by line. */
   heard(): Promise<string[]>;
   say(text: string): Promise<void>;
@@ -40,6 +42,7 @@ export function follow(page: Page): Visitor {
     field,
     answer: chat.locator('.agent').last().locator('.body'),
     trouble: chat.locator('.trouble'),
+    status: chat.locator('.status'),
     heard: () => chat.getByRole('log').locator('p').allTextContents(),
     async say(text) {
       if (!(await chat.isVisible())) await page.getByRole('button', { name: /^Open chat/ }).click();

@@ -137,6 +137,33 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     await visitor.say('Hello?');
     await visitor.trouble.getByText('went wrong').waitFor();
     await picture(visitor.page, 'error');
+    chat.script = (run) => {
+      run.say('Half of it');
+      run.fail('interrupted');
+    };
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
+    await visitor.chat.getByText('Interrupted', { exact: true }).waitFor();
+    chat.goAway();
+    await visitor.say('Are you there?');
+    await visitor.chat.getByText('Not delivered').waitFor();
+    await visitor.say('Hello?');
+    await visitor.chat.getByRole('button', { name: 'Send again' }).waitFor();
+    await picture(visitor.page, 'away');
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.page.emulateMedia({ colorScheme: 'dark' });
+    await picture(visitor.page, 'away-dark');
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.chat.getByRole('button', { name: 'New conversation' }).click();
+    await visitor.chat.getByRole('button', { name: 'Undo' }).waitFor();
+    await picture(visitor.page, 'undo-dark');
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.page.emulateMedia({ colorScheme: 'light' });
+    await picture(visitor.page, 'undo');
+    expect(await faults(visitor.page)).toEqual([]);
+    chat.away = false;
+    chat.script = (run) => run.fail('agent_failed');
+    await visitor.say('Hello?');
+    await visitor.trouble.getByText('went wrong').waitFor();
     await visitor.page.emulateMedia({ colorScheme: 'dark' });
     await picture(visitor.page, 'error-dark');
     expect(await faults(visitor.page)).toEqual([]);
@@ -229,6 +256,78 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
       () => document.querySelector('agentd-webchat')?.shadowRoot?.getAnimations().length,
     );
     expect(moving).toBe(0);
+  });
+});
+
+describe.skipIf(withoutBrowser)('an answer', () => {
+  it('has a caret while it is written, at its end', async () => {
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('One:\n\n- a\n- b');
+      await goOn;
+      run.say(' c\n\nTwo');
+      await run.stopAsked;
+      run.end(true);
+    };
+    const visitor = await enter();
+    const carets = () =>
+      visitor.answer.evaluate((body) =>
+        [...body.querySelectorAll('*')]
+          .filter((element) => getComputedStyle(element, '::after').content !== 'none')
+          .map((element) => `${element.localName} ${element.textContent}`),
+      );
+    await visitor.say('Hello');
+    await visitor.answer.filter({ hasText: 'b' }).waitFor();
+    await picture(visitor.page, 'caret');
+    expect(await carets()).toEqual(['li b']);
+    resolve();
+    await visitor.answer.filter({ hasText: 'Two' }).waitFor();
+    expect(await carets()).toEqual(['p Two']);
+    await visitor.chat.getByRole('button', { name: 'Stop the answer' }).click();
+    await visitor.chat.getByText('Stopped').waitFor();
+    expect(await carets()).toEqual([]);
+  });
+
+  it('has code that scrolls and is copied as it was written, by keyboard too', async () => {
+    const code =
+      "if (a < b) {\n\treturn 'a line that is longer than the chat is wide, so that it must scroll';\n}";
+    chat.script = (run) => {
+      run.say(`Try this:\n\n\`\`\`js\n${code}\n\`\`\`\n`);
+      run.end();
+    };
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: chat.url });
+    const visitor = await enter();
+    await visitor.say('Code, please');
+    const scroller = visitor.answer.locator('.wide');
+    await scroller.waitFor();
+    expect(await scroller.evaluate((one) => one.scrollWidth > one.clientWidth && one.tabIndex === 0)).toBe(
+      true,
+    );
+    const copy = visitor.chat.getByRole('button', { name: 'Copy code' });
+    await copy.focus();
+    await visitor.page.keyboard.press('Enter');
+    await vi.waitUntil(async () => (await visitor.heard()).includes('Copied'));
+    expect(await visitor.page.evaluate(() => navigator.clipboard.readText())).toBe(
+      code.replace('\t', '    '),
+    );
+    // The button stays where it is while the code below it scrolls.
+    const before = await copy.boundingBox();
+    await scroller.evaluate((one) => one.scrollTo({ left: 1000 }));
+    expect(await copy.boundingBox()).toEqual(before);
+    await picture(visitor.page, 'code-scrolled');
+  });
+
+  it('tells when it was written, and so does each message', async () => {
+    const visitor = await enter();
+    const before = Date.now() - 1000;
+    await visitor.say('Hello');
+    await visitor.answer.filter({ hasText: 'Fine.' }).waitFor();
+    for (const title of await visitor.chat
+      .locator('.entry')
+      .evaluateAll((all) => all.map((one) => one.getAttribute('title') ?? ''))) {
+      expect(Date.parse(title)).toBeGreaterThanOrEqual(Math.floor(before / 1000) * 1000);
+      expect(Date.parse(title)).toBeLessThanOrEqual(Date.now());
+    }
   });
 });
 
@@ -367,11 +466,15 @@ describe.skipIf(withoutBrowser)('hostile text', () => {
     await picture(visitor.page, 'hostile-text');
     const found = await visitor.chat.locator('.entries').evaluate((entries) => ({
       names: [
-        ...new Set([...entries.querySelectorAll('.body *')].map((element) => element.localName)),
+        ...new Set(
+          [...entries.querySelectorAll('.body :not(.copy, .copy *)')].map(({ localName }) => localName),
+        ),
       ].sort(),
       attributes: [
         ...new Set(
-          [...entries.querySelectorAll('.body *')].flatMap((element) => element.getAttributeNames()),
+          [...entries.querySelectorAll('.body :not(.copy, .copy *)')].flatMap((element) =>
+            element.getAttributeNames(),
+          ),
         ),
       ].sort(),
       links: [...entries.querySelectorAll('a')].map((link) => [link.href, link.rel, link.target]),

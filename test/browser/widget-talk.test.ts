@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { FakeChat, problem } from './fake-chat.ts';
+import { tokenFor } from './site-token.ts';
 import { follow, type Visitor, visit } from './visitor.ts';
 
 let chat: FakeChat;
@@ -22,12 +23,6 @@ afterAll(async () => {
 const enter = () => visit(browser.context, chat.url);
 const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
 const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
-
-/** A token as a site signs it; nobody here looks at the signature. */
-function tokenFor(sub: string, seconds = 3600): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  return `${part({ alg: 'HS256' })}.${part({ sub, exp: Math.floor(Date.now() / 1000) + seconds })}.c2ln`;
-}
 
 describe.skipIf(withoutBrowser)('an answer', () => {
   it('is shown as it is written, and the next message goes on in its session', async () => {
@@ -231,86 +226,6 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     await shows(visitor, 'Fine.');
     expect(runs()).toEqual([1]);
     expect(await visitor.trouble.isVisible()).toBe(false);
-  });
-
-  it('of a session that is another’s moves the message to a new one', async () => {
-    const visitor = await enter();
-    await visitor.say('Hello');
-    await shows(visitor, 'Fine.');
-    let refused = 0;
-    chat.refuse = ({ url }) =>
-      url === '/sse/chat' && refused++ === 0 ? problem(403, 'session_forbidden') : null;
-    await visitor.say('Go on');
-    await visitor.chat.getByText('This is a new conversation.').first().waitFor();
-    await shows(visitor, 'Fine.');
-    expect(chat.received.at(-1)?.body).toMatchObject({ message: 'Go on', session_id: null });
-  });
-});
-
-describe.skipIf(withoutBrowser)('who is signed in', () => {
-  const asked = { 'data-token-url': '/token' };
-
-  it('is asked of the site, and again when under five minutes remain', async () => {
-    chat.page.attributes = asked;
-    chat.token = tokenFor('ada', 3600);
-    const visitor = await enter();
-    await visitor.say('One');
-    await shows(visitor, 'Fine.');
-    await visitor.say('Two');
-    await vi.waitUntil(() => chat.received.length === 2);
-    expect(chat.tokenAsked).toBe(1);
-    expect(chat.received.map(({ body }) => body.jwt_token)).toEqual([chat.token, chat.token]);
-    await visitor.page.close();
-
-    chat.token = tokenFor('ada', 290);
-    const later = await enter();
-    await later.say('Three');
-    await shows(later, 'Fine.');
-    chat.token = tokenFor('ada', 3600);
-    await later.say('Four');
-    await vi.waitUntil(() => chat.received.length === 4);
-    expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
-  });
-
-  it('may sign out: the token is null, and the conversation is nobody else’s to read', async () => {
-    chat.page.attributes = asked;
-    chat.token = tokenFor('ada');
-    const visitor = await enter();
-    await visitor.say('My secret');
-    await shows(visitor, 'Fine.');
-    chat.token = null;
-    await visitor.page.evaluate(() => window.agentdWebchat?.identityChanged?.());
-    await visitor.chat.getByText('You are no longer signed in').first().waitFor();
-    expect(await visitor.chat.getByText('My secret').count()).toBe(0);
-    await visitor.say('Hello');
-    await shows(visitor, 'Fine.');
-    expect(chat.received.at(-1)?.body).toMatchObject({ jwt_token: null, session_id: null });
-  });
-
-  it('may be somebody else after a page load: the earlier person’s words are not shown', async () => {
-    chat.page.attributes = asked;
-    chat.token = tokenFor('ada');
-    const visitor = await enter();
-    await visitor.say('My secret');
-    await shows(visitor, 'Fine.');
-    chat.token = tokenFor('grace');
-    await visitor.page.goto(`${chat.url}/elsewhere`);
-    await visitor.chat.waitFor();
-    expect(await visitor.chat.getByText('My secret').count()).toBe(0);
-    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain(
-      'My secret',
-    );
-  });
-
-  it('is given by the site’s own function, whose failure leaves the token in use', async () => {
-    chat.page.script = `let calls = 0; window.agentdWebchat = { token: () => { if (calls++) throw new Error('down'); return '${tokenFor('ada', 200)}'; } };`;
-    const visitor = await enter();
-    await visitor.say('One');
-    await shows(visitor, 'Fine.');
-    await visitor.say('Two');
-    await vi.waitUntil(() => chat.received.length === 2);
-    expect(chat.received[1]?.body.jwt_token).toBe(chat.received[0]?.body.jwt_token);
-    expect(chat.received[1]?.body.jwt_token).not.toBeNull();
   });
 });
 

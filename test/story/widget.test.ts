@@ -99,12 +99,30 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await daemon.stop('SIGKILL');
     await startAgain();
     await visitor.trouble.getByText('The answer was interrupted').waitFor({ timeout: 20_000 });
+    await shows(visitor, /^Half\s*$/);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
     // What is said before is said to the daemon that is dead.
     await vi.waitUntil(() => dictation.runs.filter((text) => text === 'killed').length === 2);
     dictation.say('killed', 'Whole.');
     dictation.end('killed');
     await shows(visitor, 'Whole.');
+    expect(await visitor.chat.locator('.agent .body').allTextContents()).toEqual(['Half', 'Whole.']);
+  });
+
+  it('sends a message by itself that was written while the daemon was away', async () => {
+    const visitor = await visit(browser.context, origin);
+    await visitor.launcher.click();
+    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+    await daemon.stop();
+    await visitor.say('away');
+    await visitor.chat.getByText('Not delivered').waitFor();
+    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    dictation.say('away', 'Here I am.');
+    dictation.end('away');
+    await startAgain();
+    await shows(visitor, 'Here I am.');
+    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+    expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);
   });
 
   it('asks in one piece where the daemon has no streams, at the path that it was told', async () => {

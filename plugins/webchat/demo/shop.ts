@@ -60,7 +60,7 @@ async function signIn(id: string | null): Promise<void> {
 async function showSignedIn(): Promise<void> {
   const person = people.find(({ id }) => id === signedIn);
   const words = find('.signed');
-  if (!person) words.textContent = 'Nobody is signed in: the chat answers with default credentials.';
+  if (!person) words.textContent = 'Nobody is signed in: agentd calls the API with default credentials.';
   else if ((await tokenOf(person.id)) === null)
     words.textContent = 'This daemon has no secret to sign a token with (JWT_ALGORITHM is not HS256).';
   else words.textContent = `Signed in as ${person.name} (${person.email}).`;
@@ -72,7 +72,7 @@ async function showAsked(): Promise<void> {
   const { asked } = (await response.json()) as { asked: DevRequest[] | null };
   const empty = find<HTMLElement>('.empty');
   if (asked === null) {
-    empty.textContent = 'API_BASE_URL names an API of your own; its log tells.';
+    empty.textContent = 'API_BASE_URL names an API of your own: see its log.';
     return;
   }
   const body = find('tbody');

@@ -1,6 +1,10 @@
 import { readOptions, type SiteConfiguration } from './options.ts';
 import { mountWidget, type WidgetControls } from './widget.ts';
 
+// The last import is the end of the bundle, where a style sheet compresses best.
+
+import style from './style.css';
+
 declare global {
   interface Window {
     /** Before the script runs, the site's configuration; afterwards the widget's controls as well. */
@@ -19,7 +23,7 @@ async function start(element: HTMLScriptElement): Promise<void> {
   // A page that names the script twice still has one chat.
   if (document.querySelector('agentd-webchat')) return;
   const site = window.agentdWebchat ?? {};
-  const controls = await mountWidget(readOptions(element, site));
+  const controls = await mountWidget(readOptions(element, site), style);
   window.agentdWebchat = Object.assign(site, controls);
   dispatchEvent(new CustomEvent(READY));
 }

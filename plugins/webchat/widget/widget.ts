@@ -1,11 +1,10 @@
 import type { Options } from './options.ts';
-import style from './style.css';
 import { Conversation } from './talk/conversation.ts';
 import { Delivery } from './talk/deliver.ts';
 import { Memory } from './talk/memory.ts';
 import { Service } from './talk/service.ts';
 import { TokenSource } from './talk/token.ts';
-import { h, icon, set } from './view/dom.ts';
+import { button, h, icon, set } from './view/dom.ts';
 import { Panel } from './view/panel.ts';
 
 /** What the page can do with the widget. */
@@ -17,7 +16,7 @@ export interface WidgetControls {
 }
 
 /** Puts the widget on the page: a button, and the chat that it opens, in a shadow root of their own. */
-export async function mountWidget(options: Options): Promise<WidgetControls> {
+export async function mountWidget(options: Options, style: string): Promise<WidgetControls> {
   const { texts } = options;
   const host = document.createElement('agentd-webchat');
   set(host, { dir: options.direction, lang: options.language, 'data-side': options.side });
@@ -45,22 +44,10 @@ export async function mountWidget(options: Options): Promise<WidgetControls> {
     }),
     changed: () => schedule(),
   });
-  const panel = new Panel(texts, options.suggestions, {
-    send: (text) => void conversation.send(text),
-    stop: () => void conversation.stop(),
-    retry: () => void conversation.retry(),
-    restart: () => conversation.restart(texts.restarted),
-    close: () => controls.close(),
-  });
-  const launcher = h(
-    'button',
-    {
-      type: 'button',
-      class: 'launcher',
-      'aria-haspopup': 'dialog',
-      'aria-expanded': 'false',
-      'aria-label': texts.launch,
-    },
+  const panel = new Panel(texts, options.suggestions, conversation, () => controls.close());
+  const launcher = button(
+    { class: 'launcher', 'aria-haspopup': 'dialog', 'aria-expanded': 'false', 'aria-label': texts.launch },
+    () => controls.open(),
     icon('chat'),
     h('span', { class: 'badge', hidden: true }),
   );
@@ -74,6 +61,7 @@ export async function mountWidget(options: Options): Promise<WidgetControls> {
       cameFrom = active instanceof HTMLElement && active !== host && active !== document.body ? active : null;
       markUnread(false);
       set(launcher, { hidden: true, 'aria-expanded': 'true' });
+      set(host, { 'data-open': true });
       panel.open();
       conversation.open = true;
     },
@@ -81,12 +69,12 @@ export async function mountWidget(options: Options): Promise<WidgetControls> {
       if (!panel.element.open) return;
       panel.close();
       set(launcher, { hidden: false, 'aria-expanded': 'false' });
+      set(host, { 'data-open': false });
       (cameFrom?.isConnected ? cameFrom : launcher).focus();
       conversation.open = false;
     },
     identityChanged: () => conversation.identityChanged(),
   };
-  launcher.addEventListener('click', () => controls.open());
 
   const markUnread = (unread: boolean) => {
     set(launcher, { 'aria-label': unread ? texts.launchUnread : texts.launch });
@@ -116,11 +104,13 @@ export async function mountWidget(options: Options): Promise<WidgetControls> {
     else setTimeout(run, 100);
   };
 
-  addEventListener('online', () => void conversation.cameOnline());
+  addEventListener('online', () => void conversation.returned(false));
   addEventListener('pagehide', () => conversation.keep());
   addEventListener('pageshow', ({ persisted }) => {
-    // Kept alive while other pages were looked at: somebody may have signed in or out there.
-    if (persisted) void conversation.identityChanged();
+    if (persisted) void conversation.returned(true);
+  });
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') void conversation.returned(false);
   });
 
   await conversation.recall();

@@ -1,21 +1,39 @@
 import { type Texts, wordsForFailure } from '../texts.ts';
 import type { Delivery, DeliveryListener, Pending } from './deliver.ts';
 import { Failure } from './failure.ts';
-import { type Entry, type Kept, type Memory, randomId, type Tool, type Trouble } from './memory.ts';
+import {
+  type AgentState,
+  type Entry,
+  type Kept,
+  type Memory,
+  randomId,
+  type Tool,
+  type Trouble,
+} from './memory.ts';
+import { Reach } from './reach.ts';
 import type { StreamEnd } from './stream.ts';
 import { personOf, type TokenSource } from './token.ts';
 
 /** Entries that are shown; older ones are let go. */
 const MAX_ENTRIES = 200;
 
+/** Failures that end by themselves when the service is back. */
+const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
+/** Statuses of a service that took the message, but could not answer it. */
+const TAKEN: readonly number[] = [409, 500, 502, 504];
+
+/** `online` and `away` while nothing is asked; the others while a message is on its way. */
+export type Connection = 'online' | 'away' | 'connecting' | 'answering' | 'reconnecting';
+
 /** What is shown. */
 export interface State {
   entries: readonly Entry[];
   /** A message is being answered. */
   busy: boolean;
-  /** The stream is being connected again. */
-  reconnecting: boolean;
+  connection: Connection;
   trouble: Trouble | null;
+  /** The visitor has just begun a new conversation, and can have the last one back. */
+  undoable: boolean;
 }
 
 export interface ConversationParts {
@@ -36,21 +54,32 @@ const REPLACED = new DOMException('the conversation was left', 'AbortError');
 export class Conversation {
   readonly #parts: ConversationParts;
   #kept: Kept;
+  /** The conversation that the visitor has just left. */
+  #left: Kept | null = null;
   #run: AbortController | null = null;
-  #reconnecting = false;
+  #phase: Connection = 'connecting';
   #lastId = 0;
+  readonly #reach: Reach;
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
     this.#kept = this.#fresh(false);
+    this.#reach = new Reach(
+      () => parts.delivery.isReachable(),
+      (away) => {
+        if (!away && this.#kept.trouble?.automatic) void this.retry();
+        this.#changed();
+      },
+    );
   }
 
   get state(): State {
     return {
       entries: this.#kept.entries,
       busy: this.#run !== null,
-      reconnecting: this.#reconnecting,
+      connection: this.#run ? this.#phase : this.#reach.away ? 'away' : 'online',
       trouble: this.#kept.trouble,
+      undoable: this.#left !== null,
     };
   }
 
@@ -60,6 +89,7 @@ export class Conversation {
 
   set open(open: boolean) {
     this.#kept.open = open;
+    this.#reach.watched = open;
     this.#keep();
   }
 
@@ -69,31 +99,42 @@ export class Conversation {
    */
   async recall(): Promise<void> {
     const kept = await this.#parts.memory.recall();
-    if (kept === null) return;
+    if (kept === null) return this.#goOn();
     const own = this.#parts.user_id === null || this.#parts.user_id === kept.user_id;
     if (!own || (kept.person !== null && personOf(await this.#parts.tokens.current()) !== kept.person)) {
       this.#kept = this.#fresh(kept.open);
       this.#keep();
       return;
     }
-    this.#kept = kept;
-    this.#lastId = Math.max(0, ...kept.entries.map(({ id }) => id));
-    if (kept.pending && kept.trouble === null) void this.#deliver(kept.pending);
+    this.#takeUp(kept);
+    this.#goOn();
+  }
+
+  /**
+   * The page is shown, or the device connected, again. Somebody may have signed in or out meanwhile.
+   * @param wasFrozen the browser kept the page while it showed others, and those may have gone on with the
+   * conversation, under a newer session id
+   */
+  async returned(wasFrozen: boolean): Promise<void> {
+    const { session_id, person, open, trouble } = this.#kept;
+    if (wasFrozen || session_id !== null || person !== null) {
+      const token = await this.#parts.tokens.renew();
+      if (wasFrozen) {
+        this.#leaveRun();
+        await this.recall();
+      }
+      this.#followPerson(token);
+    }
+    if (open || trouble) void this.#reach.look();
+    this.#changed();
   }
 
   /** Sends what the visitor wrote. */
   async send(text: string): Promise<void> {
     const message = text.trim();
     if (message === '' || this.#run !== null) return;
-    const run = new AbortController();
-    this.#run = run;
-    this.#kept.trouble = null;
-    this.#kept.pending = null;
-    this.#say(message);
-    const token = await this.#parts.tokens.current();
-    if (this.#run !== run) return;
-    if (this.#followPerson(token)) this.#say(message);
-    await this.#deliver(this.#pendingFor(message));
+    this.#left = null;
+    await this.#sendNew(message);
   }
 
   /** Another try for the message that has no answer. */
@@ -102,9 +143,16 @@ export class Conversation {
     if (pending && this.#run === null) await this.#deliver(pending);
   }
 
-  /** The device is connected again: what waited for that goes out. */
-  async cameOnline(): Promise<void> {
-    if (this.#kept.trouble?.offline) await this.retry();
+  /** Sends a message that was not delivered; it moves to the end of the transcript. */
+  async resend(id: number): Promise<void> {
+    const { entries, session_id } = this.#kept;
+    const entry = entries.find((one) => one.id === id);
+    if (entry?.from !== 'visitor' || !entry.undelivered || this.#run !== null) return;
+    const { undelivered, text } = entry;
+    entries.splice(entries.indexOf(entry), 1);
+    this.#say(text);
+    // The very same message is answered once. In another session it is another message.
+    await this.#deliver(undelivered.session_id === session_id ? undelivered : this.#pendingFor(text));
   }
 
   /** Ends the answer that is being written; what was said so far stays. */
@@ -115,19 +163,26 @@ export class Conversation {
     const told = stream_id !== null && (await this.#parts.delivery.stop(stream_id));
     // The stream itself says that it has ended; where the service could not be told, it is left.
     if (told || this.#run !== run) return;
-    this.#finish({ response: '', session_id: this.#kept.session_id ?? '', stopped: true });
+    this.#finish({ response: '', session_id: '', stopped: true });
     run.abort(REPLACED);
   }
 
-  /** Leaves this conversation and begins another. @param notice what the visitor is told */
-  restart(notice: string): void {
-    const stream_id = this.#run ? this.#kept.pending?.stream_id : null;
-    if (stream_id) void this.#parts.delivery.stop(stream_id);
-    this.#run?.abort(REPLACED);
-    this.#run = null;
-    this.#reconnecting = false;
-    this.#kept = this.#fresh(this.#kept.open);
-    this.#add({ id: this.#nextId(), from: 'widget', text: notice });
+  /** The visitor asks for a new conversation. The last one can be had back until something is said in the new one. */
+  startOver(): void {
+    const left = { ...this.#kept, pending: this.#run ? null : this.#kept.pending };
+    this.#settle('stopped');
+    this.#restart(this.#parts.texts.restarted);
+    if (left.entries.some(({ from }) => from !== 'widget')) this.#left = left;
+    this.#changed();
+  }
+
+  /** Brings the last conversation back. */
+  undo(): void {
+    if (this.#left === null) return;
+    this.#takeUp({ ...this.#left, open: this.#kept.open });
+    this.#goOn();
+    this.#keep();
+    this.#changed();
   }
 
   /** Asks the site anew who is signed in: nobody reads on in another person's conversation. */
@@ -140,13 +195,41 @@ export class Conversation {
     this.#keep();
   }
 
-  /** True where that began a new conversation. */
+  /** Leaves this conversation and begins another. @param notice what the visitor is told */
+  #restart(notice: string): void {
+    const stream_id = this.#run ? this.#kept.pending?.stream_id : null;
+    if (stream_id) void this.#parts.delivery.stop(stream_id);
+    this.#leaveRun();
+    this.#left = null;
+    this.#kept = { ...this.#fresh(this.#kept.open), person: this.#kept.person };
+    this.#add({ id: this.#nextId(), from: 'widget', text: notice });
+  }
+
+  #takeUp(kept: Kept): void {
+    this.#kept = kept;
+    this.#left = null;
+    this.#lastId = Math.max(this.#lastId, ...kept.entries.map(({ id }) => id));
+  }
+
+  /** Asks again for the answer that a kept conversation still waits for. */
+  #goOn(): void {
+    const { pending, trouble } = this.#kept;
+    if (trouble?.automatic) this.#reach.lost();
+    else if (pending && trouble === null) void this.#deliver(pending);
+  }
+
+  #leaveRun(): void {
+    this.#run?.abort(REPLACED);
+    this.#run = null;
+  }
+
+  /** True if that began a new conversation. */
   #followPerson(token: string | null): boolean {
     const person = personOf(token);
     const before = this.#kept.person;
     const changed = before !== null && person !== before;
     const { texts } = this.#parts;
-    if (changed) this.restart(person === null ? texts.signedOut : texts.personChanged);
+    if (changed) this.#restart(person === null ? texts.signedOut : texts.personChanged);
     this.#kept.person = person;
     this.#keep();
     return changed;
@@ -165,18 +248,36 @@ export class Conversation {
     };
   }
 
-  async #deliver(pending: Pending): Promise<void> {
+  async #sendNew(message: string): Promise<void> {
+    this.#say(message);
+    await this.#deliver(this.#pendingFor(message), true);
+  }
+
+  /** @param isNew it was written just now, by whoever is signed in now */
+  async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
+    this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
+    // What was said of this very answer stays, and the rest is put after it.
+    const last = this.#kept.entries.at(-1);
+    if (pending.after > 0 && last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
     this.#agentEntry();
+    this.#mark(undefined);
     this.#changed();
     try {
       const token = await this.#parts.tokens.current();
       run.signal.throwIfAborted();
+      if (this.#followPerson(token)) {
+        // An earlier person's words are not sent in the name of the next.
+        if (isNew) await this.#sendNew(pending.message);
+        return;
+      }
       const end = await this.#parts.delivery.send(pending, token, this.#listener(run, pending), run.signal);
-      if (this.#run === run) this.#finish(end);
+      if (this.#run !== run) return;
+      this.#finish(end);
+      this.#reach.found();
     } catch (error) {
       if (this.#run === run) this.#fail(error instanceof Failure ? error : new Failure('other'), pending);
       if (!(error instanceof Failure) && !run.signal.aborted) throw error;
@@ -198,9 +299,10 @@ export class Conversation {
       taken: (id) => {
         pending.after = id;
       },
+      // Sign-in gives a session another id, and the earlier one is nobody's from then on.
       started: (session_id) =>
         heard(() => {
-          this.#kept.session_id = session_id;
+          this.#followSession(session_id);
           this.#keep();
         }),
       text: (piece) =>
@@ -210,46 +312,52 @@ export class Conversation {
       tool: (name, status) => heard(() => noteTool(this.#agentEntry().tools, name, status)),
       connected: (yes) =>
         heard(() => {
-          this.#reconnecting = !yes;
+          this.#phase = yes ? 'answering' : pending.after > 0 ? 'reconnecting' : 'connecting';
         }),
     };
   }
 
   #finish({ response, session_id, stopped }: StreamEnd): void {
     const entry = this.#agentEntry();
-    if (response !== '' || !stopped) entry.text = response;
-    entry.state = stopped ? 'stopped' : 'done';
-    settleTools(entry.tools);
-    this.#run = null;
-    this.#reconnecting = false;
-    this.#kept.session_id = session_id || this.#kept.session_id;
+    // What was shown is never taken back for nothing.
+    if (response !== '') entry.text = response;
+    this.#followSession(session_id);
     this.#kept.pending = null;
+    this.#settle(stopped ? 'stopped' : 'done');
+    this.#run = null;
     this.#keep();
     this.#changed();
   }
 
   #fail(failure: Failure, pending: Pending): void {
+    const { code, over, retryAfter, status } = failure;
     this.#run = null;
-    this.#reconnecting = false;
-    this.#dropUnfinished();
-    if (failure.code === 'session_forbidden') {
-      this.#moveToNewSession(pending);
+    this.#settle('interrupted');
+    if (code === 'session_forbidden' && pending.session_id !== null) {
+      // The session is somebody else's, so nothing was run: the message goes out in a session of its own.
+      this.#restart(this.#parts.texts.restarted);
+      void this.#sendNew(pending.message);
       return;
     }
     // A message that is surely not answered is asked anew; one that may be is asked for again.
-    if (failure.over) this.#kept.pending = { ...pending, key: randomId(), stream_id: null, after: 0 };
+    if (over) this.#kept.pending = this.#pendingFor(pending.message);
+    if (!over && pending.stream_id === null && !TAKEN.includes(status)) this.#mark(pending);
     this.#kept.trouble = this.#troubleOf(failure);
+    if (PASSING.includes(code)) this.#reach.lost(retryAfter * 1000);
+    else this.#reach.found();
     this.#keep();
     this.#changed();
   }
 
-  /** The session is somebody else's, so nothing was run; the message goes out in a session of its own. */
-  #moveToNewSession({ message }: Pending): void {
-    const { person } = this.#kept;
-    this.restart(this.#parts.texts.restarted);
-    this.#kept.person = person;
-    this.#say(message);
-    void this.#deliver(this.#pendingFor(message));
+  /** The next message goes to the session that the service named last. */
+  #followSession(session_id: string): void {
+    if (session_id !== '') this.#kept.session_id = session_id;
+  }
+
+  /** Notes on the last message of the visitor that it was not delivered, or that it is on its way. */
+  #mark(undelivered: Pending | undefined): void {
+    const [entry] = this.#kept.entries.filter((one) => one.from === 'visitor').slice(-1);
+    if (entry) entry.undelivered = undelivered;
   }
 
   #troubleOf({ code, retryAfter }: Failure): Trouble {
@@ -257,7 +365,7 @@ export class Conversation {
       text: wordsForFailure(this.#parts.texts, code),
       remedy: code === 'turn_limit' ? 'anew' : code === 'body_too_large' ? 'edit' : 'again',
       at: Date.now() + retryAfter * 1000,
-      offline: code === 'offline',
+      automatic: PASSING.includes(code),
     };
   }
 
@@ -268,6 +376,7 @@ export class Conversation {
     const entry = {
       id: this.#nextId(),
       from: 'agent' as const,
+      at: Date.now(),
       text: '',
       tools: [],
       state: 'writing' as const,
@@ -276,9 +385,13 @@ export class Conversation {
     return entry;
   }
 
-  #dropUnfinished(): void {
+  /** Ends the answer that is being written; what was said of it stays. */
+  #settle(state: Exclude<AgentState, 'writing'>): void {
     const last = this.#kept.entries.at(-1);
-    if (last?.from === 'agent' && last.state === 'writing') this.#kept.entries.pop();
+    if (last?.from !== 'agent' || last.state !== 'writing') return;
+    if (state === 'interrupted' && last.text === '' && last.tools.length === 0) this.#kept.entries.pop();
+    if (state === 'done') settleTools(last.tools);
+    last.state = state;
   }
 
   #fresh(open: boolean): Kept {
@@ -292,7 +405,7 @@ export class Conversation {
 
   #add(entry: Entry): void {
     const { entries } = this.#kept;
-    entries.push(entry);
+    entries.push({ at: Date.now(), ...entry });
     if (entries.length > MAX_ENTRIES) entries.shift();
     this.#keep();
     this.#changed();

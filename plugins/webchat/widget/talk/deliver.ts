@@ -1,4 +1,5 @@
 import { Failure } from './failure.ts';
+import { passed } from './passed.ts';
 import type { Outgoing, Service } from './service.ts';
 import { readStream, StreamBroken, type StreamEnd, type StreamListener } from './stream.ts';
 
@@ -40,10 +41,14 @@ export class Delivery {
     signal: AbortSignal,
   ): Promise<StreamEnd> {
     const { stream_id, after: _after, ...message } = pending;
-    if (!this.#streaming && stream_id === null) return this.#inOnePiece(message, token, signal);
+    const inOnePiece = () => {
+      listener.connected(true);
+      return this.#inOnePiece(message, token, signal);
+    };
+    if (!this.#streaming && stream_id === null) return inOnePiece();
     const streamed = await this.#stream(pending, token, listener, signal);
     if (streamed !== 'never' && streamed !== 'broken') return streamed;
-    const answer = await this.#inOnePiece(message, token, signal);
+    const answer = await inOnePiece();
     // One piece gets through where no stream does, so the next message need not try.
     if (streamed === 'never') this.#streaming = false;
     return answer;
@@ -51,6 +56,10 @@ export class Delivery {
 
   stop(stream_id: string): Promise<boolean> {
     return this.#service.stop(stream_id);
+  }
+
+  isReachable(): Promise<boolean> {
+    return this.#service.isReachable();
   }
 
   /** `never`, `broken`: the answer must be asked for in one piece; streams do not get through, or this one. */
@@ -90,7 +99,8 @@ export class Delivery {
       } catch (error) {
         const running = error instanceof Failure && error.status === 409;
         if (!running || asks === MAX_ASKS) throw error;
-        await waited(WAITS_MS[asks] ?? 8000, signal);
+        await passed(WAITS_MS[asks] ?? 8000);
+        signal.throwIfAborted();
       }
     }
   }
@@ -112,19 +122,5 @@ function takeTurn(signal: AbortSignal): Promise<() => void> {
   return new Promise((resolve, reject) => {
     const hold = () => new Promise<void>((release) => resolve(release));
     navigator.locks.request(TURN, { signal }, hold).catch(reject);
-  });
-}
-
-function waited(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      },
-      { once: true },
-    );
   });
 }

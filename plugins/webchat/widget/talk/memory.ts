@@ -1,27 +1,27 @@
 import type { Pending } from './deliver.ts';
 
-/** What was said, as it is shown. */
+/** One line of the transcript. `at` is in ms since the epoch; entries of an older script have none. */
 export type Entry =
-  | { id: number; from: 'visitor'; text: string }
-  | { id: number; from: 'agent'; text: string; tools: Tool[]; state: AgentState }
-  | { id: number; from: 'widget'; text: string };
+  | { id: number; from: 'visitor'; text: string; at?: number; undelivered?: Pending | undefined }
+  | { id: number; from: 'agent'; text: string; at?: number; tools: Tool[]; state: AgentState }
+  | { id: number; from: 'widget'; text: string; at?: number };
 
-export type AgentState = 'writing' | 'done' | 'stopped';
+export type AgentState = 'writing' | 'done' | 'stopped' | 'interrupted';
 
 export interface Tool {
   name: string;
   status: 'started' | 'completed' | 'failed';
 }
 
-/** What stands in the way of the last message, and what the visitor can do. */
+/** Why the last message has no answer, and what the visitor can do. */
 export interface Trouble {
   text: string;
-  /** `again`: another try, from `at` on; `anew`: a new conversation; `edit`: a message in other words. */
+  /** `again`: try again, from `at` on; `anew`: begin a new conversation; `edit`: change the message. */
   remedy: 'again' | 'anew' | 'edit';
   /** ms since the epoch */
   at: number;
-  /** Tried again by itself when the device is connected again. */
-  offline: boolean;
+  /** The widget tries again by itself once the service can be reached. */
+  automatic: boolean;
 }
 
 /** What a conversation needs to go on after a page load. The token is never a part of it. */
@@ -46,12 +46,15 @@ const MAX_SIZE = 400_000;
 /** Keeps the conversation of this tab in `sessionStorage`: it ends with the tab, and no other tab reads it. */
 export class Memory {
   readonly #name: string;
-  /** Of this page; stands in the storage while the page lives. */
+  /** Of this page; in the storage while the page lives. */
   readonly #page = randomId();
+  /** To the other pages of this site. */
+  readonly #channel: BroadcastChannel | null;
 
   /** @param base the service's address: widgets of two services on one site keep apart */
   constructor(base: string) {
     this.#name = `agentd-webchat ${base}`;
+    this.#channel = attempt(() => new BroadcastChannel(this.#name));
   }
 
   /**
@@ -60,9 +63,11 @@ export class Memory {
    */
   async recall(): Promise<Kept | null> {
     const holder = attempt(() => sessionStorage.getItem(`${this.#name} page`));
-    const copied = holder !== null && (await this.#answers(holder));
-    this.#answerForMyself();
-    if (copied) return null;
+    if (holder !== this.#page) {
+      const copied = holder !== null && (await this.#answers(holder));
+      this.#answerForMyself();
+      if (copied) return null;
+    }
     const kept: unknown = attempt(() => JSON.parse(sessionStorage.getItem(this.#name) ?? 'null'));
     return isKept(kept) ? kept : null;
   }
@@ -77,19 +82,14 @@ export class Memory {
     attempt(() => sessionStorage.setItem(this.#name, text));
   }
 
-  /** Is the page that holds this storage alive? Asked over `localStorage`, whose changes all tabs hear. */
+  /** Is the page that holds this storage alive? */
   #answers(holder: string): Promise<boolean> {
     return new Promise((resolve) => {
-      const settle = (alive: boolean) => {
-        removeEventListener('storage', listen);
-        resolve(alive);
-      };
-      const listen = ({ key, newValue }: StorageEvent) => {
-        if (key === `${this.#name} here` && newValue?.startsWith(holder)) settle(true);
-      };
-      addEventListener('storage', listen);
-      attempt(() => localStorage.setItem(`${this.#name} who`, `${holder} ${randomId()}`));
-      setTimeout(settle, 150, false);
+      this.#hear((message) => {
+        if (message === `${holder} here`) resolve(true);
+      });
+      this.#channel?.postMessage(holder);
+      setTimeout(resolve, 150, false);
     });
   }
 
@@ -99,13 +99,13 @@ export class Memory {
     hold();
     addEventListener('pageshow', hold);
     addEventListener('pagehide', () => attempt(() => sessionStorage.removeItem(name)));
-    addEventListener('storage', ({ key, newValue }) => {
-      const [who, here] = [`${this.#name} who`, `${this.#name} here`];
-      if (key !== who || !newValue?.startsWith(this.#page)) return;
-      attempt(() => localStorage.setItem(here, `${this.#page} ${randomId()}`));
-      attempt(() => localStorage.removeItem(who));
-      attempt(() => localStorage.removeItem(here));
+    this.#hear((message) => {
+      if (message === this.#page) this.#channel?.postMessage(`${message} here`);
     });
+  }
+
+  #hear(take: (message: unknown) => void): void {
+    if (this.#channel) this.#channel.onmessage = ({ data }) => take(data);
   }
 }
 

@@ -65,6 +65,21 @@ export class Service {
     return { response: body.response, session_id: body.session_id };
   }
 
+  /** Is the service there? Asked of the script's own address, new each time so that no cache answers. */
+  async isReachable(): Promise<boolean> {
+    try {
+      const response = await fetch(`${this.#base}/webchat/widget.js?${Date.now()}`, {
+        method: 'HEAD',
+        cache: 'no-store',
+        credentials: 'omit',
+        signal: AbortSignal.timeout(START_WITHIN_MS),
+      });
+      return response.ok;
+    } catch {
+      return false;
+    }
+  }
+
   async #post(
     path: string,
     within_ms: number,
@@ -86,6 +101,8 @@ export class Service {
     });
     const body = await bodyOf(response);
     if (response.ok) return body;
+    // A gateway speaks for a service that is away; the service itself always gives a code.
+    if (response.status > 501 && body.code === undefined) throw unreachable();
     const retryAfter = Number(response.headers.get('Retry-After')) || 0;
     throw failureOf(body, { status: response.status, retryAfter });
   }

@@ -1,3 +1,5 @@
+import { passed } from './passed.ts';
+
 /** Renewed when less than this remains (service.md, "Token lifetime and refresh"), ms. */
 const RENEW_BEFORE_MS = 5 * 60 * 1000;
 /** How long the site has to answer, ms. */
@@ -80,8 +82,8 @@ export class TokenSource {
 }
 
 function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  const late = passed(ms).then(() => {
+    throw new Error(`no answer within ${ms} ms`);
   });
+  return Promise.race([work, late]);
 }

@@ -28,6 +28,8 @@ export class Announcer {
 
   /** The text of an entry so far; sentences that are complete are told. */
   grow(entry: number, text: string, done: boolean): void {
+    // An undo brings entries back that were told before.
+    if (entry < this.#entry) return;
     if (entry !== this.#entry) {
       this.#entry = entry;
       this.#told = 0;

@@ -1,12 +1,12 @@
 import type { Texts } from '../texts.ts';
-import { h, icon, iconButton, set } from './dom.ts';
+import { h, icon, set } from './dom.ts';
 
 /** The daemon's limit of a message (decisions §1), characters. */
 const MAX_MESSAGE = 16_000;
 
 export interface ComposerActions {
-  send(text: string): void;
-  stop(): void;
+  send(text: string): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** Where the visitor writes. One button sends, and stops while an answer is being written. */
@@ -27,12 +27,15 @@ export class Composer {
       placeholder: texts.placeholder,
       enterkeyhint: 'send',
     });
-    this.#button = iconButton('send', texts.send, 'action');
-    this.#button.type = 'submit';
+    this.#button = h(
+      'button',
+      { class: 'action', 'aria-label': texts.send, title: texts.send },
+      icon('send'),
+    );
     this.element = h('form', { class: 'composer' }, this.#field, this.#button);
     this.element.addEventListener('submit', (event) => {
       event.preventDefault();
-      if (this.#busy) actions.stop();
+      if (this.#busy) void actions.stop();
       else this.#submit(actions);
       this.focus();
     });
@@ -67,7 +70,7 @@ export class Composer {
     const text = this.#field.value;
     if (text.trim() === '') return;
     this.put('');
-    actions.send(text);
+    void actions.send(text);
   }
 
   /** As high as its text, as far as the style allows. */

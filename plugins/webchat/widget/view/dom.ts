@@ -30,6 +30,7 @@ const ICONS = {
   stop: 'M7.5 7.5h9v9h-9z',
   check: 'M5.5 12.5l4 4 9-9',
   cross: 'M7.5 7.5l9 9M16.5 7.5l-9 9',
+  copy: 'M9 9h10v10H9zM5 15V5h10',
   down: 'M12 5v13M6.5 12.5 12 18l5.5-5.5',
   warning: 'M12 4.5 21 19.5H3zM12 10v4.5M12 16.8v.2',
 } as const;
@@ -46,7 +47,22 @@ export function icon(name: IconName): SVGElement {
   return svg;
 }
 
+export function button(
+  attributes: Attributes,
+  onClick: () => void,
+  ...children: readonly (Node | string)[]
+): HTMLButtonElement {
+  const made = h('button', { type: 'button', ...attributes }, ...children);
+  made.addEventListener('click', onClick);
+  return made;
+}
+
 /** A button that is a picture; its name is heard, and shown when it is pointed at. */
-export function iconButton(name: IconName, label: string, kind: string): HTMLButtonElement {
-  return h('button', { type: 'button', class: kind, 'aria-label': label, title: label }, icon(name));
+export function iconButton(
+  name: IconName,
+  label: string,
+  kind: string,
+  onClick: () => void,
+): HTMLButtonElement {
+  return button({ class: kind, 'aria-label': label, title: label }, onClick, icon(name));
 }

@@ -1,51 +1,75 @@
 import { withoutTricks } from '../markdown/parse.ts';
-import type { Entry, Tool } from '../talk/memory.ts';
+import type { AgentState, Entry, Tool } from '../talk/memory.ts';
 import { fill, type Texts, wordsForTool } from '../texts.ts';
-import { h, icon, set } from './dom.ts';
+import { button, h, icon, set } from './dom.ts';
 import { MarkdownView } from './markdown.ts';
+
+export interface EntryActions {
+  /** Sends the message of this entry again. */
+  resend(): void;
+  /** Tells people who hear the page. */
+  say(words: string): void;
+}
 
 /** One entry of the transcript. */
 export class EntryView {
   readonly element: HTMLLIElement;
   readonly #texts: Texts;
+  readonly #actions: EntryActions;
   readonly #body = h('div', { class: 'body', dir: 'auto' });
   readonly #tools = h('ul', { class: 'tools', role: 'list' });
   readonly #foot = h('div', { class: 'foot' });
-  readonly #markdown = new MarkdownView(this.#body);
+  readonly #markdown: MarkdownView;
+  /** State and length of a settled entry, as it was shown. */
+  #shown = '';
 
-  constructor(entry: Entry, texts: Texts) {
+  constructor(entry: Entry, texts: Texts, actions: EntryActions) {
     this.#texts = texts;
+    this.#actions = actions;
+    this.#markdown = new MarkdownView(this.#body, texts, actions.say);
     this.element = h('li', { class: `entry ${entry.from}` });
+    if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
     if (entry.from === 'agent')
       this.element.append(heard(texts.assistant), this.#tools, this.#body, this.#foot);
-    else if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body);
+    else if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body, this.#foot);
     else this.element.append(this.#body);
   }
 
-  show(entry: Entry): void {
-    if (entry.from !== 'agent') {
-      this.#body.textContent = withoutTricks(entry.text);
-      return;
-    }
-    const writing = entry.state === 'writing';
-    this.#markdown.show(entry.text);
-    this.#tools.replaceChildren(...entry.tools.map((tool) => toolLine(tool, this.#texts)));
-    set(this.#tools, { hidden: entry.tools.length === 0 });
-    set(this.#body, { hidden: entry.text === '' });
-    set(this.element, { 'data-state': entry.state });
-    if (writing && entry.text === '') this.#showFoot('dots');
-    else this.#showFoot(entry.state === 'stopped' ? 'stopped' : null);
+  /** False if nothing has changed since the last time. */
+  show(entry: Entry): boolean {
+    const state = stateOf(entry);
+    const shown = `${state} ${entry.text.length}`;
+    if (shown === this.#shown && state !== 'writing') return false;
+    this.#shown = shown;
+    set(this.element, { 'data-state': state });
+    if (entry.from === 'agent') {
+      this.#markdown.show(entry.text);
+      this.#tools.replaceChildren(...entry.tools.map((tool) => toolLine(tool, this.#texts)));
+      set(this.#tools, { hidden: entry.tools.length === 0 });
+      set(this.#body, { hidden: entry.text === '' });
+    } else this.#body.textContent = withoutTricks(entry.text);
+    this.#showFoot(state === 'writing' && entry.text !== '' ? 'done' : state);
+    return true;
   }
 
-  #showFoot(what: 'dots' | 'stopped' | null): void {
-    set(this.#foot, { hidden: what === null });
-    if (this.#foot.dataset.what === String(what)) return;
-    this.#foot.dataset.what = String(what);
-    if (what === 'dots') {
+  #showFoot(what: EntryState): void {
+    set(this.#foot, { hidden: what === 'done' });
+    if (this.#foot.dataset.what === what) return;
+    this.#foot.dataset.what = what;
+    if (what === 'writing') {
       const dots = h('span', { class: 'dots', 'aria-hidden': 'true' }, h('i'), h('i'), h('i'));
       this.#foot.replaceChildren(dots, heard(this.#texts.waiting));
-    } else this.#foot.replaceChildren(what === null ? '' : this.#texts.stopped);
+    } else if (what !== 'done') this.#foot.replaceChildren(this.#texts[what]);
+    if (what !== 'undelivered') return;
+    this.#foot.append(' ', button({ class: 'again' }, this.#actions.resend, this.#texts.resend));
   }
+}
+
+type EntryState = AgentState | 'undelivered';
+
+function stateOf(entry: Entry): EntryState {
+  if (entry.from === 'agent') return entry.state;
+  return entry.from === 'visitor' && entry.undelivered ? 'undelivered' : 'done';
 }
 
 function heard(words: string): HTMLElement {
@@ -56,15 +80,14 @@ function toolLine(tool: Tool, texts: Texts): HTMLElement {
   const form = { started: texts.toolStarted, completed: texts.toolCompleted, failed: texts.toolFailed }[
     tool.status
   ];
-  const sign = {
-    started: () => h('span', { class: 'spinner', 'aria-hidden': 'true' }),
-    completed: () => icon('check'),
-    failed: () => icon('cross'),
-  }[tool.status];
+  const sign =
+    tool.status === 'started'
+      ? h('span', { class: 'spinner', 'aria-hidden': 'true' })
+      : icon(tool.status === 'failed' ? 'cross' : 'check');
   return h(
     'li',
     { class: 'tool', 'data-status': tool.status },
-    sign(),
+    sign,
     fill(form, { tool: wordsForTool(texts, tool.name) }),
   );
 }

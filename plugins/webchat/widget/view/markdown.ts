@@ -1,6 +1,7 @@
 import { parseMarkdown } from '../markdown/parse.ts';
 import { type Piece, TAGS } from '../markdown/tree.ts';
-import { h, set } from './dom.ts';
+import type { Texts } from '../texts.ts';
+import { h, icon, iconButton, set } from './dom.ts';
 
 const ALLOWED: ReadonlySet<string> = new Set(TAGS);
 
@@ -13,8 +14,13 @@ export class MarkdownView {
   /** The blocks that stand there, as they were parsed. */
   #shown: string[] = [];
 
-  constructor(place: HTMLElement) {
+  readonly #texts: Texts;
+  readonly #say: (words: string) => void;
+
+  constructor(place: HTMLElement, texts: Texts, say: (words: string) => void) {
     this.#place = place;
+    this.#texts = texts;
+    this.#say = say;
   }
 
   show(text: string): void {
@@ -23,8 +29,35 @@ export class MarkdownView {
     const same = wanted.findIndex((block, index) => block !== this.#shown[index]);
     const from = same === -1 ? wanted.length : same;
     while (this.#place.childNodes.length > from) this.#place.lastChild?.remove();
-    this.#place.append(...blocks.slice(from).map(nodeOf));
+    this.#place.append(...blocks.slice(from).map((block) => this.#nodeOf(block)));
     this.#shown = wanted;
+  }
+
+  #nodeOf(piece: Piece): Node {
+    if (typeof piece === 'string') return document.createTextNode(piece);
+    const { tag, children, href, start } = piece;
+    if (!ALLOWED.has(tag)) throw new TypeError(`no such element: ${tag}`);
+    const made = document.createElement(tag);
+    set(made, ATTRIBUTES[tag] ?? { dir: 'auto' });
+    if (href !== undefined) set(made, { href });
+    if (start !== undefined) set(made, { start });
+    made.append(...children.map((child) => this.#nodeOf(child)));
+    if (tag !== 'table' && tag !== 'pre') return made;
+    const scroller = h('div', { class: 'wide', tabindex: 0 }, made);
+    // Browsers give a page without a secure origin no clipboard.
+    return tag === 'pre' && navigator.clipboard
+      ? h('div', { class: 'code', dir: 'ltr' }, scroller, this.#copyButton(made))
+      : scroller;
+  }
+
+  #copyButton(code: HTMLElement): HTMLElement {
+    const { copy, copied } = this.#texts;
+    const button = iconButton('copy', copy, 'quiet copy', async () => {
+      await navigator.clipboard.writeText(code.textContent);
+      button.replaceChildren(icon('check'));
+      this.#say(copied);
+    });
+    return button;
   }
 }
 
@@ -34,15 +67,3 @@ const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   th: { scope: 'col', dir: 'auto' },
   pre: { dir: 'ltr' },
 };
-
-function nodeOf(piece: Piece): Node {
-  if (typeof piece === 'string') return document.createTextNode(piece);
-  const { tag, children, href, start } = piece;
-  if (!ALLOWED.has(tag)) throw new TypeError(`no such element: ${tag}`);
-  const made = document.createElement(tag);
-  set(made, ATTRIBUTES[tag] ?? { dir: 'auto' });
-  if (href !== undefined) set(made, { href });
-  if (start !== undefined) set(made, { start });
-  made.append(...children.map(nodeOf));
-  return tag === 'table' || tag === 'pre' ? h('div', { class: 'wide', tabindex: 0 }, made) : made;
-}

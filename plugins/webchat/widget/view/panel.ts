@@ -1,18 +1,18 @@
-import type { State } from '../talk/conversation.ts';
+import type { Connection, State } from '../talk/conversation.ts';
 import type { Entry } from '../talk/memory.ts';
 import type { Texts } from '../texts.ts';
 import { Announcer } from './announcer.ts';
-import { Composer } from './composer.ts';
-import { h, icon, iconButton, set } from './dom.ts';
+import { Composer, type ComposerActions } from './composer.ts';
+import { button, h, icon, iconButton, set } from './dom.ts';
 import { EntryView } from './entry.ts';
 import { TroubleView } from './trouble.ts';
 
-export interface PanelActions {
-  send(text: string): void;
-  stop(): void;
-  retry(): void;
-  restart(): void;
-  close(): void;
+/** What the visitor can do in the chat. */
+export interface PanelActions extends ComposerActions {
+  retry(): Promise<void>;
+  resend(id: number): Promise<void>;
+  startOver(): void;
+  undo(): void;
 }
 
 /** Distance from the end at which the transcript still counts as read to its end, px. */
@@ -31,38 +31,46 @@ export class Panel {
   readonly #scroller: HTMLElement;
   readonly #latest: HTMLButtonElement;
   readonly #views = new Map<number, EntryView>();
+  readonly #undo: HTMLButtonElement;
+  /** Makes what a click on "Send again" does. */
+  readonly #resend: (id: number) => () => void;
   #following = true;
+  #connection: Connection = 'online';
+  #reachable = true;
   #small = matchMedia('(max-width: 32em), (max-height: 30em)');
 
-  constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions) {
+  constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions, close: () => void) {
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
-    this.#trouble = new TroubleView(texts, {
-      // The button goes away with the trouble, so the focus is handed on.
-      retry: () => {
-        this.#composer.focus();
-        actions.retry();
-      },
-      restart: () => this.#restart(actions),
-    });
+    // The buttons go away with what they are for, so the focus is handed on.
+    const then = (act: () => unknown) => () => {
+      this.#composer.focus();
+      act();
+    };
+    const startOver = then(() => actions.startOver());
+    this.#resend = (id) => then(() => actions.resend(id));
+    this.#trouble = new TroubleView(texts, { retry: then(() => actions.retry()), startOver });
+    this.#undo = button(
+      { class: 'again', hidden: true },
+      then(() => actions.undo()),
+      texts.undo,
+    );
     this.#announcer = new Announcer(texts.conversation);
-    this.#latest = iconButton('down', texts.latest, 'latest');
+    this.#latest = iconButton('down', texts.latest, 'latest', () => {
+      this.#toEnd();
+      this.#composer.focus();
+    });
     const title = h('h2', { id: 'title', dir: 'auto' }, texts.title);
-    const restart = iconButton('restart', texts.restart, 'quiet');
-    const close = iconButton('close', texts.close, 'quiet');
     for (const words of suggestions) {
-      const button = h('button', { type: 'button', dir: 'auto' }, words);
-      button.addEventListener('click', () => {
-        this.#composer.focus();
-        actions.send(words);
-      });
-      this.#suggestions.append(button);
+      const send = then(() => actions.send(words));
+      this.#suggestions.append(button({ dir: 'auto' }, send, words));
     }
     this.#scroller = h(
       'div',
       { class: 'transcript', role: 'group', 'aria-label': texts.conversation, tabindex: 0 },
       h('p', { class: 'greeting', dir: 'auto' }, texts.greeting),
       this.#entries,
+      this.#undo,
       this.#trouble.element,
       this.#suggestions,
     );
@@ -74,29 +82,23 @@ export class Panel {
         {},
         h('span', { class: 'mark' }, icon('chat')),
         h('div', { class: 'name' }, title, h('p', { class: 'status' }, h('i'), this.#status)),
-        restart,
-        close,
+        iconButton('restart', texts.restart, 'quiet', startOver),
+        iconButton('close', texts.close, 'quiet', close),
       ),
       h('div', { class: 'middle' }, this.#scroller, this.#latest),
       this.#composer.element,
       this.#announcer.element,
     );
-    restart.addEventListener('click', () => this.#restart(actions));
-    close.addEventListener('click', () => actions.close());
-    this.#latest.addEventListener('click', () => {
-      this.#toEnd();
-      this.#composer.focus();
-    });
     this.#scroller.addEventListener('scroll', () => this.#noteScroll(), { passive: true });
     this.element.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || event.isComposing) return;
       event.preventDefault();
       event.stopPropagation();
-      actions.close();
+      close();
     });
     this.element.addEventListener('cancel', (event) => {
       event.preventDefault();
-      actions.close();
+      close();
     });
     this.#small.addEventListener('change', () => {
       if (!this.element.open) return;
@@ -104,7 +106,7 @@ export class Panel {
       this.open();
     });
     this.#fitAboveKeyboard();
-    for (const event of ['online', 'offline']) addEventListener(event, () => this.#showStatus(false));
+    for (const event of ['online', 'offline']) addEventListener(event, () => this.#showStatus());
   }
 
   /** There is little room: the chat covers the page. */
@@ -125,33 +127,31 @@ export class Panel {
   }
 
   /** Shows the state. @param aloud what is new is told to people who hear the page */
-  show({ entries, busy, reconnecting, trouble }: State, aloud: boolean): void {
+  show({ entries, busy, connection, trouble, undoable }: State, aloud: boolean): void {
     const wasAt = this.#following;
     for (const entry of entries) this.#showEntry(entry, aloud);
     this.#forget(entries);
     set(this.#suggestions, { hidden: entries.some(({ from }) => from !== 'widget') });
     if (this.#trouble.show(trouble) && trouble && aloud) this.#announcer.say(trouble.text);
     this.#composer.show(busy);
-    this.#showStatus(reconnecting);
+    set(this.#undo, { hidden: !undoable });
+    this.#connection = connection;
+    this.#showStatus();
     if (wasAt) this.#toEnd();
-  }
-
-  #restart(actions: PanelActions): void {
-    actions.restart();
-    this.#composer.focus();
   }
 
   #showEntry(entry: Entry, aloud: boolean): void {
     let view = this.#views.get(entry.id);
     if (view === undefined) {
-      view = new EntryView(entry, this.#texts);
+      view = new EntryView(entry, this.#texts, {
+        resend: this.#resend(entry.id),
+        say: (words) => this.#announcer.say(words),
+      });
       this.#views.set(entry.id, view);
       this.#entries.append(view.element);
       if (entry.from === 'visitor') this.#following = true;
-    } else if (isSettled(entry) && view.element.dataset.settled) return;
-    view.show(entry);
-    if (isSettled(entry)) view.element.dataset.settled = 'yes';
-    if (entry.from === 'visitor') return;
+    }
+    if (!view.show(entry) || entry.from === 'visitor') return;
     if (aloud) this.#announcer.grow(entry.id, entry.text, isSettled(entry));
     else this.#announcer.skip(entry.id, entry.text);
   }
@@ -166,14 +166,15 @@ export class Panel {
     }
   }
 
-  #showStatus(reconnecting: boolean): void {
-    const { online, offline, reconnecting: again } = this.#texts;
-    const words = !navigator.onLine ? offline : reconnecting ? again : online;
-    set(this.element, { 'data-connection': words === online ? 'on' : 'off' });
-    if (this.#status.textContent === words) return;
-    const first = this.#status.textContent === '';
+  /** What the header says is told aloud only when the connection is lost or there again. */
+  #showStatus(): void {
+    const name = navigator.onLine ? this.#connection : 'offline';
+    const reachable = !['offline', 'away', 'reconnecting'].includes(name);
+    const words = this.#texts[name];
+    set(this.element, { 'data-connection': reachable ? name : 'off' });
     this.#status.textContent = words;
-    if (!first && this.element.open) this.#announcer.say(words);
+    if (reachable !== this.#reachable && this.element.open) this.#announcer.say(words);
+    this.#reachable = reachable;
   }
 
   #toEnd(): void {

@@ -1,29 +1,29 @@
 import type { Trouble } from '../talk/memory.ts';
 import { fill, type Texts } from '../texts.ts';
-import { h, icon, set } from './dom.ts';
+import { button, h, icon, set } from './dom.ts';
 
 export interface TroubleActions {
   retry(): void;
-  restart(): void;
+  startOver(): void;
 }
 
 /** Why there is no answer, in words, and the way out. Counts down where the service asked to wait. */
 export class TroubleView {
   readonly element = h('div', { class: 'trouble', hidden: true });
   readonly #words = h('p', { dir: 'auto' });
-  readonly #button = h('button', { type: 'button', class: 'remedy' });
+  readonly #button: HTMLButtonElement;
   readonly #texts: Texts;
   #shown: Trouble | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(texts: Texts, actions: TroubleActions) {
     this.#texts = texts;
-    this.element.append(icon('warning'), this.#words, this.#button);
-    this.#button.addEventListener('click', () => {
+    this.#button = button({ class: 'remedy' }, () => {
       if (this.#shown === null || this.#secondsLeft(this.#shown) > 0) return;
-      if (this.#shown.remedy === 'anew') actions.restart();
+      if (this.#shown.remedy === 'anew') actions.startOver();
       else actions.retry();
     });
+    this.element.append(icon('warning'), this.#words, this.#button);
   }
 
   /** True where it was not shown before. */

@@ -1,0 +1,66 @@
+/** Waits between probes while the service is away, ms: the first, doubled each time, and the longest. */
+const FIRST_WAIT_MS = 1000;
+const MAX_WAIT_MS = 30_000;
+/** How often the service is probed while the chat is open and idle, ms. */
+const IDLE_MS = 60_000;
+
+/** Knows whether the service can be reached, and looks for it while it is away. */
+export class Reach {
+  #away = false;
+  #watched = false;
+  #failures = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #isReachable: () => Promise<boolean>;
+  readonly #changed: (away: boolean) => void;
+
+  constructor(isReachable: () => Promise<boolean>, changed: (away: boolean) => void) {
+    this.#isReachable = isReachable;
+    this.#changed = changed;
+  }
+
+  get away(): boolean {
+    return this.#away;
+  }
+
+  /** While somebody looks at the chat, the service is probed now and then. */
+  set watched(watched: boolean) {
+    this.#watched = watched;
+    if (watched) void this.look();
+    else this.#plan();
+  }
+
+  /** A message got no answer. @param notBefore ms to wait at least before the next probe */
+  lost(notBefore = 0): void {
+    this.#tell(true);
+    this.#plan(notBefore);
+  }
+
+  /** The service answered a message. */
+  found(): void {
+    this.#failures = 0;
+    this.#tell(false);
+    this.#plan();
+  }
+
+  /** Probes now: the chat was opened, or the device has a network again. */
+  async look(): Promise<void> {
+    this.#tell(!(await this.#isReachable()));
+    this.#plan();
+  }
+
+  #plan(notBefore = 0): void {
+    clearTimeout(this.#timer);
+    if (!this.#away && !this.#watched) return;
+    // A little chance keeps the widgets of many visitors from coming back all at once.
+    const wait = this.#away
+      ? Math.min(FIRST_WAIT_MS * 2 ** this.#failures++, MAX_WAIT_MS) * (0.8 + 0.4 * Math.random())
+      : IDLE_MS;
+    this.#timer = setTimeout(() => void this.look(), Math.max(wait, notBefore));
+  }
+
+  #tell(away: boolean): void {
+    if (away === this.#away) return;
+    this.#away = away;
+    this.#changed(away);
+  }
+}

@@ -1,0 +1,253 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { FakeChat, problem } from './fake-chat.ts';
+import { tokenFor } from './site-token.ts';
+import { type Visitor, visit } from './visitor.ts';
+
+let chat: FakeChat;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (withoutBrowser) return;
+  chat = await FakeChat.start();
+  browser = await launch();
+});
+beforeEach(() => chat?.reset());
+// A page that lives on would go on talking to the next test's service.
+afterEach(() => browser?.leave());
+afterAll(async () => {
+  await browser?.close();
+  await chat?.stop();
+});
+
+const enter = () => visit(browser.context, chat.url);
+const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
+
+describe.skipIf(withoutBrowser)('who is signed in', () => {
+  const asked = { 'data-token-url': '/token' };
+
+  it('is asked of the site, and again when under five minutes remain', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada', 3600);
+    const visitor = await enter();
+    await visitor.say('One');
+    await shows(visitor, 'Fine.');
+    await visitor.say('Two');
+    await vi.waitUntil(() => chat.received.length === 2);
+    expect(chat.tokenAsked).toBe(1);
+    expect(chat.received.map(({ body }) => body.jwt_token)).toEqual([chat.token, chat.token]);
+    await visitor.page.close();
+
+    chat.token = tokenFor('ada', 290);
+    const later = await enter();
+    await later.say('Three');
+    await shows(later, 'Fine.');
+    chat.token = tokenFor('ada', 3600);
+    await later.say('Four');
+    await vi.waitUntil(() => chat.received.length === 4);
+    expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
+  });
+
+  it('may sign out: the token is null, and the conversation is nobody else’s to read', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada');
+    const visitor = await enter();
+    await visitor.say('My secret');
+    await shows(visitor, 'Fine.');
+    chat.token = null;
+    await visitor.page.evaluate(() => window.agentdWebchat?.identityChanged?.());
+    await visitor.chat.getByText('You are no longer signed in').first().waitFor();
+    expect(await visitor.chat.getByText('My secret').count()).toBe(0);
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    expect(chat.received.at(-1)?.body).toMatchObject({ jwt_token: null, session_id: null });
+  });
+
+  it('may be somebody else after a page load: the earlier person’s words are not shown', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada');
+    const visitor = await enter();
+    await visitor.say('My secret');
+    await shows(visitor, 'Fine.');
+    chat.token = tokenFor('grace');
+    await visitor.page.goto(`${chat.url}/elsewhere`);
+    await visitor.chat.waitFor();
+    expect(await visitor.chat.getByText('My secret').count()).toBe(0);
+    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain(
+      'My secret',
+    );
+  });
+
+  it('is given by the site’s own function, whose failure leaves the token in use', async () => {
+    chat.page.script = `let calls = 0; window.agentdWebchat = { token: () => { if (calls++) throw new Error('down'); return '${tokenFor('ada', 200)}'; } };`;
+    const visitor = await enter();
+    await visitor.say('One');
+    await shows(visitor, 'Fine.');
+    await visitor.say('Two');
+    await vi.waitUntil(() => chat.received.length === 2);
+    expect(chat.received[1]?.body.jwt_token).toBe(chat.received[0]?.body.jwt_token);
+    expect(chat.received[1]?.body.jwt_token).not.toBeNull();
+  });
+
+  it('may be somebody else when the page is shown again, who reads nothing of it and cannot bring it back', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada');
+    const visitor = await enter();
+    await visitor.say('My secret');
+    await shows(visitor, 'Fine.');
+    await visitor.chat.getByRole('button', { name: 'New conversation' }).click();
+    await visitor.chat.getByRole('button', { name: 'Undo' }).waitFor();
+    chat.token = tokenFor('grace');
+    // As a browser tells a page that its tab is looked at again.
+    await visitor.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await visitor.chat.getByText('Somebody else has signed in').first().waitFor();
+    expect(await visitor.chat.getByRole('button', { name: 'Undo' }).isVisible()).toBe(false);
+    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain(
+      'My secret',
+    );
+  });
+
+  it('may be somebody else by the time of another try: the words of the first are not sent as theirs', async () => {
+    chat.page.attributes = asked;
+    chat.token = tokenFor('ada', 200);
+    const visitor = await enter();
+    chat.refuse = ({ method }) => (method === 'POST' ? problem(502, 'agent_failed') : null);
+    await visitor.say('My secret');
+    await visitor.trouble.waitFor();
+    chat.refuse = () => null;
+    chat.token = tokenFor('grace');
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
+    await visitor.chat.getByText('Somebody else has signed in').first().waitFor();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    expect(chat.received.map(({ body }) => body.message)).toEqual(['Hello']);
+  });
+});
+
+/** Sign-in gives the session another id, as the service does; the earlier one is nobody's from then on. */
+function renameAtSignIn(): { before: string[]; after: string[] } {
+  const ids = { before: [] as string[], after: [] as string[] };
+  chat.sessionOf = ({ session_id, jwt_token }) => {
+    const list = jwt_token ? ids.after : ids.before;
+    if (list.length > 0 && list.includes(String(session_id))) return String(session_id);
+    list.push(`sse_${jwt_token ? 'after' : 'before'}_${list.length}`);
+    return String(list.at(-1));
+  };
+  return ids;
+}
+
+const sessions = () => chat.received.map(({ body }) => body.session_id);
+
+describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
+  beforeEach(() => {
+    chat.page.attributes = { 'data-token-url': '/token' };
+    renameAtSignIn();
+  });
+
+  async function signInAfterFirst(visitor: Visitor): Promise<void> {
+    await visitor.say('As nobody');
+    await shows(visitor, 'Fine.');
+    chat.token = tokenFor('ada');
+    await visitor.page.evaluate(() => window.agentdWebchat?.identityChanged?.());
+  }
+
+  it.each([
+    ['a stream', () => null],
+    [
+      'one piece',
+      ({ url }: { url?: string | undefined }) => (url === '/sse/chat' ? problem(404, 'not_found') : null),
+    ],
+  ])('is followed at once over %s, and after a page load', async (_way, refuse) => {
+    chat.refuse = refuse;
+    const visitor = await enter();
+    await signInAfterFirst(visitor);
+    await visitor.say('As Ada');
+    await vi.waitUntil(() => chat.received.length === 2);
+    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+    await visitor.say('Again');
+    await vi.waitUntil(() => chat.received.length === 3);
+    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+    await visitor.page.reload();
+    await visitor.say('And again');
+    await vi.waitUntil(() => chat.received.length === 4);
+    expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0', 'sse_after_0']);
+    // The visitor's own conversation goes on: nothing of it went away.
+    await visitor.chat.getByText('As nobody').waitFor();
+  });
+
+  it('is followed while the answer is still being written, and when it then fails', async () => {
+    const visitor = await enter();
+    await signInAfterFirst(visitor);
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('Half');
+      await goOn;
+      run.fail('agent_failed');
+    };
+    await visitor.say('As Ada');
+    await shows(visitor, 'Half');
+    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).toContain('sse_after_0');
+    resolve();
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
+    await vi.waitUntil(() => chat.received.length === 3);
+    expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0']);
+  });
+
+  it('is followed by the first page of a tab when a second one went on with the conversation', async () => {
+    const visitor = await enter();
+    await visitor.say('As nobody');
+    await shows(visitor, 'Fine.');
+    const first = await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
+    await signInAfterFirst(visitor);
+    await visitor.say('As Ada');
+    await vi.waitUntil(() => chat.received.length === 3);
+    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+    const second = await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
+    // The first page as the browser kept it, and the storage as the second page left it.
+    await visitor.page.evaluate((kept) => {
+      for (const [name, value] of Object.entries(JSON.parse(kept)))
+        sessionStorage.setItem(name, String(value));
+    }, first);
+    await visitor.page.evaluate(() =>
+      window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })),
+    );
+    await vi.waitUntil(async () => (await visitor.chat.getByText('As Ada').count()) === 0);
+    await visitor.page.evaluate((kept) => {
+      for (const [name, value] of Object.entries(JSON.parse(kept)))
+        sessionStorage.setItem(name, String(value));
+      window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+    }, second);
+    await visitor.chat.getByText('As Ada').waitFor();
+    await visitor.say('Again');
+    await vi.waitUntil(() => chat.received.length === 4);
+    expect(sessions().at(-1)).toBe('sse_after_0');
+  });
+});
+
+describe.skipIf(withoutBrowser)('a session that is another’s', () => {
+  it('is left, and the message goes out in a new one', async () => {
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    let refused = 0;
+    chat.refuse = ({ url }) =>
+      url === '/sse/chat' && refused++ === 0 ? problem(403, 'session_forbidden') : null;
+    await visitor.say('Go on');
+    await visitor.chat.getByText('This is a new conversation.').first().waitFor();
+    await shows(visitor, 'Fine.');
+    expect(chat.received.at(-1)?.body).toMatchObject({ message: 'Go on', session_id: null });
+  });
+
+  it('is left once: a service that refuses new ones too is not asked again and again', async () => {
+    let asked = 0;
+    chat.refuse = ({ url }) => {
+      if (url !== '/sse/chat') return null;
+      asked++;
+      return problem(403, 'session_forbidden');
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).waitFor();
+    expect(asked).toBe(1);
+  });
+});

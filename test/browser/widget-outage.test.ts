@@ -1,0 +1,268 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { FakeChat, problem } from './fake-chat.ts';
+import { type Visitor, visit } from './visitor.ts';
+
+let chat: FakeChat;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (withoutBrowser) return;
+  chat = await FakeChat.start();
+  browser = await launch();
+});
+beforeEach(() => chat?.reset());
+afterEach(() => browser?.leave());
+afterAll(async () => {
+  await browser?.close();
+  await chat?.stop();
+});
+
+/** With a clock that `later` moves. */
+async function enter(): Promise<Visitor> {
+  const visitor = await visit(browser.context, chat.url);
+  await visitor.page.clock.install();
+  await visitor.page.reload();
+  return visitor;
+}
+
+/** Shorter than a stream that is being opened waits for its first event, ms. */
+const STEP_MS = 5000;
+
+/** Lets time pass for the page, as many times as it takes. */
+async function later(visitor: Visitor, until: () => Promise<boolean> | boolean): Promise<void> {
+  await vi.waitUntil(
+    async () => {
+      if (await until()) return true;
+      await visitor.page.clock.fastForward(STEP_MS);
+      return false;
+    },
+    { timeout: 10_000 },
+  );
+}
+
+const status = async (visitor: Visitor) => (await visitor.status.textContent()) ?? '';
+const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
+const undelivered = ({ chat }: Visitor) => chat.getByText('Not delivered').filter({ visible: true });
+const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
+const texts = (visitor: Visitor) => visitor.chat.locator('.entry .body').allTextContents();
+
+describe.skipIf(withoutBrowser)('when the service goes away', () => {
+  it('in the middle of an answer, the part that was written stays, and the rest is put after it', async () => {
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('One, ');
+      await goOn;
+      run.say('two.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Count');
+    await shows(visitor, 'One,');
+    chat.goAway();
+    await visitor.status.filter({ hasText: 'Connection lost' }).waitFor();
+    await later(visitor, async () => (await status(visitor)).includes('Out of reach'));
+    await expect.poll(() => texts(visitor)).toEqual(['Count', 'One,']);
+    await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
+    // The message was delivered; only its answer was not, or not all of it.
+    await expect.poll(() => undelivered(visitor).count()).toBe(0);
+    chat.away = false;
+    await later(visitor, async () => (await status(visitor)).includes('Answering'));
+    resolve();
+    await shows(visitor, /^One, two\.$/);
+    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+    expect(await visitor.trouble.isVisible()).toBe(false);
+    expect(runs()).toEqual([1]);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('for good, the part that was written stays over a page load, and above the answer of another try', async () => {
+    chat.script = async (run) => {
+      run.tool('get_user', 'started');
+      run.say('Half');
+      run.fail('interrupted');
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.trouble.getByText('The answer was interrupted').waitFor();
+    await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half']);
+    await visitor.page.reload();
+    await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
+    // The tool neither ended nor goes on.
+    expect(await visitor.chat.locator('.tool[data-status=started] .spinner').count()).toBe(1);
+    chat.script = (run) => {
+      run.say('Whole.');
+      run.end();
+    };
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
+    await shows(visitor, 'Whole.');
+    await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half', 'Whole.']);
+  });
+
+  it('a message that was not delivered says so, and is sent when the service is back', async () => {
+    const visitor = await enter();
+    await visitor.launcher.click();
+    chat.goAway();
+    await visitor.say('One');
+    await undelivered(visitor).waitFor();
+    await visitor.trouble.getByText('continues by itself').waitFor();
+    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    // The box below has a button of its own for the last message.
+    expect(await visitor.chat.getByRole('button', { name: 'Send again' }).count()).toBe(0);
+    await visitor.say('Two');
+    await vi.waitUntil(async () => (await undelivered(visitor).count()) === 2);
+    await visitor.chat.getByRole('button', { name: 'Send again' }).waitFor();
+    chat.away = false;
+    await later(visitor, () => chat.received.length > 0);
+    await shows(visitor, 'Fine.');
+    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+    await expect.poll(() => texts(visitor)).toEqual(['One', 'Two', 'Fine.']);
+    await expect.poll(() => undelivered(visitor).count()).toBe(1);
+
+    await visitor.chat.getByRole('button', { name: 'Send again' }).click();
+    await vi.waitUntil(() => chat.received.length === 2);
+    await expect.poll(() => texts(visitor)).toEqual(['Two', 'Fine.', 'One', 'Fine.']);
+    await expect.poll(() => undelivered(visitor).count()).toBe(0);
+    const [two, one] = chat.received;
+    expect([two?.body.message, one?.body.message]).toEqual(['Two', 'One']);
+    // Sent again in the session that "Two" began, it is a message of its own.
+    expect(one?.body.session_id).toBe([...chat.runs.values()][0]?.session_id);
+  });
+
+  it('a message that waits is still sent after a page load', async () => {
+    const visitor = await enter();
+    chat.goAway();
+    await visitor.say('Hello');
+    await undelivered(visitor).waitFor();
+    await visitor.page.reload();
+    await undelivered(visitor).waitFor();
+    chat.away = false;
+    await later(visitor, () => chat.received.length === 1);
+    await shows(visitor, 'Fine.');
+    await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Fine.']);
+  });
+
+  it('a message whose answer got lost on the way is asked for again, and run once', async () => {
+    chat.losesAnswers = true;
+    const visitor = await enter();
+    await visitor.say('Order one engine');
+    await undelivered(visitor).waitFor();
+    chat.losesAnswers = false;
+    await later(visitor, async () => (await visitor.trouble.isVisible()) === false);
+    await shows(visitor, 'Fine.');
+    expect(runs()).toEqual([1]);
+    expect(new Set(chat.received.map(({ key }) => key)).size).toBe(1);
+  });
+
+  it('a refused message is marked too, and can be sent again after the next one', async () => {
+    chat.refuse = ({ method }) =>
+      method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '1' }) : null;
+    const visitor = await enter();
+    await visitor.say('One');
+    await undelivered(visitor).waitFor();
+    chat.refuse = () => null;
+    await visitor.say('Two');
+    await shows(visitor, 'Fine.');
+    await visitor.chat.getByRole('button', { name: 'Send again' }).click();
+    await vi.waitUntil(() => chat.received.length === 2);
+    await vi.waitUntil(async () => (await undelivered(visitor).count()) === 0);
+  });
+});
+
+describe.skipIf(withoutBrowser)('the header', () => {
+  it('says what goes on: connecting, answering, ready', async () => {
+    const gate = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    chat.gate = gate.promise;
+    chat.script = async (run) => {
+      run.say('Fi');
+      await answer.promise;
+      run.say('ne.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.launcher.click();
+    expect(await status(visitor)).toBe('Ready to help');
+    await visitor.say('Hello');
+    await visitor.status.filter({ hasText: 'Connecting…' }).waitFor();
+    gate.resolve();
+    await visitor.status.filter({ hasText: 'Answering…' }).waitFor();
+    answer.resolve();
+    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+    // People who hear the page hear the answer; the state is news only when the connection is lost.
+    await expect.poll(() => visitor.heard()).toEqual(['Fine.']);
+  });
+
+  it('says that the service is out of reach before anything is asked, and that it is back', async () => {
+    chat.away = true;
+    const visitor = await enter();
+    await visitor.launcher.click();
+    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    chat.away = false;
+    await later(visitor, async () => (await status(visitor)) === 'Ready to help');
+    chat.away = true;
+    await later(visitor, async () => (await status(visitor)).includes('Out of reach'));
+    await expect
+      .poll(() => visitor.heard())
+      .toEqual(['Out of reach. Trying again…', 'Ready to help', 'Out of reach. Trying again…']);
+  });
+
+  it('says so of a gateway that answers for a service that is away', async () => {
+    chat.refuse = ({ url, method }) =>
+      url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    chat.refuse = () => null;
+    await later(visitor, () => chat.received.length === 1);
+    await shows(visitor, 'Fine.');
+  });
+});
+
+describe.skipIf(withoutBrowser)('a new conversation', () => {
+  it('can be undone until something is said in it', async () => {
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    const { session_id } = chat.lastRun;
+    const restart = visitor.chat.getByRole('button', { name: 'New conversation' });
+    const undo = visitor.chat.getByRole('button', { name: 'Undo' });
+    await restart.click();
+    await visitor.chat.locator('.widget', { hasText: 'This is a new conversation.' }).waitFor();
+    await expect.poll(() => texts(visitor)).toEqual(['This is a new conversation.']);
+    await undo.click();
+    await shows(visitor, 'Fine.');
+    await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Fine.']);
+    expect(await undo.isVisible()).toBe(false);
+    await visitor.say('More');
+    await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Fine.', 'More', 'Fine.']);
+    expect(chat.received[1]?.body.session_id).toBe(session_id);
+    // What came back was told when it was new.
+    await expect.poll(() => visitor.heard()).toEqual(['Fine.', 'This is a new conversation.', 'Fine.']);
+
+    await restart.click();
+    await undo.waitFor();
+    await visitor.say('Something else');
+    await shows(visitor, 'Fine.');
+    expect(await undo.isVisible()).toBe(false);
+    expect(chat.received[2]?.body.session_id).toBeNull();
+  });
+
+  it('stops the answer that is being written; undone, what was written is there', async () => {
+    const stopped = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('So much');
+      await run.stopAsked;
+      stopped.resolve();
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'So much');
+    await visitor.chat.getByRole('button', { name: 'New conversation' }).click();
+    await stopped.promise;
+    await visitor.chat.getByRole('button', { name: 'Undo' }).click();
+    await shows(visitor, /^So much$/);
+    await visitor.chat.locator('.agent .foot', { hasText: 'Stopped' }).waitFor();
+    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+  });
+});
