@@ -1,4 +1,4 @@
-import { type Dialect, renderMarkdown } from '../../src/channel/markdown.ts';
+import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
  * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units after
@@ -29,6 +29,6 @@ const HTML: Dialect = {
 };
 
 /** A reply as texts for `sendMessage` with `parse_mode` `HTML`. */
-export function render(markdown: string): readonly string[] {
-  return renderMarkdown(markdown, HTML);
+export function render(markdown: string): Promise<readonly string[]> {
+  return renderMarkdownInPieces(markdown, HTML);
 }

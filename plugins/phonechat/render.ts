@@ -1,4 +1,4 @@
-import { type Dialect, renderMarkdown } from '../../src/channel/markdown.ts';
+import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
  * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has neither an escape nor links: an
@@ -23,6 +23,6 @@ const WHATSAPP: Dialect = {
 };
 
 /** A reply as bodies of text messages. */
-export function render(markdown: string): readonly string[] {
-  return renderMarkdown(markdown, WHATSAPP);
+export function render(markdown: string): Promise<readonly string[]> {
+  return renderMarkdownInPieces(markdown, WHATSAPP);
 }

@@ -1,4 +1,4 @@
-import { type Dialect, renderMarkdown } from '../../src/channel/markdown.ts';
+import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
  * Slack's mrkdwn. It has no escape but for `&`, `<` and `>`, and marks are understood between words only.
@@ -24,6 +24,6 @@ const MRKDWN: Dialect = {
 };
 
 /** A reply as messages for `chat.postMessage`, with `mrkdwn` and without `parse` or `link_names`. */
-export function render(markdown: string): readonly string[] {
-  return renderMarkdown(markdown, MRKDWN);
+export function render(markdown: string): Promise<readonly string[]> {
+  return renderMarkdownInPieces(markdown, MRKDWN);
 }

@@ -29,6 +29,7 @@ export function describeMachine(): Machine {
       'better-sqlite3': versionIn('../../node_modules/better-sqlite3/package.json'),
       jose: versionIn('../../node_modules/jose/package.json'),
       koa: versionIn('../../node_modules/koa/package.json'),
+      'markdown-it': versionIn('../../node_modules/markdown-it/package.json'),
     },
   };
 }

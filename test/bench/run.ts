@@ -8,6 +8,7 @@ import { chat } from './chat/chat.ts';
 import { cli } from './cli/cli.ts';
 import { guard } from './guard/guard.ts';
 import { describeMachine } from './machine.ts';
+import { markdown } from './markdown/markdown.ts';
 import { type Report, type Row, rowsOf, table } from './report.ts';
 import { runRounds } from './rounds.ts';
 import { fanOut, firstEvent, streamMemory } from './sse/sse.ts';
@@ -20,6 +21,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   webhook,
   guard,
   token,
+  markdown,
   streamMemory,
   fanOut,
   firstEvent,

@@ -1,5 +1,5 @@
-import type { Definition, PhrasingContent } from 'mdast';
 import type { Dialect, Mark } from './dialect.ts';
+import type { Inline } from './tree.ts';
 
 /** Text in marks, before it is cut into words. */
 export interface Run {
@@ -9,57 +9,27 @@ export interface Run {
   readonly marks: readonly Mark[];
 }
 
-export interface Inlines {
-  dialect: Dialect;
-  references: References;
-}
-
-/** What references refer to. A text that writes a long address once must not show it ten thousand times. */
-export class References {
-  readonly #urls: ReadonlyMap<string, string>;
-  #room = 50_000;
-
-  constructor(definitions: readonly Definition[]) {
-    // The first of two with the same name counts.
-    this.#urls = new Map(definitions.toReversed().map(({ identifier, url }) => [identifier, url]));
-  }
-
-  /** Empty: there is none, or there were too many. */
-  urlOf(identifier: string): string {
-    const url = this.#urls.get(identifier) ?? '';
-    this.#room -= url.length;
-    return this.#room < 0 ? '' : url;
-  }
-}
-
 /** Longer addresses are no links: they stand behind their label, where a message can be cut. */
 const MAX_URL = 1500;
 
 /** @param styles what the whole block stands in within its frames: a heading is bold */
 export function runsOf(
-  nodes: readonly PhrasingContent[],
+  nodes: readonly Inline[],
   frames: readonly Mark[],
   styles: readonly Mark[],
-  inlines: Inlines,
+  dialect: Dialect,
 ): Run[] {
-  return nodes.flatMap((node) => runsOfOne(node, frames, styles, inlines));
+  return nodes.flatMap((node) => runsOfOne(node, frames, styles, dialect));
 }
 
-function runsOfOne(
-  node: PhrasingContent,
-  frames: readonly Mark[],
-  styles: readonly Mark[],
-  inlines: Inlines,
-): Run[] {
-  const { dialect, references } = inlines;
+function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[], dialect: Dialect): Run[] {
   const text = (value: string): Run[] => [{ kind: 'text', text: value, marks: [...frames, ...styles] }];
-  const styled = (children: readonly PhrasingContent[], mark: Mark): Run[] => {
+  const styled = (children: readonly Inline[], mark: Mark): Run[] => {
     const isKept = !styles.includes(mark) && !styles.some(({ plain }) => plain === true);
-    return runsOf(children, frames, isKept ? [...styles, mark] : styles, inlines);
+    return runsOf(children, frames, isKept ? [...styles, mark] : styles, dialect);
   };
   switch (node.type) {
     case 'text':
-    case 'html':
       return text(node.value);
     case 'break':
       return text('\n');
@@ -73,32 +43,18 @@ function runsOfOne(
       return codeSpan(node.value, frames, styles, dialect);
     case 'link':
       return linked(
-        runsOf(node.children, frames, [], inlines),
+        runsOf(node.children, frames, [], dialect),
         node.url,
         frames,
         styles,
-        inlines,
+        dialect,
         node.children,
       );
-    case 'linkReference': {
-      const url = references.urlOf(node.identifier);
-      return linked(runsOf(node.children, frames, [], inlines), url, frames, styles, inlines, node.children);
+    case 'image': {
+      const alt: Inline[] = node.alt === '' ? [] : [{ type: 'text', value: node.alt }];
+      return linked(text(node.alt), node.url, frames, styles, dialect, alt);
     }
-    case 'image':
-      return linked(text(node.alt ?? ''), node.url, frames, styles, inlines, textNode(node.alt));
-    case 'imageReference': {
-      const url = references.urlOf(node.identifier);
-      return linked(text(node.alt ?? ''), url, frames, styles, inlines, textNode(node.alt));
-    }
-    case 'footnoteReference':
-      return text(`[${node.label ?? node.identifier}]`);
-    default:
-      return [];
   }
-}
-
-function textNode(alt: string | null | undefined): PhrasingContent[] {
-  return alt ? [{ type: 'text', value: alt }] : [];
 }
 
 /** Code is no platform's bold; within a link it is the link that counts. */
@@ -115,17 +71,14 @@ function linked(
   target: string,
   frames: readonly Mark[],
   styles: readonly Mark[],
-  inlines: Inlines,
-  children: readonly PhrasingContent[],
+  dialect: Dialect,
+  children: readonly Inline[],
 ): Run[] {
   const label = textOf(plain);
   const url = safeUrl(target);
   const marks = [...frames, ...styles];
   const bare = url !== null && (label.trim() === '' || isSame(label, target));
-  const mark =
-    url === null || url.length > Math.min(MAX_URL, inlines.dialect.limit / 2)
-      ? null
-      : inlines.dialect.link(url);
+  const mark = url === null || url.length > Math.min(MAX_URL, dialect.limit / 2) ? null : dialect.link(url);
   if (bare) {
     const shown = label.trim() === '' ? url : label.replace(/\s+/g, ' ');
     // With white space it is prose to every platform, and code comes before addresses.
@@ -133,12 +86,12 @@ function linked(
     return [{ kind, text: shown, marks: mark === null ? marks : [...marks, mark] }];
   }
   if (mark !== null) {
-    return runsOf(children, frames, [...styles, mark], inlines).map((run) => ({
+    return runsOf(children, frames, [...styles, mark], dialect).map((run) => ({
       ...run,
       text: run.text.replaceAll('\n', ' '),
     }));
   }
-  const inside = runsOf(children, frames, styles, inlines);
+  const inside = runsOf(children, frames, styles, dialect);
   const shown = url?.replace(/^(mailto|tel):/i, '') ?? target;
   if (shown === '') return inside;
   const open: Run = { kind: 'text', text: label.trim() === '' ? '(' : ' (', marks };

@@ -1,9 +1,9 @@
-import type { Definition, List, ListItem, Root, RootContent, Table } from 'mdast';
 import type { Dialect, Mark } from './dialect.ts';
 import { harmless } from './harmless.ts';
 import { CUT, type Ink } from './ink.ts';
-import { type Inlines, References, runsOf, textOf } from './inline.ts';
+import { runsOf, textOf } from './inline.ts';
 import { tableLines } from './table.ts';
+import type { Block, List, ListItem, Table } from './tree.ts';
 import { codeOf, LINE, PARAGRAPH } from './words.ts';
 
 /** Lists deeper than this are indented no further. */
@@ -11,45 +11,60 @@ const MAX_INDENT = 6;
 /** A heading is not parted from what it heads, unless there is no better place. */
 const AFTER_HEADING = { ...PARAGRAPH, cut: CUT.word };
 
-/** What the blocks of one reply share. */
-interface Layout extends Inlines {
+/** Where a block stands. */
+interface Layout {
+  readonly dialect: Dialect;
   /** How many lists there are around. */
-  depth: number;
+  readonly depth: number;
 }
 
-/** The tree as words in marks, in the order in which they are read. */
-export function layOut(root: Root, dialect: Dialect): Ink[] {
-  const references = new References(definitionsIn(root.children));
-  return blocksOf(root.children, [], { dialect, references, depth: 0 });
-}
+/** Makes words in marks of blocks, in the order in which they are read. */
+export class Layouter {
+  readonly #dialect: Dialect;
+  #last: Block | null = null;
+  readonly inks: Ink[] = [];
 
-function definitionsIn(nodes: readonly RootContent[]): Definition[] {
-  return nodes.flatMap((node) => {
-    if (node.type === 'definition') return [node];
-    return 'children' in node ? definitionsIn(node.children) : [];
-  });
-}
-
-function blocksOf(nodes: readonly RootContent[], frames: readonly Mark[], layout: Layout): Ink[] {
-  const inks: Ink[] = [];
-  let before: RootContent | null = null;
-  for (const node of nodes) {
-    const block = blockOf(node, frames, layout);
-    if (block.length === 0) continue;
-    if (before !== null) inks.push(before.type === 'heading' ? AFTER_HEADING : PARAGRAPH);
-    for (const ink of block) inks.push(ink);
-    before = node;
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
   }
+
+  add(blocks: readonly Block[]): void {
+    this.#last = layOut(blocks, this.#last, [], { dialect: this.#dialect, depth: 0 }, this.inks);
+  }
+}
+
+/** @returns the last block of which something is seen */
+function layOut(
+  blocks: readonly Block[],
+  before: Block | null,
+  frames: readonly Mark[],
+  layout: Layout,
+  inks: Ink[],
+): Block | null {
+  let last = before;
+  for (const block of blocks) {
+    const made = blockOf(block, frames, layout);
+    if (made.length === 0) continue;
+    if (last !== null) inks.push(last.type === 'heading' ? AFTER_HEADING : PARAGRAPH);
+    for (const ink of made) inks.push(ink);
+    last = block;
+  }
+  return last;
+}
+
+function blocksOf(blocks: readonly Block[], frames: readonly Mark[], layout: Layout): Ink[] {
+  const inks: Ink[] = [];
+  layOut(blocks, null, frames, layout, inks);
   return inks;
 }
 
-function blockOf(node: RootContent, frames: readonly Mark[], layout: Layout): Ink[] {
+function blockOf(node: Block, frames: readonly Mark[], layout: Layout): Ink[] {
   const { dialect } = layout;
   switch (node.type) {
     case 'paragraph':
-      return harmless(runsOf(node.children, frames, [], layout), dialect);
+      return harmless(runsOf(node.children, frames, [], dialect), dialect);
     case 'heading':
-      return harmless(runsOf(node.children, frames, [dialect.strong], layout), dialect);
+      return harmless(runsOf(node.children, frames, [dialect.strong], dialect), dialect);
     case 'blockquote': {
       // No platform has a quotation in a quotation.
       const isInside = frames.some((mark) => QUOTES.has(mark));
@@ -61,18 +76,14 @@ function blockOf(node: RootContent, frames: readonly Mark[], layout: Layout): In
       return codeBlock(node.value, languageOf(node.lang), frames, dialect);
     case 'table':
       return dialect.tables === 'aligned'
-        ? codeBlock(tableLines(rowsOf(node, layout)), null, frames, dialect)
-        : rowByRow(node, frames, layout);
+        ? codeBlock(tableLines(rowsOf(node, dialect)), null, frames, dialect)
+        : rowByRow(node, frames, dialect);
     case 'thematicBreak':
       return [{ kind: 'word', text: '———', marks: frames }];
     case 'footnoteDefinition': {
-      const label: Ink = { kind: 'word', text: `[${node.label ?? node.identifier}] `, marks: frames };
+      const label: Ink = { kind: 'word', text: `[${node.label}] `, marks: frames };
       return [label, ...blocksOf(node.children, frames, layout)];
     }
-    case 'html':
-      return harmless([{ kind: 'text', text: node.value, marks: frames }], dialect);
-    default:
-      return [];
   }
 }
 
@@ -86,16 +97,16 @@ function quoteOf(dialect: Dialect): Mark {
 }
 
 function listOf(list: List, frames: readonly Mark[], layout: Layout): Ink[] {
-  const first = list.start ?? 1;
   return list.children.flatMap((item, index) => {
-    const inks = itemOf(item, list.ordered ? `${first + index}.` : null, frames, layout);
+    const number = list.start === null ? null : `${list.start + index}.`;
+    const inks = itemOf(item, number, frames, layout);
     return index === 0 ? inks : [list.spread ? PARAGRAPH : LINE, ...inks];
   });
 }
 
 function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], layout: Layout): Ink[] {
   const { dialect, depth } = layout;
-  const box = typeof item.checked === 'boolean' ? (item.checked ? '☑' : '☐') : null;
+  const box = item.checked === null ? null : item.checked ? '☑' : '☐';
   const bullet = number ?? box ?? dialect.bullets[Math.min(depth, dialect.bullets.length - 1)] ?? '-';
   const text = `${number !== null && box !== null ? `${number} ${box}` : bullet} `;
   const inside = depth < MAX_INDENT ? [...frames, { prefix: ' '.repeat(text.length) }] : frames;
@@ -121,26 +132,24 @@ function codeBlock(text: string, language: string | null, frames: readonly Mark[
   return codeOf(safe, marks);
 }
 
-function languageOf(lang: string | null | undefined): string | null {
-  return lang !== null && lang !== undefined && /^[A-Za-z0-9+#._-]{1,30}$/.test(lang) ? lang : null;
+function languageOf(lang: string): string | null {
+  return /^[A-Za-z0-9+#._-]{1,30}$/.test(lang) ? lang : null;
 }
 
 /** In code there are no links: their addresses are written out. */
-function rowsOf(table: Table, { dialect, references }: Layout): string[][] {
-  const inCode: Inlines = { dialect: { ...dialect, link: () => null }, references };
-  return table.children.map(({ children }) =>
-    children.map((cell) => textOf(runsOf(cell.children, [], [], inCode))),
-  );
+function rowsOf(table: Table, dialect: Dialect): string[][] {
+  const inCode: Dialect = { ...dialect, link: () => null };
+  return table.rows.map((row) => row.map((cell) => textOf(runsOf(cell, [], [], inCode))));
 }
 
-function rowByRow(table: Table, frames: readonly Mark[], layout: Layout): Ink[] {
-  return table.children.flatMap(({ children }, row) => {
-    const styles = row === 0 ? [layout.dialect.strong] : [];
-    const runs = children.flatMap((cell, column) => {
-      const inside = runsOf(cell.children, frames, styles, layout);
+function rowByRow(table: Table, frames: readonly Mark[], dialect: Dialect): Ink[] {
+  return table.rows.flatMap((cells, row) => {
+    const styles = row === 0 ? [dialect.strong] : [];
+    const runs = cells.flatMap((cell, column) => {
+      const inside = runsOf(cell, frames, styles, dialect);
       return column === 0 ? inside : [{ kind: 'text' as const, text: ' | ', marks: frames }, ...inside];
     });
-    const inks = harmless(runs, layout.dialect);
+    const inks = harmless(runs, dialect);
     return row === 0 ? inks : [LINE, ...inks];
   });
 }

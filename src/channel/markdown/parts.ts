@@ -1,10 +1,7 @@
-/** A part is read for itself: the time that Markdown takes grows with its square where it is written to that end. */
+/** Characters that are read at once: this bounds how long reading holds the event loop. */
 const MAX_PART = 16_000;
-/** Definitions that every part is given, so that its links find them. */
-const MAX_DEFINITIONS = 4_000;
 
 const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
-const DEFINITION = /^ {0,3}\[(?!\^)[^\]]+\]:[ \t]*\S/;
 
 /**
  * Markdown in parts that can be read one after the other. It is cut where a paragraph begins in the first column;
@@ -14,7 +11,6 @@ const DEFINITION = /^ {0,3}\[(?!\^)[^\]]+\]:[ \t]*\S/;
 export function partsOf(text: string): string[] {
   if (text.length <= MAX_PART) return [text];
   const parts: string[] = [];
-  const definitions: string[] = [];
   let lines: string[] = [];
   let length = 0;
   /** The opening line of the code block around the line. Only one in the first column stands in nothing else. */
@@ -35,11 +31,9 @@ export function partsOf(text: string): string[] {
     if (fence !== null) {
       if (isClosing(line, fence)) fence = null;
     } else if (FENCE.test(line)) fence = line.slice(0, 100);
-    else if (DEFINITION.test(line)) definitions.push(line);
   }
   end();
-  const shared = definitions.join('\n').slice(0, MAX_DEFINITIONS);
-  return shared === '' ? parts : parts.map((part) => `${part}\n\n${shared}`);
+  return parts;
 }
 
 function inShorterLines(line: string): string[] {

@@ -11,7 +11,7 @@ const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u28
  * The messages of a reply, each within the limits of the dialect and complete in itself: cut between paragraphs,
  * else lines, else sentences, else words; within a word only where it would not fit a message.
  */
-export function split(inks: readonly Ink[], dialect: Dialect): string[] {
+export function* split(inks: readonly Ink[], dialect: Dialect): Generator<void, string[]> {
   const messages: string[] = [];
   let from = 0;
   /** What is left of the word at `from`, where the last cut went through it. */
@@ -20,6 +20,7 @@ export function split(inks: readonly Ink[], dialect: Dialect): string[] {
     const message = fill(inks, from, rest, dialect);
     if (message.isVisible) messages.push(message.text);
     ({ next: from, rest } = message);
+    yield;
   }
   return messages;
 }

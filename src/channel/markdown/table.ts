@@ -27,6 +27,7 @@ export function tableLines(rows: readonly (readonly string[])[]): string {
 
 /** In columns of a monospaced font. */
 function widthOf(text: string): number {
+  if (!/[^ -~]/.test(text)) return text.length;
   let width = 0;
   for (const { segment } of GRAPHEMES.segment(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;

@@ -1,27 +1,24 @@
 import { isClosing } from './parts.ts';
 
 /**
- * The time that Markdown takes to read grows with the square of what may pair in a block, and with the depth of
- * its quotations and lists; no reply of a person or a model needs much of either. What is beyond measure is
- * hidden from the parser, and stands in the text as it was written.
+ * The parser loses what is nested too deep, and looks from every open bracket to the end of the block. No reply of
+ * a person or a model needs much of either: signs beyond these bounds are hidden from the parser, and are shown as
+ * they were written.
  */
 
 /** Quotations and lists that one line may begin. */
 const MAX_CONTAINERS = 5;
-/** Where many lines begin more than two, those after them may begin two. */
-const MAX_NESTED = 200;
 /** A list that is indented by more columns is no list. */
 const MAX_COLUMNS = 40;
-/** Lines that go on with a quotation or a list although they do not begin like it; the next one does not. */
+/**
+ * Lines that go on with a quotation or a list although they do not begin like it; the next one does not. Each
+ * would be shown with the indentation of its list.
+ */
 const MAX_LAZY = 20;
-/** Headings that are written as such by the line below. */
-const MAX_UNDERLINES = 100;
-/** Signs of one block that are free. */
-const FREE_SIGNS = 40;
-/** How many pairs of signs may be compared in the blocks that have more. */
-const MAX_PAIRS = 500_000;
+/** Brackets of one block that may be open at once. */
+const MAX_OPEN = 20;
 
-const SIGNS = '*_~[]`>-+.)=';
+const SIGNS = '[>-+*.)';
 /** Noncharacters, one for each sign: no text that comes from elsewhere has them (`withoutTricks`). */
 const FIRST_HIDDEN = 0xfdd0;
 export const HIDDEN = /[\ufdd0-\ufdef]/g;
@@ -41,7 +38,11 @@ function hidden(signs: string): string {
 
 /** Markdown of which the parser sees no more than it reads in good time. */
 export function tame(text: string): string {
-  return new Tamer().lines(text.split('\n')).join('\n');
+  const tamer = new Tamer();
+  return text
+    .split('\n')
+    .flatMap((line) => tamer.lines(line))
+    .join('\n');
 }
 
 const RULE = /^[ \t]*([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
@@ -49,25 +50,18 @@ const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const CONTAINER = /^([ \t]*)(>|[-+*](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))/;
 
 /** The beginnings of quotations and lists in a line, and what stands in the innermost. */
-function withFewContainers(
-  line: string,
-  max: number,
-): { containers: string; content: string; begun: number } {
+function withFewContainers(line: string): { containers: string; content: string } {
   let containers = '';
   let content = line;
-  let begun = 0;
   for (let count = 0; !RULE.test(content) && !UNDERLINE.test(content); count++) {
     const [found, white = '', sign = ''] = CONTAINER.exec(content) ?? [];
     if (found === undefined) break;
-    const after = content.slice(found.length);
-    if (count === max || columnsOf(containers + white) > MAX_COLUMNS) {
-      return { containers: containers + white + hidden(sign), content: after, begun };
-    }
+    content = content.slice(found.length);
+    if (count === MAX_CONTAINERS || columnsOf(containers + white) > MAX_COLUMNS)
+      return { containers: containers + white + hidden(sign), content };
     containers += found;
-    begun++;
-    content = after;
   }
-  return { containers, content, begun };
+  return { containers, content };
 }
 
 function columnsOf(text: string): number {
@@ -79,61 +73,55 @@ function columnsOf(text: string): number {
 class Tamer {
   /** That of the code block around the line. */
   #fence: string | null = null;
+  /** Brackets that are open in the block so far. */
+  #open = 0;
   /** The column from which on a line goes on in the innermost list; any line may, in a quotation. */
   #column = 0;
   #lazy = 0;
-  #nested = 0;
-  #underlines = 0;
-  #signs = 0;
-  #pairs = 0;
 
-  lines(lines: readonly string[]): string[] {
-    return lines.flatMap((line) => {
-      // In a block of code nothing pairs. One that begins in the first column stands in nothing else.
-      if (this.#fence !== null) {
-        if (isClosing(line, this.#fence)) this.#fence = null;
-        return [line];
-      }
-      this.#fence = /^(?:`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[0] ?? null;
-      if (this.#fence === null) return this.#line(line);
-      this.#signs = 0;
+  /** The line, with an empty one before it if it ends the block above. */
+  lines(line: string): string[] {
+    // In a block of code nothing is a sign. One that begins in the first column stands in nothing else.
+    if (this.#fence !== null) {
+      if (isClosing(line, this.#fence)) this.#fence = null;
+      return [line];
+    }
+    this.#fence = /^(?:`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[0] ?? null;
+    if (this.#fence !== null) {
+      this.#open = 0;
       this.#column = 0;
       return [line];
-    });
+    }
+    const { containers, content } = withFewContainers(line);
+    if (content.trim() === '' || content.startsWith('#') || containers !== '') this.#open = 0;
+    const tamed = containers + this.#withFewOpen(content);
+    return this.#goesOnTooLong(containers, content) ? ['', tamed] : [tamed];
   }
 
-  #line(line: string): string[] {
-    const max = this.#nested > MAX_NESTED ? 2 : MAX_CONTAINERS;
-    const { containers, content, begun } = withFewContainers(line, max);
-    this.#nested += Math.max(begun - 2, 0);
-    if (content.trim() === '' || content.startsWith('#') || containers !== '') this.#signs = 0;
-    const tamed = containers + this.#content(content);
+  #goesOnTooLong(containers: string, content: string): boolean {
     if (containers !== '') {
       this.#column = containers.includes('>') ? Number.POSITIVE_INFINITY : columnsOf(containers) + 1;
       this.#lazy = 0;
     } else if (content.trim() === '') {
       this.#lazy = 0;
       if (this.#column === Number.POSITIVE_INFINITY) this.#column = 0;
-    } else if (columnsOf(/^[ \t]*/.exec(content)?.[0] ?? '') < this.#column) {
-      this.#lazy++;
-      if (this.#lazy > MAX_LAZY) {
-        this.#lazy = 0;
-        this.#column = 0;
-        return ['', tamed];
-      }
+    } else if (columnsOf(/^[ \t]*/.exec(content)?.[0] ?? '') < this.#column && ++this.#lazy > MAX_LAZY) {
+      this.#lazy = 0;
+      this.#column = 0;
+      return true;
     }
-    return [tamed];
+    return false;
   }
 
-  #content(content: string): string {
-    if (RULE.test(content)) return content;
-    if (UNDERLINE.test(content) && ++this.#underlines > MAX_UNDERLINES) return hidden(content);
-    return content.replace(/\*+|_+|~+|`+|[[\]]/g, (signs) => {
-      // Of these two every sign may pair for itself, or with its neighbour.
-      const weight = /[*_]/.test(signs) ? Math.ceil(signs.length / 2) : 1;
-      this.#signs += weight;
-      if (this.#signs > FREE_SIGNS) this.#pairs += this.#signs * weight;
-      return this.#pairs > MAX_PAIRS && this.#signs > FREE_SIGNS ? hidden(signs) : signs;
+  #withFewOpen(content: string): string {
+    return content.replace(/[[\]]/g, (bracket) => {
+      if (bracket === ']') {
+        this.#open = Math.max(this.#open - 1, 0);
+        return bracket;
+      }
+      if (this.#open === MAX_OPEN) return hidden(bracket);
+      this.#open++;
+      return bracket;
     });
   }
 }

@@ -155,6 +155,39 @@ describe('splitting', () => {
     );
   });
 
+  it('throws at no text, and makes complete messages of it', () => {
+    const anything = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 300 }),
+      fc.string({ unit: fc.constantFrom(...'*_[]()`~!<>#|-+=.:&@\\/ \n\taB1"\''), maxLength: 300 }),
+    );
+    fc.assert(
+      fc.property(anything, fc.integer({ min: 40, max: 200 }), (text, limit) => {
+        const messages = renderMarkdown(text, { ...TAGS, limit }).map(seenIn);
+        expect(messages.length).toBeGreaterThan(0);
+        for (const message of messages) {
+          expect(message.length).toBeLessThanOrEqual(limit);
+          expect(message.isWellFormed()).toBe(true);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('shows the words between signs of any kind', () => {
+    // Neither a title, a definition nor the language of a fence, which are not shown.
+    const signs = fc.string({ unit: fc.constantFrom(...'*_[]()!<>#|-+=.@/ \n\t'), maxLength: 6 });
+    fc.assert(
+      fc.property(fc.array(signs, { maxLength: 40 }), (gaps) => {
+        const text = gaps.map((gap, index) => `${gap}w${index}x`).join('');
+        const words = (shown: string) => shown.match(/w\d+x/g) ?? [];
+        expect(words(renderMarkdown(text, { ...SIGNS, limit: WHOLE, link: () => null }).join('\n'))).toEqual(
+          words(text),
+        );
+      }),
+      { numRuns: 400 },
+    );
+  });
+
   const split = (text: string, limit: number) => renderMarkdown(text, { ...TAGS, limit });
 
   it.each([

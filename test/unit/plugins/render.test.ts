@@ -384,6 +384,65 @@ const CASES: readonly Case[] = [
     msgbot: 'שלום <b>עולם</b> ab',
   },
   {
+    has: 'struck out with one tilde, and tildes that do not pair',
+    markdown: '~a~\n\n~~b~\n\n~c~~\n\nd ~~~e~~~',
+    teamchat: '~a~\n\n∼∼b∼\n\n∼c∼∼\n\nd ∼∼∼e∼∼∼',
+    phonechat: '~a~\n\n∼∼b∼\n\n∼c∼∼\n\nd ∼∼∼e∼∼∼',
+    msgbot: '<s>a</s>\n\n~~b~\n\n~c~~\n\nd ~~~e~~~',
+  },
+  {
+    has: 'addresses at the end of sentences',
+    markdown: '(see www.x.example/a_(b)), _https://x.example_ or &lt;https://y.example/?a&gt;.',
+    teamchat:
+      '(see <http://www.x.example/a_(b)|www.x.example/a_(b)>), _<https://x.example|https://x.example>_ or &lt;<https://y.example/?a|https://y.example/?a>&gt;.',
+    phonechat: '(see www.x.example/a_(b)), _https://x.example_ or <https://y.example/?a>.',
+    msgbot:
+      '(see <a href="http://www.x.example/a_(b)">www.x.example/a_(b)</a>), <i><a href="https://x.example">https://x.example</a></i> or &lt;<a href="https://y.example/?a">https://y.example/?a</a>&gt;.',
+  },
+  {
+    has: 'an address as the label of a link',
+    markdown: '[https://x.example/a](https://y.example) [www.x.example]',
+    teamchat: '<https://y.example|https://x.example/a> [<http://www.x.example|www.x.example>]',
+    phonechat: 'https://x.example/a (https://y.example) [www.x.example]',
+    msgbot:
+      '<a href="https://y.example">https://x.example/a</a> [<a href="http://www.x.example">www.x.example</a>]',
+  },
+  {
+    has: 'what only looks like an address',
+    markdown: 'xhttps://a_b.c_d https://a.b_c/d awww.x.example www. a@b a@b.c- \\https',
+    teamchat: 'xhttps://a_b.c_d https://a.b_c/d awww.x.example www. a@b a@b.c- \\https',
+    phonechat: 'xhttps://a_b.c_d https://a.b_c/d awww.x.example www. a@b a@b.c- \\https',
+    msgbot: 'xhttps://a_b.c_d https://a.b_c/d awww.x.example www. a@b a@b.c- \\https',
+  },
+  {
+    has: 'a table with rows of other lengths',
+    markdown: 'a | b\n-|-\nc\nd | e \\| f | g\n\nh',
+    teamchat: '```\na | b\n--+-------+--\nc\nd | e | f | g\n```\n\nh',
+    phonechat: '*a* | *b*\nc\nd | e | f | g\n\nh',
+    msgbot: '<pre>a | b\n--+-------+--\nc\nd | e | f | g</pre>\n\nh',
+  },
+  {
+    has: 'what only looks like a table',
+    markdown: '```\n|-|\n```\n\n- a | b\n-|-\n\na | b\n-|-|-',
+    teamchat: '```\n|-|\n```\n\n• a | b\n  -|-\n\na | b\n-|-|-',
+    phonechat: '```\n|-|\n```\n\n- a | b\n  -|-\n\na | b\n-|-|-',
+    msgbot: '<pre>|-|</pre>\n\n• a | b\n  -|-\n\na | b\n-|-|-',
+  },
+  {
+    has: 'a footnote of several blocks',
+    markdown: 'a[^n] [^m]\n\n[^n]: b\n    c\n\n    - d\n\ne',
+    teamchat: 'a[n] [^m]\n\n[n] b\nc\n\n• d\n\ne',
+    phonechat: 'a[n] [^m]\n\n[n] b\nc\n\n- d\n\ne',
+    msgbot: 'a[n] [^m]\n\n[n] b\nc\n\n• d\n\ne',
+  },
+  {
+    has: 'what only looks like a task',
+    markdown: '- [ ]\n- \\[x] a\n- [x]b',
+    teamchat: '• [ ]\n• [x] a\n• [x]b',
+    phonechat: '- [ ]\n- [x] a\n- [x]b',
+    msgbot: '• [ ]\n• [x] a\n• [x]b',
+  },
+  {
     has: 'emoji',
     markdown: '👨‍👩‍👧‍👦 **👍🏽**',
     teamchat: '👨‍👩‍👧‍👦 *👍🏽*',
@@ -401,11 +460,11 @@ const CASES: readonly Case[] = [
 
 it.each(CASES)(
   'a reply that has $has is written as each platform reads it',
-  ({ markdown, teamchat, phonechat, msgbot }) => {
+  async ({ markdown, teamchat, phonechat, msgbot }) => {
     expect({
-      teamchat: renderTeamchat(markdown),
-      phonechat: renderPhonechat(markdown),
-      msgbot: renderMsgbot(markdown),
+      teamchat: await renderTeamchat(markdown),
+      phonechat: await renderPhonechat(markdown),
+      msgbot: await renderMsgbot(markdown),
     }).toEqual({ teamchat: [teamchat], phonechat: [phonechat], msgbot: [msgbot] });
   },
 );

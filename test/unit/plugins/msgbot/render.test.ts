@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { render } from '../../../../plugins/msgbot/render.ts';
 
 describe('a reply on msgbot', () => {
-  it('is split at 4,096 characters as they are read, tags and escapes not counted', () => {
-    const [first = '', ...others] = render(`**${'a&'.repeat(2100)}**`);
+  it('is split at 4,096 characters as they are read, tags and escapes not counted', async () => {
+    const [first = '', ...others] = await render(`**${'a&'.repeat(2100)}**`);
     expect(first).toBe(`<b>${'a&amp;'.repeat(2048)}</b>`);
     expect(others).toEqual([`<b>${'a&amp;'.repeat(52)}</b>`]);
   });
 
-  it('has at most 100 entities a message, and no more of them than the platform takes together', () => {
+  it('has at most 100 entities a message, and no more of them than the platform takes together', async () => {
     for (const text of ['**a** b '.repeat(250), `[a](https://x.example/${'p'.repeat(200)}) `.repeat(120)]) {
-      const messages = render(text);
+      const messages = await render(text);
       expect(messages.join(' ').match(/<(b|a )/g)?.length).toBe(text.startsWith('*') ? 250 : 120);
       for (const message of messages) {
         expect(message.match(/<(b|a )/g)?.length ?? 0).toBeLessThanOrEqual(100);
@@ -19,8 +19,8 @@ describe('a reply on msgbot', () => {
     }
   });
 
-  it('names the language of code only where it is a plain word', () => {
-    expect(render('```c++\na\n```')).toEqual(['<pre><code class="language-c++">a</code></pre>']);
-    expect(render('```"><b>\na\n```')).toEqual(['<pre>a</pre>']);
+  it('names the language of code only where it is a plain word', async () => {
+    expect(await render('```c++\na\n```')).toEqual(['<pre><code class="language-c++">a</code></pre>']);
+    expect(await render('```"><b>\na\n```')).toEqual(['<pre>a</pre>']);
   });
 });

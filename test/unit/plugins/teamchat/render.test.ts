@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { render } from '../../../../plugins/teamchat/render.ts';
 
 describe('a reply on teamchat', () => {
-  it('is split at 4,000 characters, escapes and marks included', () => {
-    const messages = render(`${'**a & b** '.repeat(50)}\n\n`.repeat(30));
+  it('is split at 4,000 characters, escapes and marks included', async () => {
+    const messages = await render(`${'**a & b** '.repeat(50)}\n\n`.repeat(30));
     expect(messages.length).toBeGreaterThan(3);
     for (const message of messages) {
       expect(message.length).toBeLessThanOrEqual(4000);
@@ -12,10 +12,10 @@ describe('a reply on teamchat', () => {
     }
   });
 
-  it('opens no mention that the platform would resolve', () => {
+  it('opens no mention that the platform would resolve', async () => {
     const text = ['<!here>', '<@U1>', '<!subteam^S1>', '<#C1|x>'].map(
       (one) => `${one} **${one}** \`${one}\` [${one}](https://x.example) # ${one}`,
     );
-    for (const message of render(text.join('\n\n'))) expect(message).not.toMatch(/<[!@#]/);
+    for (const message of await render(text.join('\n\n'))) expect(message).not.toMatch(/<[!@#]/);
   });
 });

@@ -1,0 +1,139 @@
+import type { Env, Token } from 'markdown-it';
+import { mailIn } from './syntax/address.ts';
+import { shown } from './tame.ts';
+import type { Image, Inline, Link, Styled } from './tree.ts';
+
+/** What the parts of one reply share. */
+export interface Shared {
+  /** Definitions of links and footnotes. */
+  readonly env: Env;
+  /**
+   * How many characters of addresses references may still show. A text that writes a long address once must not
+   * show it ten thousand times.
+   */
+  room: number;
+}
+
+/** The tree of what the parser read in the text of one block. */
+export function buildInline(tokens: readonly Token[], shared: Shared): Inline[] {
+  return new InlineBuilder(tokens, shared).nodes(false);
+}
+
+const STYLES: Readonly<Record<string, Styled['type']>> = {
+  strong_open: 'strong',
+  em_open: 'emphasis',
+  s_open: 'delete',
+};
+
+class InlineBuilder {
+  readonly #tokens: readonly Token[];
+  readonly #shared: Shared;
+  #at = 0;
+
+  constructor(tokens: readonly Token[], shared: Shared) {
+    this.#tokens = tokens;
+    this.#shared = shared;
+  }
+
+  /** All up to the end of the mark around them. */
+  nodes(isInLink: boolean): Inline[] {
+    const nodes: Inline[] = [];
+    let text = '';
+    const endText = () => {
+      if (text !== '') nodes.push(...(isInLink ? [textNode(shown(text))] : withMail(shown(text))));
+      text = '';
+    };
+    for (let token = this.#next(); token !== undefined && token.nesting !== -1; token = this.#next()) {
+      const plain = plainText(token);
+      if (plain !== null) text += plain;
+      else {
+        endText();
+        nodes.push(this.#node(token, isInLink));
+      }
+    }
+    endText();
+    return nodes;
+  }
+
+  #next(): Token | undefined {
+    return this.#tokens[this.#at++];
+  }
+
+  #node(token: Token, isInLink: boolean): Inline {
+    const style = STYLES[token.type];
+    if (style !== undefined) return { type: style, children: this.nodes(isInLink) };
+    switch (token.type) {
+      case 'code_inline':
+        return { type: 'inlineCode', value: shown(token.content) };
+      case 'hardbreak':
+        return { type: 'break' };
+      case 'link_open':
+        return this.#link(token);
+      case 'image':
+        return this.#image(token);
+      default:
+        throw new TypeError(`the parser made text of an unknown type: ${token.type}`);
+    }
+  }
+
+  #link(token: Token): Link {
+    const url = this.#urlOf(token, 'href');
+    return { type: 'link', url, children: this.nodes(true) };
+  }
+
+  #image(token: Token): Image {
+    const alt = shown(seenIn(token.children ?? []));
+    return { type: 'image', url: this.#urlOf(token, 'src'), alt };
+  }
+
+  /** Empty: references have shown too much. */
+  #urlOf(token: Token, attribute: 'href' | 'src'): string {
+    const url = shown(String(token.attrGet(attribute) ?? ''));
+    const isReference = token.meta?.label !== undefined;
+    if (isReference) this.#shared.room -= url.length;
+    return isReference && this.#shared.room < 0 ? '' : url;
+  }
+}
+
+/** Null: it is more than text. */
+function plainText(token: Token): string | null {
+  switch (token.type) {
+    case 'text':
+    case 'text_special':
+      return token.content;
+    case 'softbreak':
+      return '\n';
+    case 'footnote_reference':
+      return `[${token.content}]`;
+    default:
+      return null;
+  }
+}
+
+/** What is seen of an image's label. */
+function seenIn(tokens: readonly Token[]): string {
+  return tokens
+    .map((token) => {
+      if (token.type === 'hardbreak') return '\n';
+      return plainText(token) ?? (token.type === 'image' ? seenIn(token.children ?? []) : token.content);
+    })
+    .join('');
+}
+
+function textNode(value: string): Inline {
+  return { type: 'text', value };
+}
+
+/** The text with its mail addresses as links. */
+function withMail(text: string): Inline[] {
+  const nodes: Inline[] = [];
+  let from = 0;
+  for (const { index, shown: address } of mailIn(text)) {
+    if (index > from) nodes.push(textNode(text.slice(from, index)));
+    const url = address.toLowerCase().startsWith('mailto:') ? address : `mailto:${address}`;
+    nodes.push({ type: 'link', url, children: [textNode(address)] });
+    from = index + address.length;
+  }
+  if (from < text.length) nodes.push(textNode(text.slice(from)));
+  return nodes;
+}

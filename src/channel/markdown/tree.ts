@@ -1,0 +1,90 @@
+/** A reply as a tree. The names are those of mdast, of which this is the part that platforms can show. */
+export type Block = Paragraph | Heading | Quote | List | CodeBlock | Table | Rule | Footnote;
+
+export interface Paragraph {
+  readonly type: 'paragraph';
+  readonly children: readonly Inline[];
+}
+
+export interface Heading {
+  readonly type: 'heading';
+  readonly children: readonly Inline[];
+}
+
+export interface Quote {
+  readonly type: 'blockquote';
+  readonly children: readonly Block[];
+}
+
+export interface List {
+  readonly type: 'list';
+  /** The number of the first item; null: the items have bullets. */
+  readonly start: number | null;
+  /** Are there empty lines between the items? */
+  readonly spread: boolean;
+  readonly children: readonly ListItem[];
+}
+
+export interface ListItem {
+  /** Are there empty lines between the blocks of the item? */
+  readonly spread: boolean;
+  /** Null: the item is not a task. */
+  readonly checked: boolean | null;
+  readonly children: readonly Block[];
+}
+
+export interface CodeBlock {
+  readonly type: 'code';
+  /** Empty: no language is named. */
+  readonly lang: string;
+  readonly value: string;
+}
+
+export interface Table {
+  readonly type: 'table';
+  /** Rows of cells, the head first. Rows may differ in length. */
+  readonly rows: readonly (readonly (readonly Inline[])[])[];
+}
+
+export interface Rule {
+  readonly type: 'thematicBreak';
+}
+
+export interface Footnote {
+  readonly type: 'footnoteDefinition';
+  readonly label: string;
+  readonly children: readonly Block[];
+}
+
+export type Inline = Text | Code | Break | Styled | Link | Image;
+
+export interface Text {
+  readonly type: 'text';
+  readonly value: string;
+}
+
+export interface Code {
+  readonly type: 'inlineCode';
+  readonly value: string;
+}
+
+export interface Break {
+  readonly type: 'break';
+}
+
+export interface Styled {
+  readonly type: 'strong' | 'emphasis' | 'delete';
+  readonly children: readonly Inline[];
+}
+
+export interface Link {
+  readonly type: 'link';
+  readonly url: string;
+  readonly children: readonly Inline[];
+}
+
+export interface Image {
+  readonly type: 'image';
+  readonly url: string;
+  readonly alt: string;
+}

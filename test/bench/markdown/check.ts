@@ -1,0 +1,96 @@
+import MarkdownIt from 'markdown-it';
+import { render as renderMsgbot } from '../../../plugins/msgbot/render.ts';
+import { render as renderPhonechat } from '../../../plugins/phonechat/render.ts';
+import { render as renderTeamchat } from '../../../plugins/teamchat/render.ts';
+import { hostileMarkdown, listMarkdown, ordinaryMarkdown } from '../../fixtures/hostile-markdown.ts';
+
+export interface MarkdownOrder {
+  texts: 'bare' | 'ordinary' | 'lists' | 'bad';
+  warm_up_ms: number;
+  /** Characters of the longest texts. */
+  size: number;
+}
+
+export interface MarkdownResult {
+  title: string;
+  /** The longest time that the event loop did nothing else, on any platform: processor time of its thread. */
+  hold_ms: number;
+  ms_per_kb: number;
+}
+
+type Render = (text: string) => Promise<unknown>;
+
+const PLATFORMS: readonly Render[] = [renderTeamchat, renderPhonechat, renderMsgbot];
+/** What disturbs a measurement only makes it longer: the shortest of so many counts. */
+const TIMES = 2;
+
+/** Answers an order from the parent process with a result for each text. */
+process.once('message', async ({ texts, warm_up_ms, size }: MarkdownOrder) => {
+  const renders = texts === 'bare' ? [alone()] : PLATFORMS;
+  const until = performance.now() + warm_up_ms;
+  while (performance.now() < until) {
+    for (const render of renders) await render(ordinaryMarkdown(4000));
+    for (const render of renders) await render(listMarkdown(4000));
+  }
+  const results: MarkdownResult[] = [];
+  for (const [title, text] of Object.entries(textsOf(texts, size))) {
+    let hold_ms = 0;
+    let ms_per_kb = 0;
+    for (const render of renders) {
+      const measured = await shortest(render, text);
+      hold_ms = Math.max(hold_ms, measured.hold_ms);
+      ms_per_kb = Math.max(ms_per_kb, (measured.total_ms / text.length) * 1000);
+    }
+    results.push({ title, hold_ms, ms_per_kb });
+  }
+  process.send?.(results);
+  process.disconnect();
+});
+
+function textsOf(texts: MarkdownOrder['texts'], size: number): Readonly<Record<string, string>> {
+  if (texts === 'bad') return hostileMarkdown(size);
+  if (texts === 'bare') return { [`${size / 1000} KB`]: ordinaryMarkdown(size) };
+  const made = texts === 'lists' ? listMarkdown : ordinaryMarkdown;
+  const sizes = [1000, 4000, 16_000, size].filter((one) => one <= size);
+  return Object.fromEntries(sizes.map((one) => [`${one / 1000} KB`, made(one)]));
+}
+
+/** The library as it comes, reading a text at once. */
+function alone(): Render {
+  const parser = new MarkdownIt({ html: false });
+  return async (text) => parser.parse(text, {});
+}
+
+async function shortest(render: Render, text: string): Promise<{ hold_ms: number; total_ms: number }> {
+  let shortest = { hold_ms: Number.POSITIVE_INFINITY, total_ms: 0 };
+  for (let time = 0; time < TIMES; time++) {
+    const measured = await measure(render, text);
+    if (measured.hold_ms < shortest.hold_ms) shortest = measured;
+  }
+  return shortest;
+}
+
+/** Looks in every turn of the event loop how much processor time it took while a text is rendered. */
+async function measure(render: Render, text: string): Promise<{ hold_ms: number; total_ms: number }> {
+  const began = threadMs();
+  let last = began;
+  let hold_ms = 0;
+  let isDone = false;
+  const look = () => {
+    const now = threadMs();
+    hold_ms = Math.max(hold_ms, now - last);
+    last = now;
+    if (!isDone) setImmediate(look);
+  };
+  setImmediate(look);
+  await render(text);
+  isDone = true;
+  look();
+  return { hold_ms, total_ms: last - began };
+}
+
+/** Other programs on the machine take none of it. */
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}

@@ -1,0 +1,94 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { convert } from '../../../src/channel/markdown/convert.ts';
+import { inPieces } from '../../../src/channel/markdown/in-pieces.ts';
+import { type Dialect, renderMarkdown, renderMarkdownInPieces } from '../../../src/channel/markdown.ts';
+import { listMarkdown, ordinaryMarkdown } from '../../fixtures/hostile-markdown.ts';
+
+const PLAIN: Dialect = {
+  limit: 4000,
+  marksCount: true,
+  escapes: {},
+  lookalikes: {},
+  strong: {},
+  emphasis: {},
+  delete: {},
+  code: {},
+  codeBlock: () => ({}),
+  quote: {},
+  link: () => null,
+  bullets: ['-'],
+  tables: 'lines',
+};
+
+function* pieces(name: string, count: number, done: string[]): Generator<void, string> {
+  for (let piece = 0; piece < count; piece++) {
+    done.push(`${name}${piece}`);
+    yield;
+  }
+  return name;
+}
+
+/** How often the event loop comes round until the work is done. */
+async function turnsUntil(work: Promise<unknown>): Promise<number> {
+  let isDone = false;
+  const end = work.finally(() => {
+    isDone = true;
+  });
+  let turns = 0;
+  for (; !isDone; turns++) await setImmediate();
+  await end;
+  return turns;
+}
+
+it('does one piece in a turn of the event loop, of whatever work is under way', async () => {
+  const done: string[] = [];
+  const both = Promise.all([inPieces(pieces('a', 3, done)), inPieces(pieces('b', 2, done))]);
+  const seen: number[] = [];
+  while (done.length < 5) {
+    await setImmediate();
+    seen.push(done.length);
+  }
+  for (const [turn, count] of seen.entries()) expect(count - (seen[turn - 1] ?? 0)).toBeLessThanOrEqual(1);
+  expect(done).toEqual(['a0', 'b0', 'a1', 'b1', 'a2']);
+  expect(await both).toEqual(['a', 'b']);
+});
+
+it('begins nothing before it returns', async () => {
+  const done: string[] = [];
+  const work = inPieces(pieces('a', 1, done));
+  expect(done).toEqual([]);
+  await work;
+});
+
+it('rejects with what a piece throws, and goes on with other work', async () => {
+  const done: string[] = [];
+  function* failing(): Generator<void, string> {
+    yield;
+    throw new RangeError('no room');
+  }
+  const [failed, other] = await Promise.allSettled([inPieces(failing()), inPieces(pieces('a', 3, done))]);
+  expect(failed).toMatchObject({ status: 'rejected', reason: new RangeError('no room') });
+  expect(other).toEqual({ status: 'fulfilled', value: 'a' });
+});
+
+it.each([
+  ['an ordinary text', ordinaryMarkdown(100_000)],
+  ['a list', listMarkdown(100_000)],
+  ['one line', 'word '.repeat(20_000)],
+])(
+  'renders %s of 100,000 characters in many turns of the event loop, as it does at once',
+  async (_title, text) => {
+    const work = renderMarkdownInPieces(text, PLAIN);
+    const turns = await turnsUntil(work);
+    const messages = await work;
+    expect(messages).toEqual(renderMarkdown(text, PLAIN));
+    // Each part of 16,000 characters is read, built and laid out; each message is written.
+    expect(turns).toBeGreaterThan(3 * (100_000 / 16_000) + messages.length);
+  },
+);
+
+it('renders a short text in a few turns', () => {
+  const steps = [...convert('**a**', PLAIN)];
+  expect(steps.length).toBeLessThan(6);
+});
