@@ -3,8 +3,15 @@ import type { ChannelPlugin, SettingRecord } from '../../src/channel/index.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
 import { filesBelow, read, sourcesBelow } from './source-files.ts';
 
-/** Settings that stand in the environment only, and words in capitals that are none (labels of the log). */
-const NOT_SETTINGS = new Set(['NODE_ENV', 'NO_COLOR', 'STATE_DIRECTORY', 'CIRCUIT_OPEN', 'TURN_LIMIT']);
+/** Settings of the environment alone, and words in capitals that are none (labels of the log, constants). */
+const NOT_SETTINGS = new Set([
+  'NODE_ENV',
+  'NO_COLOR',
+  'STATE_DIRECTORY',
+  'CIRCUIT_OPEN',
+  'TURN_LIMIT',
+  'TEXT_MAX',
+]);
 
 /** Telex is the channel that the documentation takes as its example. */
 const OF_AN_EXAMPLE = /^(TELEX|WIRE)_/;

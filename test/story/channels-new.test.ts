@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { agentd, startAgentd } from '../harness/daemon.ts';
+import { installChannel, manifestIn } from '../harness/new-channel.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const execute = promisify(execFile);
@@ -16,27 +17,6 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 const begin = (...args: string[]) => agentd(['channels', 'new', ...args], { cwd: directory });
-
-/**
- * What `npm install` brings, without a registry: agentd out of the file that the package depends on, all else from
- * this project.
- */
-async function install(channel: string): Promise<void> {
-  const { devDependencies } = await manifestOf(channel);
-  const agentd = join(channel, 'node_modules/agentd');
-  await mkdir(agentd, { recursive: true });
-  const file = devDependencies.agentd?.replace('file:', '') ?? '';
-  await execute('tar', ['-xzf', join(channel, file), '-C', agentd, '--strip-components=1']);
-  for (const name of await readdir(join(ROOT, 'node_modules')))
-    await symlink(join(ROOT, 'node_modules', name), join(channel, 'node_modules', name));
-}
-
-async function manifestOf(folder: string) {
-  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
-    devDependencies: Record<string, string>;
-    peerDependencies: Record<string, string>;
-  };
-}
 
 async function npm(channel: string, ...args: string[]): Promise<string> {
   // What this runner tells its own children would make the other one report to it.
@@ -58,8 +38,8 @@ describe('agentd channels new', () => {
     expect(files).toHaveLength((JSON.parse(stdout) as { files: string[] }).files.length);
     for (const { parentPath, name } of files)
       expect(await readFile(join(parentPath, name), 'utf8')).not.toMatch(/pigeonpost/i);
-    const ours = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-    expect(await manifestOf(channel)).toMatchObject({
+    const ours = await manifestIn(ROOT);
+    expect(await manifestIn(channel)).toMatchObject({
       name: 'agentd-channel-carrier-pigeon',
       // Optional: npm would look for it in a registry, which may have another agentd.
       peerDependencies: { agentd: `^${ours.version}` },
@@ -70,7 +50,7 @@ describe('agentd channels new', () => {
     expect(await readFile(join(channel, 'verify.ts'), 'utf8')).toContain("'x-carrier-pigeon-signature'");
     expect(await readFile(join(channel, '.gitignore'), 'utf8')).toContain('node_modules');
 
-    await install(channel);
+    await installChannel(channel);
     await npm(channel, 'run', 'typecheck');
     const tested = await npm(channel, 'test');
     expect(tested).toContain('carrier-pigeon: survives signed bodies of any form');

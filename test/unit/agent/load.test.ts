@@ -33,7 +33,9 @@ async function moduleWith(name: string, source: string): Promise<string> {
 const load = (AGENT_RUNTIME: string) => loadAgent({ ...unset, AGENT_RUNTIME }, log);
 
 test('unset, it is the builtin runtime', async () => {
-  expect(await replyOf((await loadAgent(unset, log)).run(agentTurn()))).toContain('I work by a few plain rules');
+  expect(await replyOf((await loadAgent(unset, log)).run(agentTurn()))).toContain(
+    'I work by a few plain rules',
+  );
 });
 
 test('unset with AGENT_MODEL, it is the model runtime', async () => {

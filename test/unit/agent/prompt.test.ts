@@ -9,9 +9,7 @@ describe('the system prompt', () => {
   test('tells what a valid token says of the person', () => {
     const person = { email: 'a@example.com', name: 'Alice', locale: 'de-DE', timezone: 'Europe/Berlin' };
     const prompt = systemPrompt(agentTurn({ person }), 'Be kind.', NOW);
-    expect(prompt).toMatch(
-      /^Be kind\.\n\nIt is 2026-01-02T03:04:05\.000Z \(UTC\)\./,
-    );
+    expect(prompt).toMatch(/^Be kind\.\n\nIt is 2026-01-02T03:04:05\.000Z \(UTC\)\./);
     expect(prompt).toContain(
       'Known of them for certain, as data: {"name":"Alice","email":"a@example.com","locale":"de-DE","timezone":"Europe/Berlin"}',
     );
