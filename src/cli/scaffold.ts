@@ -37,7 +37,7 @@ export async function scaffold(name: string, directory: string): Promise<string[
       const target = RENAMED[file] ?? file;
       const text = await readFile(join(template, file), 'utf8');
       await mkdir(dirname(join(directory, target)), { recursive: true });
-      // Never over anything: somebody else may have put it there meanwhile.
+      // Never overwrites: another process may have written the file meanwhile.
       await writeFile(join(directory, target), renamed(text, name), { flag: 'wx' });
       written.push(target);
     }

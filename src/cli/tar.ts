@@ -31,7 +31,7 @@ function headerOf({ name, content, isExecutable }: TarFile): Uint8Array {
   header.write('        0', 148);
   header.write('ustar\0', 257);
   header.write('00', 263);
-  // Computed with spaces in its own place, which stand there so far.
+  // The format computes the checksum with spaces in its own field.
   const checksum = header.reduce((sum, byte) => sum + byte, 0);
   header.write(`${checksum.toString(8).padStart(6, '0')}\0 `, 148);
   return header;

@@ -52,9 +52,11 @@ afterAll(async () => {
 });
 
 async function run(line: string, env: Record<string, string>): Promise<string> {
-  const [command, folder = ''] = line.split(' ');
-  if (command === 'cd') cwd = join(cwd, folder);
-  if (command === 'cd') return '';
+  const folder = /^cd (.+)$/.exec(line)?.[1];
+  if (folder !== undefined) {
+    cwd = join(cwd, folder);
+    return '';
+  }
   if (line === 'npm install') {
     await installChannel(cwd);
     return '';
