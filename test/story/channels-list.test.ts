@@ -121,7 +121,7 @@ describe('agentd channels list', () => {
     const { code: again, stdout } = await agentd(['channels', 'list'], { cwd: directory, env });
     expect(again).toBe(78);
     expect(stdout).toContain(
-      '\n./broken.mjs (MESSAGING_PLATFORMS)\n  wrong: cannot be loaded: no line\n  right: ',
+      `\n./broken.mjs (MESSAGING_PLATFORMS)\n  wrong: cannot be loaded: no line (at ${join(directory, 'broken.mjs')}:1)\n  right: `,
     );
   });
 
