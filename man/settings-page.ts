@@ -64,7 +64,7 @@ const DESCRIPTION = [
 
 const PLUGINS = [
   prose(
-    'The key `plugins` of the configuration file lists channels beyond the bundled ones. An entry is a path as seen from the file (it begins with a dot, a slash or a tilde, or ends like a module) or the name of an installed package; or an object with `path`, and with `name`, which the channel must then have.',
+    'The key `plugins` of the configuration file lists channels beyond the bundled ones. An entry is the path of a module or of its folder, relative to the file (it begins with a dot, a slash or a tilde, or ends like a module), or the name of an installed package; or an object with `path`, and with `name`, which the channel must then have.',
   ),
   '.Pp',
   prose(

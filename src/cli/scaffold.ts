@@ -4,20 +4,23 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
+import { packAgentd } from './pack-agentd.ts';
 import { version } from './version.ts';
 
-/** What the channel of the template is called, in each of its writings. */
+/** Name of the channel in the template; it is replaced in each of its spellings. */
 const TEMPLATE_NAME = 'pigeonpost';
-/** Packages leave out files of this name, so it stands there without its dot. */
+/** npm leaves files of this name out of packages, so the template has it without its dot. */
 const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore' };
+/** Where the new package keeps the agentd that it is tested with. */
+const VENDOR = 'vendor';
 
 /**
- * Writes the template of a channel, under a name of its own, into a directory that is empty or not there yet.
- * What was written goes again where it fails half-way.
+ * Writes the template of a channel under a new name into a directory that is empty or missing, with this agentd as
+ * a package, for its tests. If it fails half-way, the files are removed again.
  *
- * @param name of the channel; it must be one.
- * @returns the files, as seen from the directory.
- * @throws CliError (1) where the directory holds anything, or is none.
+ * @param name of the channel; it must be valid.
+ * @returns the files, relative to the directory.
+ * @throws CliError (1) if the directory is not empty, or not a directory.
  */
 export async function scaffold(name: string, directory: string): Promise<string[]> {
   const template = templateFolder();
@@ -34,12 +37,17 @@ export async function scaffold(name: string, directory: string): Promise<string[
       const target = RENAMED[file] ?? file;
       const text = await readFile(join(template, file), 'utf8');
       await mkdir(dirname(join(directory, target)), { recursive: true });
-      // Never over anything: somebody else may have put it there meanwhile.
-      await writeFile(join(directory, target), contentOf(file, renamed(text, name)), { flag: 'wx' });
+      // Never overwrites: another process may have written the file meanwhile.
+      await writeFile(join(directory, target), renamed(text, name), { flag: 'wx' });
       written.push(target);
     }
+    await mkdir(join(directory, VENDOR));
+    const packed = `${VENDOR}/${await packAgentd(join(directory, VENDOR))}`;
+    written.push(packed);
+    await requireAgentd(join(directory, 'package.json'), packed);
   } catch (error) {
     for (const file of written) await rm(join(directory, file), { force: true });
+    await rm(join(directory, VENDOR), { recursive: true, force: true });
     throw error;
   }
   return written;
@@ -80,10 +88,16 @@ function renamed(text: string, name: string): string {
     );
 }
 
-/** The package asks for the agentd that it was begun with, or a later one that still fits. */
-function contentOf(file: string, text: string): string {
-  if (file !== 'package.json') return text;
-  const manifest = JSON.parse(text) as { peerDependencies: Record<string, string> };
+/**
+ * The package works with this agentd, or a later one that still fits, and is tested with the packed one.
+ * @param packed path of the package of agentd, relative to the manifest.
+ */
+async function requireAgentd(manifestFile: string, packed: string): Promise<void> {
+  const manifest = JSON.parse(await readFile(manifestFile, 'utf8')) as {
+    peerDependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
   manifest.peerDependencies.agentd = `^${version()}`;
-  return `${JSON.stringify(manifest, null, 2)}\n`;
+  manifest.devDependencies.agentd = `file:${packed}`;
+  await writeFile(manifestFile, `${JSON.stringify(manifest, null, 2)}\n`);
 }

@@ -10,8 +10,8 @@ const IMPORTED = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 const NOT_FOUND = /^Cannot find (?:module|package) '([^']+)' imported from (.+)$/;
 
 /**
- * Why a module of somebody else's could not be imported, with file and line, on one line. Node keeps the place
- * of some errors to itself: of syntax errors in JavaScript, and of imports that lead nowhere.
+ * Says on one line why a plugin or runtime could not be imported, with file and line. Node's error does not have the
+ * place of syntax errors in JavaScript and of imports that cannot be resolved.
  * @param file the module that was imported.
  */
 export async function importFailure(error: unknown, file: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import sse from '../../plugins/sse/index.ts';
-import template from '../../plugins/template/src/index.ts';
+import template from '../../plugins/template/index.ts';
 import webchat from '../../plugins/webchat/index.ts';
 import { channelConformance } from '../../src/channel/conformance.ts';
 import { Secret } from '../../src/daemon/secret.ts';

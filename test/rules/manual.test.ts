@@ -41,6 +41,16 @@ describe('the manual pages', () => {
   });
 });
 
+describe('agentd-channel(7)', () => {
+  it('begins with a table of its contents', () => {
+    const [, contents = '', rest = ''] =
+      /^\.Sh CONTENTS\n(.*?)^(\.Sh TUTORIAL\n.*)/ms.exec(read('man/agentd-channel.7')) ?? [];
+    const named = [...contents.matchAll(/^\.Sx "?([^":\n]+?)"?(?: :)?$/gm)].map(([, title]) => title);
+    const sections = [...rest.matchAll(/^\.S[hs] (.+)$/gm)].map(([, title]) => title);
+    expect(named).toEqual(sections.filter((title) => title !== 'SYNOPSIS' && title !== 'SEE ALSO'));
+  });
+});
+
 describe('the documents at the top', () => {
   it.each(['README.md', 'CHANGELOG.md', 'SECURITY.md'])('%s leads only to files that there are', (file) => {
     const missing = [...read(file).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]

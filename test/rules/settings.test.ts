@@ -4,8 +4,15 @@ import { fileSettings } from '../../src/daemon/settings/secret-files.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
 import { filesBelow, read, sourcesBelow } from './source-files.ts';
 
-/** Settings that stand in the environment only, and words in capitals that are none (labels of the log). */
-const NOT_SETTINGS = new Set(['NODE_ENV', 'NO_COLOR', 'STATE_DIRECTORY', 'CIRCUIT_OPEN', 'TURN_LIMIT']);
+/** Settings of the environment alone, and words in capitals that are none (labels of the log, constants). */
+const NOT_SETTINGS = new Set([
+  'NODE_ENV',
+  'NO_COLOR',
+  'STATE_DIRECTORY',
+  'CIRCUIT_OPEN',
+  'TURN_LIMIT',
+  'TEXT_MAX',
+]);
 
 /** Settings of parts that this version does not have; the daemon refuses to start with them. */
 const NOT_HERE = ['REDIS_URL', 'DATABASE_URL', 'MEMORY_BACKEND'];

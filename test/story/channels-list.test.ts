@@ -106,7 +106,7 @@ describe('agentd channels list', () => {
     expect(code).toBe(78);
     const broken = views.filter(({ name }) => name === null);
     expect(broken.map(({ from, problems }) => [from, problems[0]?.problem])).toEqual([
-      ['./broken.mjs', 'cannot be loaded: no line'],
+      ['./broken.mjs', `cannot be loaded: no line (at ${join(directory, 'broken.mjs')}:1)`],
       ['./nowhere.mjs', `names a file that does not exist: ${join(directory, 'nowhere.mjs')}`],
       ['pagr', 'there is no channel of this name'],
     ]);
@@ -121,7 +121,7 @@ describe('agentd channels list', () => {
     const { code: again, stdout } = await agentd(['channels', 'list'], { cwd: directory, env });
     expect(again).toBe(78);
     expect(stdout).toContain(
-      '\n./broken.mjs (MESSAGING_PLATFORMS)\n  wrong: cannot be loaded: no line\n  right: ',
+      `\n./broken.mjs (MESSAGING_PLATFORMS)\n  wrong: cannot be loaded: no line (at ${join(directory, 'broken.mjs')}:1)\n  right: `,
     );
   });
 

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { agentd, startAgentd } from '../harness/daemon.ts';
+import { installChannel, manifestIn } from '../harness/new-channel.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const execute = promisify(execFile);
@@ -17,15 +18,16 @@ afterEach(() => rm(directory, { recursive: true }));
 
 const begin = (...args: string[]) => agentd(['channels', 'new', ...args], { cwd: directory });
 
-/** What `npm install` would bring, of what is here. */
-async function install(channel: string): Promise<void> {
-  await mkdir(join(channel, 'node_modules/@types'), { recursive: true });
-  await symlink(ROOT, join(channel, 'node_modules/agentd'), 'dir');
-  await symlink(join(ROOT, 'node_modules/@types/node'), join(channel, 'node_modules/@types/node'), 'dir');
+async function npm(channel: string, ...args: string[]): Promise<string> {
+  // What this runner tells its own children would make the other one report to it.
+  const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
+  return (await execute('npm', args, { cwd: channel, env })).stdout;
 }
 
 describe('agentd channels new', () => {
-  it('writes a package whose types and tests are right, and which can be built', async () => {
+  it('writes a package whose types and tests are right, and which can be built', {
+    timeout: 120_000,
+  }, async () => {
     const { code, stdout } = await begin('carrier-pigeon', '--json');
     expect(code).toBe(0);
     const channel = join(directory, 'agentd-channel-carrier-pigeon');
@@ -36,29 +38,36 @@ describe('agentd channels new', () => {
     expect(files).toHaveLength((JSON.parse(stdout) as { files: string[] }).files.length);
     for (const { parentPath, name } of files)
       expect(await readFile(join(parentPath, name), 'utf8')).not.toMatch(/pigeonpost/i);
-    const manifest = JSON.parse(await readFile(join(channel, 'package.json'), 'utf8'));
-    const ours = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-    expect(manifest).toMatchObject({
+    const ours = await manifestIn(ROOT);
+    expect(await manifestIn(channel)).toMatchObject({
       name: 'agentd-channel-carrier-pigeon',
+      // Optional: npm would look for it in a registry, which may have another agentd.
       peerDependencies: { agentd: `^${ours.version}` },
+      peerDependenciesMeta: { agentd: { optional: true } },
+      devDependencies: { agentd: `file:vendor/agentd-${ours.version}.tgz`, node: expect.any(String) },
       engines: ours.engines,
     });
-    expect(await readFile(join(channel, 'src/verify.ts'), 'utf8')).toContain("'x-carrier-pigeon-signature'");
+    expect(await readFile(join(channel, 'verify.ts'), 'utf8')).toContain("'x-carrier-pigeon-signature'");
     expect(await readFile(join(channel, '.gitignore'), 'utf8')).toContain('node_modules');
 
-    await install(channel);
-    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    await execute(process.execPath, [tsc], { cwd: channel });
-    // What this runner tells its own children would make the other one report to it.
-    const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
-    const tested = await execute(process.execPath, ['--test', 'test/*.test.ts'], { cwd: channel, env });
-    expect(tested.stdout).toContain('carrier-pigeon: survives signed bodies of any form');
-    expect(tested.stdout).toMatch(/^(?:#|ℹ) fail 0$/m);
-    await execute(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: channel });
-    expect(await readFile(join(channel, 'dist/index.js'), 'utf8')).toContain("import('./simulator.js')");
+    await installChannel(channel);
+    await npm(channel, 'run', 'typecheck');
+    const tested = await npm(channel, 'test');
+    expect(tested).toContain('carrier-pigeon: survives signed bodies of any form');
+    expect(tested).toMatch(/^(?:#|ℹ) fail 0$/m);
 
-    await mkdir(join(directory, 'node_modules'));
-    await symlink(channel, join(directory, 'node_modules/agentd-channel-carrier-pigeon'), 'dir');
+    // As it is published: nothing of this machine, and it needs no agentd beside it.
+    await npm(channel, 'pack');
+    const published = join(directory, 'node_modules/agentd-channel-carrier-pigeon');
+    await mkdir(published, { recursive: true });
+    const [packed = ''] = (await readdir(channel)).filter((file) => file.endsWith('.tgz'));
+    await execute('tar', ['-xzf', join(channel, packed), '-C', published, '--strip-components=1']);
+    expect((await readdir(published)).sort()).toEqual(['README.md', 'dist', 'package.json']);
+    const text = await readFile(join(published, 'package.json'), 'utf8');
+    expect(text).not.toContain('..');
+    expect(text).not.toContain(directory);
+    expect(text).not.toContain(ROOT);
+    expect(await readFile(join(published, 'dist/index.js'), 'utf8')).toContain("import('./simulator.js')");
     const configured = {
       MESSAGING_PLATFORMS: 'carrier-pigeon',
       CARRIER_PIGEON_TOKEN: 'token',
@@ -71,12 +80,12 @@ describe('agentd channels new', () => {
     );
   });
 
-  it('writes a channel that a daemon runs as it stands, and that answers what is simulated', async () => {
+  it('writes a channel that a daemon runs from its folder, and that answers what is simulated', async () => {
     expect((await begin('pager', '--directory', 'plugins/pager')).stdout).toContain(
-      'MESSAGING_PLATFORMS=./plugins/pager/src/index.ts agentd serve --dev',
+      'MESSAGING_PLATFORMS=./plugins/pager agentd serve --dev',
     );
     const env = {
-      MESSAGING_PLATFORMS: './plugins/pager/src/index.ts',
+      MESSAGING_PLATFORMS: './plugins/pager',
       STATE_DIR: join(directory, '.agentd'),
     };
     const daemon = await startAgentd({ directory, args: ['--dev'], env });
@@ -87,6 +96,9 @@ describe('agentd channels new', () => {
       expect([code, stderr]).toEqual([0, expect.not.stringContaining('refused')]);
       const happenings = JSON.parse(stdout) as { type: string; text?: string }[];
       expect(happenings.find(({ type }) => type === 'shown')?.text).toContain('you are not signed in');
+      const command = ['simulate', 'pager', '/sign-in a.b.c', '--command', '--url', daemon.url];
+      const signIn = await agentd(command, { cwd: directory, env });
+      expect(signIn.stdout).toContain('You are not signed in: JWT Malformed.');
       const wrong = await agentd([...args, '--bad-signature'], { cwd: directory, env });
       expect(wrong.code).toBe(0);
     } finally {

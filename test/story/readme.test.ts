@@ -3,20 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { outputPattern, shownCommands } from '../harness/console.ts';
 import { type Agentd, BIN, startAgentd } from '../harness/daemon.ts';
 
 const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
 const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) => text ?? '');
 /** Commands, each with what the README says it prints. */
-const commands = blocks.flatMap((block) =>
-  block
-    .split(/^\$ /m)
-    .slice(1)
-    .map((entry) => ({
-      line: entry.slice(0, entry.indexOf('\n')),
-      prints: entry.slice(entry.indexOf('\n') + 1),
-    })),
-);
+const commands = blocks.flatMap(shownCommands);
 
 /** All that the README shows is run one after the other, each a program of its own. */
 const HOOK_MS = 120_000;
@@ -54,15 +47,6 @@ it('has commands to try', () => {
 it.each(commands.map((command, index) => ({ ...command, index })))(
   'prints what it shows: $line',
   ({ prints, index }) => {
-    expect(outputs[index]?.trim()).toMatch(pattern(prints.trim()));
+    expect(outputs[index]?.trim()).toMatch(outputPattern(prints));
   },
 );
-
-/** `…` stands for anything; blanks for any blanks, since tables are as wide as their ids. */
-function pattern(text: string): RegExp {
-  const escaped = text
-    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('…', '[^]*?')
-    .replace(/ +/g, '[ ]+');
-  return new RegExp(`^${escaped}$`);
-}

@@ -150,7 +150,7 @@ test('what is set explicitly wins', async () => {
     env: { ...NOTHING, STATE_DIR: join(cwd, 'elsewhere') },
   });
   const hello = await post(daemon.url, { user_id: 'u', message: 'hello' }, { path: '/talk' });
-  expect(hello.body.response).toContain('I am Concierge');
+  expect(hello.body.response).toContain('I am the assistant of Concierge');
   const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
   expect(response).toContain('You are **Ada Lovelace**');
   expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);

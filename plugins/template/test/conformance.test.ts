@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import { channelConformance } from 'agentd/channel/conformance';
-import plugin from '../src/index.ts';
+import plugin from '../index.ts';
 
-// What every channel of agentd must do; its platform is the simulator of the plugin. One after another.
+// Every channel of agentd must pass these cases. The simulator of the plugin is their platform. One after another.
 for (const { name, run } of channelConformance({ plugin })) test(name, run);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parse } from '../src/parse.ts';
+import { parseCommand } from '../commands.ts';
+import { parse } from '../parse.ts';
 
 const DELIVERY = {
   type: 'message',
@@ -13,7 +14,7 @@ const DELIVERY = {
   text: ' Who am I? ',
 };
 
-test('a message has its session, and what the reply needs to find its place', () => {
+test('a message has its session, and the place that its reply goes to', () => {
   assert.deepEqual(parse(DELIVERY), {
     kind: 'message',
     message: {
@@ -36,9 +37,16 @@ test('an edit names the message that it changes', () => {
   assert.deepEqual(parse(edit), { kind: 'edit', message_id: 'm1', text: 'Who are you?' });
 });
 
-test('what is no text is acknowledged, what the platform would not send is refused', () => {
+test('other deliveries are acknowledged, impossible ones are refused', () => {
   assert.deepEqual(parse({ type: 'reaction' }), { kind: 'other' });
   assert.deepEqual(parse({ ...DELIVERY, text: ' ' }), { kind: 'other' });
   assert.equal(parse({ ...DELIVERY, from: 'ada' }), null);
   assert.equal(parse({ ...DELIVERY, room: 'a room' }), null);
+});
+
+test('a command is read from its form', () => {
+  const form = new URLSearchParams('id=m1&from=ada&command=%2Fsign-in&text=+a.b.c');
+  assert.deepEqual(parseCommand(form), { id: 'm1', user_id: 'ada', name: '/sign-in', argument: 'a.b.c' });
+  form.delete('from');
+  assert.equal(parseCommand(form), null);
 });

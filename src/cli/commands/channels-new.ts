@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { Command } from '../command.ts';
@@ -10,7 +10,7 @@ export const command: Command = {
   name: 'channels new',
   summary: 'Begin a channel of your own: a TypeScript package with its tests.',
   description:
-    'Writes a channel that works, for a platform that nobody has: signed webhooks come in, replies go out over HTTP, its users can be linked, and `agentd simulate` stands in for its platform. It passes the conformance suite; change it file by file to what your platform does. Its README tells how it is tried, proved, built and published. The directory must be empty or not there yet: in any other nothing is written, and the exit code is 1.',
+    'Writes a channel that works, for a made-up platform: signed webhooks come in, replies go out over HTTP in parts, users sign in by a command, and `agentd simulate` stands in for the platform. It passes the conformance suite; change it file by file to what your platform does. The package holds this agentd in vendor/, as npm would pack it, so that `npm install` and `npm test` work on any machine. Its README describes how to try, test, load and publish it; agentd-channel(7) has a tutorial. The directory must be empty or missing: otherwise nothing is written, and the exit code is 1.',
   args: [
     {
       name: 'name',
@@ -57,10 +57,10 @@ async function requireName(name: string): Promise<void> {
 }
 
 function inWords(name: string, directory: string, files: readonly string[]): string {
-  const path = join(directory, 'src/index.ts');
-  const module = /^[./~]/.test(path) ? path : `./${path}`;
+  const folder = printable(/^[./~]/.test(directory) ? directory : `./${directory}`);
   return [
-    `the channel ${name} is in ${printable(directory)}: ${files.length} files, README.md first`,
-    `try it:  MESSAGING_PLATFORMS=${printable(module)} agentd serve --dev`,
+    `the channel ${name} is in ${folder}: ${files.length} files, README.md first`,
+    `test it:  cd ${folder} && npm install && npm test`,
+    `run it:   MESSAGING_PLATFORMS=${folder} agentd serve --dev`,
   ].join('\n');
 }

@@ -11,7 +11,8 @@ const REACH = 'Is AGENT_BASE_URL right, and does this machine reach it? It ends 
 export async function checkModel(settings: Settings, asking: Asking): Promise<Finding[]> {
   const { AGENT_BASE_URL, AGENT_MODEL, AGENT_API_KEY } = settings;
   const runtime = runtimeName(settings);
-  if (runtime !== 'llm') return [skipped(`the runtime ${runtime} asks no model server that is known here`)];
+  if (runtime !== 'llm')
+    return [skipped(`the runtime ${runtime} asks no model server that is known here; ${seenIn(settings)}`)];
   if (AGENT_BASE_URL === undefined)
     return [skipped(`${AGENT_MODEL} is asked through the package of its provider, which is installed`)];
   const base = AGENT_BASE_URL.replace(/\/+$/, '');
@@ -75,6 +76,14 @@ function modelsIn(text: string | null): string[] | null {
     // No JSON: it is told as an answer that lists nothing.
     return null;
   }
+}
+
+/** A daemon that was started with other values has another agent: the operator must be able to tell. */
+function seenIn({ AGENT_RUNTIME, AGENT_MODEL }: Settings): string {
+  const seen = Object.entries({ AGENT_RUNTIME, AGENT_MODEL });
+  return seen
+    .map(([name, value]) => (value === undefined ? `${name} is not set` : `${name}=${value}`))
+    .join(', ');
 }
 
 function skipped(detail: string): Finding {

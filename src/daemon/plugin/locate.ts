@@ -1,14 +1,16 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** The bundled channels, from the sources and from the build alike. */
 const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const TEMPLATE = 'template';
-const INDEX_FILES = ['index.ts', 'index.js', 'index.mjs'];
+/** The sources of a channel: they come before what a build made of them. */
+const SOURCE_INDEX = 'index.ts';
+const INDEX_FILES = ['index.js', 'index.mjs'];
 
 /** Where a plugin's module is, or why it is nowhere. */
 export type Located = { found: true; file: string } | { found: false; problem: string; right: string };
@@ -31,17 +33,47 @@ export async function bundledPlugins(): Promise<Map<string, string>> {
   return found;
 }
 
-/** The module at a path as seen from a folder; for a folder, its index. */
+/**
+ * The module at a path, relative to a folder. Of a directory it is `index.ts`, so that nothing needs to be built, else
+ * the module that its `package.json` names, else `index.js` or `index.mjs`. An installed package ships no sources that
+ * Node runs: there, `package.json` comes first.
+ */
 export async function locatePath(path: string, folder: string): Promise<Located> {
   const full = /^~(?=\/|$)/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
-  for (const file of [full, ...INDEX_FILES.map((name) => join(full, name))]) {
+  const entry = await packageEntry(full);
+  const sources = full.split(sep).includes('node_modules') ? [] : [SOURCE_INDEX];
+  const candidates = [...sources, ...(entry === null ? [] : [entry]), ...INDEX_FILES];
+  for (const file of [full, ...candidates.map((name) => join(full, name))]) {
     if (await isFile(file)) return { found: true, file };
   }
+  if (entry !== null) return noModule(`names the package in ${full}`, entry);
+  return (await isDirectory(full))
+    ? noModule(`names the folder ${full}`, [SOURCE_INDEX, ...INDEX_FILES].join(', '))
+    : {
+        found: false,
+        problem: `names a file that does not exist: ${full}`,
+        right: 'the path of the module of a channel, or of its folder',
+      };
+}
+
+function noModule(what: string, wanted: string): Located {
   return {
     found: false,
-    problem: `names a file that does not exist: ${full}`,
-    right: 'the path of the module of a channel, or of the folder that its index stands in',
+    problem: `${what}, which has no module ${wanted}`,
+    right: 'a folder with the index.ts of a channel, or a package whose `exports` names its module',
   };
+}
+
+/** The module that the `package.json` in a folder names; null if there is none, or it names none. */
+async function packageEntry(folder: string): Promise<string | null> {
+  const manifest = join(folder, 'package.json');
+  if (!(await isFile(manifest))) return null;
+  try {
+    return entryOf(JSON.parse(await readFile(manifest, 'utf8'))) ?? null;
+  } catch {
+    // A manifest that is no JSON names nothing; index files are still looked for.
+    return null;
+  }
 }
 
 /** The module of an installed package: looked for from each folder in turn, then beside agentd itself. */
@@ -80,7 +112,7 @@ function packageManifest(name: string, from: string | URL): string | undefined {
 
 /** What `import` would load: `exports` under the conditions of Node, else `main`. */
 function entryOf(manifest: unknown): string | undefined {
-  const { exports, main } = manifest as { exports?: unknown; main?: unknown };
+  const { exports, main } = (isObject(manifest) ? manifest : {}) as { exports?: unknown; main?: unknown };
   const root = isObject(exports) && '.' in exports ? exports['.'] : exports;
   return entryUnder(root) ?? (typeof main === 'string' ? main : undefined);
 }
@@ -93,6 +125,13 @@ function entryUnder(target: unknown): string | undefined {
     ['node', 'import', 'module-sync', 'default'].includes(key),
   );
   return condition === undefined ? undefined : entryUnder(target[condition]);
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 async function isFile(path: string): Promise<boolean> {

@@ -34,6 +34,13 @@ describe('what asks another machine', () => {
 
   const model = (base: string) => ({ AGENT_BASE_URL: base, AGENT_MODEL: 'small' }) as Settings;
 
+  it('says which values it saw if no model is asked', async () => {
+    const seen = async (settings: Partial<Settings>) =>
+      (await checkModel(settings as Settings, new Asking()))[0]?.detail;
+    expect(await seen({})).toContain('; AGENT_RUNTIME is not set, AGENT_MODEL is not set');
+    expect(await seen({ AGENT_RUNTIME: './mine.ts' })).toContain('; AGENT_RUNTIME=./mine.ts, AGENT_MODEL is');
+  });
+
   it('gives up a model server that hangs', async () => {
     expect(await inQuickTime(() => checkModel(model(url), new Asking()))).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('did not answer within 10 seconds') },

@@ -77,6 +77,43 @@ describe('a plugin is found', () => {
     ]);
   });
 
+  it.each<[what: string, folder: string, files: Record<string, string>]>([
+    ['its index.ts', 'telex', { 'telex/index.ts': pluginSource() }],
+    [
+      'its index.ts, whatever was built of it',
+      'telex',
+      {
+        'telex/index.ts': pluginSource(),
+        'telex/package.json': manifest({ exports: './dist/index.js' }),
+        'telex/dist/index.js': pluginSource({ name: `'stale'` }),
+      },
+    ],
+    [
+      'what its package.json exports',
+      'telex',
+      { 'telex/package.json': manifest({ exports: './lib/main.js' }), 'telex/lib/main.js': pluginSource() },
+    ],
+    [
+      'the main of its package.json',
+      'telex',
+      { 'telex/package.json': manifest({ main: 'lib/main.js' }), 'telex/lib/main.js': pluginSource() },
+    ],
+    ['its index.mjs', 'telex', { 'telex/index.mjs': pluginSource() }],
+    [
+      'what an installed package exports, not its sources',
+      'node_modules/telex',
+      {
+        'node_modules/telex/index.ts': 'export default {};',
+        'node_modules/telex/package.json': manifest({ exports: './main.js' }),
+        'node_modules/telex/main.js': pluginSource(),
+      },
+    ],
+  ])('by the path of its folder: %s', async (_what, folder, files) => {
+    const path = `./${folder}`;
+    expect(await found(searchIn(files, { plugins: [path] }))).toEqual([`telex from ${path}`]);
+    expect(await found(searchIn(files, { platforms: [path] }))).toEqual([`telex from ${path}`]);
+  });
+
   it('once, when two places name the same file', async () => {
     const search = searchIn(
       { 'telex.mjs': pluginSource() },
@@ -120,6 +157,26 @@ describe('a plugin is refused', () => {
       },
       { setting: 'plugins[1]', problem: 'names the package none-such, which is not installed' },
     ]);
+  });
+
+  it.each([
+    [
+      'an empty folder',
+      { 'p/readme': '' },
+      'plugins[0] names the folder FOLDER/p, which has no module index.ts, index.js, index.mjs → a folder with the index.ts of a channel, or a package whose `exports` names its module',
+    ],
+    [
+      'a package that was not built',
+      { 'p/package.json': manifest({ exports: './dist/index.js' }) },
+      'plugins[0] names the package in FOLDER/p, which has no module ./dist/index.js → a folder with the index.ts of a channel, or a package whose `exports` names its module',
+    ],
+    [
+      'a folder whose channel is misshapen',
+      { 'p/index.ts': pluginSource({ summary: '1' }) },
+      'plugins[0] `summary` is 1 (in FOLDER/p/index.ts) → one sentence',
+    ],
+  ])('for the path of %s', async (_what, files, problem) => {
+    expect((await refusal(files, { plugins: ['./p'] })).problems).toEqual([problem]);
   });
 
   it.each<[string, string, string]>([

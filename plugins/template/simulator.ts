@@ -1,10 +1,11 @@
-import type { PlatformSimulator, SimulatedEvent } from 'agentd/channel';
+import type { PlatformSimulator, SimulatedEvent, SimulatedRequest } from 'agentd/channel';
+import { TEXT_LIMIT } from './send.ts';
 import { readSettings } from './settings.ts';
 import { signatureOf } from './verify.ts';
 
 /**
- * Stands in for the platform: for `agentd simulate`, `agentd serve --dev` and the conformance suite. It is never
- * loaded in production.
+ * Stands in for the platform: for `agentd simulate`, `agentd serve --dev` and the conformance suite. A daemon in
+ * production never loads it.
  */
 export const simulator: PlatformSimulator = {
   apiUrlSetting: 'PIGEONPOST_API_URL',
@@ -15,16 +16,12 @@ export const simulator: PlatformSimulator = {
   }),
   who: () => ['ada', 'grace'],
   delivery(event, settings) {
-    const body = JSON.stringify(bodyOf(event));
     const { secret } = readSettings(settings);
-    const headers = signedHeaders(event.bad_signature ? `not ${secret}` : secret, body);
-    return { method: 'POST', path: '/webhook/pigeonpost', headers, body };
+    return signed(event.bad_signature ? `not ${secret}` : secret, requestOf(event));
   },
-  sign: (request, settings) => ({
-    ...request,
-    headers: { ...request.headers, ...signedHeaders(readSettings(settings).secret, request.body) },
-  }),
-  seenIn: (event) => [roomOf(event)],
+  sign: (request, settings) => signed(readSettings(settings).secret, request),
+  // Commands are answered in private, in the room that has the id of the person.
+  seenIn: (event) => [roomOf(event), event.user],
   startApi: (settings) => ({
     answer({ method, path, headers, body }) {
       const refuse = (status: number, error: string) => ({ status, body: { error }, shown: [] });
@@ -34,17 +31,21 @@ export const simulator: PlatformSimulator = {
       if (method !== 'POST' || path !== '/messages') return refuse(404, 'no such method');
       const { room, thread, text } = JSON.parse(Buffer.from(body).toString()) as Record<string, string>;
       if (!room || !text) return refuse(400, 'room and text are needed');
+      if (text.length > TEXT_LIMIT) return refuse(400, 'the text is too long');
       const shown = { what: 'message', to: room, text, ...(thread ? { thread } : {}) } as const;
       return { status: 201, body: { ok: true }, shown: [shown] };
     },
   }),
 };
 
-function bodyOf(event: SimulatedEvent): object {
+function requestOf(event: SimulatedEvent): SimulatedRequest {
+  return event.kind === 'command' ? commandOf(event) : messageOf(event);
+}
+
+function messageOf(event: SimulatedEvent): SimulatedRequest {
   const { kind, user, user_name, thread, number, sent_at, text, place } = event;
-  return {
-    // This platform has no commands: they are messages like others.
-    type: kind === 'command' ? 'message' : kind,
+  const body = {
+    type: kind,
     id: `m${number}`,
     sent_at,
     from: { id: user, name: user_name ?? user },
@@ -53,17 +54,30 @@ function bodyOf(event: SimulatedEvent): object {
     ...(thread === undefined ? {} : { thread }),
     text,
   };
+  const headers = { 'Content-Type': 'application/json' };
+  return { method: 'POST', path: '/webhook/pigeonpost', headers, body: JSON.stringify(body) };
+}
+
+function commandOf({ user, number, text }: SimulatedEvent): SimulatedRequest {
+  const [, command = '', argument = ''] = /^(\S*)\s*(.*)$/s.exec(text.toWellFormed()) ?? [];
+  const body = new URLSearchParams({ id: `m${number}`, from: user, command, text: argument }).toString();
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  return { method: 'POST', path: '/webhook/pigeonpost/command', headers, body };
 }
 
 function roomOf({ place, user }: SimulatedEvent): string {
   return place === 'group' ? 'common-room' : user;
 }
 
-function signedHeaders(secret: string, body: string): Record<string, string> {
+function signed(secret: string, request: SimulatedRequest): SimulatedRequest {
   const timestamp = String(Math.floor(Date.now() / 1000));
+  const signature = signatureOf(secret, timestamp, request.body);
   return {
-    'Content-Type': 'application/json',
-    'X-Pigeonpost-Timestamp': timestamp,
-    'X-Pigeonpost-Signature': signatureOf(secret, timestamp, body),
+    ...request,
+    headers: {
+      ...request.headers,
+      'X-Pigeonpost-Timestamp': timestamp,
+      'X-Pigeonpost-Signature': signature,
+    },
   };
 }

@@ -1,12 +1,13 @@
-import type { Channel, ChannelPlugin, ChannelScope } from 'agentd/channel';
+import type { Channel, ChannelPlugin, ChannelRequest, ChannelScope } from 'agentd/channel';
+import { carryOut, parseCommand } from './commands.ts';
 import { parse } from './parse.ts';
-import { Sender } from './send.ts';
+import { Sender, TEXT_LIMIT } from './send.ts';
 import { ID, readSettings } from './settings.ts';
 import { isSigned } from './verify.ts';
 
 /**
- * The channel, as agentd loads it. Its life is told in agentd-channel(7): loaded, given its settings and scope,
- * started, receives, sends, stopped. Order, durability, limits, identity and retries are given to it.
+ * The channel, as agentd loads it. agentd-channel(7) tells its life: loaded, given its settings and scope, started,
+ * receives, sends, stopped. The daemon takes care of order, durability, limits, identity and retries.
  */
 const plugin: ChannelPlugin = {
   name: 'pigeonpost',
@@ -35,8 +36,16 @@ const plugin: ChannelPlugin = {
     },
   ],
   detect: (settings) => settings.PIGEONPOST_TOKEN !== undefined && settings.PIGEONPOST_SECRET !== undefined,
-  capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'commonmark', typing: false },
-  // Its users can be linked to a person, so that the tools act as that person.
+  capabilities: {
+    reply: 'later',
+    streaming: false,
+    textLimit: TEXT_LIMIT,
+    markdown: 'platform',
+    typing: false,
+    // Set this to false if your platform has no rooms with several people.
+    groups: true,
+  },
+  // Users can be linked to a person, so that the tools act as that person.
   linking: { argument: 'ID', idsOf: (given) => (ID.test(given) ? [given] : []) },
   simulator: async () => (await import('./simulator.ts')).simulator,
   create,
@@ -44,25 +53,41 @@ const plugin: ChannelPlugin = {
 
 export default plugin;
 
-/** Opens nothing: what does belongs in `start`. */
+/** Must not open sockets or timers: that belongs in `start`. */
 function create(scope: ChannelScope): Channel {
   const { secret } = readSettings(scope.settings);
   const sender = new Sender(scope);
+
+  /** Must come before anything in the body is read: a stranger must learn nothing from the answer. */
+  function requireSignature(request: ChannelRequest): void {
+    if (!isSigned(request, secret, scope.now()))
+      throw scope.problem('invalid_signature', 'The signature is missing, wrong or too old.');
+  }
+
   return {
     routes: [
       {
         method: 'POST',
         path: '/webhook/pigeonpost',
         async handle(request) {
-          // Before anything of the body is looked at: whoever cannot sign it learns nothing.
-          if (!isSigned(request, secret, scope.now()))
-            throw scope.problem('invalid_signature', 'The signature is missing, wrong or too old.');
+          requireSignature(request);
           const delivery = parse(request.json());
           if (delivery === null)
             throw scope.problem('invalid_request', 'This is no delivery of the platform.');
           if (delivery.kind === 'message') await scope.accept([delivery.message], request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
-          // Only now, when what came is kept: before that, the platform must come again.
+          // Only now: the message is stored. Before that, the platform must deliver it again.
+          return { status: 200 };
+        },
+      },
+      {
+        method: 'POST',
+        path: '/webhook/pigeonpost/command',
+        async handle(request) {
+          requireSignature(request);
+          const command = parseCommand(request.form());
+          if (command === null) throw scope.problem('invalid_request', 'This is no command of the platform.');
+          await carryOut(command, scope);
           return { status: 200 };
         },
       },

@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChannelRequest } from 'agentd/channel';
 
-/** What was signed longer ago is refused, so that nobody can send again what they have overheard, ms. */
+/** An older signature is refused, so that nobody can send again what they recorded, ms. */
 const AGE_MAX_MS = 5 * 60_000;
 
 /**
- * Is it the platform that sends this? It signs the time and the exact bytes of the body.
+ * Did the platform send this? It signs the time and the exact bytes of the body.
  * @param now ms since the epoch
  */
 export function isSigned(
@@ -15,9 +15,9 @@ export function isSigned(
 ): boolean {
   const timestamp = headers['x-pigeonpost-timestamp'] ?? '';
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now - Number(timestamp) * 1000) > AGE_MAX_MS) return false;
-  const came = Buffer.from(headers['x-pigeonpost-signature'] ?? '');
+  const given = Buffer.from(headers['x-pigeonpost-signature'] ?? '');
   const right = Buffer.from(signatureOf(secret, timestamp, body));
-  return came.length === right.length && timingSafeEqual(came, right);
+  return given.length === right.length && timingSafeEqual(given, right);
 }
 
 /** @param timestamp seconds since the epoch, as it is sent */

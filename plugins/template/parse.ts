@@ -1,20 +1,18 @@
-import type { IncomingMessage, JsonObject } from 'agentd/channel';
+import { type IncomingMessage, type JsonObject, TEXT_MAX } from 'agentd/channel';
 import { ID } from './settings.ts';
 
-/** Longest text that agentd takes, in characters. */
-const TEXT_MAX = 16_000;
 const NAME_MAX = 256;
 
-/** What a delivery of the platform says. */
+/** A delivery of the platform. */
 export type Delivery =
   | { kind: 'message'; message: IncomingMessage }
   | { kind: 'edit'; message_id: string; text: string }
-  /** Something that the channel has no use for: it is acknowledged. */
+  /** Nothing that the channel can use: it is acknowledged. */
   | { kind: 'other' };
 
 /**
  * Reads a delivery: `{type, id, sent_at, from: {id, name}, room, shared, thread, text}`.
- * @returns null for what the platform would not send.
+ * @returns null if the platform would not send it.
  */
 export function parse(body: Readonly<Record<string, unknown>>): Delivery | null {
   const { type, id, sent_at, from, room, shared, thread, text } = body;
@@ -24,7 +22,7 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
   if (!isId(id) || !isId(user_id) || !isId(room) || typeof text !== 'string') return null;
   if (thread !== undefined && !isId(thread)) return null;
 
-  const words = wordsOf(text);
+  const words = shortened(text.trim(), TEXT_MAX).trim();
   if (words === '') return { kind: 'other' };
   if (type === 'edit') return { kind: 'edit', message_id: id, text: words };
   const place: JsonObject = { room, ...(thread === undefined ? {} : { thread }) };
@@ -34,7 +32,7 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
       platform: 'pigeonpost',
       user_id,
       channel_id: room,
-      // The session: what is said in one thread is one conversation.
+      // The session: one thread is one conversation.
       thread_id: ['pigeonpost', ...Object.values(place)].join(':'),
       // A repeat of it is answered once.
       message_id: id,
@@ -42,14 +40,10 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
       shared: shared === true,
       metadata: typeof name === 'string' && name !== '' ? { user_name: shortened(name, NAME_MAX) } : {},
       ...(typeof sent_at === 'number' ? { sent_at } : {}),
-      // Comes back with the reply; never put a secret into it.
+      // The daemon stores it and hands it to `send`: never put a secret into it.
       reply_to: place,
     },
   };
-}
-
-function wordsOf(text: string): string {
-  return shortened(text.trim(), TEXT_MAX).trim();
 }
 
 function shortened(text: string, max: number): string {

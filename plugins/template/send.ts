@@ -1,12 +1,23 @@
-import type { ChannelCheck, ChannelHealth, ChannelScope, OutgoingReply } from 'agentd/channel';
+import {
+  type ChannelCheck,
+  type ChannelHealth,
+  type ChannelScope,
+  type OutgoingReply,
+  retryAfterSeconds,
+} from 'agentd/channel';
+import { type Dialect, PLAIN, renderMarkdownInPieces } from 'agentd/channel/markdown';
 import { readSettings } from './settings.ts';
 
-/** Refusals that a repetition may mend: the platform was too slow, or asks to wait. */
+/** Longest message that the platform takes, in UTF-16 units. */
+export const TEXT_LIMIT = 2000;
+/** How the platform shows text: as it is. `Dialect` says what a platform with marks and links needs. */
+const DIALECT: Dialect = { ...PLAIN, limit: TEXT_LIMIT };
+/** Refusals that may pass: the platform was too slow, or asks to wait. */
 const PASSING: readonly number[] = [408, 429];
 /** Longest answer that is read, characters. */
 const ANSWER_MAX = 65_536;
 
-/** Hands replies to the platform. agentd calls again what fails, with the same `reply.id`. */
+/** Hands replies to the platform. The daemon calls again after a failure, with the same `reply.id`. */
 export class Sender {
   readonly #scope: ChannelScope;
   #isRefused = false;
@@ -15,21 +26,17 @@ export class Sender {
     this.#scope = scope;
   }
 
-  /** Resolves when the platform has the reply. @throws what `scope.deliveryFailed` makes */
-  async send({ id, text, reply_to }: OutgoingReply): Promise<void> {
-    const response = await this.#call('POST', '/messages', { ...reply_to, text, key: id });
-    // Nothing of the answer is needed; unread, it would hold the connection.
-    await response.body?.cancel();
-    this.#isRefused = response.status === 401 || response.status === 403;
-    if (response.ok) return;
-    const { status, headers } = response;
-    const retryAfterSeconds = secondsOf(headers.get('Retry-After'));
-    const platform = platformOf(status);
-    throw this.#scope.deliveryFailed(`the platform answered ${status}`, {
-      final: status >= 400 && status < 500 && !PASSING.includes(status),
-      ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }),
-      ...(platform === null ? {} : { platform }),
-    });
+  /**
+   * Sends a reply as one message, or as several if it is long. Resolves when the platform has taken all of them. If
+   * one fails, the next attempt goes on with that one.
+   * @throws what `scope.deliveryFailed` makes
+   */
+  send({ id, text, reply_to }: OutgoingReply): Promise<void> {
+    return this.#scope.sendParts(
+      id,
+      () => renderMarkdownInPieces(text, DIALECT),
+      (part, index) => this.#sendPart({ ...reply_to, text: part, key: `${id}:${index}` }),
+    );
   }
 
   /** For `agentd status`. */
@@ -56,6 +63,22 @@ export class Sender {
     }
   }
 
+  async #sendPart(message: object): Promise<void> {
+    const response = await this.#call('POST', '/messages', message);
+    // The body is not needed. A body that nobody reads would hold the connection.
+    await response.body?.cancel();
+    const { ok, status, headers } = response;
+    this.#isRefused = status === 401 || status === 403;
+    if (ok) return;
+    const seconds = retryAfterSeconds(headers);
+    const platform = platformOf(status);
+    throw this.#scope.deliveryFailed(`the platform answered ${status}`, {
+      final: status >= 400 && status < 500 && !PASSING.includes(status),
+      ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
+      ...(platform === null ? {} : { platform }),
+    });
+  }
+
   async #call(method: 'GET' | 'POST', path: string, body?: object): Promise<Response> {
     const { api_url, token } = readSettings(this.#scope.settings);
     try {
@@ -67,7 +90,7 @@ export class Sender {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
     } catch {
-      // What was thrown may quote the request, and so the token.
+      // The error may quote the request, and so the token.
       throw this.#scope.deliveryFailed('the platform cannot be reached', {
         final: false,
         platform: 'unreachable',
@@ -82,7 +105,7 @@ function platformOf(status: number): 'unreachable' | 'credentials' | null {
   return status >= 500 || status < 400 ? 'unreachable' : null;
 }
 
-/** What an answer says; nothing where it says more than it can need. */
+/** The body of an answer; empty if it is longer than any answer of the platform. */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
@@ -98,15 +121,7 @@ function nameIn(text: string): string | null {
     const { name } = (JSON.parse(text) ?? {}) as { name?: unknown };
     return typeof name === 'string' ? name : null;
   } catch {
-    // Not an answer of the platform's: a page of a proxy, perhaps.
+    // Not an answer of the platform: a page of a proxy, perhaps.
     return null;
   }
-}
-
-/** `Retry-After` is in seconds, or a date. */
-function secondsOf(header: string | null): number | null {
-  if (header === null) return null;
-  if (/^\d{1,9}$/.test(header)) return Number(header);
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
 }

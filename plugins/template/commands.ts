@@ -1,0 +1,45 @@
+import type { ChannelScope, LinkAnswer } from 'agentd/channel';
+import { ID } from './settings.ts';
+
+/** A command that somebody typed, such as `/sign-in`. */
+export interface Command {
+  id: string;
+  user_id: string;
+  name: string;
+  argument: string;
+}
+
+/**
+ * Reads a command, which this platform delivers as a form: `id`, `from`, `command`, `text`.
+ * @returns null if the platform would not send it.
+ */
+export function parseCommand(form: URLSearchParams): Command | null {
+  const id = form.get('id') ?? '';
+  const user_id = form.get('from') ?? '';
+  const name = form.get('command') ?? '';
+  if (!ID.test(id) || !ID.test(user_id) || !/^\/[a-z-]{1,32}$/.test(name)) return null;
+  return { id, user_id, name, argument: (form.get('text') ?? '').trim() };
+}
+
+/** Carries a command out and tells the person, never the room: others must not learn who is signed in. */
+export async function carryOut(command: Command, scope: ChannelScope): Promise<void> {
+  const { id, user_id } = command;
+  // With the message id, a command that the platform delivers twice is carried out and answered once.
+  await scope.say({ room: user_id }, await outcomeOf(command, scope), { message_id: id });
+}
+
+async function outcomeOf(
+  { id: message_id, user_id, name, argument }: Command,
+  { links }: ChannelScope,
+): Promise<string> {
+  if (name === '/sign-in') return inWords(await links.link(user_id, argument, { message_id }));
+  if (name === '/sign-out') {
+    const wasLinked = await links.unlink(user_id, { message_id });
+    return wasLinked ? 'You are signed out.' : 'You were not signed in.';
+  }
+  return 'The commands are /sign-in TOKEN and /sign-out.';
+}
+
+function inWords(answer: LinkAnswer): string {
+  return answer.linked ? `You are signed in as ${answer.email}.` : `You are not signed in: ${answer.reason}.`;
+}

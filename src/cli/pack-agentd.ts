@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type TarFile, tarball } from './tar.ts';
+
+/** What npm puts into every package. */
+const ALWAYS = ['package.json', 'README.md', 'LICENSE'];
+
+/**
+ * Packs this agentd into a folder, with the files that `npm pack` takes, so that a package can depend on it wherever
+ * it is checked out: neither a path of this machine nor a registry is needed. npm itself would do the same in ten
+ * times the time, and asks the network.
+ * @returns the name of the file.
+ */
+export async function packAgentd(folder: string): Promise<string> {
+  const root = packageFolder();
+  const { version } = await manifestIn(root);
+  const files = (await packedFiles(root)).map(async (name): Promise<TarFile> => {
+    const isExecutable = ((await stat(join(root, name))).mode & 0o111) !== 0;
+    return { name: `package/${name}`, content: await readFile(join(root, name)), isExecutable };
+  });
+  const filename = `agentd-${version}.tgz`;
+  await writeFile(join(folder, filename), tarball(await Promise.all(files)), { flag: 'wx' });
+  return filename;
+}
+
+/** The files of the package in a folder, in order: those below `files` of its manifest, but for `!…`. */
+export async function packedFiles(root: string): Promise<string[]> {
+  const { files: wanted } = await manifestIn(root);
+  const left = wanted.filter((path) => path.startsWith('!')).map((path) => path.slice(1));
+  const found: string[] = [];
+  for (const path of [...ALWAYS, ...wanted.filter((path) => !path.startsWith('!'))]) {
+    const full = join(root, path);
+    if ((await stat(full)).isFile()) found.push(path);
+    else
+      for (const entry of await readdir(full, { recursive: true, withFileTypes: true }))
+        if (entry.isFile()) found.push(relative(root, join(entry.parentPath, entry.name)));
+  }
+  const isIn = (file: string) => left.every((path) => file !== path && !file.startsWith(`${path}/`));
+  return [...new Set(found)].filter(isIn).sort();
+}
+
+async function manifestIn(root: string): Promise<{ version: string; files: readonly string[] }> {
+  return JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Awaited<
+    ReturnType<typeof manifestIn>
+  >;
+}
+
+/** Of the package, from the sources and from the build alike. */
+function packageFolder(): string {
+  for (const up of ['../../', '../../../']) {
+    const url = new URL(up, import.meta.url);
+    if (existsSync(new URL('package.json', url))) return fileURLToPath(url);
+  }
+  throw new Error('package.json is missing beside the program');
+}

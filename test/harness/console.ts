@@ -1,0 +1,27 @@
+/** A command as a document shows it, with what it prints there. */
+export interface ShownCommand {
+  line: string;
+  prints: string;
+}
+
+/** The commands of a block of a console: those after `$ `, each with the lines that follow it. */
+export function shownCommands(block: string): ShownCommand[] {
+  return block
+    .split(/^\$ /m)
+    .slice(1)
+    .map((entry) => {
+      // A command goes on in the next line after a backslash.
+      const [line = ''] = /^(?:.*\\\n)*.*/.exec(entry) ?? [];
+      return { line, prints: entry.slice(line.length + 1) };
+    });
+}
+
+/** What is printed fits what is shown: `…` stands for anything; blanks for any blanks, since tables vary in width. */
+export function outputPattern(shown: string): RegExp {
+  const escaped = shown
+    .trim()
+    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('…', '[^]*?')
+    .replace(/ +/g, '[ ]+');
+  return new RegExp(`^${escaped}$`);
+}
