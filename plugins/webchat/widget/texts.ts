@@ -33,7 +33,7 @@ export const ENGLISH = {
     unreachable: 'The chat cannot be reached at the moment. Please try again.',
     unavailable: 'The chat is very busy right now. Please wait a moment.',
     rate_limited: 'You have sent many messages in a short time. Please wait a moment.',
-    repetition: 'You have sent the same message several times. Please wait a moment, or ask in other words.',
+    repetition: 'You have sent the same message several times. Please wait a moment before you write again.',
     turn_limit: 'This conversation has become very long. Please begin a new one.',
     body_too_large: 'Your message is too long. Please shorten it.',
     agent_timeout: 'The answer took too long. Please try again.',

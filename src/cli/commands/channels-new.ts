@@ -9,6 +9,7 @@ import { scaffold } from '../scaffold.ts';
 export const command: Command = {
   name: 'channels new',
   summary: 'Begin a channel of your own: a TypeScript package with its tests.',
+  ignoresDev: true,
   description:
     'Writes a channel that works, for a platform that nobody has: signed webhooks come in, replies go out over HTTP, its users can be linked, and `agentd simulate` stands in for its platform. It passes the conformance suite; change it file by file to what your platform does. Its README tells how it is tried, proved, built and published. The directory must be empty or not there yet: in any other nothing is written, and the exit code is 1.',
   args: [

@@ -24,16 +24,28 @@ export async function checkModel(settings: Settings, asking: Asking): Promise<Fi
         ...(AGENT_API_KEY ? { Authorization: `Bearer ${AGENT_API_KEY.reveal()}` } : {}),
       },
     });
-    return [judge(response.status, modelsIn(await textOf(response)), host, AGENT_MODEL ?? '')];
+    const models = modelsIn(await textOf(response));
+    return [judge(response.status, models, host, AGENT_MODEL ?? '', AGENT_API_KEY !== undefined)];
   } catch (error) {
     return [{ check: CHECK, outcome: 'failed', detail: `${host}: ${whyNot(error)}`, advice: REACH }];
   }
 }
 
-function judge(status: number, models: readonly string[] | null, host: string, model: string): Finding {
+function judge(
+  status: number,
+  models: readonly string[] | null,
+  host: string,
+  model: string,
+  hasKey: boolean,
+): Finding {
   if (status === 401 || status === 403) {
-    const detail = `${host} refuses the key (${status})`;
-    return { check: CHECK, outcome: 'failed', detail, advice: 'Set AGENT_API_KEY to a key of that server.' };
+    const detail = hasKey
+      ? `${host} refuses the key (${status})`
+      : `${host} asks for a key (${status}), and AGENT_API_KEY is not set here`;
+    const advice = hasKey
+      ? 'Set AGENT_API_KEY to a key of that server.'
+      : 'Run doctor with the AGENT_API_KEY that the daemon was started with: `serve --dev` does not copy secrets.';
+    return { check: CHECK, outcome: 'failed', detail, advice };
   }
   if (status >= 500 || (status >= 300 && status < 400))
     return { check: CHECK, outcome: 'failed', detail: `${host} answers ${status}`, advice: REACH };
