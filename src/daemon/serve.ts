@@ -14,6 +14,7 @@ import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { RunQueue } from './message/run-queue.ts';
 import { createChannels } from './plugin/create-channels.ts';
+import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import type { Configuration } from './settings/configure.ts';
@@ -46,7 +47,7 @@ export interface Daemon {
  * @param dev what `serve --dev` lends to channels; null without it
  */
 export async function startDaemon(
-  { settings, channels }: Configuration,
+  { settings, channels, environment }: Configuration,
   log: Log,
   dev: DevCompany | null = null,
 ): Promise<Daemon> {
@@ -89,9 +90,11 @@ export async function startDaemon(
     };
 
     const inbox = new InboxWorker(house);
+    const platforms = new PlatformWatch(log, environment);
+    life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
       createScope(plugin, own, house, inbox, dev),
-    );
+    ).map((one) => platforms.watched(one));
     for (const one of active) {
       if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
@@ -111,6 +114,7 @@ export async function startDaemon(
     });
     const address = await server.listen(settings.HOST, settings.PORT);
     life.started('listener', () => server.close());
+    platforms.begin(channels);
 
     return {
       url: address.url,

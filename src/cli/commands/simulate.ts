@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
+import { isStandInAddress } from '../../daemon/plugin/stand-in-address.ts';
 import { maskTokens } from '../../daemon/secret.ts';
 import type { Command } from '../command.ts';
 import { simulatedChannels } from '../completion/channel-words.ts';
@@ -15,7 +16,7 @@ import type { Happening } from '../simulate/happening.ts';
 import { openRecords } from '../simulate/records.ts';
 import { type Scene, setScene } from '../simulate/scene.ts';
 import { KINDS, scriptOf } from '../simulate/script.ts';
-import { type Behaviour, isStandInAddress, openStandIn } from '../simulate/stand-in.ts';
+import { type Behaviour, openStandIn } from '../simulate/stand-in.ts';
 import { happeningAsJson, happeningInWords, summaryInWords } from '../simulate/view.ts';
 
 export const command: Command = {
