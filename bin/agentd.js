@@ -1,7 +1,13 @@
-#!/usr/bin/env node
+#!/bin/sh
+':' //; exec node -- "$0" "$@"
 /**
  * The doorway: checks the runtime, then one import. Plain old JavaScript, so that a Node.js that is too
  * old for the program itself still reads it, and says so or hands over to the pinned one.
+ *
+ * A shell runs the second line, which Node.js reads as a text and a comment. Node.js looks for an option
+ * `--env-file` of its own in all arguments, also in those of the program, and ends with 9 if it names no
+ * file; it does not look behind `--`. (`env -S node --` in the first line would do without a shell, but BusyBox
+ * has no `-S`.)
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -38,7 +44,7 @@ async function handOver() {
   const { spawn } = await import('node:child_process');
   const { constants } = await import('node:os');
   const env = Object.assign({}, process.env, { [HANDED_OVER]: '1' });
-  const child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit', env });
+  const child = spawn(pinned, ['--', ...process.argv.slice(1)], { stdio: 'inherit', env });
   // Ctrl-C on a terminal reaches both processes; a second one would end the daemon without its grace.
   const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   process.on('SIGINT', () => onTerminal || child.kill('SIGINT'));

@@ -90,7 +90,7 @@ function programPage(): Page {
           ),
           '.Pp',
           prose(
-            'Node.js reads `--env-file` too: where it names no file, that ends the program with 9 before it begins.',
+            'A file that `--env-file` names must exist (exit status 2). Run as `node bin/agentd.js`, put `--` before the path of the program: otherwise Node.js itself looks for the file, and ends with 9 if there is none.',
           ),
         ].join('\n'),
       },
@@ -118,6 +118,12 @@ function programPage(): Page {
             term: 'Pa agentd.yaml',
             body: prose(
               'The configuration file; agentd-settings(5) has the other names that it is found by. It is the only place for what is structured.',
+            ),
+          },
+          {
+            term: 'Pa .agentd/env',
+            body: prose(
+              'The settings of `serve --dev` in the working directory. A command uses them, and says so on standard error, if neither `--config` nor `--env-file` is given, JWT_ALGORITHM is set nowhere else, and NODE_ENV is not `production` or `staging`; other settings win over them.',
             ),
           },
           {

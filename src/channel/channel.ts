@@ -106,8 +106,9 @@ export interface Channel {
   /** Cheap and local; asked by `GET /`. Words in `detail`, no secrets. */
   health?(): ChannelHealth;
   /**
-   * Asks the platform whether it takes the channel's credentials, for `agentd doctor`: on a channel that was not
-   * started, through the scope's `fetch`. Sends nothing to anybody. A platform that fails is an outcome too.
+   * Asks the platform whether it takes the channel's credentials, through the scope's `fetch`. Called for
+   * `agentd doctor` and once the daemon has started, on an instance that was not started itself. Sends nothing to
+   * anybody. A platform that fails is an outcome too; the daemon asks again then, after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
   stop?(): Promise<void>;

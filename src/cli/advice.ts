@@ -148,12 +148,12 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   rate_limit: {
     happened:
       'The user sent more than LOOP_GUARD_MAX_MESSAGES within LOOP_GUARD_WINDOW_SECONDS; nothing of them is let through for LOOP_GUARD_COOLDOWN_SECONDS.',
-    todo: 'Is it a bot, see that it does not answer the answers; a person just waits. `agentd guard list` shows who is blocked, `agentd guard reset` lets them through at once.',
+    todo: 'If the user is a bot, make sure that it does not answer the replies. A person only has to wait: any message is blocked until then. `agentd guard list` shows who is blocked, `agentd guard reset` lets them through at once.',
   },
   repetition: {
     happened:
       'The user sent the same text LOOP_GUARD_REPEAT_THRESHOLD times within LOOP_GUARD_REPEAT_WINDOW_SECONDS; nothing of them is let through for LOOP_GUARD_COOLDOWN_SECONDS.',
-    todo: 'Is it a bot, see that it does not answer the answers; has a person asked again for want of an answer, look at the messages before. `agentd guard reset` lets them through at once.',
+    todo: 'If the user is a bot, make sure that it does not answer the replies. If a person repeated a question that got no answer, look at the messages before it. Any other text is blocked too until the time has passed. `agentd guard reset` lets them through at once.',
   },
   turn_limit: {
     happened: 'The session has had LOOP_GUARD_MAX_TURNS_PER_SESSION turns; it is blocked until it ends.',

@@ -13,6 +13,8 @@ export interface Command {
   args?: readonly CommandArgument[];
   options?: readonly CommandOption[];
   examples: readonly { line: string; does: string }[];
+  /** It does not use the settings that `serve --dev` keeps in the working directory, or finds them itself. */
+  ignoresDev?: boolean;
   /** Prints data: gets `--json`. */
   json?: boolean;
   /** What `--json` prints, where it is not one document. */
@@ -44,7 +46,7 @@ export interface CommandOption {
 
 export interface CommandCall {
   args: readonly string[];
-  /** By option name in camelCase; common ones (`config`, `envFile`, `json`) included. */
+  /** By option name in camelCase; common ones (`config`, `envFile`, `json`) included, and `devSettings`. */
   options: Readonly<Record<string, unknown>>;
   out: import('./output.ts').Output;
 }

@@ -1,17 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { DEV_FILE } from './dev-settings.ts';
 import { EXIT } from './exit-codes.ts';
 
-/** Where `serve --dev` keeps its settings for other terminals, as seen from its working directory. */
-export const DEV_FILE = '.agentd/env';
-
-/** These find the settings of `serve --dev` by themselves, or make them. */
+/** These look for the settings of `serve --dev` in a way of their own, or make them. */
 const WITHOUT = ['serve', 'simulate'];
 const NOT_FOUND: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.config];
 
 /**
- * What to tell somebody whose command found nothing, where `serve --dev` has run in the working directory and
- * the command did not take its settings.
+ * What to tell somebody whose command found nothing, if `serve --dev` has run in the working directory and the
+ * command did not use its settings, since there are those of another daemon.
  *
  * @param options those of the program: where settings were said to be.
  */

@@ -2,6 +2,7 @@ import { type Command as Commander, CommanderError } from 'commander';
 import type { Command } from './command.ts';
 import { plantCommands, shapeCommand } from './command-parser.ts';
 import { devHint } from './dev-hint.ts';
+import { findDevSettings, USING_DEV_SETTINGS } from './dev-settings.ts';
 import { EXIT } from './exit-codes.ts';
 import { createOutput, type Sink } from './output.ts';
 import { HELP_OPTION, programHelp } from './program-help.ts';
@@ -21,10 +22,8 @@ export interface Streams {
  * @returns the exit code (exit-codes.ts); never throws, never exits.
  */
 export async function runProgram(argv: readonly string[], streams: Streams): Promise<number> {
-  const result = { code: EXIT.ok as number };
-  const program = buildProgram(streams, (code) => {
-    result.code = code;
-  });
+  const result = { code: EXIT.ok as number, usesDev: false };
+  const program = buildProgram(streams, result);
   try {
     await program.parseAsync(helpAsOption(argv), { from: 'user' });
   } catch (error) {
@@ -33,7 +32,7 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
     result.code = reportError(error, streams.stderr);
   }
   const hint =
-    streams.cwd === undefined
+    streams.cwd === undefined || result.usesDev
       ? null
       : devHint(program.args[0] ?? '', result.code, program.opts(), streams.cwd);
   if (hint !== null) streams.stderr.write(`${hint}\n`);
@@ -50,12 +49,19 @@ function isAnswer(error: CommanderError): boolean {
   return error.code === 'commander.helpDisplayed' || error.code === 'commander.version';
 }
 
-function buildProgram(streams: Streams, finish: (code: number) => void): Commander {
+/** How a command has ended. */
+interface Result {
+  code: number;
+  /** It used the settings of `serve --dev` in the working directory. */
+  usesDev: boolean;
+}
+
+function buildProgram(streams: Streams, result: Result): Commander {
   const program = plantCommands(
     (leaf, entry, parent) => {
       leaf.showHelpAfterError(`Try \`agentd ${entry.name} --help\`.`);
       parent.hook('preSubcommand', async (_parent, chosen) => {
-        if (chosen === leaf && !leadsOn(parent, leaf)) equip(leaf, await entry.load(), streams, finish);
+        if (chosen === leaf && !leadsOn(parent, leaf)) equip(leaf, await entry.load(), streams, result);
       });
     },
     (program) =>
@@ -81,12 +87,18 @@ function leadsOn(parent: Commander, leaf: Commander): boolean {
 }
 
 /** Gives a command what it takes, and what it does. */
-function equip(leaf: Commander, command: Command, streams: Streams, finish: (code: number) => void): void {
+function equip(leaf: Commander, command: Command, streams: Streams, result: Result): void {
   shapeCommand(leaf, command);
   leaf.action(async () => {
     const options = leaf.optsWithGlobals();
     const out = createOutput({ json: options.json === true, ...streams });
-    finish(await command.run({ args: leaf.args, options, out }));
+    const devSettings = command.ignoresDev ? null : await findDevSettings(options);
+    if (devSettings !== null) {
+      result.usesDev = true;
+      out.note(USING_DEV_SETTINGS);
+      options.devSettings = devSettings;
+    }
+    result.code = await command.run({ args: leaf.args, options, out });
   });
 }
 

@@ -1,61 +1,87 @@
-import { relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { Dev } from './dev/prepare.ts';
 import { SAMPLE_PEOPLE } from './dev/sample-people.ts';
 import type { Daemon } from './serve.ts';
 
 /** What `serve` prints when it is ready. */
 export function describeDaemon(daemon: Daemon): string {
+  return [`agentd is ready on ${daemon.url}`, ...partsOf(daemon), ''].join('\n');
+}
+
+function partsOf(daemon: Daemon): string[] {
   return [
-    `agentd is ready on ${daemon.url}`,
     `  channels  ${daemon.channels.join(', ') || 'none'}`,
     `  state     ${daemon.store}`,
     `  agent     ${daemon.agent}`,
     ...(daemon.adminUrl === null ? [] : [`  probes    ${daemon.adminUrl}/live, ${daemon.adminUrl}/ready`]),
-    '',
-  ].join('\n');
+  ];
 }
 
-/** What `serve --dev` prints: all that it takes to try agentd by pasting a line. */
+/** What `serve --dev` prints: first where to look, then lines to paste, then how it is set up. */
 export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   const [person] = SAMPLE_PEOPLE;
   const token = person && (await dev.issueToken(person, daemon.house.settings));
-  const lines = [describeDaemon(daemon).trimEnd()];
-  if (dev.sampleApiUrl) {
-    lines.push(
-      `  API       ${dev.sampleApiUrl} (sample: ${SAMPLE_PEOPLE.map(({ email }) => email).join(', ')})`,
-    );
-  }
-  if (daemon.demoPath) lines.push(`  try it    ${daemon.url}${daemon.demoPath}`);
+  const lines = [`agentd is ready on ${daemon.url}`];
+  if (daemon.demoPath) lines.push('', 'Open in a browser:', `  ${daemon.url}${daemon.demoPath}`);
   const ask = (headers: string, user_id: string, message: string) =>
     `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json'${headers} -d '${JSON.stringify({ user_id, message })}'`;
   if (person && token && daemon.messagePath) {
     lines.push(
-      '',
-      `A token of ${person.name}, good for 24 hours:`,
-      `  ${token}`,
       '',
       `Ask as ${person.name}:`,
       ask(` -H 'Authorization: Bearer ${token}'`, person.id, 'Who am I?'),
     );
   }
   if (daemon.messagePath) lines.push('', 'Ask as nobody:', ask('', 'visitor', 'Who am I?'));
+  if (person && token) lines.push('', `A token of ${person.name}, good for 24 hours:`, `  ${token}`);
+
+  const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
   const [simulated, ...others] = dev.simulated;
   if (simulated) {
     const also = others.length > 0 ? ` (or ${others.join(', ')})` : '';
     lines.push(
       '',
       `Write as a platform would, in a second terminal${also}:`,
-      `  agentd simulate ${simulated} 'Who am I?'`,
+      `  ${program} simulate ${simulated} 'Who am I?'`,
     );
   }
-  const envFile = relative(process.cwd(), await dev.keepEnvFile(daemon.url));
-  lines.push(
-    '',
-    'All other commands, in a second terminal:',
-    `  agentd sessions list --env-file ${envFile}`,
-    '',
-    'Ctrl-C stops it.',
-    '',
-  );
+  await dev.keepEnvFile(daemon.url);
+  lines.push('', 'All other commands, in a second terminal in this directory:', `  ${program} sessions list`);
+  if (program !== 'npx agentd') lines.push('In a project that has agentd installed, it is `npx agentd`.');
+
+  lines.push('', ...partsOf(daemon));
+  if (dev.sampleApiUrl)
+    lines.push(
+      `  API       ${dev.sampleApiUrl} (sample: ${SAMPLE_PEOPLE.map(({ email }) => email).join(', ')})`,
+    );
+  lines.push(`  guard     ${guardInWords(daemon, dev)}`, '', 'Ctrl-C stops it.', '');
   return lines.join('\n');
+}
+
+/**
+ * How this program is called in another terminal: by its name if it was found by that, `npx agentd` if the
+ * directory or a package in it is agentd, else by its path. Never `npx agentd` where npm would fetch a package.
+ */
+export function programWords(path: string, cwd: string): string {
+  const isInstalled = existsSync(join(cwd, 'node_modules/.bin/agentd')) || packageName(cwd) === 'agentd';
+  if (isInstalled) return 'npx agentd';
+  if (basename(path) === 'agentd' && basename(dirname(path)) !== '.bin') return 'agentd';
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}
+
+function packageName(cwd: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as { name?: unknown } | null)?.name;
+  } catch {
+    // No package, or a broken one: npx would not run what is here.
+    return null;
+  }
+}
+
+function guardInWords({ house: { settings } }: Daemon, { defaults }: Dev): string {
+  if (!settings.LOOP_GUARD_ENABLED) return 'off (LOOP_GUARD_ENABLED)';
+  const { LOOP_GUARD_REPEAT_THRESHOLD: equal, LOOP_GUARD_COOLDOWN_SECONDS: cooldown } = settings;
+  const isRelaxed = String(equal) === defaults.LOOP_GUARD_REPEAT_THRESHOLD;
+  return `${isRelaxed ? 'relaxed for trying it out: ' : ''}${equal} equal messages within ${settings.LOOP_GUARD_REPEAT_WINDOW_SECONDS} s are blocked, for ${cooldown} s`;
 }

@@ -16,6 +16,7 @@ import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { RunQueue } from './message/run-queue.ts';
 import { createChannels } from './plugin/create-channels.ts';
+import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
@@ -57,7 +58,7 @@ export interface Daemon {
  * @param dev what `serve --dev` lends to channels; null without it
  */
 export async function startDaemon(
-  { settings, channels }: Configuration,
+  { settings, channels, environment }: Configuration,
   log: Log,
   dev: DevCompany | null = null,
   clock: AlarmClock = systemClock,
@@ -113,9 +114,11 @@ export async function startDaemon(
     };
 
     const inbox = new InboxWorker(house);
+    const platforms = new PlatformWatch(log, environment);
+    life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
       createScope(plugin, own, house, inbox, dev),
-    );
+    ).map((one) => platforms.watched(one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
       if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
@@ -138,6 +141,7 @@ export async function startDaemon(
     });
     const address = await server.listen(settings.HOST, settings.PORT);
     life.started('listener', () => server.close());
+    platforms.begin(channels);
     readiness.serving();
 
     const grace = settings.SHUTDOWN_GRACE_SECONDS * 1000;

@@ -154,7 +154,9 @@ export class Phonechat {
   }
 
   private calls() {
-    return this.platform.calls.map((call) => ({
+    // The daemon also looks its numbers up, which has no body.
+    const posted = this.platform.calls.filter(({ method }) => method === 'POST');
+    return posted.map((call) => ({
       call,
       body: JSON.parse(call.body) as Record<string, unknown>,
     }));

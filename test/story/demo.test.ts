@@ -34,7 +34,7 @@ function statusFor(path: string, host: string): Promise<number | undefined> {
 
 describe('the demo page', () => {
   it('is named when agentd starts', () => {
-    expect(daemon.stdout()).toContain(`try it    ${daemon.url}/demo\n`);
+    expect(daemon.stdout()).toContain(`  ${daemon.url}/demo\n`);
   });
 
   it('is served with a policy that allows nothing inline and nothing foreign', async () => {

@@ -6,6 +6,7 @@ import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { type Agentd, agentd, startAgentd } from '../harness/daemon.ts';
+import { FakeModel } from '../harness/fake-model.ts';
 import { post } from '../harness/webchat.ts';
 
 const run = promisify(execFile);
@@ -78,15 +79,39 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('prints how commands in a second terminal get the same settings', async () => {
-    const line = lineAfter(printed, 'All other commands, in a second terminal:');
-    const bin = join(import.meta.dirname, '../../bin/agentd.js');
-    const pasted = line.replace('agentd ', `'${process.execPath}' '${bin}' `);
+    const line = lineAfter(printed, 'All other commands, in a second terminal in this directory:');
     const env = { PATH: process.env.PATH ?? '' };
-    const list = await run('sh', ['-c', `${pasted} --json`], { cwd: folder, env });
+    const list = await run('sh', ['-c', `${line} --json`], { cwd: folder, env });
     const sessions = JSON.parse(list.stdout) as { user_id: string }[];
     expect(sessions.map(({ user_id }) => user_id)).toContain('ada');
-    const status = await run('sh', ['-c', pasted.replace('sessions list', 'status')], { cwd: folder, env });
+    expect(list.stderr).toBe('Using the settings of `serve --dev` in .agentd/env.\n');
+    const status = await run('sh', ['-c', line.replace('sessions list', 'status')], { cwd: folder, env });
     expect(status.stdout).toContain(`agentd at ${daemon.url} is ok`);
+    expect(printed).toContain('`npx agentd`');
+  });
+
+  test('shows the address of the page first, then the lines to paste', () => {
+    const order = [
+      `${daemon.url}/demo`,
+      'Ask as Ada',
+      'Ask as nobody',
+      'A token of Ada',
+      'sessions list',
+      'guard',
+    ];
+    const found = order.map((text) => printed.indexOf(text));
+    expect(found).toEqual([...found].sort((one, other) => one - other));
+    expect(found).not.toContain(-1);
+  });
+
+  test('lets its commands be about another daemon where settings of one are given', async () => {
+    const env = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: 's', STATE_DIR: join(folder, 'elsewhere') };
+    const { code, stderr } = await agentd(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
+    expect(code).toBe(1);
+    expect(stderr).not.toContain('Using the settings');
+    expect(stderr).toContain('For the daemon of `serve --dev` in this directory add --env-file .agentd/env.');
+    const production = { cwd: folder, env: { NODE_ENV: 'production', STATE_DIR: folder }, base: false };
+    expect((await agentd(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
   });
 
   test('prints how to write as a platform would, which is answered with nothing set', async () => {
@@ -95,10 +120,8 @@ describe('serve --dev in an empty folder', () => {
       .slice(printed.split('\n').findIndex((line) => line.startsWith('Write as a platform would')));
     const names = RESERVED_CHANNEL_NAMES.filter((name) => !['webchat', 'sse'].includes(name));
     for (const name of names) expect(heading + line).toContain(name);
-    const bin = join(import.meta.dirname, '../../bin/agentd.js');
-    const pasted = line.replace('agentd ', `'${process.execPath}' '${bin}' `);
     for (const name of names) {
-      const command = pasted.replace(/simulate \S+/, `simulate ${name}`);
+      const command = line.replace(/simulate \S+/, `simulate ${name}`);
       const { stdout } = await run('sh', ['-c', command], {
         cwd: folder,
         env: { PATH: process.env.PATH ?? '' },
@@ -154,6 +177,73 @@ test('what is set explicitly wins', async () => {
   const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
   expect(response).toContain('You are **Ada Lovelace**');
   expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
+  await daemon.stop();
+  rmSync(cwd, { recursive: true });
+});
+
+describe('what was set for the daemon', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-agent-'));
+  const doctor = async () => {
+    const { stdout } = await agentd(['doctor', '--json'], { cwd, base: false });
+    return JSON.parse(stdout) as { check: string; outcome: string; detail: string; advice?: string }[];
+  };
+  let model: FakeModel;
+  let daemon: Agentd;
+  beforeAll(async () => {
+    model = await FakeModel.start();
+    model.key = 'the-key-of-the-model';
+    model.models = ['small'];
+    const agent = { AGENT_MODEL: 'small', AGENT_BASE_URL: model.url, AGENT_API_KEY: model.key };
+    const guard = { LOOP_GUARD_ENABLED: '', LOOP_GUARD_REPEAT_THRESHOLD: '4' };
+    daemon = await startAgentd({ directory: cwd, args: ['--dev'], env: { ...NOTHING, ...agent, ...guard } });
+  });
+  afterAll(async () => {
+    await model.close();
+    rmSync(cwd, { recursive: true });
+  });
+
+  test('is kept for commands in a second terminal, but for secrets', async () => {
+    const kept = parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
+    expect(kept).toMatchObject({ AGENT_MODEL: 'small', AGENT_BASE_URL: model.url });
+    expect(kept.AGENT_API_KEY).toBeUndefined();
+    const found = (await doctor()).find(({ check }) => check === 'model');
+    expect(found).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringContaining('asks for a key (401), and AGENT_API_KEY is not set here'),
+    });
+  });
+
+  test('wins over what is relaxed', () => {
+    expect(daemon.stdout()).toMatch(/^ {2}guard {5}4 equal messages within 60 s are blocked, for 5 s$/m);
+  });
+
+  test('is not said to fail when the sample API has ended with the daemon', async () => {
+    expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
+      { outcome: 'ok' },
+      { outcome: 'ok' },
+    ]);
+    await daemon.stop();
+    expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
+      {
+        check: 'business API',
+        outcome: 'skipped',
+        detail: expect.stringContaining('the sample API of `serve --dev`'),
+      },
+      { check: 'default credentials', outcome: 'skipped' },
+    ]);
+  });
+});
+
+test('the loop guard lets somebody ask the same again and again, and says so', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-guard-'));
+  const daemon = await startAgentd({
+    directory: cwd,
+    args: ['--dev'],
+    env: { ...NOTHING, LOOP_GUARD_ENABLED: '' },
+  });
+  expect(daemon.stdout()).toContain('guard     relaxed for trying it out: 20 equal messages within 60 s');
+  for (let n = 0; n < 4; n++)
+    expect((await post(daemon.url, { user_id: 'visitor', message: 'Who am I?' })).status).toBe(200);
   await daemon.stop();
   rmSync(cwd, { recursive: true });
 });

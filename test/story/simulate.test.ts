@@ -26,6 +26,7 @@ beforeAll(async () => {
       JWT_SECRET_KEY: '',
       JWT_ALGORITHM: '',
       LOOP_GUARD_ENABLED: '',
+      LOOP_GUARD_REPEAT_THRESHOLD: '3',
       MESSAGING_PLATFORMS: 'webchat,./telex.ts',
     },
   });

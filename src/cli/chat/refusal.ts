@@ -47,7 +47,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
   repetition: {
     happened: 'the loop guard blocks you: the same message came too often; it lets you through again {wait}',
-    todo: 'Wait as long, and ask in other words. `agentd guard reset` lets you through at once.',
+    todo: 'Wait as long: until then, other words are refused too. `agentd guard reset` lets you through at once.',
   },
   turn_limit: {
     happened: 'the loop guard blocks this conversation: it has had as many messages as it may have',

@@ -9,6 +9,7 @@ import { scaffold } from '../scaffold.ts';
 export const command: Command = {
   name: 'channels new',
   summary: 'Begin a channel of your own: a TypeScript package with its tests.',
+  ignoresDev: true,
   description:
     'Writes a channel that works, for a made-up platform: signed webhooks come in, replies go out over HTTP in parts, users sign in by a command, and `agentd simulate` stands in for the platform. It passes the conformance suite; change it file by file to what your platform does. The package holds this agentd in vendor/, as npm would pack it, so that `npm install` and `npm test` work on any machine. Its README describes how to try, test, load and publish it; agentd-channel(7) has a tutorial. The directory must be empty or missing: otherwise nothing is written, and the exit code is 1.',
   args: [

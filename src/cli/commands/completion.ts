@@ -12,6 +12,7 @@ const SHELLS = Object.keys(SCRIPTS) as (keyof typeof SCRIPTS)[];
 export const command: Command = {
   name: 'completion',
   summary: 'Print a script with which a shell completes the commands of agentd.',
+  ignoresDev: true,
   description:
     'Commands, options, and the values that are known beforehand: names of bundled channels, levels of the log, and the like. It is made of what this version takes: make it anew after an update, or have each start of the shell do so (`source <(agentd completion bash)` in `~/.bashrc`). In zsh it is read after `compinit`, or kept as `_agentd` in a folder of `fpath`. No settings are read, and nothing is asked of the daemon or its store.',
   args: [{ name: 'shell', sentence: SHELLS.join(', '), required: true, values: SHELLS }],

@@ -5,6 +5,7 @@ import { placeOf } from '../settings-place.ts';
 export const command: Command = {
   name: 'config reference',
   summary: 'Print the reference of all settings.',
+  ignoresDev: true,
   description:
     'Each setting of the daemon and of every channel that there is, those of the plugins of the configuration file included: what it does, what may be written, its default. With --json a JSON Schema of the configuration file (draft 2020-12), for editors and other programs. With --example a configuration file with every setting at its default, commented out. It works with a broken configuration too.',
   options: [{ flags: '--example', sentence: 'an example configuration file instead' }],

@@ -1,8 +1,7 @@
 import { styleText } from 'node:util';
 import { printable } from '../../daemon/printable.ts';
-import { Secret } from '../../daemon/secret.ts';
 import type { EffectiveSetting } from '../../daemon/settings/configure.ts';
-import { SECRET_SHOWN } from '../../daemon/settings/shown.ts';
+import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
 import type { Command } from '../command.ts';
 import type { Finding, Outcome } from '../doctor/finding.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -46,18 +45,15 @@ function skipped(check: string): Finding {
   return { check, outcome: 'skipped', detail: 'the configuration is wrong' };
 }
 
-/** Shorter ones also stand in texts that tell nothing of them, characters. */
-const SECRET_MIN = 6;
-
-/** What platforms and plugins say goes through here: none of it may tell a secret of the settings. */
+/** Texts of platforms and plugins are among the findings: none of them may show a secret of the settings. */
 function withoutSecrets(finding: Finding, effective: readonly EffectiveSetting[]): Finding {
-  const secrets = effective.flatMap(({ value }) => (value instanceof Secret ? [value.reveal().trim()] : []));
-  const clean = (text: string) =>
-    secrets
-      .filter((secret) => secret.length >= SECRET_MIN)
-      .reduce((rest, secret) => rest.replaceAll(secret, SECRET_SHOWN), text);
+  const values = effective.map(({ value }) => value);
   const { detail, advice, ...rest } = finding;
-  return { ...rest, detail: clean(detail), ...(advice === undefined ? {} : { advice: clean(advice) }) };
+  return {
+    ...rest,
+    detail: maskSecrets(detail, values),
+    ...(advice === undefined ? {} : { advice: maskSecrets(advice, values) }),
+  };
 }
 
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' } as const satisfies Record<

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
+import { isStandInAddress } from '../../daemon/plugin/stand-in-address.ts';
 import { maskTokens } from '../../daemon/secret.ts';
 import type { Command } from '../command.ts';
 import { simulatedChannels } from '../completion/channel-words.ts';
@@ -15,12 +16,13 @@ import type { Happening } from '../simulate/happening.ts';
 import { openRecords } from '../simulate/records.ts';
 import { type Scene, setScene } from '../simulate/scene.ts';
 import { KINDS, scriptOf } from '../simulate/script.ts';
-import { type Behaviour, isStandInAddress, openStandIn } from '../simulate/stand-in.ts';
+import { type Behaviour, openStandIn } from '../simulate/stand-in.ts';
 import { happeningAsJson, happeningInWords, summaryInWords } from '../simulate/view.ts';
 
 export const command: Command = {
   name: 'simulate',
   summary: 'Write to the daemon as the platform of a channel would.',
+  ignoresDev: true,
   description:
     'Sends a correctly signed webhook to the running daemon and shows what comes back: every channel of a platform can be tried with no account. It stands in for the API of the platform where the *_API_URL of the channel names a loopback address; elsewhere it sends, and says what it cannot show. `serve --dev` sets this up and keeps it in .agentd/env of its working directory; there, nothing needs to be set. A sender is linked to a person by the command of the platform (--command), as the page of the channel tells, or with `agentd link`: then `Who am I?` is answered with their data. It ends when each message has its answer and nothing follows, or with Ctrl-C. Exit code 1 when no answer came, or when the daemon answered otherwise than it must.',
   args: [

@@ -8,7 +8,7 @@ export const command: Command = {
   name: 'status',
   summary: 'Show the channels of the running daemon and their state.',
   description:
-    'Asks the daemon at HOST and PORT of the settings, or at --url. Exit code 69 when it is out of reach or stopping.',
+    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, with the reason. Exit code 1 then; 69 when it is out of reach or stopping.',
   options: [URL_OPTION],
   examples: [
     { line: 'agentd status', does: 'Shows the daemon that these settings describe.' },
@@ -20,7 +20,9 @@ export const command: Command = {
   json: true,
   async run({ options, out }) {
     const url = await daemonAddress(options);
-    const health = await askHealth(url);
+    const answered = await askHealth(url);
+    const isDegraded = Object.values(answered.adapters).some(({ status }) => status !== 'ok');
+    const health = isDegraded ? { ...answered, status: 'degraded' } : answered;
     out.data(health, () => {
       const rows = Object.entries(health.adapters).map(([name, { status, detail }]) => [
         name,
@@ -31,6 +33,6 @@ export const command: Command = {
         rows.length > 0 ? out.table(['CHANNEL', 'STATE', 'DETAIL'], rows) : 'No channel is active.\n';
       return `agentd at ${url.origin} is ${printable(health.status)}\n\n${table}`;
     });
-    return EXIT.ok;
+    return isDegraded ? EXIT.no : EXIT.ok;
   },
 };

@@ -1,10 +1,13 @@
 import { systemClock } from '../../daemon/clock.ts';
+import { isSampleApi } from '../../daemon/dev/sample-account.ts';
 import { createDownstream, DownstreamFailure } from '../../daemon/downstream/client.ts';
 import { createDefaultToken, DefaultTokenFailure } from '../../daemon/downstream/default-token.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { adviceFor } from '../advice.ts';
 import { type Asking, whyNot } from './ask.ts';
 import type { Finding } from './finding.ts';
+
+const WHOSE = 'the business API';
 
 /** Does the business API answer, and do the default credentials get a token of it? */
 export async function checkBusinessApi(settings: Settings, asking: Asking): Promise<Finding[]> {
@@ -13,7 +16,14 @@ export async function checkBusinessApi(settings: Settings, asking: Asking): Prom
     return [
       { check: 'business API', outcome: 'skipped', detail: 'API_BASE_URL is not set: tools call no API' },
     ];
-  return Promise.all([reachable(API_BASE_URL, asking), defaultToken(settings, API_BASE_URL)]);
+  const findings = await Promise.all([reachable(API_BASE_URL, asking), defaultToken(settings, API_BASE_URL)]);
+  return isSampleApi(settings) && !asking.answered.has(WHOSE) ? findings.map(stopped) : findings;
+}
+
+/** The operator's own API does not fail when `serve --dev` has ended, and its sample with it. */
+function stopped({ check }: Finding): Finding {
+  const detail = 'this is the sample API of `serve --dev`, which is there only while that runs';
+  return { check, outcome: 'skipped', detail };
 }
 
 /** Whatever it says of its address: it is there. What stands before it may say that it is not. */
@@ -22,7 +32,7 @@ async function reachable(address: string, asking: Asking): Promise<Finding> {
   const { origin } = new URL(address);
   const advice = 'Is API_BASE_URL right, and does this machine reach it? Try it with curl from here.';
   try {
-    const response = await asking.fetchFor('the business API')(address, {
+    const response = await asking.fetchFor(WHOSE)(address, {
       method: 'HEAD',
       redirect: 'manual',
     });

@@ -30,15 +30,22 @@ export async function checkModel(settings: Settings, asking: Asking): Promise<Fi
     const { status } = response;
     if (status === 401 || status === 403) {
       const said = providerWords(text, { key: AGENT_API_KEY });
-      const detail = `${host} refuses the key (${status}${said === null ? '' : `: ${said}`})`;
-      return [
-        { check: CHECK, outcome: 'failed', detail, advice: 'Set AGENT_API_KEY to a key of that server.' },
-      ];
+      return [refused(host, `${status}${said === null ? '' : `: ${said}`}`, AGENT_API_KEY !== undefined)];
     }
     return [judge(status, modelsIn(text), host, AGENT_MODEL ?? '')];
   } catch (error) {
     return [{ check: CHECK, outcome: 'failed', detail: `${host}: ${whyNot(error)}`, advice: REACH }];
   }
+}
+
+function refused(host: string, answer: string, hasKey: boolean): Finding {
+  const detail = hasKey
+    ? `${host} refuses the key (${answer})`
+    : `${host} asks for a key (${answer}), and AGENT_API_KEY is not set here`;
+  const advice = hasKey
+    ? 'Set AGENT_API_KEY to a key of that server.'
+    : 'Run doctor with the AGENT_API_KEY that the daemon was started with: `serve --dev` does not copy secrets.';
+  return { check: CHECK, outcome: 'failed', detail, advice };
 }
 
 function judge(status: number, models: readonly string[] | null, host: string, model: string): Finding {

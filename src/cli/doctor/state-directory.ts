@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
-import { access, stat, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Finding } from './finding.ts';
 
 const CHECK = 'state directory';
@@ -15,7 +15,7 @@ const OTHERS = 0o077;
 export async function checkStateDirectory(path: string): Promise<Finding[]> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error);
   if (found instanceof Error) {
-    if (found.code === 'ENOENT') return [await notThere(path)];
+    if (found.code === 'ENOENT' || found.code === 'ENOTDIR') return [await notThere(path)];
     return [failed(`${path} cannot be looked at: ${found.code}`, OWN_USER)];
   }
   if (!found.isDirectory()) return [failed(`${path} is no directory`, 'Set STATE_DIR to a directory.')];
@@ -46,13 +46,20 @@ export async function checkStateDirectory(path: string): Promise<Finding[]> {
 
 const OWN_USER = 'Run the doctor as the user that the daemon runs as, and see that the directory is theirs.';
 
-/** The first start of the daemon makes it, where it may. */
+/**
+ * The first start of the daemon makes it. Whether that will work is tried with a directory beside it, since
+ * rights alone do not tell: a file system may be read-only, or take no directories.
+ */
 async function notThere(path: string): Promise<Finding> {
   let above = dirname(path);
   while (!(await exists(above)) && dirname(above) !== above) above = dirname(above);
-  if (await may(above, constants.W_OK | constants.X_OK))
-    return { check: CHECK, outcome: 'skipped', detail: `${path} is not there yet: the first start makes it` };
-  return failed(`${path} is not there, and cannot be made in ${above}`, OWN_USER);
+  try {
+    await rmdir(await mkdtemp(join(above, '.agentd-doctor-')));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return failed(`${path} is not there, and cannot be made in ${above}: ${code}`, OWN_USER);
+  }
+  return { check: CHECK, outcome: 'skipped', detail: `${path} is not there yet: the first start makes it` };
 }
 
 /** What this user may take of it, bytes. */

@@ -1,6 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parseEnv } from 'node:util';
 import type { ChannelPlugin, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
 import { isSetUp } from '../../daemon/dev/platforms.ts';
 import { loadSimulator } from '../../daemon/plugin/load-simulator.ts';
@@ -11,7 +8,7 @@ import {
   type Inspection,
   inspectConfiguration,
 } from '../../daemon/settings/configure.ts';
-import { DEV_FILE } from '../dev-hint.ts';
+import { readDevSettings, USING_DEV_SETTINGS } from '../dev-settings.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { placeOf } from '../settings-place.ts';
@@ -42,10 +39,11 @@ export async function setScene(
   let found = await inspectConfiguration(place);
   const isUsable = ({ plugins, effective }: Inspection) =>
     plugins.some((plugin) => plugin.name === channel && isSetUp(plugin, effective));
-  if (!isUsable(found) && place.envFile === undefined && found.environment !== 'production') {
-    const defaults = await devSettings(place.cwd);
+  const mayUseDev = place.defaults === undefined && place.envFile === undefined;
+  if (mayUseDev && !isUsable(found) && found.environment !== 'production') {
+    const defaults = await readDevSettings(place.cwd);
     if (defaults !== null) {
-      note(`Using the settings of \`serve --dev\` in ${DEV_FILE}.`);
+      note(USING_DEV_SETTINGS);
       place = { ...place, defaults };
       found = await inspectConfiguration(place);
     }
@@ -53,17 +51,6 @@ export async function setScene(
   const plugin = found.plugins.find(({ name }) => name === channel) ?? (await unknown(channel, found));
   const simulator = (await loadSimulator(plugin)) ?? (await unknown(channel, found));
   return { plugin, simulator, settings: settingsOf(plugin, found), place };
-}
-
-/** Null where no `serve --dev` has run here. */
-async function devSettings(cwd: string): Promise<Record<string, string> | null> {
-  try {
-    const values = parseEnv(await readFile(join(cwd, DEV_FILE), 'utf8'));
-    return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value ?? '']));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
 }
 
 function settingsOf({ settings, name: channel }: ChannelPlugin, found: Inspection): ChannelSettings {

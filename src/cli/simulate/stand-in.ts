@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PlatformSimulator, SimulatedApiAnswer } from '../../channel/index.ts';
-import { isLoopback } from '../../daemon/loopback.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Conversation } from './conversation.ts';
@@ -22,11 +21,6 @@ export interface Behaviour {
   fail: number;
   failStatus: number;
   retryAfterSeconds: number | null;
-}
-
-/** Is this an address of this machine alone, where a platform's API can be stood in for? */
-export function isStandInAddress(url: URL): boolean {
-  return url.protocol === 'http:' && isLoopback(url);
 }
 
 /**

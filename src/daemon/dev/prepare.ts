@@ -8,8 +8,10 @@ import { isAny } from '../identity/token-checks.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
-import type { Settings } from '../settings/settings.ts';
+import { fileSettingOf } from '../settings/secret-files.ts';
+import { SETTINGS, type Settings } from '../settings/settings.ts';
 import { platformSettings } from './platforms.ts';
+import { API_ACCOUNT } from './sample-account.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
 
@@ -27,14 +29,19 @@ export interface Dev {
   company(settings: Settings): DevCompany;
   /** Null where tokens are not signed with a shared secret. */
   issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
-  /** Writes the file that commands in a second terminal are given with `--env-file`; resolves to its path. */
-  keepEnvFile(url: string): Promise<string>;
+  /** Writes the file in which commands in a second terminal find these settings. */
+  keepEnvFile(url: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /** In `.agentd/`. */
 const ENV_FILE = 'env';
-const API_ACCOUNT = { email: 'service@example.com', password: 'sample' };
+
+/**
+ * The guard holds loops back, and a person who tries agentd asks the same question again and again. Bursts still
+ * show what it does.
+ */
+const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
 
 /** Makes `.agentd/` in the working directory with secrets that stay the same from run to run. */
 export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
@@ -53,6 +60,7 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     JWT_ALGORITHM: 'HS256',
     JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret')),
     MESSAGING_PLATFORMS: channelsOf(explicit).join(','),
+    ...RELAXED_GUARD,
     ...platforms.settings,
   };
   let tokens: TokenValidator | null = null;
@@ -89,34 +97,38 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
       const { hostname, port } = new URL(url);
       const kept = {
         ...defaults,
-        ...setBySomebody(explicit, Object.keys(defaults)),
+        ...setExplicitly(explicit, Object.keys(defaults)),
         HOST: hostname,
         PORT: port,
       };
       const lines = Object.entries(kept).flatMap(([name, value]) =>
-        value === null ? [] : [`${name}=${quoted(value)}\n`],
+        value === null ? [] : lineOf(name, value),
       );
       await writeFile(path, lines.join(''), { mode: 0o600 });
-      return path;
     },
     close: async () => api?.close(),
   };
 }
 
-/** What somebody has set of these; null for secrets: those stay where they were put. */
-function setBySomebody({ effective }: Inspection, names: readonly string[]): Record<string, string | null> {
-  const explicit = effective.filter(
-    ({ record, source }) => names.includes(record.name) && source !== 'default' && source !== 'unset',
-  );
-  return Object.fromEntries(
-    explicit.map(({ record, value }) => [record.name, record.secret ? null : String(value)]),
-  );
+/**
+ * Settings that were set explicitly: those of the daemon, and others with these names. Null for a secret, which is
+ * never copied; one that came from a file is named by the path of that file.
+ */
+function setExplicitly({ effective }: Inspection, names: readonly string[]): Record<string, string | null> {
+  const kept: Record<string, string | null> = {};
+  for (const { record, value, source, file } of effective) {
+    const isKept = names.includes(record.name) || SETTINGS.some(({ name }) => name === record.name);
+    if (!isKept || value === undefined || source === 'default' || source === 'unset') continue;
+    kept[record.name] = record.secret ? null : String(value);
+    if (file !== undefined) kept[fileSettingOf(record.name)] = file;
+  }
+  return kept;
 }
 
-/** A file of environment variables knows no escapes: the value stands in quotes that are not in it. */
-function quoted(value: string): string {
-  const quote = ["'", '"', '`'].find((candidate) => !value.includes(candidate)) ?? '';
-  return `${quote}${value}${quote}`;
+/** A file of environment variables has no escapes, so the value is put in quotes that it does not hold. */
+function lineOf(name: string, value: string): string[] {
+  const quote = ["'", '"', '`'].find((candidate) => !value.includes(candidate));
+  return quote === undefined ? [] : [`${name}=${quote}${value}${quote}\n`];
 }
 
 /** What an earlier run has kept for the second terminal; empty where there was none. */

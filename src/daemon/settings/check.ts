@@ -13,6 +13,8 @@ export interface EffectiveSetting {
   value: SettingValue | undefined;
   /** `environment`, `.env`, the configuration file's path, each with `, NAME_FILE` for a secret from a file; `default`, or `unset`. */
   source: string;
+  /** Of a secret that was read from a file: that file. */
+  file?: string;
   /** The value as people may see it: secrets as `[secret]`; what is wrong, as it came. */
   shown: string;
 }
@@ -38,7 +40,8 @@ export function checkRecords(records: readonly SettingRecord[], sources: Sources
     const reading = readValue(record, came.value);
     if (reading.ok) {
       const value = absolute(record.name, reading.value, place);
-      return { record, value, source, shown: shown(record, value) };
+      const file = came.file === undefined ? {} : { file: came.file };
+      return { record, value, source, ...file, shown: shown(record, value) };
     }
     const asItCame = shown(record, came.value);
     const { problem } = reading;

@@ -9,7 +9,7 @@ import {
   checkDevelopmentSettings,
   checkOrigins,
 } from './cross-checks.ts';
-import { Examination } from './examination.ts';
+import { Examination, GUARDED } from './examination.ts';
 import { looseFileWarnings } from './file-modes.ts';
 import { ConfigurationError, type SettingProblem } from './problem.ts';
 import { fileSettings, readSecretFiles } from './secret-files.ts';
@@ -74,6 +74,12 @@ const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link'];
 /** `NODE_ENV` in lower case, wherever it stands; empty where it is not set. Looks at nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
   return environmentOf(await readSources(place));
+}
+
+/** Are these the settings of a daemon in production or staging, or of one that `serve` would start? */
+export async function isDaemonAt(place: Place): Promise<boolean> {
+  const sources = await readSources(place);
+  return GUARDED.includes(environmentOf(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
 }
 
 /**

@@ -5,6 +5,9 @@ import type { Settings } from './settings.ts';
 import { shown } from './shown.ts';
 import { type Given, given, type Sources } from './sources.ts';
 
+/** Values of `NODE_ENV` under which settings that only development needs are refused. */
+export const GUARDED: readonly string[] = ['production', 'staging'];
+
 /** The settings as the cross-checks look at them: typed values, where each came from, and where findings go. */
 export class Examination {
   readonly problems: SettingProblem[] = [];
@@ -38,9 +41,8 @@ export class Examination {
     return this.#came(name) !== undefined;
   }
 
-  /** Where what development needs is refused: `production` and `staging` (service.md, "Validation rules" 5). */
   get guarded(): boolean {
-    return this.environment === 'production' || this.environment === 'staging';
+    return GUARDED.includes(this.environment);
   }
 
   /** Token checks may be switched off. Only these words count, so that `prod` or no NODE_ENV at all fails closed. */

@@ -45,11 +45,11 @@ export async function readSecretFiles(
         });
         continue;
       }
+      const folder = layer.kind === 'file' ? sources.folder : cwd;
       layer.values.set(name, UNREADABLE);
-      layer.fromFile = new Set(layer.fromFile).add(name);
+      layer.fromFile = new Map(layer.fromFile).set(name, resolve(folder, String(named).trim()));
       // A source that wins over this one: the file is not needed, and need not be readable.
       if (given(resolved, name)?.layer !== layer) continue;
-      const folder = layer.kind === 'file' ? sources.folder : cwd;
       const reading = await read(named, folder);
       if ('problem' in reading) problems.push({ ...problemOf(setting, layer, named), ...reading });
       else layer.values.set(name, reading.value);

@@ -27,8 +27,8 @@ export interface Layer {
   values: ReadonlyMap<string, unknown>;
   /** Of the file; absent for what is no file. */
   path?: string;
-  /** Names of the secrets whose value was read from the file that `NAME_FILE` names (secret-files.ts). */
-  fromFile?: ReadonlySet<string>;
+  /** By name: the files that secrets were read from, which `NAME_FILE` names (secret-files.ts); absolute. */
+  fromFile?: ReadonlyMap<string, string>;
 }
 
 /** The value of a secret whose file cannot be used: something was given, and the problem with it is reported. */
@@ -63,6 +63,8 @@ export interface Given {
   layer: Layer;
   /** In words: that of the layer, with the name of the setting that names the file. */
   source: string;
+  /** Of a secret that was read from a file: that file. */
+  file?: string;
 }
 
 /** Reads the environment over `.env` over the configuration file (decisions §9). Never throws for their content. */
@@ -100,11 +102,9 @@ export function given({ layers }: Sources, name: string): Given | undefined {
   for (const layer of layers) {
     const value = layer.values.get(name);
     if (isBlank(value)) continue;
-    return {
-      value,
-      layer,
-      source: layer.fromFile?.has(name) ? `${layer.source}, ${name}_FILE` : layer.source,
-    };
+    const file = layer.fromFile?.get(name);
+    if (file === undefined) return { value, layer, source: layer.source };
+    return { value, layer, source: `${layer.source}, ${name}_FILE`, file };
   }
   return undefined;
 }

@@ -43,6 +43,14 @@ function run(node: readonly string[], ...args: string[]) {
   });
 }
 
+/** As the program that is installed runs, with a Node.js of this version in PATH. */
+function runInstalled(...args: string[]) {
+  return spawnSync(join(installed, 'bin/agentd.js'), args, {
+    encoding: 'utf8',
+    env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
+  });
+}
+
 function pinNode(): void {
   mkdirSync(join(installed, 'node_modules/node/bin'), { recursive: true });
   symlinkSync(process.execPath, join(installed, 'node_modules/node/bin/node'));
@@ -59,6 +67,27 @@ describe('bin/agentd.js', () => {
     const { status, stdout } = run([], 'sessions', 'list');
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({ argv: ['sessions', 'list'] });
+  });
+
+  it.each([['--env-file', '/no/such/file'], ['--env-file=/no/such/file']])(
+    'keeps %s from Node.js, which would end with 9',
+    (...option) => {
+      const direct = runInstalled('status', ...option);
+      expect([direct.status, direct.stderr]).toEqual([0, '']);
+      expect(JSON.parse(direct.stdout)).toEqual({ argv: ['status', ...option] });
+      pinNode();
+      const handedOver = run([...OLD, '--'], 'status', ...option);
+      expect([handedOver.status, handedOver.stderr]).toEqual([0, '']);
+      expect(JSON.parse(handedOver.stdout)).toEqual({ argv: ['status', ...option] });
+    },
+  );
+
+  it('is found through a link, also where blanks are in its path', () => {
+    const link = join(installed, 'a link to agentd');
+    symlinkSync(join(installed, 'bin/agentd.js'), link);
+    const { status, stdout } = spawnSync(link, ['a b', "c'd"], { encoding: 'utf8' });
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ argv: ['a b', "c'd"] });
   });
 
   it('says what to run where the program is not built', () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,7 @@ import { checkChannel } from '../../../src/cli/doctor/channels.ts';
 import { checkClock } from '../../../src/cli/doctor/clock.ts';
 import { checkModel } from '../../../src/cli/doctor/model.ts';
 import { checkStateDirectory } from '../../../src/cli/doctor/state-directory.ts';
+import { makePrivateDirectory } from '../../../src/daemon/private-directory.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
 describe('what asks another machine', () => {
@@ -163,6 +164,14 @@ describe('the check of the clock', () => {
 });
 
 describe('the check of the state directory', () => {
+  // Nothing can be made there, whatever the rights say.
+  it('tries to make one, as the daemon does', async () => {
+    expect(await checkStateDirectory('/proc/agentd/state')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringMatching(/cannot be made in \/proc: ENOENT$/) },
+    ]);
+    expect(() => makePrivateDirectory('/proc/agentd/state')).toThrow('ENOENT');
+  });
+
   it('tells what is no directory, and what cannot be made', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'agentd-state-'));
     await writeFile(join(directory, 'file'), '');
@@ -171,6 +180,7 @@ describe('the check of the state directory', () => {
     ]);
     expect(await checkStateDirectory(join(directory, 'file/below'))).toMatchObject([{ outcome: 'failed' }]);
     expect(await checkStateDirectory(join(directory, 'not/yet'))).toMatchObject([{ outcome: 'skipped' }]);
+    expect(await readdir(directory)).toEqual(['file']);
     await rm(directory, { recursive: true });
   });
 });

@@ -26,6 +26,13 @@ describe('beside `serve --dev`', () => {
     return { code, stderr: stderr.text };
   }
 
+  it('ends with 2 where --env-file names nothing', async () => {
+    expect(await runIn('config', 'show', '--env-file', './none.env')).toEqual({
+      code: 2,
+      stderr: `agentd: --env-file names a file that does not exist: ./none.env\nGive the path of a file, as seen from ${process.cwd()}.\n`,
+    });
+  });
+
   it('tells a command that finds nothing of its settings', async () => {
     expect((await runIn('logs')).stderr).not.toContain('serve --dev');
     await mkdir(join(cwd, '.agentd'));

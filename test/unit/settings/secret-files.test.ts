@@ -156,6 +156,7 @@ describe('a file of settings that others can read', () => {
   it('is fine when it holds no secret, or names the file of one', async () => {
     expect((await modes('.env', 'PORT=1\nJWT_ISSUER=x\n', 0o644)).warnings).toEqual([]);
     const place = placeWith(WITHOUT, { '.env': 'JWT_SECRET_KEY_FILE=jwt\n', jwt: SECRET });
+    chmodSync(join(place.cwd, '.env'), 0o644);
     expect((await configure(place)).warnings).toEqual([]);
   });
 

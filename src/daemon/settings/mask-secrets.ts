@@ -1,0 +1,13 @@
+import { Secret } from '../secret.ts';
+import { SECRET_SHOWN } from './shown.ts';
+
+/** Shorter secrets are also found in words that have nothing to do with them, characters. */
+const SECRET_MIN = 6;
+
+/** Masks the secrets among these values of settings in a text that others wrote. */
+export function maskSecrets(text: string, values: readonly unknown[]): string {
+  return values
+    .flatMap((value) => (value instanceof Secret ? [value.reveal().trim()] : []))
+    .filter((secret) => secret.length >= SECRET_MIN)
+    .reduce((rest, secret) => rest.replaceAll(secret, SECRET_SHOWN), text);
+}

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { textsWith, wordsForFailure } from '../../../plugins/webchat/widget/texts.ts';
+import { adviceFor } from '../../../src/cli/advice.ts';
+import { refusal } from '../../../src/cli/chat/refusal.ts';
+
+/** What a sender, and an operator, are told of a message that the loop guard blocked. */
+function textsOf(reason: 'rate_limit' | 'repetition'): string[] {
+  const { message, advice } = refusal({ code: 'loop_guard_blocked', reason }, 429, 30);
+  const code = reason === 'rate_limit' ? 'rate_limited' : reason;
+  return [wordsForFailure(textsWith(), code), message, advice ?? '', adviceFor(reason)?.todo ?? ''];
+}
+
+it.each(['rate_limit', 'repetition'] as const)(
+  'an open circuit blocks every message, so nobody is told to write something else: %s',
+  (reason) => {
+    for (const text of textsOf(reason)) {
+      expect(text).not.toBe('');
+      expect(text).not.toMatch(/(ask|write|try|and|or) in other words/);
+    }
+  },
+);
