@@ -11,6 +11,9 @@ const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) 
 /** Commands, each with what the README says it prints. */
 const commands = blocks.flatMap(shownCommands);
 
+/** The README says that it leaves out this line. */
+const FOUND_SETTINGS = 'Using the settings of `serve --dev` in .agentd/env.\n';
+
 /** All that the README shows is run one after the other, each a program of its own. */
 const HOOK_MS = 120_000;
 
@@ -35,7 +38,10 @@ beforeAll(async () => {
     cwd: daemon.directory,
     env: { PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
   });
-  outputs = stdout.replaceAll(daemon.url, 'http://127.0.0.1:8080').split('=-=\n');
+  outputs = stdout
+    .replaceAll(daemon.url, 'http://127.0.0.1:8080')
+    .replaceAll(FOUND_SETTINGS, '')
+    .split('=-=\n');
 }, HOOK_MS);
 
 afterAll(() => daemon?.stop());

@@ -66,9 +66,9 @@ export class PlatformWatch {
     if (answer.outcome !== 'failed') {
       this.#clear(plugin.name);
       const fields = { channel: plugin.name, detail };
+      if (answer.outcome === 'ok') this.#log.debug(fields, 'the platform knows the channel');
       if (answer.outcome === 'warning')
-        this.#log.warn(fields, 'platform checked: it may not do all that is needed');
-      else this.#log.debug({ ...fields, outcome: answer.outcome }, 'platform checked');
+        this.#log.warn(fields, 'the platform may not allow all that is needed');
       return;
     }
     // The same failure again is no news.
