@@ -34,7 +34,8 @@ export async function loadAsset(
     etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     encoded: [
       ['br', await promisify(brotliCompress)(bytes)],
-      ['gzip', await promisify(gzip)(bytes, { level: 9 })],
+      // Less memory makes shorter blocks, which fit a script with a style sheet in it better.
+      ['gzip', await promisify(gzip)(bytes, { level: 9, memLevel: 7 })],
       ['identity', bytes],
     ],
   };

@@ -37,7 +37,7 @@ async function later(visitor: Visitor, until: () => Promise<boolean> | boolean):
       await visitor.page.clock.fastForward(STEP_MS);
       return false;
     },
-    { timeout: 10_000 },
+    { timeout: 20_000 },
   );
 }
 
@@ -68,6 +68,8 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     chat.away = false;
     await later(visitor, async () => (await status(visitor)).includes('Answering'));
+    // The stream itself goes on: the answer was not asked for again.
+    expect(chat.received.map(({ path }) => path)).toEqual(['/sse/chat']);
     resolve();
     await shows(visitor, /^One, two\.$/);
     await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();

@@ -390,7 +390,6 @@ export class Conversation {
     const last = this.#kept.entries.at(-1);
     if (last?.from !== 'agent' || last.state !== 'writing') return;
     if (state === 'interrupted' && last.text === '' && last.tools.length === 0) this.#kept.entries.pop();
-    if (state === 'done') settleTools(last.tools);
     last.state = state;
   }
 
@@ -432,8 +431,4 @@ function noteTool(tools: Tool[], name: string, status: string): void {
     if (running) running.status = status;
     else tools.push({ name, status });
   }
-}
-
-function settleTools(tools: Tool[]): void {
-  for (const tool of tools) if (tool.status === 'started') tool.status = 'completed';
 }

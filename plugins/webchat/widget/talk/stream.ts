@@ -123,7 +123,11 @@ export function readStream(
         });
       }
       source = next;
-      next.onopen = () => last > 0 && watch(SILENCE_MS);
+      next.onopen = () => {
+        if (last === 0) return;
+        listener.connected(true);
+        watch(SILENCE_MS);
+      };
       watch(OPEN_WITHIN_MS);
     };
 

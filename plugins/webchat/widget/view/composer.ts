@@ -63,7 +63,7 @@ export class Composer {
     this.#busy = busy;
     const label = busy ? this.#texts.stop : this.#texts.send;
     this.#button.replaceChildren(icon(busy ? 'stop' : 'send'));
-    set(this.#button, { 'aria-label': label, title: label, class: busy ? 'action stopping' : 'action' });
+    set(this.#button, { 'aria-label': label, title: label });
   }
 
   #submit(actions: ComposerActions): void {
