@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deliver } from '../../src/channel/conformance/deliver.ts';
 import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
@@ -23,6 +24,8 @@ import type { VirtualPlatform } from './virtual-platform.ts';
 
 /** Ports of the store whose calls end with the process. */
 const MORTAL = ['inbox', 'outages', 'sessions', 'traces'] as const;
+/** Calls that only read: a process that dies at one dies as after the write before it. */
+const READS = ['find', 'history', 'holdsInterrupted', 'list', 'nextDueAt', 'partsSent', 'renew', 'search'];
 /** How far the clock is moved at most while nothing is known to be due, ms. */
 const STEP_MS = 60 * 60 * 1000;
 
@@ -98,12 +101,12 @@ export class InboxProcess {
   static async start(options: InboxProcessOptions): Promise<InboxProcess> {
     const names = options.platforms.map(({ plugin }) => plugin.name);
     const env = {
-      ...baseEnv(options.directory),
+      ...baseEnv(tmpdir()),
       ...Object.assign({}, ...options.platforms.map((platform) => platform.env)),
       MESSAGING_PLATFORMS: names.join(','),
       ...options.env,
     } as Record<string, string>;
-    const configuration = await configure({ env, cwd: options.directory });
+    const configuration = await configured(env);
     const keys = await importKeys(configuration.settings);
     const tokens = createValidator(configuration.settings, keys, options.clock, collectLog().log);
     const process = new InboxProcess(options, configuration, tokens);
@@ -111,12 +114,16 @@ export class InboxProcess {
     return process;
   }
 
-  /** As the platform delivers it. Rejects if the daemon does not take it. */
+  /** As the platform delivers it. Rejects if the daemon does not take it; resolves too if the process has died. */
   async deliver(name: string, event: SimulatedEvent): Promise<void> {
     const found = this.#channels.get(name);
     if (!found) throw new Error(`no channel ${name}`);
-    const { status = 200 } = await deliver(found.channel, found.platform.delivery(event));
-    if (status !== 200) throw new Error(`answered ${status}`);
+    const answered = deliver(found.channel, found.platform.delivery(event));
+    await this.#life.orDeath(
+      answered.then(({ status = 200 }) => {
+        if (status !== 200) throw new Error(`answered ${status}`);
+      }),
+    );
   }
 
   /** Resolves when nothing can be done before time passes, or when the process has died. */
@@ -135,7 +142,7 @@ export class InboxProcess {
     }
   }
 
-  /** Dies at this call of the store from now on: before it is carried out, or before its outcome is known. */
+  /** Dies at this write to the store, counted from now on: before it is carried out, or before its outcome is known. */
   dieAt(call: number, when: 'before' | 'after'): void {
     this.#life.endAt(call, when);
   }
@@ -171,6 +178,16 @@ export class InboxProcess {
     );
     return times.length === 0 ? null : Math.min(...times);
   }
+}
+
+const configurations = new Map<string, Promise<Configuration>>();
+
+/** The same for the same settings: tests start many processes. */
+function configured(env: Record<string, string>): Promise<Configuration> {
+  const key = JSON.stringify(env);
+  const configuration = configurations.get(key) ?? configure({ env, cwd: tmpdir() });
+  configurations.set(key, configuration);
+  return configuration;
 }
 
 /** The life of a process: what it has asked for is never answered once it is over. */
@@ -211,7 +228,11 @@ class Life {
       get: (target, name) => {
         const method = Reflect.get(target, name) as unknown;
         if (typeof method !== 'function') return method;
-        return (...args: unknown[]) => this.#call(() => method.apply(target, args) as Promise<unknown>);
+        const isRead = READS.includes(String(name));
+        return (...args: unknown[]) => {
+          const work = () => method.apply(target, args) as Promise<unknown>;
+          return isRead ? this.lasting(work) : this.#call(work);
+        };
       },
     });
   }

@@ -256,11 +256,11 @@ describe('a reply', () => {
     expect(work.dictation.runs.filter((text) => text === 'slow')).toHaveLength(1);
   });
 
-  it('that the platform refuses for good is not sent again, and nobody gets an apology', async () => {
+  it('that the platform refuses for good is not sent again, and nobody gets a notice', async () => {
     work.platform.answer = ({ body }) =>
       body.includes('channel=D0G4') ? { status: 200, body: { ok: false, error: 'is_archived' } } : null;
     await work.deliver({ user: 'U0G4', text: 'count 1' });
-    const line = await work.daemon.logged(({ msg }) => msg === 'the platform refused the reply for good');
+    const line = await work.daemon.logged(({ msg }) => msg === 'message has failed for good');
     expect(line).toMatchObject({ failure: 'delivery_refused: is_archived', sends: 1 });
     work.platform.answer = () => null;
     await work.deliver({ user: 'U0G4', text: 'count 2' });

@@ -75,4 +75,53 @@ describe('the parts of a reply', () => {
     await replies.send('r1000', PARTS, take);
     expect(taken).toEqual(['two', 'three']);
   });
+
+  describe('with a memory beyond this process', () => {
+    function memory() {
+      const sent = new Map<string, number>();
+      const noted: number[] = [];
+      let fails = false;
+      return {
+        noted,
+        fail(failing: boolean) {
+          fails = failing;
+        },
+        sent: async (reply_id: string) => sent.get(reply_id) ?? 0,
+        async note(reply_id: string, parts: number) {
+          if (fails) throw new Error('the disk is full');
+          noted.push(parts);
+          sent.set(reply_id, parts);
+        },
+      };
+    }
+
+    it('go on in another process where they broke off', async () => {
+      const { taken, refusing, take } = platform();
+      const remembered = memory();
+      refusing.add('three');
+      await expect(new ReplyParts(remembered).send('r1', PARTS, take)).rejects.toThrow('refused three');
+      refusing.clear();
+      await new ReplyParts(remembered).send('r1', PARTS, take);
+      expect(taken).toEqual(['one', 'two', 'three']);
+      // What ends the whole reply records its last part.
+      expect(remembered.noted).toEqual([1, 2]);
+    });
+
+    it('are not sent again in this process if one could not be noted', async () => {
+      const { taken, take } = platform();
+      const remembered = memory();
+      const replies = new ReplyParts(remembered);
+      remembered.fail(true);
+      await expect(replies.send('r1', PARTS, take)).rejects.toThrow('the disk is full');
+      remembered.fail(false);
+      await replies.send('r1', PARTS, take);
+      expect(taken).toEqual(['one', 'two', 'three']);
+    });
+
+    it('cost nothing for a reply of one part', async () => {
+      const remembered = memory();
+      await new ReplyParts(remembered).send('r1', () => ['one'], platform().take);
+      expect(remembered.noted).toEqual([]);
+    });
+  });
 });

@@ -16,6 +16,9 @@ import type {
 import { type InboxChange, settled } from '../settled.ts';
 import type { SqliteGuard } from './guard.ts';
 import { InboxQueues } from './inbox-queues.ts';
+import { InboxReader } from './inbox-reader.ts';
+import { InboxRetention } from './inbox-retention.ts';
+import { COLUMNS, type InboxRow, messageOf } from './inbox-row.ts';
 import type { KnownMessages } from './known-messages.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
@@ -24,15 +27,6 @@ import { type GroupCommit, read } from './writer.ts';
 export const INBOX_MAX = 100_000;
 /** Failed messages that are kept at most; beyond it the oldest go. */
 export const FAILED_MAX = 10_000;
-
-/** Messages that one search answers at most. */
-const FOUND_MAX = 100;
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** How long a finished message is kept to be looked at. */
-const DONE_MS = 7 * DAY_MS;
-/** How long a failed message waits to be looked at. */
-const FAILED_MS = 30 * DAY_MS;
 
 export interface InboxBounds {
   clock: Clock;
@@ -47,12 +41,6 @@ export interface InboxNeighbours {
   known: KnownMessages;
   guard: SqliteGuard;
   traces: SqliteTraces;
-}
-
-/** A message as its table holds it, without `seq`. */
-interface InboxRow extends Omit<InboxMessage, 'message' | 'reply_to'> {
-  message: string | null;
-  reply_to: string;
 }
 
 /** In the order in which a new message is inserted. */
@@ -79,10 +67,6 @@ interface Place {
   seq: number;
 }
 
-const COLUMNS = `id, platform, queue, session_id, message_id, message, reply_to, reply, notice, failure,
-  notice_failure, request_id, state, attempts, passing, first_run_at, sends, text_stored_at, parts_sent, interrupted,
-  sent_at, received_at, next_attempt_at, ended_at`;
-
 /** A failed message begins anew with all its budgets; a reply that it has goes on with the part that was not taken. */
 const BEGIN_ANEW = `state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, passing = 0, first_run_at = NULL,
   sends = 0, text_stored_at = iif(reply IS NULL, NULL, @now), parts_sent = iif(reply IS NULL, 0, parts_sent),
@@ -97,6 +81,8 @@ export class SqliteInbox implements InboxStore {
   readonly #commit: GroupCommit;
   readonly #queues: InboxQueues;
   readonly #neighbours: InboxNeighbours;
+  readonly #reader: InboxReader;
+  readonly #retention: InboxRetention;
   readonly #insert;
   readonly #edit;
   readonly #begin;
@@ -105,20 +91,18 @@ export class SqliteInbox implements InboxStore {
   readonly #partsSent;
   readonly #notePartsSent;
   readonly #stored;
-  readonly #list;
   readonly #find;
-  readonly #search;
   readonly #reopen;
   readonly #reopenAll;
   readonly #hurry;
   readonly #delete;
-  readonly #deleteEnded;
-  readonly #deleteFailed;
 
   constructor(db: Database.Database, commit: GroupCommit, bounds: InboxBounds, neighbours: InboxNeighbours) {
     this.#bounds = bounds;
     this.#commit = commit;
     this.#neighbours = neighbours;
+    this.#reader = new InboxReader(db);
+    this.#retention = new InboxRetention(db, bounds.failedMax);
     this.#queues = new InboxQueues(db, randomUUID());
     commit.keep(this.#queues);
     this.#insert = db.prepare<NewRow>(
@@ -159,31 +143,7 @@ export class SqliteInbox implements InboxStore {
       `SELECT seq, ${COLUMNS} FROM inbox WHERE ended_at IS NULL AND platform = ? AND state = 'replied'
          AND claim IS NULL AND text_stored_at <= ?`,
     );
-    // In two halves, since each has its index.
-    this.#list = db.prepare<{ states: string; limit: number }, InboxRow>(
-      `SELECT ${COLUMNS} FROM inbox WHERE seq IN
-         (SELECT seq FROM inbox WHERE ended_at IS NULL AND state IN (SELECT value FROM json_each(@states))
-          UNION ALL
-          SELECT seq FROM inbox WHERE ended_at IS NOT NULL AND state IN (SELECT value FROM json_each(@states)))
-       ORDER BY seq DESC LIMIT @limit`,
-    );
     this.#find = db.prepare<[string], InboxRow>(`SELECT ${COLUMNS} FROM inbox WHERE id = ?`);
-    // An id is looked for channel by channel, and among those that are not done: there are indexes for both.
-    const named = `id = @id OR message_id = @id OR (platform = @channel AND message_id = @rest)
-      OR request_id = @id OR session_id = @id`;
-    this.#search = db.prepare<{ id: string; channel: string; rest: string }, InboxRow>(
-      `WITH RECURSIVE channels (name) AS (
-         SELECT min(platform) FROM known_messages UNION ALL
-         SELECT (SELECT min(platform) FROM known_messages WHERE platform > name) FROM channels
-         WHERE name IS NOT NULL)
-       SELECT ${COLUMNS} FROM inbox WHERE id IN (
-         SELECT @id UNION ALL
-         SELECT known.id FROM channels CROSS JOIN known_messages AS known
-           ON platform = name AND (message_id = @id OR (name = @channel AND message_id = @rest)) UNION ALL
-         SELECT id FROM inbox WHERE ended_at IS NULL AND (${named}) UNION ALL
-         SELECT id FROM inbox WHERE ended_at IS NOT NULL AND state = 'failed' AND (${named}))
-       ORDER BY seq DESC LIMIT ${FOUND_MAX}`,
-    );
     this.#reopen = db.prepare<{ id: string; now: number }, Place>(
       `UPDATE inbox SET ${BEGIN_ANEW} WHERE id = @id AND state = 'failed' RETURNING queue, seq`,
     );
@@ -199,13 +159,6 @@ export class SqliteInbox implements InboxStore {
       `UPDATE inbox SET next_attempt_at = @now WHERE id = @id AND state IN ('waiting', 'replied') RETURNING queue, seq`,
     );
     this.#delete = db.prepare<[string], Place>('DELETE FROM inbox WHERE id = ? RETURNING queue, seq');
-    this.#deleteEnded = db.prepare<[InboxState, number, number]>(
-      'DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = ? AND ended_at <= ? LIMIT ?)',
-    );
-    this.#deleteFailed = db.prepare<[number, number]>(
-      `DELETE FROM inbox WHERE seq IN
-         (SELECT seq FROM inbox WHERE state = 'failed' ORDER BY ended_at DESC LIMIT ? OFFSET ?)`,
-    );
   }
 
   enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null> {
@@ -313,21 +266,16 @@ export class SqliteInbox implements InboxStore {
     return this.#commit.read(() => this.#queues.holdsInterrupted(kind, platforms));
   }
 
-  list({ states, limit }: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
-    return read(() => this.#list.all({ states: JSON.stringify(states), limit }).map(messageOf));
+  list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
+    return this.#reader.list(filter);
   }
 
   find(id: string): Promise<InboxMessage | null> {
-    return read(() => {
-      const row = this.#find.get(id);
-      return row ? messageOf(row) : null;
-    });
+    return this.#reader.find(id);
   }
 
   search(id: string): Promise<InboxMessage[]> {
-    const colon = id.indexOf(':');
-    const [channel, rest] = colon < 0 ? ['', ''] : [id.slice(0, colon), id.slice(colon + 1)];
-    return read(() => this.#search.all({ id, channel, rest }).map(messageOf));
+    return this.#reader.search(id);
   }
 
   retry(id: string): Promise<boolean> {
@@ -354,9 +302,7 @@ export class SqliteInbox implements InboxStore {
   /** Within a commit: deletes at most `bite` rows that are too old or too many. @returns how many. */
   deleteExpired(bite: number): number {
     const now = this.#bounds.clock.now();
-    let deleted = this.#deleteEnded.run('done', now - DONE_MS, bite).changes;
-    deleted += this.#deleteEnded.run('failed', now - FAILED_MS, bite - deleted).changes;
-    deleted += this.#deleteFailed.run(bite - deleted, this.#bounds.failedMax).changes;
+    const deleted = this.#retention.deleteExpired(bite, now);
     return deleted + this.#neighbours.known.deleteExpired(bite - deleted, now);
   }
 
@@ -419,12 +365,4 @@ export class SqliteInbox implements InboxStore {
       return changed !== undefined;
     });
   }
-}
-
-function messageOf({ message, reply_to, ...row }: InboxRow): InboxMessage {
-  return {
-    ...row,
-    message: message === null ? null : (JSON.parse(message) as InboxMessage['message']),
-    reply_to: JSON.parse(reply_to) as InboxMessage['reply_to'],
-  };
 }

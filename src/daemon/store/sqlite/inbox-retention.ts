@@ -1,0 +1,33 @@
+import type Database from 'better-sqlite3';
+import type { InboxState } from '../inbox.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** How long a finished message is kept to be looked at. */
+const DONE_MS = 7 * DAY_MS;
+/** How long a failed message waits to be looked at. */
+const FAILED_MS = 30 * DAY_MS;
+
+/** Deletes messages that ended long ago, and failed ones that are too many. */
+export class InboxRetention {
+  readonly #failedMax: number;
+  readonly #deleteEnded;
+  readonly #deleteFailed;
+
+  constructor(db: Database.Database, failedMax: number) {
+    this.#failedMax = failedMax;
+    this.#deleteEnded = db.prepare<[InboxState, number, number]>(
+      'DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = ? AND ended_at <= ? LIMIT ?)',
+    );
+    this.#deleteFailed = db.prepare<[number, number]>(
+      `DELETE FROM inbox WHERE seq IN
+         (SELECT seq FROM inbox WHERE state = 'failed' ORDER BY ended_at DESC LIMIT ? OFFSET ?)`,
+    );
+  }
+
+  /** Within a commit: deletes at most `bite` messages. @returns how many. */
+  deleteExpired(bite: number, now: number): number {
+    let deleted = this.#deleteEnded.run('done', now - DONE_MS, bite).changes;
+    deleted += this.#deleteEnded.run('failed', now - FAILED_MS, bite - deleted).changes;
+    return deleted + this.#deleteFailed.run(bite - deleted, this.#failedMax).changes;
+  }
+}

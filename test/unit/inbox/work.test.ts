@@ -1,0 +1,345 @@
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import msgbot from '../../../plugins/msgbot/index.ts';
+import type { SimulatedEvent } from '../../../src/channel/index.ts';
+import { AgentFailure, type AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+import { FAILURE_NOTICE } from '../../../src/daemon/message/failure-notice.ts';
+import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import { InboxProcess } from '../../harness/inbox-process.ts';
+import { VirtualClock } from '../../harness/virtual-clock.ts';
+import { VirtualPlatform } from '../../harness/virtual-platform.ts';
+import { fastStateDirectory } from '../store/state-directory.ts';
+
+// Seconds on a machine of their own; others may be at work beside them.
+vi.setConfig({ testTimeout: 120_000 });
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+
+/** What a run does, by its text; it answers `re: <text>` unless this throws or waits. */
+type Plan = (text: string, signal: AbortSignal) => void | Promise<void>;
+
+let clock: VirtualClock;
+let platform: VirtualPlatform;
+let directory: string;
+let plan: Plan;
+let runs: string[];
+let process: InboxProcess;
+let number: number;
+
+const agent: AgentRuntime = {
+  apiVersion: 1,
+  async *run({ text, signal }) {
+    runs.push(text);
+    await plan(text, signal);
+    yield text.startsWith('long') ? `re: ${text}\n\n${LONG}` : `re: ${text}`;
+  },
+};
+/** Three messages of the platform. */
+const LONG = ['a', 'b', 'c'].map((word) => `${word} `.repeat(1800).trim()).join('\n\n');
+
+async function start(env: Record<string, string> = {}): Promise<InboxProcess> {
+  process = await InboxProcess.start({ directory, clock, platforms: [platform], agent, env });
+  const own = process;
+  onTestFinished(() => own.kill());
+  return process;
+}
+
+beforeEach(async () => {
+  clock = new VirtualClock(Date.UTC(2030, 0, 1));
+  platform = await VirtualPlatform.of(msgbot);
+  directory = fastStateDirectory();
+  plan = () => {};
+  runs = [];
+  number = 0;
+});
+
+/** A message of a person, 1 or more. */
+function event(person: number, text: string): SimulatedEvent {
+  number++;
+  return {
+    kind: 'message',
+    user: String(700_000_000 + person),
+    text,
+    place: 'direct',
+    number,
+    sent_at: clock.now(),
+  };
+}
+
+const write = (person: number, text: string) => process.deliver('msgbot', event(person, text));
+const answers = (person: number) => platform.textsFor({ ...event(person, ''), number: 1 });
+const all = async (): Promise<InboxMessage[]> => {
+  const states = ['waiting', 'running', 'replied', 'done', 'failed'] as const;
+  return (await process.house.store.inbox.list({ states, limit: 100 })).reverse();
+};
+const pass = (ms: number) => process.passUntil(clock.now() + ms);
+/** Texts of the sending calls of the platform. */
+function watchCalls(answer: (count: number) => Response | Error | null): { at: number; body: string }[] {
+  const calls: { at: number; body: string }[] = [];
+  platform.outage = ({ path, body }) => {
+    if (!path.endsWith('/sendMessage')) return null;
+    calls.push({ at: clock.now(), body });
+    return answer(calls.length);
+  };
+  return calls;
+}
+const status = (code: number, description: string, parameters: object = {}) =>
+  new Response(JSON.stringify({ ok: false, error_code: code, description, parameters }), { status: code });
+
+describe('a run that fails', () => {
+  it('for a passing reason does not count, and is repeated until its time has passed', async () => {
+    const at: number[] = [];
+    plan = () => {
+      at.push(clock.now());
+      throw new AgentFailure('model_unreachable', 'away', { passing: true });
+    };
+    await start({ INBOX_MAX_ATTEMPTS: '1', INBOX_RUN_SECONDS: '600' });
+    const began = clock.now();
+    await write(1, 'hello');
+    await pass(HOUR);
+    const waits = at.slice(1).map((time, index) => time - (at[index] ?? 0));
+    expect(waits[0]).toBeLessThanOrEqual(1000);
+    expect(Math.max(...waits)).toBeGreaterThan(30 * SECOND);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(60 * SECOND);
+    expect(at.at(-1)).toBe(began + 600 * SECOND);
+    expect(answers(1)).toEqual([FAILURE_NOTICE]);
+    expect(await all()).toMatchObject([
+      { state: 'failed', failure: 'agent_failed: model_unreachable', reply: null },
+    ]);
+  });
+
+  it('waits for as long as the model asks, at most until the end of its time', async () => {
+    const at: number[] = [];
+    plan = () => {
+      at.push(clock.now());
+      if (at.length > 2) return;
+      const retryAfterSeconds = at.length === 1 ? 100 : 100_000;
+      throw new AgentFailure('model_overloaded', 'busy', { passing: true, retryAfterSeconds });
+    };
+    await start();
+    const began = clock.now();
+    await write(1, 'hello');
+    await pass(HOUR);
+    expect(at).toEqual([began, began + 100 * SECOND, began + 900 * SECOND]);
+    expect(answers(1)).toEqual(['re: hello']);
+  });
+
+  it('for any other reason counts; the person gets one notice, before the next answer', async () => {
+    plan = (text) => {
+      if (text === 'bad') throw new Error('a defect');
+    };
+    await start({ INBOX_MAX_ATTEMPTS: '3' });
+    await write(1, 'bad');
+    await write(1, 'good');
+    await pass(HOUR);
+    expect(runs).toEqual(['bad', 'bad', 'bad', 'good']);
+    expect(answers(1)).toEqual([FAILURE_NOTICE, 're: good']);
+  });
+
+  it('is given back by a daemon that stops, however often', async () => {
+    plan = (_text, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    for (let stops = 0; stops < 4; stops++) {
+      await start({ INBOX_MAX_ATTEMPTS: '2' });
+      if (stops === 0) await write(1, 'hello');
+      while (runs.length === stops) await new Promise(setImmediate);
+      await process.stop();
+    }
+    plan = () => {};
+    await start({ INBOX_MAX_ATTEMPTS: '2' });
+    await process.idle();
+    expect(answers(1)).toEqual(['re: hello']);
+    expect(await all()).toMatchObject([{ state: 'done', attempts: 1, interrupted: 0 }]);
+  });
+});
+
+describe('a platform', () => {
+  it('that asks to wait is obeyed, and not taken to be out of reach', async () => {
+    const calls = watchCalls((count) =>
+      count <= 3 ? status(429, 'Too Many Requests', { retry_after: 30 }) : null,
+    );
+    await start();
+    for (const person of [1, 2, 3]) await write(person, 'hello');
+    await process.idle();
+    expect(await process.house.store.outages.list()).toEqual([]);
+    await pass(HOUR);
+    expect(calls.map(({ at }) => at - (calls[0]?.at ?? 0))).toEqual([0, 0, 0, 30_000, 30_000, 30_000]);
+    for (const person of [1, 2, 3]) expect(answers(person)).toEqual(['re: hello']);
+  });
+
+  it('counts as out of reach after three messages in a row, not after three attempts at one', async () => {
+    watchCalls(() => status(502, 'Bad Gateway'));
+    await start();
+    await write(1, 'hello');
+    await pass(20 * SECOND);
+    expect((await all())[0]?.sends).toBeGreaterThan(3);
+    expect(process.worker.health('msgbot')).toBeNull();
+    await write(2, 'hello');
+    await write(3, 'hello');
+    await process.idle();
+    expect(process.worker.health('msgbot')).toMatchObject({ status: 'degraded' });
+    expect(process.log.filter(({ msg }) => msg === 'platform is out of reach; replies wait')).toHaveLength(1);
+  });
+
+  it('is in reach if it refuses a message for good in between', async () => {
+    watchCalls((count) =>
+      count === 3 ? status(403, 'Forbidden: bot was blocked by the user') : status(502, 'Bad'),
+    );
+    await start();
+    for (const person of [1, 2, 3, 4]) {
+      await write(person, 'hello');
+      await process.idle();
+    }
+    expect(await process.house.store.outages.list()).toEqual([]);
+    expect((await all()).map(({ state }) => state)).toEqual(['replied', 'replied', 'failed', 'replied']);
+  });
+
+  it('that refuses the token is probed with one message at a time, whatever waits', async () => {
+    let refuses = true;
+    const calls = watchCalls(() => (refuses ? status(401, 'Unauthorized') : null));
+    await start();
+    await write(1, 'first');
+    await process.idle();
+    for (let person = 2; person <= 20; person++) await write(person, 'hello');
+    await process.idle();
+    expect(calls).toHaveLength(1);
+    await pass(600 * SECOND);
+    // 1, 2, 4, ... s, each less up to half.
+    expect(calls.length).toBeGreaterThan(8);
+    expect(calls.length).toBeLessThan(20);
+    expect((await all()).map(({ state }) => state)).toEqual(Array.from({ length: 20 }, () => 'replied'));
+    refuses = false;
+    await pass(600 * SECOND);
+    for (let person = 2; person <= 20; person++) expect(answers(person)).toEqual(['re: hello']);
+    expect(runs).toHaveLength(20);
+    expect(process.worker.health('msgbot')).toBeNull();
+  });
+
+  it('that stays away for a day leaves replies on the failed list, and no notice', async () => {
+    watchCalls(() => new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }));
+    await start();
+    for (let person = 1; person <= 8; person++) await write(person, 'hello');
+    await pass(23 * HOUR);
+    expect((await all()).map(({ state }) => state)).toEqual(Array.from({ length: 8 }, () => 'replied'));
+    await pass(2 * HOUR);
+    for (const { state, reply, notice, failure } of await all())
+      expect([state, reply, notice, failure]).toEqual([
+        'failed',
+        're: hello',
+        null,
+        expect.stringMatching(/^delivery_failed/),
+      ]);
+    platform.outage = () => null;
+    expect(await process.house.store.inbox.retryFailed({})).toHaveLength(8);
+    await pass(HOUR);
+    for (let person = 1; person <= 8; person++) expect(answers(person)).toEqual(['re: hello']);
+  });
+
+  it('is probed at once by a daemon that starts', async () => {
+    watchCalls(() => status(401, 'Unauthorized'));
+    await start();
+    await write(1, 'hello');
+    await pass(6 * HOUR);
+    await process.stop();
+    platform.outage = () => null;
+    await start();
+    await process.idle();
+    expect(answers(1)).toEqual(['re: hello']);
+  });
+});
+
+describe('after a death', () => {
+  it('messages that were being answered run one at a time, before any other', async () => {
+    let running = 0;
+    let most = 0;
+    const seen: string[] = [];
+    const hold = Promise.withResolvers<void>();
+    plan = () => hold.promise;
+    await start();
+    for (let person = 1; person <= 4; person++) await write(person, `old ${person}`);
+    while (runs.length < 4) await new Promise(setImmediate);
+    await process.kill();
+    runs = [];
+    plan = async (text) => {
+      seen.push(text);
+      running++;
+      if (text.startsWith('old')) most = Math.max(most, running);
+      await new Promise(setImmediate);
+      running--;
+    };
+    await start();
+    for (let person = 5; person <= 8; person++) await write(person, `new ${person}`);
+    await process.idle();
+    expect(most).toBe(1);
+    expect(seen.slice(0, 4).map((text) => text.slice(0, 3))).toEqual(['old', 'old', 'old', 'old']);
+    for (let person = 1; person <= 8; person++) expect(answers(person)).toHaveLength(1);
+  });
+
+  it('a reply whose sending kills the process as often as a run may is kept on the failed list', async () => {
+    const hold = Promise.withResolvers<never>();
+    for (let deaths = 0; deaths < 3; deaths++) {
+      const calls: string[] = [];
+      const { fetch } = platform;
+      Object.assign(platform, {
+        fetch: (...call: Parameters<typeof globalThis.fetch>) => {
+          calls.push(String(call[0]));
+          return String(call[0]).endsWith('/sendMessage') ? hold.promise : fetch(...call);
+        },
+      });
+      await start({ INBOX_MAX_ATTEMPTS: '3' });
+      if (deaths === 0) await write(1, 'hello');
+      while (!calls.some((url) => url.endsWith('/sendMessage'))) await new Promise(setImmediate);
+      await process.kill();
+      Object.assign(platform, { fetch });
+    }
+    await start({ INBOX_MAX_ATTEMPTS: '3' });
+    await process.idle();
+    expect(await all()).toMatchObject([
+      { state: 'failed', failure: 'delivery_failed: interrupted', reply: 're: hello', notice: null },
+    ]);
+    expect(runs).toHaveLength(1);
+  });
+});
+
+describe('a process that dies at any call of the store', () => {
+  it.each(['before', 'after'] as const)(
+    '%s it is done loses nothing, and repeats only parts that were under way',
+    async (when) => {
+      let call = 1;
+      for (; ; call++) {
+        platform = await VirtualPlatform.of(msgbot);
+        directory = fastStateDirectory();
+        runs = [];
+        number = 0;
+        let failures = 1;
+        plan = () => {
+          if (failures-- > 0) throw new AgentFailure('model_unreachable', 'away', { passing: true });
+        };
+        const events = [event(1, 'long one'), event(1, 'two'), event(2, 'long three')];
+        const deliverAll = async () => {
+          for (const one of events) await process.deliver('msgbot', one);
+        };
+        await start();
+        process.dieAt(call, when);
+        await deliverAll();
+        await process.passUntil(clock.now() + 10 * SECOND);
+        const died = process.isDead;
+        await process.kill();
+        await start();
+        // The platform comes again with what it was not told 200 for.
+        await deliverAll();
+        await process.passUntil(clock.now() + HOUR);
+        const texts = [...answers(1), ...answers(2)];
+        const once = texts.filter((text, index) => text !== texts[index - 1]);
+        const long = ['a', 'b', 'c'].map((word) =>
+          expect.stringMatching(new RegExp(`^(re: long \\w+\\s+)?${word} `)),
+        );
+        expect(once, `call ${call}`).toEqual([...long, 're: two', ...long]);
+        expect(texts.length - once.length, `call ${call}`).toBeLessThanOrEqual(2);
+        expect((await all()).map(({ state }) => state)).toEqual(['done', 'done', 'done']);
+        if (!died) break;
+      }
+      expect(call).toBeGreaterThan(20);
+    },
+  );
+});
