@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { aSession, aStream, GUARD_LIMITS } from './fixtures.ts';
+import { anInboxMessage, aSession, aStream, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
 const SECOND = 1000;
@@ -68,6 +68,32 @@ export function describeClock(current: () => StoreUnderTest): void {
       test.advance(HOUR);
       expect(await store.sessions.find(session_id)).toBeNull();
       expect(await say(session_id, limits)).toMatchObject({ allowed: true });
+    });
+
+    it('keeps no message longer than it was put off, nor behind those that came since', async () => {
+      const entry = (id: string, queue: string) => anInboxMessage({ id, queue, session_id: queue });
+      await store.inbox.enqueue([entry('put off', 'one'), entry('fresh', 'two')]);
+      const [claim] = await store.inbox.claim('run', ['chat'], 1);
+      if (!claim) throw new Error('nothing was claimed');
+      const again = { kind: 'again', wait_ms: 60 * SECOND, failure: 'x', counts: true } as const;
+      expect(await store.inbox.settle(claim, again)).toBe(true);
+      test.advance(-back);
+      await store.inbox.enqueue([entry('later', 'three')]);
+      // A step of a second is an adjustment: it adds at most itself.
+      test.advance(61 * SECOND);
+      const due = await store.inbox.nextDueAt('run', ['chat']);
+      expect(due).toBeLessThanOrEqual(test.now());
+      const claims = await store.inbox.claim('run', ['chat'], 10);
+      expect(claims.map(({ message }) => message.id).sort()).toEqual(['fresh', 'later', 'put off']);
+    });
+
+    it('lets no platform wait longer for its probe than was asked for', async () => {
+      await store.outages.note('chat', 'unreachable', 'status 503', 60 * SECOND);
+      test.advance(-back);
+      test.advance(61 * SECOND);
+      const [outage] = await store.outages.list();
+      expect(outage?.probe_at).toBeLessThanOrEqual(test.now());
+      expect(await store.outages.takeProbe('chat', SECOND)).toBe(true);
     });
 
     it('keeps no lease, stream or sweep from going on', async () => {

@@ -44,6 +44,7 @@ export class HintLimit {
   }
 
   #lately(reader: string, now: number): readonly Told[] {
-    return (this.#readers.get(reader) ?? []).filter(({ at }) => now - at < HOUR.ms);
+    // A hint of the future was given before the clock was set back.
+    return (this.#readers.get(reader) ?? []).filter(({ at }) => at <= now && now - at < HOUR.ms);
   }
 }

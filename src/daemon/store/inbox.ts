@@ -63,7 +63,10 @@ export interface InboxStore {
   expire(platform: string, stored_until: number, failure: string): Promise<number>;
   /** Ends the claims of processes that died; their messages are due again, as `interrupted`. @returns how many. */
   reap(): Promise<number>;
-  /** When the first unclaimed message of these platforms is due; null if there is none. */
+  /**
+   * When the first unclaimed message of these platforms is due; null if there is none. After the clock was set back
+   * a message is due once its wait has passed by the clock as it is now, at the latest.
+   */
   nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null>;
   /** Does an unclaimed message of these platforms wait that a process died on? */
   holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): Promise<boolean>;

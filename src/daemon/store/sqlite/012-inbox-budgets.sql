@@ -6,6 +6,8 @@ ALTER TABLE inbox ADD COLUMN first_run_at INTEGER;
 ALTER TABLE inbox ADD COLUMN text_stored_at INTEGER;
 ALTER TABLE inbox ADD COLUMN parts_sent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE inbox ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
+-- How long the next attempt was put off: after the clock was set back, nothing waits for longer than that.
+ALTER TABLE inbox ADD COLUMN wait_ms INTEGER NOT NULL DEFAULT 0;
 
 -- Earlier schemas did not record these times. A message is never older than when it was received.
 UPDATE inbox SET text_stored_at = received_at WHERE state = 'replied';
@@ -18,5 +20,6 @@ CREATE TABLE outages (
   words    TEXT    NOT NULL,
   since    INTEGER NOT NULL,
   probes   INTEGER NOT NULL,
-  probe_at INTEGER NOT NULL
+  probe_at INTEGER NOT NULL,
+  wait_ms  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

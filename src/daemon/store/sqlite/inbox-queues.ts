@@ -1,6 +1,8 @@
 import type Database from 'better-sqlite3';
 import TinyQueue from 'tinyqueue';
+import type { Clock } from '../../clock.ts';
 import type { AttemptKind, InboxState } from '../inbox.ts';
+import { dueAt } from './due-at.ts';
 import type { Resident } from './writer.ts';
 
 /** A message that has not ended. */
@@ -38,11 +40,15 @@ interface Row {
   platform: string;
   state: InboxState;
   next_attempt_at: number;
+  wait_ms: number;
   interrupted: number;
   claim: string | null;
 }
 
-const COLUMNS = 'seq, queue, platform, state, next_attempt_at, interrupted, claim';
+/** A clock that goes back by less is being adjusted, ms. */
+const SET_BACK_MS = 1000;
+
+const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrupted, claim';
 
 /**
  * The queues of the inbox, in memory: the messages that have not ended, in their order, and who works on one
@@ -61,10 +67,14 @@ export class InboxQueues implements Resident {
   readonly #all;
   readonly #find;
   readonly #free;
+  readonly #clock: Clock;
+  /** The latest time that was seen; a clock that shows an earlier one was set back. */
+  #latest = 0;
   #size = 0;
   #claims = 0;
 
-  constructor(db: Database.Database, owner: string) {
+  constructor(db: Database.Database, owner: string, clock: Clock) {
+    this.#clock = clock;
     this.#owner = owner;
     this.#all = db.prepare<[], Row>(`SELECT ${COLUMNS} FROM inbox WHERE ended_at IS NULL ORDER BY seq`);
     this.#find = db.prepare<[number], Row>(`SELECT ${COLUMNS} FROM inbox WHERE seq = ? AND ended_at IS NULL`);
@@ -83,7 +93,9 @@ export class InboxQueues implements Resident {
     this.#queues.clear();
     this.#due.clear();
     this.#size = 0;
-    for (const row of this.#all.iterate()) this.#append(row.queue, waitingOf(row));
+    const now = this.#clock.now();
+    this.#latest = now;
+    for (const row of this.#all.iterate()) this.#append(row.queue, waitingOf(row, now));
   }
 
   /** A message was added at the end of its queue. */
@@ -95,13 +107,9 @@ export class InboxQueues implements Resident {
    * Claims those that are due, longest due first; the rows are the caller's to write.
    * @returns the message that each was claimed for.
    */
-  claim(
-    wanted: Wanted,
-    platforms: readonly string[],
-    now: number,
-    limit: number,
-  ): { seq: number; token: string }[] {
+  claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; token: string }[] {
     const claimed: { seq: number; token: string }[] = [];
+    const now = this.#noticeClock();
     while (claimed.length < limit) {
       const head = this.#first(wanted, platforms);
       if (!head || head.message.due_at > now) break;
@@ -126,7 +134,7 @@ export class InboxQueues implements Resident {
   /** A message of the queue was changed, begun anew, ended or deleted: it stands here as its row is now. */
   follow(queue: string, seq: number): void {
     const row = this.#find.get(seq);
-    if (row) this.#put(queue, waitingOf(row));
+    if (row) this.#put(queue, waitingOf(row, this.#clock.now()));
     else this.#take(queue, seq);
     this.#noteHead(queue);
   }
@@ -145,6 +153,7 @@ export class InboxQueues implements Resident {
 
   /** When the first unclaimed head is due; null if there is none. */
   nextDueAt(kind: AttemptKind, platforms: readonly string[]): number | null {
+    this.#noticeClock();
     const heads = [false, true].map((interrupted) => this.#first({ kind, interrupted }, platforms));
     const times = heads.flatMap((head) => (head ? [head.message.due_at] : []));
     return times.length === 0 ? null : Math.min(...times);
@@ -153,6 +162,14 @@ export class InboxQueues implements Resident {
   /** Is there an unclaimed head that a process died on? */
   holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): boolean {
     return this.#first({ kind, interrupted: true }, platforms) !== undefined;
+  }
+
+  /** Puts all messages in order anew if the clock was set back: what waits was to be due by the time before. */
+  #noticeClock(): number {
+    const now = this.#clock.now();
+    if (now < this.#latest - SET_BACK_MS) this.load();
+    else this.#latest = Math.max(this.#latest, now);
+    return now;
   }
 
   #append(queue: string, message: Waiting): void {
@@ -221,6 +238,14 @@ function dueName(platform: string, { kind, interrupted }: Wanted): string {
   return `${kind} ${interrupted ? 'interrupted' : 'fresh'} ${platform}`;
 }
 
-function waitingOf({ seq, platform, state, next_attempt_at, interrupted, claim }: Row): Waiting {
-  return { seq, platform, sending: state === 'replied', due_at: next_attempt_at, interrupted, claim };
+function waitingOf(row: Row, now: number): Waiting {
+  const { seq, platform, state, next_attempt_at, wait_ms, interrupted, claim } = row;
+  return {
+    seq,
+    platform,
+    sending: state === 'replied',
+    due_at: dueAt(next_attempt_at, wait_ms, now),
+    interrupted,
+    claim,
+  };
 }

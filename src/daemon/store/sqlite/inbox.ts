@@ -70,7 +70,8 @@ interface Place {
 /** A failed message begins anew with all its budgets; a reply that it has goes on with the part that was not taken. */
 const BEGIN_ANEW = `state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, passing = 0, first_run_at = NULL,
   sends = 0, text_stored_at = iif(reply IS NULL, NULL, @now), parts_sent = iif(reply IS NULL, 0, parts_sent),
-  interrupted = 0, notice = NULL, failure = NULL, notice_failure = NULL, ended_at = NULL, next_attempt_at = @now`;
+  interrupted = 0, notice = NULL, failure = NULL, notice_failure = NULL, ended_at = NULL, next_attempt_at = @now,
+  wait_ms = 0`;
 
 /**
  * The inbox: a row a message, and the queues that these make. One daemon works on the file, so a claim lasts
@@ -103,7 +104,7 @@ export class SqliteInbox implements InboxStore {
     this.#neighbours = neighbours;
     this.#reader = new InboxReader(db);
     this.#retention = new InboxRetention(db, bounds.failedMax);
-    this.#queues = new InboxQueues(db, randomUUID());
+    this.#queues = new InboxQueues(db, randomUUID(), bounds.clock);
     commit.keep(this.#queues);
     this.#insert = db.prepare<NewRow>(
       `INSERT INTO inbox (id, platform, queue, session_id, message_id, message, reply_to, reply, request_id, state,
@@ -128,11 +129,11 @@ export class SqliteInbox implements InboxStore {
          interrupted = 0
        WHERE id = ?`,
     );
-    this.#settle = db.prepare<InboxChange & { id: string }>(
+    this.#settle = db.prepare<InboxChange & { id: string; now: number }>(
       `UPDATE inbox SET claim = NULL, state = @state, attempts = @attempts, passing = @passing,
          first_run_at = @first_run_at, sends = @sends, text_stored_at = @text_stored_at, parts_sent = @parts_sent,
          interrupted = @interrupted, next_attempt_at = @next_attempt_at, notice = @notice, failure = @failure,
-         notice_failure = @notice_failure, ended_at = @ended_at
+         notice_failure = @notice_failure, ended_at = @ended_at, wait_ms = @next_attempt_at - @now
        WHERE id = @id`,
     );
     this.#partsSent = db.prepare<[string], number>('SELECT parts_sent FROM inbox WHERE id = ?').pluck();
@@ -156,7 +157,8 @@ export class SqliteInbox implements InboxStore {
        RETURNING id, queue, seq`,
     );
     this.#hurry = db.prepare<{ id: string; now: number }, Place>(
-      `UPDATE inbox SET next_attempt_at = @now WHERE id = @id AND state IN ('waiting', 'replied') RETURNING queue, seq`,
+      `UPDATE inbox SET next_attempt_at = @now, wait_ms = 0
+       WHERE id = @id AND state IN ('waiting', 'replied') RETURNING queue, seq`,
     );
     this.#delete = db.prepare<[string], Place>('DELETE FROM inbox WHERE id = ? RETURNING queue, seq');
   }
@@ -202,7 +204,7 @@ export class SqliteInbox implements InboxStore {
     const wanted = { kind, interrupted: which === 'interrupted' };
     return this.#commit.write(() => {
       const now = this.#bounds.clock.now();
-      return this.#queues.claim(wanted, platforms, now, limit).map(({ seq, token }) => {
+      return this.#queues.claim(wanted, platforms, limit).map(({ seq, token }) => {
         const row = this.#begin.get(token, now, seq);
         if (!row) throw new Error(`message ${seq} of the inbox is claimed and not there`);
         return { token, message: messageOf(row) };
@@ -226,7 +228,8 @@ export class SqliteInbox implements InboxStore {
       if (!this.#queues.isHeld(queue, token)) return false;
       const row = this.#find.get(id);
       if (!row) return false;
-      this.#settle.run({ id, ...settled(messageOf(row), outcome, this.#bounds.clock.now()) });
+      const now = this.#bounds.clock.now();
+      this.#settle.run({ id, now, ...settled(messageOf(row), outcome, now) });
       this.#queues.followClaimed(queue);
       return true;
     });
@@ -245,9 +248,10 @@ export class SqliteInbox implements InboxStore {
   expire(platform: string, stored_until: number, failure: string): Promise<number> {
     return this.#commit.write(() => {
       const rows = this.#stored.all(platform, stored_until);
+      const now = this.#bounds.clock.now();
       for (const { seq, ...row } of rows) {
-        const change = settled(messageOf(row), { kind: 'failed', failure }, this.#bounds.clock.now());
-        this.#settle.run({ id: row.id, ...change });
+        const change = settled(messageOf(row), { kind: 'failed', failure }, now);
+        this.#settle.run({ id: row.id, now, ...change });
         this.#queues.follow(row.queue, seq);
       }
       return rows.length;

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { Outage, OutageReason, OutageStore } from '../outages.ts';
+import { dueAt } from './due-at.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** Platforms that are out of reach: one row each. */
@@ -16,36 +17,43 @@ export class SqliteOutages implements OutageStore {
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
     this.#commit = commit;
     this.#clock = clock;
-    this.#list = db.prepare<[], Outage>(
-      'SELECT platform, reason, words, since, probes, probe_at FROM outages',
+    this.#list = db.prepare<[], Outage & { wait_ms: number }>(
+      'SELECT platform, reason, words, since, probes, probe_at, wait_ms FROM outages',
     );
     this.#note = db.prepare<{
       platform: string;
       reason: string;
       words: string;
       now: number;
-      probe_at: number;
+      probe_in_ms: number;
     }>(
-      `INSERT INTO outages (platform, reason, words, since, probes, probe_at)
-       VALUES (@platform, @reason, @words, @now, 0, @probe_at)
+      `INSERT INTO outages (platform, reason, words, since, probes, probe_at, wait_ms)
+       VALUES (@platform, @reason, @words, @now, 0, @now + @probe_in_ms, @probe_in_ms)
        ON CONFLICT DO UPDATE SET reason = excluded.reason, words = excluded.words, probes = probes + 1,
-         probe_at = excluded.probe_at`,
+         probe_at = excluded.probe_at, wait_ms = excluded.wait_ms`,
     );
     this.#takeProbe = db.prepare<{ platform: string; now: number; lease_ms: number }>(
-      'UPDATE outages SET probe_at = @now + @lease_ms WHERE platform = @platform AND probe_at <= @now',
+      `UPDATE outages SET probe_at = @now + @lease_ms, wait_ms = @lease_ms
+       WHERE platform = @platform AND (probe_at <= @now OR probe_at - @now > wait_ms)`,
     );
-    this.#hurry = db.prepare<[number, string]>('UPDATE outages SET probe_at = ? WHERE platform = ?');
+    this.#hurry = db.prepare<[number, string]>(
+      'UPDATE outages SET probe_at = ?, wait_ms = 0 WHERE platform = ?',
+    );
     this.#end = db.prepare<[string]>('DELETE FROM outages WHERE platform = ?');
   }
 
   list(): Promise<Outage[]> {
-    return read(() => this.#list.all());
+    return read(() => {
+      const now = this.#clock.now();
+      return this.#list
+        .all()
+        .map(({ wait_ms, ...outage }) => ({ ...outage, probe_at: dueAt(outage.probe_at, wait_ms, now) }));
+    });
   }
 
   note(platform: string, reason: OutageReason, words: string, probe_in_ms: number): Promise<void> {
     return this.#commit.write(() => {
-      const now = this.#clock.now();
-      this.#note.run({ platform, reason, words, now, probe_at: now + probe_in_ms });
+      this.#note.run({ platform, reason, words, now: this.#clock.now(), probe_in_ms });
     });
   }
 
