@@ -1,7 +1,7 @@
 import { readOptions, type SiteConfiguration } from './options.ts';
 import { mountWidget, type WidgetControls } from './widget.ts';
 
-// The last import is the end of the bundle, where a style sheet compresses best.
+// The last import is at the end of the bundle, where a style sheet compresses best.
 
 import style from './style.css';
 

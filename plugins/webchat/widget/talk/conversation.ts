@@ -253,14 +253,14 @@ export class Conversation {
     await this.#deliver(this.#pendingFor(message), true);
   }
 
-  /** @param isNew it was written just now, by whoever is signed in now */
+  /** @param isNew written just now, by the person who is signed in now */
   async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
     this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
-    // What was said of this very answer stays, and the rest is put after it.
+    // A resumed answer continues in the entry that holds its first part.
     const last = this.#kept.entries.at(-1);
     if (pending.after > 0 && last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
     this.#agentEntry();
@@ -270,7 +270,7 @@ export class Conversation {
       const token = await this.#parts.tokens.current();
       run.signal.throwIfAborted();
       if (this.#followPerson(token)) {
-        // An earlier person's words are not sent in the name of the next.
+        // A message of the earlier person is not sent in the name of the next.
         if (isNew) await this.#sendNew(pending.message);
         return;
       }
@@ -299,7 +299,7 @@ export class Conversation {
       taken: (id) => {
         pending.after = id;
       },
-      // Sign-in gives a session another id, and the earlier one is nobody's from then on.
+      // Sign-in changes the session id; the old id must not be used again.
       started: (session_id) =>
         heard(() => {
           this.#followSession(session_id);
@@ -319,7 +319,7 @@ export class Conversation {
 
   #finish({ response, session_id, stopped }: StreamEnd): void {
     const entry = this.#agentEntry();
-    // What was shown is never taken back for nothing.
+    // An empty reply never replaces text that was shown.
     if (response !== '') entry.text = response;
     this.#followSession(session_id);
     this.#kept.pending = null;
@@ -334,12 +334,12 @@ export class Conversation {
     this.#run = null;
     this.#settle('interrupted');
     if (code === 'session_forbidden' && pending.session_id !== null) {
-      // The session is somebody else's, so nothing was run: the message goes out in a session of its own.
+      // The session belongs to somebody else and nothing was run: send the message in a new session.
       this.#restart(this.#parts.texts.restarted);
       void this.#sendNew(pending.message);
       return;
     }
-    // A message that is surely not answered is asked anew; one that may be is asked for again.
+    // If the run has ended, another try is a new message; otherwise it repeats the request.
     if (over) this.#kept.pending = this.#pendingFor(pending.message);
     if (!over && pending.stream_id === null && !TAKEN.includes(status)) this.#mark(pending);
     this.#kept.trouble = this.#troubleOf(failure);
@@ -385,7 +385,7 @@ export class Conversation {
     return entry;
   }
 
-  /** Ends the answer that is being written; what was said of it stays. */
+  /** Ends the answer in progress and keeps its text. */
   #settle(state: Exclude<AgentState, 'writing'>): void {
     const last = this.#kept.entries.at(-1);
     if (last?.from !== 'agent' || last.state !== 'writing') return;

@@ -22,7 +22,7 @@ export class Reach {
     return this.#away;
   }
 
-  /** While somebody looks at the chat, the service is probed now and then. */
+  /** The chat is open: the service is probed now, and then once a minute. */
   set watched(watched: boolean) {
     this.#watched = watched;
     if (watched) void this.look();
@@ -51,7 +51,7 @@ export class Reach {
   #plan(notBefore = 0): void {
     clearTimeout(this.#timer);
     if (!this.#away && !this.#watched) return;
-    // A little chance keeps the widgets of many visitors from coming back all at once.
+    // Random waits keep many widgets from coming back at the same moment.
     const wait = this.#away
       ? Math.min(FIRST_WAIT_MS * 2 ** this.#failures++, MAX_WAIT_MS) * (0.8 + 0.4 * Math.random())
       : IDLE_MS;
