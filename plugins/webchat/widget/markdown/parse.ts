@@ -19,13 +19,8 @@ const ITEM = /^( {0,3})([-*+]|(\d{1,9})[.)])(?:( {1,4})(?=\S)| *$)/;
  * it streams) is shown as far as it goes.
  */
 export function parseMarkdown(text: string): Element[] {
-  return parseBlocks(linesOf(text), 0);
-}
-
-/** The lines of a text from a place on, as they are parsed. */
-export function linesOf(text: string, from = 0): string[] {
-  const bounded = text.length > MAX_CHARACTERS ? `${text.slice(from, MAX_CHARACTERS)}…` : text.slice(from);
-  return withoutTricks(bounded).split('\n');
+  const bounded = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
+  return parseBlocks(withoutTricks(bounded).split('\n'), 0);
 }
 
 /**
@@ -40,43 +35,27 @@ export function withoutTricks(text: string): string {
     .replaceAll('\t', '    ');
 }
 
-/** An element, the line behind it, and the items of a list. */
-type Taken = [element: Element, next: number, items?: Placed[]];
-
 /** Takes the lines at the front that belong to one block, or none. */
-type Taker = (lines: readonly string[], at: number, depth: number) => Taken | null;
+type Taker = (lines: readonly string[], at: number, depth: number) => [Element, number] | null;
 
 const TAKERS: readonly Taker[] = [takeFence, takeHeading, takeRule, takeQuote, takeList, takeTable];
 
 function parseBlocks(lines: readonly string[], depth: number): Element[] {
-  return takeBlocks(lines, 0, depth).map(({ element }) => element);
-}
-
-/** An element and the line that it begins in. */
-export interface Placed {
-  element: Element;
-  at: number;
-  /** Of a list. */
-  items?: readonly Placed[] | undefined;
-}
-
-/** All blocks from a line on. */
-export function takeBlocks(lines: readonly string[], from: number, depth: number): Placed[] {
-  const blocks: Placed[] = [];
-  let at = from;
+  const blocks: Element[] = [];
+  let at = 0;
   while (at < lines.length) {
     if (isBlank(lines[at])) {
       at++;
       continue;
     }
-    const [element, next, items] = takeBlock(lines, at, depth);
-    blocks.push({ element, at, items });
+    const [block, next] = takeBlock(lines, at, depth);
+    blocks.push(block);
     at = next;
   }
   return blocks;
 }
 
-function takeBlock(lines: readonly string[], at: number, depth: number): Taken {
+function takeBlock(lines: readonly string[], at: number, depth: number): [Element, number] {
   for (const take of TAKERS) {
     const taken = take(lines, at, depth);
     if (taken !== null) return taken;
@@ -144,30 +123,23 @@ function takeQuote(lines: readonly string[], at: number, depth: number): [Elemen
   return [element('blockquote', parseBlocks(inner, depth + 1)), end];
 }
 
-function takeList(lines: readonly string[], at: number, depth: number): Taken | null {
+function takeList(lines: readonly string[], at: number, depth: number): [Element, number] | null {
   const first = depth < MAX_DEPTH && !RULE.test(lines[at] ?? '') ? ITEM.exec(lines[at] ?? '') : null;
   if (!first) return null;
-  const [, , , number] = first;
-  const [items, next] = takeItems(lines, at, depth);
-  const children = items.map(({ element }) => element);
-  if (number === undefined) return [element('ul', children), next, items];
-  return [{ ...element('ol', children), start: Number(number) }, next, items];
-}
-
-/** The items of the list that the first of the lines belongs to, and where the list ends. */
-export function takeItems(lines: readonly string[], at: number, depth: number): [Placed[], number] {
-  const kind = ITEM.exec(lines[at] ?? '')?.[2]?.at(-1);
-  const items: Placed[] = [];
+  const [, , mark = '', number] = first;
+  const kind = mark.at(-1);
+  const items: Element[] = [];
   let next = at;
   while (next < lines.length) {
     const start = firstWritten(lines, next);
     const item = ITEM.exec(lines[start] ?? '');
     if (!item || item[2]?.at(-1) !== kind || RULE.test(lines[start] ?? '')) break;
     const end = endOfItem(lines, start, indentOf(item), depth);
-    items.push({ element: itemOf(lines.slice(start, end), item, depth), at: start });
+    items.push(itemOf(lines.slice(start, end), item, depth));
     next = end;
   }
-  return [items, next];
+  if (number === undefined) return [element('ul', items), next];
+  return [{ ...element('ol', items), start: Number(number) }, next];
 }
 
 function firstWritten(lines: readonly string[], at: number): number {
