@@ -317,6 +317,23 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await picture(visitor.page, 'code-scrolled');
   });
 
+  it('has tables with the columns aligned as they say', async () => {
+    chat.script = (run) => {
+      run.say('| a | b | c | d |\n|:--|:-:|--:|---|\n| 1 | 2 | 3 | 4 |');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('A table, please');
+    await visitor.answer.locator('td').first().waitFor();
+    for (const cells of ['th', 'td'])
+      expect(
+        await visitor.answer
+          .locator(cells)
+          .evaluateAll((all) => all.map((cell) => getComputedStyle(cell).textAlign)),
+      ).toEqual(['left', 'center', 'right', 'start']);
+    expect(visitor.complaints).toEqual([]);
+  });
+
   it('tells when it was written, and so does each message', async () => {
     const visitor = await enter();
     const before = Date.now() - 1000;

@@ -206,13 +206,22 @@ function takeTable(lines: readonly string[], at: number): [Element, number] | nu
   let end = at + 2;
   while (end < lines.length && lines[end]?.includes('|')) end++;
   const head = cellsOf(lines[at] ?? '');
+  const columns = cellsOf(lines[at + 1] ?? '').map(alignmentOf);
   const row = (cells: readonly string[], tag: 'th' | 'td') =>
     element(
       'tr',
-      cells.slice(0, head.length).map((cell) => element(tag, parseInline(cell))),
+      cells
+        .slice(0, head.length)
+        .map((cell, column) => ({ ...element(tag, parseInline(cell)), ...columns[column] })),
     );
   const body = lines.slice(at + 2, end).map((line) => row(cellsOf(line), 'td'));
   return [element('table', [element('thead', [row(head, 'th')]), element('tbody', body)]), end];
+}
+
+/** What the colons of a delimiter cell say: `:--`, `:-:` or `--:`. */
+function alignmentOf(cell: string): Pick<Element, 'align'> {
+  if (cell.endsWith(':')) return { align: cell.startsWith(':') ? 'center' : 'right' };
+  return cell.startsWith(':') ? { align: 'left' } : {};
 }
 
 function cellsOf(line: string): string[] {

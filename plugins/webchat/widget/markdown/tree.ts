@@ -35,6 +35,8 @@ export interface Element {
   href?: string;
   /** Of `ol` alone: its first number. */
   start?: number;
+  /** Of `th` and `td` alone: how the column is aligned. */
+  align?: 'left' | 'center' | 'right';
 }
 
 export function element(tag: Tag, children: Piece[] = []): Element {

@@ -35,12 +35,13 @@ export class MarkdownView {
 
   #nodeOf(piece: Piece): Node {
     if (typeof piece === 'string') return document.createTextNode(piece);
-    const { tag, children, href, start } = piece;
+    const { tag, children, href, start, align } = piece;
     if (!ALLOWED.has(tag)) throw new TypeError(`no such element: ${tag}`);
     const made = document.createElement(tag);
     set(made, ATTRIBUTES[tag] ?? { dir: 'auto' });
     if (href !== undefined) set(made, { href });
     if (start !== undefined) set(made, { start });
+    if (align !== undefined) made.style.textAlign = align;
     made.append(...children.map((child) => this.#nodeOf(child)));
     if (tag !== 'table' && tag !== 'pre') return made;
     const scroller = h('div', { class: 'wide', tabindex: 0 }, made);
