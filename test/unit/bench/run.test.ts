@@ -32,6 +32,9 @@ it('measures everything against its bare limit, and stores what it acknowledged'
     ['webhook', 'agentd'],
     ['guard', 'agentd'],
     ['token', 'agentd'],
+    ['markdown', 'ordinary text'],
+    ['markdown', 'lists'],
+    ['markdown', 'bad cases'],
     ['sse', 'open stream'],
     ['sse', 'with a run each'],
     ['sse', 'fan-out'],
@@ -69,7 +72,7 @@ it('prints a table', () => {
 
 it('says how it is used where there is no such benchmark', () => {
   const { status, stderr } = bench('speed');
-  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|sse|cli|start]');
+  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|markdown|sse|cli|start]');
   expect(status).toBe(2);
 });
 

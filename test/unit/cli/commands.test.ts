@@ -271,16 +271,19 @@ describe('status', () => {
   it('shows the channels of the daemon and their state', async () => {
     const url = await answering(200, JSON.stringify(health));
     const { code, stdout } = await agentd('status');
-    expect(code).toBe(0);
+    expect(code).toBe(1);
     expect(stdout).toBe(
-      `agentd at ${url} is ok\n\nCHANNEL  STATE     DETAIL\nowl      ok\npigeon   degraded  the wing is broken\n`,
+      `agentd at ${url} is degraded\n\nCHANNEL  STATE     DETAIL\nowl      ok\npigeon   degraded  the wing is broken\n`,
     );
   });
 
   it('prints what the daemon answers as JSON, also at another address', async () => {
     const url = await answering(200, JSON.stringify(health));
     settings.PORT = 0;
-    expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual(health);
+    expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual({
+      ...health,
+      status: 'degraded',
+    });
   });
 
   it('ends with 69 where no daemon listens', async () => {

@@ -44,7 +44,17 @@ async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {
 }
 
 describe.each(PLUGINS)('a refusal of the stand-in for $name', (plugin) => {
-  it.each([400, 401, 403, 404, 409, 413])('is final for the channel with %i', async (status) => {
+  // A token that has not the form of one gets 404 from Telegram.
+  const ofToken = plugin.name === 'msgbot' ? [401, 404] : [401];
+
+  it.each(ofToken)('of the credentials lets replies wait for others with %i', async (status) => {
+    const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
+    expect(failure).toMatchObject({ final: false, platform: 'credentials' });
+  });
+
+  const others = [400, 403, 404, 409, 413].filter((status) => !ofToken.includes(status));
+
+  it.each(others)('is final for the channel with %i', async (status) => {
     const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
     expect(failure.final).toBe(true);
     expect(failure.message).not.toMatch(/^status \d+$/);

@@ -70,7 +70,7 @@ export class SqliteGuard implements GuardStore {
     );
     this.#endSessionEarlier = db.prepare<{ session_id: string; latest: number }>(
       `UPDATE sessions SET expires_at = @latest, look_at = min(look_at, @latest)
-       WHERE session_id = @session_id AND expires_at > @latest`,
+       WHERE (session_id = @session_id OR former_id = @session_id) AND expires_at > @latest`,
     );
     this.#endTurnsEarlier = db.prepare<{ session_id: string; latest: number }>(
       `UPDATE guard_turns SET ends_at = min(ends_at, @latest), look_at = min(look_at, @latest)
