@@ -73,6 +73,20 @@ export async function admitReader(
   };
 }
 
+/**
+ * The same once more, for a request that found the stream waiting while another one began its run: the stream may have
+ * become a person's meanwhile.
+ * @throws also `stream_not_found`, if its time has passed and nothing would ever come.
+ */
+export async function admitAgain(
+  house: House,
+  stream_id: string,
+  request: ChannelRequest,
+  tokens: StreamTokens,
+): Promise<void> {
+  await admitReader(house, await findStream(house, stream_id), request, tokens);
+}
+
 /** @throws `forbidden` for a token that is valid for another person than the stream or its session belongs to. */
 async function refuseOtherPersons(
   house: House,

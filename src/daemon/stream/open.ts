@@ -3,7 +3,7 @@ import type { House } from '../house.ts';
 import type { Place } from '../http/arrivals.ts';
 import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
-import { type Admitted, admitReader, findStream } from './admit-reader.ts';
+import { type Admitted, admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { started, toldAgain } from './events.ts';
 import { enterReader } from './readers.ts';
 import { Recorder } from './recorder.ts';
@@ -38,6 +38,7 @@ export async function openStream(
     const signedIn = admitted.validated?.verdict.valid === true;
     leave = enterReader(house.readers, request, { stream_id, signedIn, maxPerClient: maxReadersPerClient });
     if (place) running = await begin(plugin, house, admitted, request, place);
+    if (place && !running) await admitAgain(house, stream_id, request, tokens);
     if (stream.state === 'ended' && after >= stream.last_event) return null;
     opened = { follow: (reader) => house.feeds.follow(stream_id, after, reader).finally(leave) };
     return opened;
@@ -48,7 +49,7 @@ export async function openStream(
 }
 
 /**
- * Of many that open a stream at once, one gets to run it; the others read. Where the message was answered
+ * Of many that open a stream at once, one gets to run it; the others read, if it is still theirs to read. Where the message was answered
  * meanwhile on a channel that shares its key, that answer is told.
  * @returns whether a run has begun, which leaves the place then.
  */
@@ -68,11 +69,7 @@ async function begin(
     if ((await streams.find(stream_id))?.state !== 'waiting') return false;
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
-  if (!(await streams.claim(stream_id, claimant))) {
-    // Another reader was faster; or its time is over since a moment ago, and nothing would ever come.
-    await findStream(house, stream_id);
-    return false;
-  }
+  if (!(await streams.claim(stream_id, claimant))) return false;
   const recorder = new Recorder(streams, stream_id, house.log);
   const again = known.outcome === 'done';
   const work = again

@@ -1,6 +1,6 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import type { House } from '../house.ts';
-import { admitReader, findStream } from './admit-reader.ts';
+import { admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { completed, started } from './events.ts';
 import { Recorder } from './recorder.ts';
 import { refuseForeignPage } from './refuse-foreign-page.ts';
@@ -39,6 +39,7 @@ export async function stopStream(
     }
     return;
   }
+  if (stream.state === 'waiting') await admitAgain(house, stream_id, request, tokens);
   await house.store.streams.askToStop(stream_id);
   const end = { take: () => true, room: () => Promise.resolve(), signal: AbortSignal.timeout(END_WAIT_MS) };
   await house.feeds.follow(stream_id, stream.last_event, end);

@@ -4,39 +4,58 @@ import type { House } from '../../../src/daemon/house.ts';
 import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
 import { openStream } from '../../../src/daemon/stream/open.ts';
 import { Readers } from '../../../src/daemon/stream/readers.ts';
+import { stopStream } from '../../../src/daemon/stream/stop.ts';
 
-it('of a stream whose time passes at that very moment, opening ends: nothing would ever come', async () => {
-  const waiting = {
-    stream_id: 's',
-    state: 'waiting',
-    idempotency_key: null,
-    fingerprint: '',
-    owner: null,
-    reader: null,
-    token: null,
-    last_event: 0,
-    start: { session_id: 't', token_given: false, message: { metadata: {} } },
-  };
-  const found = [waiting, null];
+const WAITING = {
+  stream_id: 's',
+  state: 'waiting',
+  idempotency_key: null,
+  fingerprint: '',
+  owner: null,
+  reader: null,
+  token: null,
+  last_event: 0,
+  start: { session_id: 't', token_given: false, message: { metadata: {} } },
+};
+const TOKENS = { ambient: [], explicit: undefined, required: false };
+const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) };
+
+/** A house whose stream is found like this, one time after the other, and claimed by somebody else meanwhile. */
+function houseWith(found: unknown[]) {
   const arrivals = new Arrivals();
   const readers = new Readers();
-  const house = {
-    arrivals,
-    settings: { WEBCHAT_ALLOWED_ORIGINS: [] },
-    readers,
-    store: { streams: { find: async () => found.shift() ?? null, claim: async () => false } },
-  } as unknown as House;
-  const opening = openStream(
-    {} as ChannelPlugin,
-    house,
-    's',
-    { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) } as ChannelRequest,
-    {
-      tokens: { ambient: [], explicit: undefined, required: false },
-      after: 0,
-    },
-  );
-  await expect(opening).rejects.toMatchObject({ code: 'stream_not_found' });
+  const asked: string[] = [];
+  const streams = {
+    find: async () => found.shift() ?? null,
+    claim: async () => false,
+    askToStop: async (stream_id: string) => void asked.push(stream_id),
+  };
+  const settings = { WEBCHAT_ALLOWED_ORIGINS: [] };
+  const house = { arrivals, settings, readers, store: { streams } } as unknown as House;
+  return { house, arrivals, readers, asked };
+}
+
+function open(house: House): Promise<unknown> {
+  return openStream({} as ChannelPlugin, house, 's', REQUEST as ChannelRequest, { tokens: TOKENS, after: 0 });
+}
+
+it('of a stream whose time passes at that very moment, opening ends: nothing would ever come', async () => {
+  const { house, arrivals, readers } = houseWith([WAITING, null]);
+  await expect(open(house)).rejects.toMatchObject({ code: 'stream_not_found' });
   await new Promise(setImmediate);
   expect([arrivals.size, readers.size]).toEqual([0, 0]);
+});
+
+it('refuses a reader if another one, at the same moment, made the stream their own by a token', async () => {
+  const { house, arrivals, readers } = houseWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
+  await expect(open(house)).rejects.toMatchObject({ code: 'forbidden' });
+  await new Promise(setImmediate);
+  expect([arrivals.size, readers.size]).toEqual([0, 0]);
+});
+
+it('lets nobody stop a stream that a reader, at the same moment, made their own by a token', async () => {
+  const { house, asked } = houseWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
+  const stopping = stopStream(house, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
+  await expect(stopping).rejects.toMatchObject({ code: 'forbidden' });
+  expect(asked).toEqual([]);
 });

@@ -1,0 +1,167 @@
+import type { Poster, Reader } from './histories.ts';
+import { makeToken, type Token, type TokenKind, type Who } from './tokens.ts';
+import { ALLOWED_ORIGIN } from './world.ts';
+
+/** What a browser, or a program, sends with a request of this kind. */
+interface Manner {
+  /** As browsers describe a request (Fetch Metadata); old ones do not. */
+  headers: Readonly<Record<string, string>>;
+  /** `SameSite=Lax`: the cookie travels with requests of the same site, and with links that are followed. */
+  hasCookie: boolean;
+  /** The service must refuse it, whatever else it brings; `with-cookie`: only if there is a cookie. */
+  isForeign: boolean | 'with-cookie';
+}
+
+const EVENTS = { Accept: 'text/event-stream' };
+const PAGE = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+const IMAGE = { Accept: 'image/avif,image/webp,*/*;q=0.8' };
+
+function metadata(site: string, mode: string, dest: string): Record<string, string> {
+  return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': mode, 'Sec-Fetch-Dest': dest };
+}
+
+/** The site is chat.example.com; shop.example.com and evil.example.com are of the same site, others are not. */
+export const READING: Readonly<Record<Reader, Manner>> = {
+  'event-source': {
+    headers: { ...EVENTS, ...metadata('same-origin', 'cors', 'empty') },
+    hasCookie: true,
+    isForeign: false,
+  },
+  'shop-page': {
+    headers: { ...EVENTS, Origin: ALLOWED_ORIGIN, ...metadata('same-site', 'cors', 'empty') },
+    hasCookie: true,
+    isForeign: false,
+  },
+  // An allowed origin that is another site: the browser keeps the cookie back.
+  'shop-page-elsewhere': {
+    headers: { ...EVENTS, Origin: ALLOWED_ORIGIN, ...metadata('cross-site', 'cors', 'empty') },
+    hasCookie: false,
+    isForeign: false,
+  },
+  'sibling-page': {
+    headers: { ...EVENTS, Origin: 'https://evil.example.com', ...metadata('same-site', 'cors', 'empty') },
+    hasCookie: true,
+    isForeign: true,
+  },
+  'foreign-page': {
+    headers: { ...EVENTS, Origin: 'https://evil.example', ...metadata('cross-site', 'cors', 'empty') },
+    hasCookie: false,
+    isForeign: true,
+  },
+  'foreign-image': {
+    headers: { ...IMAGE, ...metadata('cross-site', 'no-cors', 'image') },
+    hasCookie: false,
+    isForeign: true,
+  },
+  'sibling-image': {
+    headers: { ...IMAGE, ...metadata('same-site', 'no-cors', 'image') },
+    hasCookie: true,
+    isForeign: true,
+  },
+  link: {
+    headers: { ...PAGE, ...metadata('cross-site', 'navigate', 'document') },
+    hasCookie: true,
+    isForeign: true,
+  },
+  typed: {
+    headers: { ...PAGE, ...metadata('none', 'navigate', 'document') },
+    hasCookie: true,
+    isForeign: true,
+  },
+  frame: {
+    headers: { ...PAGE, ...metadata('cross-site', 'navigate', 'iframe') },
+    hasCookie: false,
+    isForeign: true,
+  },
+  // Browsers that send no Fetch Metadata.
+  'old-link': { headers: PAGE, hasCookie: true, isForeign: 'with-cookie' },
+  // This one does not know `SameSite` either.
+  'old-image': { headers: IMAGE, hasCookie: true, isForeign: false },
+  curl: { headers: {}, hasCookie: false, isForeign: false },
+  'curl-with-cookie': { headers: EVENTS, hasCookie: true, isForeign: false },
+};
+
+export const POSTING: Readonly<Record<Poster, Manner>> = {
+  page: {
+    headers: { Origin: 'https://chat.example.com', ...metadata('same-origin', 'cors', 'empty') },
+    hasCookie: true,
+    isForeign: false,
+  },
+  shop: {
+    headers: { Origin: ALLOWED_ORIGIN, ...metadata('same-site', 'cors', 'empty') },
+    hasCookie: true,
+    isForeign: false,
+  },
+  curl: { headers: {}, hasCookie: false, isForeign: false },
+};
+
+/** What a client keeps of a message with an Idempotency-Key, to send it again. */
+export interface KeyedMessage {
+  key: string;
+  user: string;
+  named: string | null;
+  text: string;
+  mark: string;
+  fails: boolean;
+}
+
+/** One of the two, with a browser, a program, and all ids that came to their knowledge. */
+export class Actor {
+  readonly who: Who;
+  readonly address: string;
+  /** `user_id` on the web channels. */
+  readonly user: string;
+  readonly sessions: string[] = [];
+  readonly streams: string[] = [];
+  keyed: KeyedMessage | null = null;
+  /** The browser's cookies of the name `jwt_token`, with the hour at which each ends. */
+  cookies: { token: Token; ends: number; isPlanted: boolean }[] = [];
+  readonly #history: number;
+  readonly #tokens = new Map<TokenKind, Token>();
+
+  constructor(history: number, who: Who) {
+    this.#history = history;
+    this.who = who;
+    this.user = `${who}-${history}`;
+    const host = history * 2 + (who === 'victim' ? 1 : 0);
+    this.address = `10.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
+  }
+
+  /** The same token each time, also when it has expired since. */
+  token(kind: TokenKind, hour: number): Token {
+    let token = this.#tokens.get(kind);
+    if (!token) {
+      token = makeToken(this.#history, this.who, kind, hour);
+      this.#tokens.set(kind, token);
+    }
+    return token;
+  }
+
+  /** The cookies that a request has. */
+  cookiesAt(hour: number): Token[] {
+    return this.cookies.filter(({ ends }) => ends > hour).map(({ token }) => token);
+  }
+
+  /** Takes a `Set-Cookie`. A cookie that was planted under another path or domain stays. */
+  takeCookie(header: string, hour: number): void {
+    const [, text = ''] = /^jwt_token=([^;]*)/.exec(header) ?? [];
+    const token = [...this.#tokens.values()].find((one) => one.text === text);
+    this.cookies = this.cookies.filter(({ isPlanted }) => isPlanted);
+    if (token) this.cookies.unshift({ token, ends: hour + 1, isPlanted: false });
+  }
+
+  learnSession(id: string): void {
+    learn(this.sessions, id);
+  }
+
+  learnStream(id: string): void {
+    learn(this.streams, id);
+  }
+}
+
+/** The latest is the last. */
+function learn(ids: string[], id: string): void {
+  const at = ids.indexOf(id);
+  if (at >= 0) ids.splice(at, 1);
+  ids.push(id);
+}

@@ -1,0 +1,165 @@
+import type { History } from './histories.ts';
+import { type Played, play } from './play.ts';
+import { shrink } from './shrink.ts';
+import { World } from './world.ts';
+
+/** Histories that share an interval, and how many of them are played at once. */
+const BATCH = 1000;
+const AT_ONCE = 64;
+/** Histories that share a store. */
+const STORE = 20_000;
+
+export interface Finding {
+  history: History;
+  played: Played;
+}
+
+export interface Found {
+  /** As it was played first. */
+  original: Finding;
+  shortest: Finding;
+}
+
+/**
+ * Plays histories until one shows a problem.
+ * @param progress is told how many have been played
+ * @returns null: all keep to the rules
+ */
+export async function checkHistories(
+  histories: Iterable<History>,
+  progress: (played: number) => void = () => {},
+): Promise<Found | null> {
+  const source = histories[Symbol.iterator]();
+  let played = 0;
+  for (let batch = take(source, BATCH); batch.length > 0; ) {
+    const world = await World.open();
+    const table = new Table(world);
+    try {
+      do {
+        const original = await table.play(batch);
+        if (original !== null) return { original, shortest: await table.shrink(original) };
+        if (world.tokensInLog.length > 0) throw new Error(`a token was logged: ${world.tokensInLog[0]}`);
+        played += batch.length;
+        progress(played);
+        batch = take(source, BATCH);
+      } while (batch.length > 0 && played % STORE !== 0);
+    } finally {
+      await world.close();
+    }
+  }
+  return null;
+}
+
+/** Where histories are played at the same time, in one world. */
+class Table {
+  readonly #world: World;
+  /** Names the people of each history that is played. */
+  #number = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The finding with the lowest index. After the first one, no other history is begun. */
+  async play(batch: readonly History[]): Promise<Finding | null> {
+    const findings: Finding[] = [];
+    const barrier = new Barrier(batch.length, () => this.#passInterval(batch[0] as History));
+    const slots = new Slots(AT_ONCE);
+    const interval = async () => {
+      slots.give();
+      const passed = await barrier.reached();
+      await slots.take();
+      return passed;
+    };
+    await Promise.all(
+      batch.map(async (history) => {
+        await slots.take();
+        try {
+          if (findings.length > 0) return;
+          const played = await play(this.#world, history, ++this.#number, interval);
+          if (played.problems.length > 0) findings.push({ history, played });
+        } finally {
+          slots.give();
+          barrier.leave();
+        }
+      }),
+    );
+    return findings.sort((a, b) => a.history.index - b.history.index)[0] ?? null;
+  }
+
+  shrink(finding: Finding): Promise<Finding> {
+    return shrink(finding, async (history) => {
+      const found = await this.play([history]);
+      return found?.played ?? { problems: [], at: -1, meanings: new Map() };
+    });
+  }
+
+  /** Which of the two it is depends on the history's index alone, as it must if one history is played again. */
+  async #passInterval({ index }: History): Promise<'restart' | 'hour'> {
+    if (Math.floor(index / BATCH) % 2 === 0) {
+      this.#world.passHour();
+      return 'hour';
+    }
+    await this.#world.restart();
+    return 'restart';
+  }
+}
+
+/** Where histories wait until all others have ended, or wait as well. */
+class Barrier {
+  readonly #pass: () => Promise<'restart' | 'hour'>;
+  readonly #waiting: ((passed: Promise<'restart' | 'hour'>) => void)[] = [];
+  #running: number;
+
+  constructor(count: number, pass: () => Promise<'restart' | 'hour'>) {
+    this.#running = count;
+    this.#pass = pass;
+  }
+
+  reached(): Promise<'restart' | 'hour'> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.leave();
+    });
+  }
+
+  leave(): void {
+    this.#running -= 1;
+    if (this.#running > 0 || this.#waiting.length === 0) return;
+    const waiting = this.#waiting.splice(0);
+    this.#running = waiting.length;
+    const passed = this.#pass();
+    for (const resolve of waiting) resolve(passed);
+  }
+}
+
+/** So many at once. */
+class Slots {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async take(): Promise<void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  give(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#free += 1;
+  }
+}
+
+function take<T>(source: Iterator<T>, count: number): T[] {
+  const taken: T[] = [];
+  while (taken.length < count) {
+    const next = source.next();
+    if (next.done) break;
+    taken.push(next.value);
+  }
+  return taken;
+}

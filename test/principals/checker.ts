@@ -1,0 +1,674 @@
+import type { Person } from './tokens.ts';
+
+/**
+ * What the service must do, written from its rules and not from its code: whose session a message is in, whom
+ * it acts for, which earlier turns its run is shown, who may read a stream. The checker follows a history
+ * operation by operation; each is given what was seen of it, and says what is wrong with that.
+ *
+ * It says exactly what a reply must hold. More than that is a leak; less is a loss.
+ */
+export interface Problem {
+  kind: 'leak' | 'identity' | 'not refused' | 'refused' | 'loss' | 'session' | 'unanswered' | 'token';
+  text: string;
+}
+
+/** What an operation brings to prove who sends it. */
+export type Presented =
+  | { kind: 'none' }
+  /** An explicit `jwt_token: null`. */
+  | { kind: 'signed-out' }
+  /** `expired`: whose it was while it was valid. */
+  | { kind: 'invalid'; expired: Person | null }
+  | { kind: 'person'; person: Person; expires: number };
+
+export interface WebMessage {
+  address: string;
+  user: string;
+  /** The session that the client names. */
+  named: string | null;
+  presented: Presented;
+  mark: string;
+  /** The whole text. */
+  text: string;
+  /** The agent fails. */
+  fails: boolean;
+  /** Calls of the business API that its run makes if it acts for a person. */
+  calls: number;
+  /** `Idempotency-Key` */
+  key: string | null;
+}
+
+/** A message that is put on a stream. */
+export interface StreamedMessage extends WebMessage {
+  /** The person of the one valid cookie that came with it. */
+  cookie: Person | null;
+}
+
+/** A request that reads or stops a stream. */
+export interface StreamRequest {
+  stream: string;
+  method: 'GET' | 'DELETE';
+  /** It comes from a page that may not ask, as the browser tells of it. */
+  isForeign: boolean;
+  /** Of the one cookie that it has; of several none counts. */
+  cookie: Presented;
+  query: Presented;
+  /** `Last-Event-ID`; null: none is sent. */
+  after: number | null;
+}
+
+export interface PlatformMessage {
+  platform: string;
+  /** The id that the platform gives the sender. */
+  user: string;
+  /** Another id of theirs that came with it. */
+  alias: string | null;
+  /** Others read along; the name of their thread. Null: alone with the bot. */
+  thread: string | null;
+  mark: string;
+}
+
+export interface LinkChange {
+  platform: string;
+  user: string;
+  presented: Presented;
+  off: boolean;
+  /** A link that another person holds is not taken over. */
+  keepsHolder: boolean;
+  /** Only the person who holds a link can remove it. */
+  needsToken: boolean;
+}
+
+/** What was seen of a request. */
+export interface Seen {
+  status: number;
+  /** Of the problem document, or of the stream's event `error`. */
+  code: string | null;
+  session_id: string | null;
+  /** Marks in all that came. */
+  marks: readonly string[];
+  /** Name of the person whom the run acted for; null: nobody. Undefined: there was no reply. */
+  actedFor: string | null | undefined;
+  /** Marks of the earlier messages that its run was shown as said, not as quoted from before sign-in. */
+  said: readonly string[];
+  replayed: boolean;
+  /** Something shaped like a token is in it. */
+  hasToken: boolean;
+  /** Another request was under way: it may be answered that the same message is being answered. */
+  isConcurrent: boolean;
+}
+
+/** What was seen of the request that puts a message on a stream. */
+export interface SeenAsked {
+  status: number;
+  code: string | null;
+  stream: string | null;
+  isConcurrent: boolean;
+}
+
+interface Turn {
+  person: Person | null;
+  /** Of its text. */
+  mark: string;
+  /** Of its text and its reply. */
+  marks: readonly string[];
+}
+
+interface Session {
+  /** Null: the client was never told, since the run failed. */
+  id: string | null;
+  /** Names of the time before sign-in. */
+  former: string[];
+  kind: 'generated' | 'chosen' | 'platform';
+  user: string;
+  owner: Person | null;
+  /** The stored context. */
+  bound: { person: Person; user: string; expires: number } | null;
+  turns: Turn[];
+}
+
+interface Answer {
+  fingerprint: string;
+  session_id: string;
+  marks: readonly string[];
+  actedFor: string | null | undefined;
+}
+
+interface Stream {
+  id: string;
+  message: StreamedMessage;
+  keptUnder: string | null;
+  state: 'waiting' | 'ended';
+  owner: Person | null;
+  /** It became its owner's by a query token. */
+  byQuery: boolean;
+  /** What it told; events are numbered from 1. */
+  answer: Omit<Answer, 'fingerprint'> | null;
+  /** The id of the session that it names; an id from before sign-in counts as none. */
+  session_id: string | null;
+  /** It was put there with an id from before sign-in, and without the owner's token. */
+  namesFormer: boolean;
+  fingerprint: string;
+}
+
+interface Link {
+  person: Person;
+  expires: number;
+  alias: string | null;
+}
+
+interface State {
+  hour: number;
+  sessions: Session[];
+  streams: Stream[];
+  answers: Map<string, Answer>;
+  links: Map<string, Link>;
+  /** How often each person's bearer was used. */
+  calls: Map<Person, number>;
+}
+
+/** What a run must have been shown. */
+interface Shown {
+  mark: string;
+  marks: string[];
+  said: string[];
+}
+
+/** What a message leads to. */
+type Outcome =
+  | { refused: true }
+  | ({
+      refused: false;
+      session: Session;
+      /** The id that the reply carries was made for it. */
+      hasNewId: boolean;
+      person: Person | null;
+    } & Shown);
+
+/** Ids that only a channel gives. */
+const CHANNEL_ID = /^(?:webchat|sse|teamchat|phonechat|msgbot):/;
+const GENERATED = /^(?:webchat|sse)_(.+)_[A-Za-z0-9_-]{22,}$/s;
+
+export class Checker {
+  #state: State = {
+    hour: 0,
+    sessions: [],
+    streams: [],
+    answers: new Map(),
+    links: new Map(),
+    calls: new Map(),
+  };
+  readonly #names: { nameOf(person: Person): string; dataOf(person: Person): string };
+
+  constructor(names: { nameOf(person: Person): string; dataOf(person: Person): string }) {
+    this.#names = names;
+  }
+
+  /** The same state, to try another order of concurrent operations on. */
+  copy(): Checker {
+    const copy = new Checker(this.#names);
+    copy.#state = structuredClone(this.#state);
+    return copy;
+  }
+
+  /** Equal for equal states. */
+  get fingerprint(): string {
+    return JSON.stringify(this.#state, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
+  }
+
+  get hour(): number {
+    return this.#state.hour;
+  }
+
+  /** How often the business API must have been called with each person's bearer. */
+  get calls(): ReadonlyMap<Person, number> {
+    return this.#state.calls;
+  }
+
+  /** Sessions live for a day, links for a month, streams for five minutes. */
+  passHour(): void {
+    this.#state.hour += 1;
+    this.#state.streams = [];
+  }
+
+  /** A message that is answered in its response. */
+  message(message: WebMessage, seen: Seen): Problem[] {
+    if (seen.hasToken) return [TOKEN_TOLD];
+    const key = keyOf(message);
+    if (key !== null && isStillRunning(seen)) return [];
+    const fingerprint = fingerprintOf(message);
+    if (key !== null) {
+      const known = this.#state.answers.get(key);
+      const stream = this.#state.streams.find(({ keptUnder }) => keptUnder === key);
+      const first = known?.fingerprint ?? stream?.fingerprint;
+      if (first !== undefined && first !== fingerprint) return expectCode(seen, 422);
+      if (known) return expectAnswer(seen, known, { replayed: true });
+    }
+    const outcome = this.#speak(message);
+    if (outcome.refused) return expectRefusal(seen);
+    const problems = this.#settle(message, outcome, seen);
+    if (problems.length === 0 && key !== null && seen.session_id !== null) {
+      const { session_id, marks, actedFor } = seen;
+      this.#state.answers.set(key, { fingerprint, session_id, marks, actedFor });
+    }
+    return problems;
+  }
+
+  /** A message is kept until its stream is opened. */
+  ask(message: StreamedMessage, seen: SeenAsked): Problem[] {
+    const key = keyOf(message);
+    if (key !== null && isStillRunning(seen)) return [];
+    const fingerprint = fingerprintOf(message);
+    const answered = (problems: Problem[] = []): Problem[] =>
+      seen.status === 200 && seen.stream !== null
+        ? problems
+        : [{ kind: 'refused', text: `a message that may be sent was answered ${seen.status} ${seen.code}` }];
+    if (key !== null) {
+      const stream = this.#state.streams.find(({ keptUnder }) => keptUnder === key);
+      const known = this.#state.answers.get(key);
+      const first = stream?.fingerprint ?? known?.fingerprint;
+      if (first !== undefined && first !== fingerprint) return expectCode(seen, 422);
+      if (stream) {
+        return answered(
+          seen.stream === stream.id ? [] : [{ kind: 'session', text: 'a repeat got another stream' }],
+        );
+      }
+    }
+    const known = key === null ? undefined : this.#state.answers.get(key);
+    if (!known && this.#isRefused(message)) {
+      return seen.status === 403 ? [] : [{ kind: 'not refused', text: NOT_REFUSED }];
+    }
+    const problems = answered();
+    if (problems.length > 0 || seen.stream === null) return problems;
+    const { presented } = message;
+    // With the owner's token an id from before sign-in leads to the session, also when the stream is opened without it.
+    const found = this.#find(message);
+    const named = found.session?.id ?? message.named;
+    this.#state.streams.push({
+      id: seen.stream,
+      message: { ...message, named },
+      keptUnder: key,
+      state: 'waiting',
+      owner: presented.kind === 'person' ? presented.person : null,
+      byQuery: false,
+      answer: null,
+      session_id: named,
+      namesFormer: found.treatedAsUnnamed,
+      fingerprint,
+    });
+    return [];
+  }
+
+  /** A stream is opened and read to its end, or stopped. */
+  stream(request: StreamRequest, seen: Seen): Problem[] {
+    if (seen.hasToken) return [TOKEN_TOLD];
+    const stream = this.#state.streams.find(({ id }) => id === request.stream);
+    if (request.isForeign) return seen.status === 404 && !stream ? [] : expectRefusal(seen);
+    if (!stream) return expectCode(seen, 404);
+    const { message } = stream;
+    if (stream.keptUnder !== null && isStillRunning(seen)) return [];
+    const cookie = message.presented.kind === 'signed-out' ? NONE : request.cookie;
+    const people = [personOf(cookie), personOf(request.query)].filter((person) => person !== null);
+    if (people.some((person) => this.#isOfAnother(stream, person))) return expectRefusal(seen);
+    const isMeant =
+      personOf(cookie) !== null && [personOf(message.presented), message.cookie].includes(personOf(cookie));
+    const counted = isMeant ? cookie : NONE;
+    const chosen = counted.kind === 'none' ? request.query : counted;
+    if (stream.state === 'ended') {
+      const readers = [cookie, request.query];
+      if (stream.byQuery && personOf(chosen) !== stream.owner) {
+        // Open in the rules: the owner with a cookie that does not count, or, to read, with a token that has expired.
+        const isOwner = readers.some(
+          (one) => (request.method === 'GET' ? formerPersonOf(one) : personOf(one)) === stream.owner,
+        );
+        if (!isOwner || seen.status === 403) return expectRefusal(seen);
+      }
+      return this.#readAgain(stream, request, seen);
+    }
+    if (request.method === 'DELETE') {
+      stream.state = 'ended';
+      stream.answer = { session_id: '', marks: [], actedFor: undefined };
+      return expectCode(seen, 204);
+    }
+    return this.#run(stream, chosen, chosen === request.query, seen);
+  }
+
+  /** A message on a platform and its reply; null: there was none. */
+  platformMessage(message: PlatformMessage, seen: Seen | null): Problem[] {
+    if (seen === null) return [{ kind: 'unanswered', text: 'a message on a platform was not answered' }];
+    if (seen.hasToken) return [TOKEN_TOLD];
+    const { platform, user, thread } = message;
+    const link = this.#linkOf(message);
+    const person = link !== null && link.expires > this.#state.hour ? link.person : null;
+    const id = `${platform} ${thread === null ? `direct ${user}` : `thread ${thread}`}`;
+    let session = this.#state.sessions.find((one) => one.id === id);
+    const hasChangedHands = thread === null && person !== null && (session?.owner ?? person) !== person;
+    if (session && hasChangedHands) {
+      this.#state.sessions.splice(this.#state.sessions.indexOf(session), 1);
+      session = undefined;
+    }
+    if (!session) {
+      session = { id, former: [], kind: 'platform', user, owner: null, bound: null, turns: [] };
+      this.#state.sessions.push(session);
+    }
+    session.owner ??= person;
+    return this.#end({ session, person, ...this.#shownTo(session, person, message.mark) }, 1, seen);
+  }
+
+  /** @param linked whether the service said that it is done; null: it did not say */
+  link(change: LinkChange, linked: boolean | null): Problem[] {
+    const { platform, user, presented, off, keepsHolder, needsToken } = change;
+    const key = `${platform} ${user}`;
+    const { links, hour } = this.#state;
+    const standing = links.get(key);
+    const person = personOf(presented);
+    let mustBeDone: boolean;
+    if (off) {
+      mustBeDone = needsToken ? person !== null && standing?.person === person : true;
+      if (mustBeDone) links.delete(key);
+    } else {
+      const isHeld = keepsHolder && standing && standing.expires > hour && standing.person !== person;
+      mustBeDone = presented.kind === 'person' && !isHeld;
+      if (mustBeDone && presented.kind === 'person') {
+        const alias = standing?.person === presented.person ? standing.alias : null;
+        links.set(key, { person: presented.person, expires: presented.expires, alias });
+      }
+    }
+    if (linked === null || linked === mustBeDone) return [];
+    return [
+      linked
+        ? { kind: 'not refused', text: 'a link was changed that may not be' }
+        : { kind: 'refused', text: 'a link was not changed' },
+    ];
+  }
+
+  // Whose session, whose turn
+
+  /** The session that a message is in, by the name that it gives; null: one is made, of that name or a new one. */
+  #find({ named, presented }: WebMessage): { session: Session | null; treatedAsUnnamed: boolean } {
+    const session = this.#state.sessions.find(({ id }) => id !== null && id === named);
+    if (session) return { session, treatedAsUnnamed: false };
+    const formerly = this.#state.sessions.find(({ former }) => named !== null && former.includes(named));
+    if (!formerly) return { session: null, treatedAsUnnamed: false };
+    const isOwners = personOf(presented) === formerly.owner;
+    return isOwners
+      ? { session: formerly, treatedAsUnnamed: false }
+      : { session: null, treatedAsUnnamed: true };
+  }
+
+  #isRefused(message: WebMessage): boolean {
+    const { named, user, presented } = message;
+    if (named !== null && CHANNEL_ID.test(named)) return true;
+    const { session } = this.#find(message);
+    if (!session) return false;
+    const person = personOf(presented);
+    return session.user !== user || (person !== null && session.owner !== null && session.owner !== person);
+  }
+
+  #speak(message: WebMessage): Outcome {
+    if (this.#isRefused(message)) return { refused: true };
+    const { named, user, presented, mark } = message;
+    const found = this.#find(message);
+    let { session } = found;
+    let hasNewId = false;
+    if (!session) {
+      const isGenerated = named === null || found.treatedAsUnnamed;
+      session = {
+        id: isGenerated ? null : named,
+        former: [],
+        kind: isGenerated ? 'generated' : 'chosen',
+        user,
+        owner: personOf(presented),
+        bound: null,
+        turns: [],
+      };
+      this.#state.sessions.push(session);
+      hasNewId = isGenerated;
+    } else if (presented.kind === 'person' && session.owner === null) {
+      session.owner = presented.person;
+      if (session.kind === 'generated') {
+        if (session.id !== null) session.former.push(session.id);
+        session.id = null;
+        hasNewId = true;
+      }
+    } else if (session.id === null) hasNewId = true;
+    const person = this.#bind(session, user, presented);
+    return { refused: false, session, hasNewId, person, ...this.#shownTo(session, person, mark) };
+  }
+
+  /** Whom the message acts for; the stored context is set, kept or cleared. */
+  #bind(session: Session, user: string, presented: Presented): Person | null {
+    switch (presented.kind) {
+      case 'person':
+        session.bound = { person: presented.person, user, expires: presented.expires };
+        return presented.person;
+      case 'invalid':
+      case 'signed-out':
+        session.bound = null;
+        return null;
+      case 'none': {
+        const { bound } = session;
+        if (session.kind !== 'generated' || bound === null) return null;
+        if (bound.expires > this.#state.hour) return bound.person;
+        session.bound = null;
+        return null;
+      }
+    }
+  }
+
+  /** What a run learns: its message, the turns that it may be shown, the data of its person. */
+  #shownTo(session: Session, person: Person | null, mark: string): Shown {
+    const shown = session.turns.filter(
+      (turn) => turn.person === person || (turn.person === null && session.kind !== 'chosen'),
+    );
+    const own = person === null ? [] : [this.#names.dataOf(person)];
+    const isQuoted = (turn: Turn) => turn.person !== person && session.kind !== 'platform';
+    return {
+      mark,
+      marks: [...new Set([mark, ...own, ...shown.flatMap(({ marks }) => marks)])].sort(),
+      said: shown.filter((turn) => !isQuoted(turn)).map((turn) => turn.mark),
+    };
+  }
+
+  #settle(message: WebMessage, outcome: Exclude<Outcome, { refused: true }>, seen: Seen): Problem[] {
+    const { session, hasNewId } = outcome;
+    if (message.fails) {
+      // A stream names its session before its run fails.
+      if (hasNewId) session.id = seen.session_id;
+      this.#countCalls(outcome.person, message.calls);
+      return expectCode(seen, 502);
+    }
+    if (seen.status !== 200) {
+      return [{ kind: 'refused', text: `a message was answered ${seen.status} ${seen.code}` }];
+    }
+    if (hasNewId) {
+      const problem = this.#newIdProblem(seen.session_id, message.user);
+      if (problem !== null) return [{ kind: 'session', text: problem }];
+      session.id = seen.session_id;
+    } else if (seen.session_id !== session.id) {
+      return [{ kind: 'session', text: 'the reply names another session than that of its message' }];
+    }
+    if (seen.replayed) return [{ kind: 'session', text: 'a new message got an earlier answer' }];
+    return this.#end(outcome, message.calls, seen);
+  }
+
+  #newIdProblem(id: string | null, user: string): string | null {
+    if (id === null) return 'the reply names no session';
+    if (this.#state.sessions.some((one) => one.id === id || one.former.includes(id)))
+      return 'the reply names a known id where there must be a new one';
+    return GENERATED.exec(id)?.[1] === user ? null : `${id} is no id of the documented form`;
+  }
+
+  #end(
+    { session, person, mark, marks, said }: { session: Session; person: Person | null } & Shown,
+    calls: number,
+    seen: Seen,
+  ): Problem[] {
+    this.#countCalls(person, calls);
+    session.turns.push({ person, mark, marks });
+    const expected = person === null ? null : this.#names.nameOf(person);
+    const problems = marksProblems(seen.marks, marks);
+    for (const one of seen.said.filter((mark) => !said.includes(mark))) {
+      problems.push({ kind: 'leak', text: `${one} is shown as said by the person, and was not` });
+    }
+    if (seen.actedFor !== expected) {
+      problems.unshift({
+        kind: 'identity',
+        text: `the message acted for ${seen.actedFor ?? 'nobody'}, and must act for ${expected ?? 'nobody'}`,
+      });
+    }
+    return problems;
+  }
+
+  #countCalls(person: Person | null, calls: number): void {
+    if (person !== null) this.#state.calls.set(person, (this.#state.calls.get(person) ?? 0) + calls);
+  }
+
+  // Streams
+
+  /** Does it belong to another person, by its message, its owner, or its session? */
+  #isOfAnother({ message, owner, session_id }: Stream, person: Person): boolean {
+    const named = this.#state.sessions.find(({ id }) => id !== null && id === session_id);
+    return [personOf(message.presented), owner, named?.owner ?? null].some(
+      (one) => one !== null && one !== person,
+    );
+  }
+
+  /** It is opened for the first time: its message is answered. */
+  #run(stream: Stream, chosen: Presented, isQuery: boolean, seen: Seen): Problem[] {
+    const { message, keptUnder } = stream;
+    const presented = chosen.kind === 'none' ? message.presented : chosen;
+    const known = keptUnder === null ? undefined : this.#state.answers.get(keptUnder);
+    stream.state = 'ended';
+    const person = personOf(presented);
+    if (known) {
+      stream.owner = person ?? stream.owner;
+      stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
+      stream.answer = known;
+      return expectAnswer(seen, known, { replayed: false });
+    }
+    // Open in the rules: whether the owner's token that comes with the opening leads an id from before sign-in to the
+    // session, or it stays decided that the message named none.
+    const isKnown = this.#state.sessions.some(({ id }) => id !== null && id === seen.session_id);
+    const named = stream.namesFormer && !isKnown ? null : message.named;
+    const outcome = this.#speak({ ...message, named, presented });
+    if (outcome.refused) {
+      // Told as a status before the run is begun, else as an event; then the stream has ended.
+      if (seen.status === 403) stream.state = 'waiting';
+      else stream.keptUnder = null;
+      stream.answer = { session_id: seen.session_id ?? '', marks: [], actedFor: undefined };
+      return expectRefusal(seen);
+    }
+    stream.owner = person ?? outcome.person;
+    stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
+    const problems = this.#settle({ ...message, presented }, outcome, seen);
+    const { session_id, marks, actedFor } = seen;
+    stream.answer = { session_id: session_id ?? '', marks, actedFor };
+    stream.session_id = session_id;
+    // What failed may be sent again under its key.
+    if (message.fails) stream.keptUnder = null;
+    if (keptUnder !== null && !message.fails && session_id !== null) {
+      const { fingerprint } = stream;
+      this.#state.answers.set(keptUnder, { fingerprint, session_id, marks, actedFor });
+    }
+    return problems;
+  }
+
+  #readAgain(stream: Stream, { method, after }: StreamRequest, seen: Seen): Problem[] {
+    if (method === 'DELETE') return expectCode(seen, 204);
+    const { answer, message } = stream;
+    if (after !== null && after > 1000) return expectCode(seen, 204);
+    if (answer === null) return [];
+    // The refusal was the only event.
+    if (seen.status === 204 && after !== null && answer.marks.length === 0) return [];
+    if (seen.code !== null) {
+      // A failure is told again.
+      return answer.actedFor === undefined || message.fails
+        ? marksProblems(seen.marks, [])
+        : expectCode(seen, 200);
+    }
+    return seen.status === 200 ? marksProblems(seen.marks, answer.marks) : expectCode(seen, 200);
+  }
+
+  // Links
+
+  /** The link of a sender; another id that comes with the linked one is bound to it. */
+  #linkOf({ platform, user, alias }: PlatformMessage): Link | null {
+    const { links } = this.#state;
+    const link = links.get(`${platform} ${user}`);
+    if (!link) return [...links.values()].find((one) => one.alias === user) ?? null;
+    if (alias === null) return link;
+    if (link.alias !== null && link.alias !== alias) return null;
+    link.alias = alias;
+    return link;
+  }
+}
+
+const NONE: Presented = { kind: 'none' };
+const NOT_REFUSED = 'a message in somebody else’s session, or in one of a platform, was not refused';
+const TOKEN_TOLD: Problem = { kind: 'token', text: 'something shaped like a token was told' };
+
+function personOf(presented: Presented): Person | null {
+  return presented.kind === 'person' ? presented.person : null;
+}
+
+/** Whom a token stands or stood for. */
+function formerPersonOf(presented: Presented): Person | null {
+  return presented.kind === 'invalid' ? presented.expired : personOf(presented);
+}
+
+/** Keys are the user's own: those of the person of a valid token, else of client address and user id. */
+function keyOf({ key, presented, address, user }: WebMessage): string | null {
+  if (key === null) return null;
+  const sender = presented.kind === 'person' ? ['person', presented.person] : ['client', address, user];
+  return JSON.stringify([...sender, key]);
+}
+
+/** What makes two messages the same one; tokens are left out. */
+function fingerprintOf({ user, named, text }: WebMessage): string {
+  return JSON.stringify([user, named, text]);
+}
+
+/** The same message, sent twice at once, is answered once. */
+function isStillRunning({
+  isConcurrent,
+  status,
+  code,
+}: Pick<Seen, 'isConcurrent' | 'status' | 'code'>): boolean {
+  return isConcurrent && code === 'duplicate_in_progress' && (status === 409 || status === 200);
+}
+
+function expectRefusal({ status, code, marks }: Seen): Problem[] {
+  if (marks.length > 0) return marksProblems(marks, []);
+  const isRefused = status === 403 || (status === 200 && code === 'session_forbidden');
+  return isRefused ? [] : [{ kind: 'not refused', text: `it must be refused, and was answered ${status}` }];
+}
+
+function expectCode({ status, code }: { status: number; code: string | null }, wanted: number): Problem[] {
+  // A stream tells of a failed run in an event.
+  const isRight = status === wanted || (wanted === 502 && code === 'agent_failed');
+  return isRight
+    ? []
+    : [{ kind: 'refused', text: `it was answered ${status} ${code}, and must be ${wanted}` }];
+}
+
+function expectAnswer(
+  seen: Seen,
+  answer: Omit<Answer, 'fingerprint'>,
+  { replayed }: { replayed: boolean },
+): Problem[] {
+  if (seen.status !== 200) return expectCode(seen, 200);
+  if (replayed && !seen.replayed) return [{ kind: 'session', text: 'a repeat was answered anew' }];
+  if (seen.session_id !== answer.session_id)
+    return [{ kind: 'session', text: 'the answer of a repeat names another session' }];
+  return marksProblems(seen.marks, answer.marks);
+}
+
+function marksProblems(seen: readonly string[], expected: readonly string[]): Problem[] {
+  const more = seen.filter((mark) => !expected.includes(mark));
+  const less = expected.filter((mark) => !seen.includes(mark));
+  const problems: Problem[] = [];
+  if (more.length > 0) problems.push({ kind: 'leak', text: `it holds ${more.join(', ')}` });
+  if (less.length > 0) problems.push({ kind: 'loss', text: `it does not hold ${less.join(', ')}` });
+  return problems;
+}

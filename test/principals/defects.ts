@@ -1,0 +1,117 @@
+/** A part of a source file, and what takes its place. */
+export interface Change {
+  file: string;
+  from: string;
+  to: string;
+}
+
+export interface Defect {
+  /** What it lets somebody do. */
+  says: string;
+  /** Index of a history of seed 1 from which on it is found soon. */
+  start: number;
+  /** What the report says, among other things. */
+  shows: RegExp;
+  changes: readonly Change[];
+}
+
+/** Defects that the histories must find, by name. Each undoes one rule. */
+export const DEFECTS: Readonly<Record<string, Defect>> = {
+  'ambient-cookie': {
+    says: 'a cookie acts for whoever a link makes open a stream',
+    start: 0,
+    shows: /identity: the message acted for \w+, and must act for nobody/,
+    changes: [
+      {
+        file: 'src/daemon/stream/admit-reader.ts',
+        from: 'const counted = countsFor(stream, ambient) ? ambient : null;',
+        to: 'const counted = personOf(ambient) === null ? null : ambient;',
+      },
+    ],
+  },
+  'kept-id': {
+    says: 'sign-in keeps the id of the session, which whoever began it knows',
+    start: 0,
+    shows: /session: the reply names a known id where there must be a new one/,
+    changes: [
+      {
+        file: 'src/daemon/message/bind-identity.ts',
+        from: 'return { ...session, session_id, former_id: session.session_id };',
+        to: 'return { ...session, session_id: session.session_id };',
+      },
+    ],
+  },
+  'strangers-turns': {
+    says: "a stranger's turns are shown in a session whose id the client chose",
+    start: 0,
+    shows: /leak: it holds a message of the \w+/,
+    changes: [
+      {
+        file: 'src/daemon/message/run-agent.ts',
+        from: 'const reader = { person, nobodys: !ofWeb || session.generated };',
+        to: 'const reader = { person, nobodys: true };',
+      },
+    ],
+  },
+  'any-issuer': {
+    says: 'a token that was issued by, or for, another application is accepted',
+    start: 0,
+    shows: /identity: the message acted for \w+, and must act for nobody/,
+    changes: [
+      {
+        file: 'src/daemon/identity/token-checks.ts',
+        from: 'isAny(settings.JWT_ISSUER) || token.payload?.iss === settings.JWT_ISSUER',
+        to: 'true',
+      },
+      {
+        file: 'src/daemon/identity/token-checks.ts',
+        from: 'isAny(settings.JWT_AUDIENCE) || [token.payload?.aud].flat().includes(settings.JWT_AUDIENCE)',
+        to: 'true',
+      },
+    ],
+  },
+  'shared-context': {
+    says: "in a shared thread, one member's sign-in is used for the message of another",
+    start: 1700,
+    shows: /identity: the message acted for \w+, and must act for nobody/,
+    changes: [
+      {
+        file: 'src/daemon/message/bind-identity.ts',
+        from: ': { session: cleared(session), acting: { person: null, reason: presented.reason } };',
+        to: `: session.bound
+          ? {
+              session: { ...session, bound: { ...session.bound, user_id: message.user_id } },
+              acting: {
+                person: session.bound.person,
+                claims: claimsOfStoredToken(storedToken(session, house.seal) ?? ''),
+              },
+            }
+          : { session, acting: { person: null, reason: presented.reason } };`,
+      },
+    ],
+  },
+  'unmarked-turns': {
+    says: 'turns from before sign-in, which anybody may have written, count as said by the person',
+    start: 0,
+    shows: /leak: .* is shown as said by the person, and was not/,
+    changes: [
+      {
+        file: 'src/daemon/message/run-agent.ts',
+        from: '...(ofWeb && person !== null && past.person === null ? { before_sign_in: true as const } : {}),',
+        to: '',
+      },
+    ],
+  },
+  'second-reader': {
+    says: 'whoever opens a stream at the same moment as a person reads what it tells that person',
+    start: 3400,
+    shows: /at once:[\s\S]*(?:leak|not refused):/,
+    changes: [
+      {
+        file: 'src/daemon/stream/open.ts',
+        from: 'if (place && !running) await admitAgain(house, stream_id, request, tokens);',
+        to: '',
+      },
+    ],
+  },
+};

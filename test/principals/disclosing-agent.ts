@@ -1,0 +1,37 @@
+import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
+import { emailAskedFor, hasToken, MARK, marksIn } from './marks.ts';
+
+/**
+ * An agent that discloses everything it is given: its reply holds each mark found in the prompt, in the
+ * history, in the claims, and in the results of its tools. It starts with the mark of the message, so that a
+ * reply on a platform is matched to its message, and ends with the marks of the turns that count as said, not
+ * as quoted from before sign-in.
+ */
+export default {
+  apiVersion: 1,
+  async *run({ tools, signal, log: _log, ...given }) {
+    const { text, person } = given;
+    await ticks(text.length);
+    signal.throwIfAborted();
+    const told = [JSON.stringify(given)];
+    const getUser = tools.find(({ name }) => name === 'get_user');
+    const email = emailAskedFor(text);
+    for (const args of [{}, ...(email === null ? [] : [{ email }])]) {
+      told.push(JSON.stringify(await getUser?.call(args)));
+    }
+    if (text.endsWith(' fail')) throw new Error('the message asked for a failure');
+    const all = told.join('\n');
+    const own = MARK.exec(text)?.[0] ?? 'nothing';
+    const others = marksIn(all).filter((mark) => mark !== own);
+    // Platforms make links of addresses: the name before the @ is enough.
+    const [name] = person?.email.split('@') ?? ['nobody'];
+    const said = given.history.filter((past) => !past.before_sign_in).map(({ user }) => user);
+    const saidMarks = marksIn(said.join(' ')).join(' ');
+    yield `${own} for ${name}: ${others.join(' ')}; said ${saidMarks}${hasToken(all) ? ' and a token' : ''}`;
+  },
+} satisfies AgentRuntime;
+
+/** Lets other work of the process go on between, more or less of it, so that concurrent messages interleave. */
+async function ticks(number: number): Promise<void> {
+  for (let tick = number % 4; tick > 0; tick--) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,35 @@
+/**
+ * Marks are words that appear nowhere else: one in each message, one in each person's data. Whoever reads a
+ * mark has learned what it stands for.
+ */
+export const MARK = /kz[mp]\d+q[a-z0-9]+/;
+const MARKS = /kz[mp]\d+q[a-z0-9]+/g;
+
+/** A word of one message. @param history number of the history that it belongs to */
+export function messageMark(history: number, message: number): string {
+  return `kzm${history}q${message}`;
+}
+
+/** A word in the data that the business system holds of one person. */
+export function dataMark(history: number, person: string): string {
+  return `kzp${history}q${person}`;
+}
+
+/** The marks in a text, each once, sorted. */
+export function marksIn(text: string): string[] {
+  return [...new Set(text.match(MARKS))].sort();
+}
+
+/** A message may ask for the data of somebody by their e-mail address. */
+export function emailAskedFor(text: string): string | null {
+  return / look up (\S+@\S+)/.exec(text)?.[1] ?? null;
+}
+
+/** What the agent adds to its reply if it was given a token. */
+const TOLD_OF_TOKEN = / and a token/;
+const TOKEN = /eyJ[\w-]{8,}\.eyJ[\w-]{8,}/;
+
+/** Does a text hold a token, or does the agent say that it was given one? */
+export function hasToken(text: string): boolean {
+  return TOKEN.test(text) || TOLD_OF_TOKEN.test(text);
+}

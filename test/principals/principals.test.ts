@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { DEFECTS } from './defects.ts';
+
+const RUN = resolve(import.meta.dirname, 'run.ts');
+
+/** A process of its own: it stands in for `fetch` and for the clock, and defects are put in as sources load. */
+function principals(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return new Promise((done) => {
+    const child = execFile(process.execPath, [RUN, ...options], (_error, stdout, stderr) => {
+      done({ code: child.exitCode, stdout, stderr });
+    });
+  });
+}
+
+describe('an attacker and a victim', () => {
+  it('learn what they may, and no more, in 20,000 random histories', { timeout: 600_000 }, async () => {
+    const { code, stdout, stderr } = await principals('--histories', '20000', '--seed', '1');
+    expect([stdout, code], stderr).toEqual([expect.stringContaining('keep to the rules'), 0]);
+  });
+
+  it.each(Object.entries(DEFECTS))(
+    'are told apart by the histories if %s is put back',
+    { timeout: 300_000 },
+    async (name, { start, shows }) => {
+      const { code, stdout, stderr } = await principals('--defect', name, '--from', String(start));
+      expect([stdout, code], stderr).toEqual([expect.stringMatching(shows), 1]);
+    },
+  );
+
+  it('can be played again one by one', { timeout: 60_000 }, async () => {
+    const { code, stdout } = await principals('--only', '7', '--seed', '3');
+    expect([stdout, code]).toEqual([expect.stringContaining('1 histories of seed 3'), 0]);
+  });
+});

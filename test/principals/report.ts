@@ -1,0 +1,115 @@
+import type { Finding } from './check-histories.ts';
+import type { Brought, Move, Opening, Ref, SessionChoice } from './histories.ts';
+
+/** A finding in words: the moves of its shortest history, and what went wrong. */
+export function report({ history, played }: Finding, original: Finding): string {
+  const { seed, index } = history;
+  const lines = [
+    `history ${index} of seed ${seed} (again: npm run principals -- --seed ${seed} --only ${index})`,
+    ...(history.hasCookie ? ["  0. the victim's browser has a cookie from an earlier sign-in"] : []),
+    ...history.moves.map((move, at) => `  ${at + 1}. ${describe(move)}`),
+    `found ${played.at < 0 ? 'at the end' : `with move ${played.at + 1}`}:`,
+    ...played.problems.map(({ kind, text }) => `  ${kind}: ${inWords(text, played.meanings)}`),
+  ];
+  const [before, after] = [original.history.moves.length, history.moves.length];
+  return [...lines, `(${before} moves before it was shrunk to ${after})`].join('\n');
+}
+
+export function describe(move: Move): string {
+  switch (move.do) {
+    case 'say':
+      return `${sayWords(move)}${move.opening === null ? '' : `, and opens the stream ${openingWords(move.opening)}`}`;
+    case 'open':
+      return `the ${move.who} opens ${refWords(move.stream, 'stream')} ${openingWords(move.opening)}`;
+    case 'stop':
+      return `the ${move.who} stops ${refWords(move.stream, 'stream')} ${openingWords(move.opening)}`;
+    case 'lure':
+      return "a page of a foreign site makes the victim's browser post a form";
+    case 'plant':
+      return `the attacker plants a cookie in the victim's browser, ${move.beside ? "beside the victim's own" : "in the place of the victim's own"}`;
+    case 'write':
+      return `the ${move.who} writes on ${move.platform}, ${move.shared ? 'in a shared thread' : 'alone with the bot'}${senderWords(move.sender)}`;
+    case 'link': {
+      const what = move.off ? 'unlinks' : 'links';
+      const whose = move.platform === 'phonechat' ? `the ${move.target}'s number` : 'that account';
+      return `the ${move.who} ${what} ${whose} on ${move.platform} with the token "${move.token}"`;
+    }
+    case 'race':
+      return `at once: ${move.moves.map(describe).join('; and ')}`;
+    case 'interval':
+      return 'an hour passes, or the daemon restarts';
+  }
+}
+
+function sayWords({
+  who,
+  via,
+  as,
+  session,
+  user,
+  token,
+  key,
+  fails,
+  asks,
+}: Extract<Move, { do: 'say' }>): string {
+  const how = {
+    page: 'from a page of the site',
+    shop: 'from a page of an allowed origin',
+    curl: 'with curl',
+  };
+  return [
+    `the ${who} writes on ${via} ${how[as]}, ${sessionWords(session)}, ${tokenWords(token)}`,
+    ...(user === who ? [] : [`with the user_id of the ${user}`]),
+    ...(key === 'none' ? [] : [`with an Idempotency-Key (${key})`]),
+    ...(asks ? ["asking for the other one's data"] : []),
+    ...(fails ? ['and the agent fails'] : []),
+  ].join(', ');
+}
+
+function sessionWords(session: SessionChoice): string {
+  switch (session.is) {
+    case 'none':
+      return 'in no session';
+    case 'known':
+      return `in ${refWords(session.ref, 'session')}`;
+    case 'chosen':
+      return `in the session room-${session.number} of the client's choice`;
+    case 'channel':
+      return 'in a session named like those of a platform';
+  }
+}
+
+function refWords({ of, back }: Ref, what: string): string {
+  const which = back === 0 ? 'the latest' : `number ${back + 1} from the end`;
+  return `a ${what} that the ${of} knows (${which})`;
+}
+
+function tokenWords(token: Brought): string {
+  if (token === 'none') return 'without a token';
+  if (token === 'null') return 'with `jwt_token: null`';
+  return token === 'empty' ? 'with an empty token' : `with the token "${token}"`;
+}
+
+function openingWords({ as, query, after }: Opening): string {
+  return [
+    `(${as}`,
+    ...(query === 'none' ? [] : [`query token "${query}"`]),
+    ...(after === 'none' ? [] : [`Last-Event-ID: ${after}`]),
+  ]
+    .join(', ')
+    .concat(')');
+}
+
+function senderWords(sender: 'own' | 'recycled' | 'hidden'): string {
+  if (sender === 'own') return '';
+  return sender === 'recycled'
+    ? ", from the victim's number, which has a new holder"
+    : ', with the number hidden';
+}
+
+/** Marks by what they stand for. */
+function inWords(text: string, meanings: ReadonlyMap<string, string>): string {
+  let words = text;
+  for (const [mark, meaning] of meanings) words = words.replaceAll(new RegExp(`\\b${mark}\\b`, 'g'), meaning);
+  return words;
+}

@@ -1,0 +1,72 @@
+/**
+ * `npm run principals -- --histories N --seed S`: an attacker and a victim play random histories against the
+ * service. Exit code 0: all keep to the rules; 1: one does not, and is printed in its shortest form.
+ */
+import { parseArgs } from 'node:util';
+import { DEFECTS } from './defects.ts';
+import { putBack } from './put-back.ts';
+
+const HELP = `npm run principals -- [options]
+
+  --histories N   how many histories are played (default 20000)
+  --seed S        of all chance (default 1): the same seed makes the same histories
+  --from I        index of the first history (default 0)
+  --only I        play this one alone
+  --defect NAME   put a defect back first: ${Object.keys(DEFECTS).join(', ')}
+`;
+
+const { values } = parseArgs({
+  options: {
+    histories: { type: 'string', default: '20000' },
+    seed: { type: 'string', default: '1' },
+    from: { type: 'string', default: '0' },
+    only: { type: 'string' },
+    defect: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+process.exitCode = values.help ? help() : await run();
+
+function help(): number {
+  process.stdout.write(HELP);
+  return 0;
+}
+
+async function run(): Promise<number> {
+  if (values.defect !== undefined) putBack(values.defect);
+  // Loaded only now: a defect is put into the sources as they are loaded.
+  const [{ checkHistories }, { makeHistory }, { report }] = await Promise.all([
+    import('./check-histories.ts'),
+    import('./histories.ts'),
+    import('./report.ts'),
+  ]);
+  const seed = Number(values.seed);
+  const from = Number(values.only ?? values.from);
+  const count = values.only === undefined ? Number(values.histories) : 1;
+  if (![seed, from, count].every(Number.isSafeInteger)) throw new Error(HELP);
+
+  const began = performance.now();
+  const found = await checkHistories(
+    (function* () {
+      for (let index = from; index < from + count; index++) yield makeHistory(seed, index);
+    })(),
+    (played) => {
+      if (played % 20_000 === 0) process.stderr.write(`${played} histories, ${secondsSince(began)} s\n`);
+    },
+  );
+  if (found !== null) {
+    process.stdout.write(`${report(found.shortest, found.original)}\n`);
+    return 1;
+  }
+  const { user, system } = process.cpuUsage();
+  const cpu = ((user + system) / 1e6).toFixed(1);
+  process.stdout.write(
+    `${count} histories of seed ${seed} keep to the rules (${secondsSince(began)} s, ${cpu} s of CPU)\n`,
+  );
+  return 0;
+}
+
+function secondsSince(began: number): string {
+  return ((performance.now() - began) / 1000).toFixed(1);
+}

@@ -1,0 +1,307 @@
+import { createHash } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { get, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import type {
+  ChannelPlugin,
+  ChannelSettings,
+  PlatformSimulator,
+  SimulatedApi,
+  SimulatedRequest,
+} from '../../src/channel/index.ts';
+import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
+import { configure } from '../../src/daemon/settings/configure.ts';
+import { SECRET } from '../harness/daemon.ts';
+import { settingsOf } from '../harness/fake-platform.ts';
+import { PLATFORMS } from '../harness/platforms.ts';
+import { Connection, type Request, type Response } from './connection.ts';
+import { dataMark, hasToken, MARK } from './marks.ts';
+import { AUDIENCE, emailOf, historyOf, ISSUER, type Person, readBearer } from './tokens.ts';
+
+/** A page of this origin may call the web channels. */
+export const ALLOWED_ORIGIN = 'https://shop.example.com';
+
+export const HOUR_MS = 3_600_000;
+/** A message that is not answered within this time has been lost, ms. */
+const ANSWER_MS = 20_000;
+
+export interface Platform {
+  plugin: ChannelPlugin;
+  simulator: PlatformSimulator;
+  settings: ChannelSettings;
+  api: SimulatedApi;
+}
+
+/** A reply on a platform, as people see it. */
+export interface Delivered {
+  to: string;
+  thread: string | null;
+  text: string;
+}
+
+/** What the business API saw of one history. */
+export interface ApiCalls {
+  /** Calls with a person's bearer, by person. */
+  byPerson: Map<Person, number>;
+  /** Bearers that are nobody's: forged, expired, or of another issuer or audience. */
+  refused: string[];
+}
+
+/** Nothing is listened to there: calls to these addresses are answered within the process. */
+const API_URL = 'http://127.0.0.1:11';
+const platformUrl = (index: number) => `http://127.0.0.1:${12 + index}`;
+const SERVICE_TOKEN = 'the-token-of-the-default-credentials';
+
+/**
+ * The service with all around it, in this process: a daemon with a real store, the business API, the
+ * platforms, and a clock that can be set forward. Histories share it; each uses persons, users, numbers and
+ * threads of its own.
+ */
+export class World {
+  readonly platforms: ReadonlyMap<string, Platform>;
+  /** Log lines with something shaped like a token, which no line may hold. */
+  readonly tokensInLog: string[] = [];
+  readonly #directory: string;
+  readonly #env: Record<string, string>;
+  readonly #idle: Connection[] = [];
+  readonly #calls = new Map<number, ApiCalls>();
+  readonly #awaited = new Map<string, (delivered: Delivered) => void>();
+  readonly #restore: () => void;
+  #daemon: Daemon | null = null;
+  #server: Server | null = null;
+  #offset = 0;
+
+  private constructor(
+    directory: string,
+    platforms: ReadonlyMap<string, Platform>,
+    env: Record<string, string>,
+  ) {
+    this.#directory = directory;
+    this.platforms = platforms;
+    this.#env = env;
+    const { fetch } = globalThis;
+    const { now } = Date;
+    globalThis.fetch = (input, init) => this.#fetch(new URL(String(input)), init ?? {});
+    Date.now = () => now() + this.#offset;
+    this.#restore = () => {
+      globalThis.fetch = fetch;
+      Date.now = now;
+    };
+  }
+
+  /** @param settings of the daemon, beside those that histories need */
+  static async open(settings: Readonly<Record<string, string>> = {}): Promise<World> {
+    const directory = mkdtempSync(join(memoryDirectory(), 'agentd-principals-'));
+    mkdirSync(join(directory, 'state'), { mode: 0o700 });
+    const platforms = new Map<string, Platform>();
+    const env: Record<string, string> = {
+      HOME: directory,
+      STATE_DIR: join(directory, 'state'),
+      NODE_ENV: 'test',
+      PORT: '0',
+      JWT_SECRET_KEY: SECRET,
+      JWT_ALGORITHM: 'HS256',
+      JWT_ISSUER: ISSUER,
+      JWT_AUDIENCE: AUDIENCE,
+      TOKEN_ENCRYPTION_KEY: createHash('sha256').update('principals').digest('base64'),
+      WEBCHAT_ENABLED: 'true',
+      SSE_ENABLED: 'true',
+      WEBCHAT_ALLOWED_ORIGINS: ALLOWED_ORIGIN,
+      LOOP_GUARD_ENABLED: 'false',
+      RATE_LIMIT_ANONYMOUS_MAX: '1000000000',
+      RATE_LIMIT_TOKEN_MAX: '1000000000',
+      AGENT_RUNTIME: join(import.meta.dirname, 'disclosing-agent.ts'),
+      AGENT_CONCURRENCY: '1000',
+      AGENT_QUEUE_MAX: '10000',
+      API_BASE_URL: API_URL,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+      ...settings,
+    };
+    for (const [index, { plugin }] of PLATFORMS.entries()) {
+      const simulator = await plugin.simulator?.();
+      if (!simulator) throw new Error(`the channel ${plugin.name} has no simulator`);
+      const own = simulator.devSettings(secretOf, platformUrl(index));
+      Object.assign(env, own);
+      const settings = settingsOf(plugin, own);
+      platforms.set(plugin.name, { plugin, simulator, settings, api: simulator.startApi(settings) });
+    }
+    const world = new World(directory, platforms, env);
+    try {
+      await world.#start();
+    } catch (error) {
+      world.#restore();
+      throw error;
+    }
+    return world;
+  }
+
+  /** Sends a request from a client address. */
+  async request(address: string, request: Request): Promise<Response> {
+    const connection = this.#idle.pop() ?? this.#connect();
+    connection.remoteAddress = address;
+    const timer = setTimeout(() => connection.destroy(), ANSWER_MS);
+    try {
+      return await connection.request(request);
+    } finally {
+      clearTimeout(timer);
+      if (!connection.destroyed) this.#idle.push(connection);
+    }
+  }
+
+  /** Delivers a request of a platform, and resolves with the daemon's answer to it. */
+  deliver({ method, path, headers, body }: SimulatedRequest): Promise<Response> {
+    return this.request('192.0.2.1', { method, path, headers, body });
+  }
+
+  /**
+   * Resolves with the reply that begins with the mark; null: there was none in time. To be called before the
+   * message is delivered.
+   */
+  replyTo(mark: string): { reply: Promise<Delivered | null>; cancel(): void } {
+    const { promise, resolve } = Promise.withResolvers<Delivered | null>();
+    const timer = setTimeout(resolve, ANSWER_MS, null);
+    const end = () => {
+      clearTimeout(timer);
+      this.#awaited.delete(mark);
+    };
+    this.#awaited.set(mark, (delivered) => {
+      end();
+      resolve(delivered);
+    });
+    return { reply: promise, cancel: end };
+  }
+
+  /** Calls of the business API so far, of one history. */
+  callsOf(history: number): ApiCalls {
+    let calls = this.#calls.get(history);
+    if (!calls) {
+      calls = { byPerson: new Map(), refused: [] };
+      this.#calls.set(history, calls);
+    }
+    return calls;
+  }
+
+  /** The history is over: what was noted of it is dropped. */
+  forget(history: number): void {
+    this.#calls.delete(history);
+  }
+
+  /** Stops the daemon as SIGTERM does, and starts it again on the same state. */
+  async restart(): Promise<void> {
+    await this.#stop();
+    await this.#start();
+  }
+
+  /** An hour passes, and a little. */
+  passHour(): void {
+    this.#offset += HOUR_MS + 5000;
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
+    this.#restore();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  async #start(): Promise<void> {
+    const configuration = await configure({ cwd: this.#directory, env: this.#env });
+    const log = pino({ level: 'info', base: null }, { write: (line: string) => this.#examine(line) });
+    this.#daemon = await startDaemon(configuration, log);
+    // The server is told of by Node with its first request, which needs a socket.
+    let server: unknown = null;
+    const listener = (message: unknown) => {
+      server = (message as { server: unknown }).server;
+    };
+    subscribe('http.server.request.start', listener);
+    const [response] = await once(get(this.#daemon.url), 'response');
+    response.resume();
+    await once(response, 'end');
+    unsubscribe('http.server.request.start', listener);
+    this.#server = server as Server;
+  }
+
+  async #stop(): Promise<void> {
+    for (const connection of this.#idle.splice(0)) connection.destroy();
+    await this.#daemon?.stop();
+    this.#daemon = null;
+  }
+
+  #connect(): Connection {
+    const connection = new Connection();
+    this.#server?.emit('connection', connection);
+    return connection;
+  }
+
+  #examine(line: string): void {
+    if (hasToken(line)) this.tokensInLog.push(line);
+  }
+
+  async #fetch(url: URL, { method = 'GET', headers, body }: RequestInit): Promise<globalThis.Response> {
+    const given = Object.fromEntries(new Headers(headers));
+    if (url.origin === API_URL) return this.#answerAsApi(url, given.authorization ?? '');
+    const index = [...this.platforms.keys()].findIndex((_name, at) => platformUrl(at) === url.origin);
+    const platform = [...this.platforms.values()][index];
+    if (!platform) throw new TypeError(`fetch failed: nobody is at ${url.origin}`);
+    const bytes = await new globalThis.Response(body ?? null).bytes();
+    const path = `${url.pathname}${url.search}`;
+    const answer = platform.api.answer({ method, path, headers: given, body: bytes });
+    for (const { what, to, thread = null, text } of answer.shown) {
+      const mark = MARK.exec(text)?.[0];
+      if (what === 'message' && mark) this.#awaited.get(mark)?.({ to, thread, text });
+    }
+    const { status, body: json, headers: more = {} } = answer;
+    return new globalThis.Response(JSON.stringify(json), {
+      status,
+      headers: { 'Content-Type': 'application/json', ...more },
+    });
+  }
+
+  /** It shows a person their own data, and the service account everybody's. */
+  #answerAsApi(url: URL, authorization: string): globalThis.Response {
+    if (url.pathname === '/authentication_token') return json(200, { token: SERVICE_TOKEN });
+    const bearer = authorization.replace(/^Bearer /, '');
+    const email = url.searchParams.get('userEmail') ?? '';
+    const [, person, number] = /^([a-z]+)(\d+)@/.exec(email) ?? [];
+    if (bearer !== SERVICE_TOKEN) {
+      const holder = readBearer(bearer);
+      const history = historyOf(bearer);
+      if (history === null) return json(401, {});
+      const calls = this.callsOf(history);
+      if (holder === null) {
+        calls.refused.push(bearer);
+        return json(401, {});
+      }
+      calls.byPerson.set(holder.person, (calls.byPerson.get(holder.person) ?? 0) + 1);
+      if (email !== emailOf(holder.history, holder.person)) return json(403, {});
+    }
+    return json(200, { email, note: dataMark(Number(number), String(person)) });
+  }
+}
+
+function json(status: number, body: object): globalThis.Response {
+  return new globalThis.Response(JSON.stringify(body), {
+    status,
+    headers: { 'Content-Type': 'application/json' },
+  });
+}
+
+/** 43 base64url characters, the same for the same name. */
+function secretOf(name: string): string {
+  return createHash('sha256').update(name).digest('base64url');
+}
+
+/** A directory in memory if there is one with room: what is tested here is not the disk. */
+function memoryDirectory(): string {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm');
+    if (bavail * bsize > 1024 ** 3) return '/dev/shm';
+  } catch {
+    // Not on this system.
+  }
+  return tmpdir();
+}
