@@ -552,15 +552,16 @@ export class Checker {
     const isKnown = this.#state.sessions.some(({ id }) => id !== null && id === seen.session_id);
     const named = stream.namesFormer && !isKnown ? null : message.named;
     const outcome = this.#speak({ ...message, named, presented });
+    const isByQuery = isQuery && person !== null && personOf(message.presented) !== person;
     if (outcome.refused) {
-      // Told as a status before the run is begun, else as an event; then the stream has ended.
+      // Told as a status before the run is begun, else as an event; then the stream has ended, and is its opener's.
       if (seen.status === 403) stream.state = 'waiting';
-      else stream.keptUnder = null;
+      else Object.assign(stream, { keptUnder: null, owner: person ?? stream.owner, byQuery: isByQuery });
       stream.answer = { session_id: seen.session_id ?? '', marks: [], actedFor: undefined };
       return expectRefusal(seen);
     }
     stream.owner = person ?? outcome.person;
-    stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
+    stream.byQuery = isByQuery;
     const problems = this.#settle({ ...message, presented }, outcome, seen);
     const { session_id, marks, actedFor } = seen;
     stream.answer = { session_id: session_id ?? '', marks, actedFor };
