@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { MOCKING, SHARING } from './test/prepare/isolated.ts';
 import { LongestFirst } from './test/prepare/longest-first.ts';
 
 const CHANNEL = `${import.meta.dirname}/src/channel`;
@@ -12,9 +13,21 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
     environment: 'node',
     globalSetup: './test/prepare/temporary-files.ts',
+    projects: [
+      {
+        extends: true,
+        test: { name: 'shared', include: SHARING, exclude: MOCKING, isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'isolated',
+          include: ['test/{story,browser,principals}/**/*.test.ts', ...MOCKING],
+        },
+      },
+    ],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     maxWorkers: 4,

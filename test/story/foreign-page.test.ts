@@ -92,21 +92,25 @@ async function askAsVisitor(): Promise<string> {
   return answer;
 }
 
-const ATTACKS: Record<string, (url: string) => string> = {
+/** What takes the visitor away from the page. */
+const NAVIGATIONS: Record<string, (url: string) => string> = {
   'a link': (url) => `<a id="go" href="${url}">A prize</a>`,
   'a link in a new tab': (url) => `<a id="go" target="_blank" href="${url}">A prize</a>`,
-  'an image': (url) => `<img src="${url}">`,
   'a form': (url) => `<form action="${url}"><button id="go">A prize</button></form>`,
-  'a frame': (url) => `<iframe src="${url}"></iframe>`,
-  'a style sheet': (url) => `<link rel="stylesheet" href="${url}">`,
-  'a script that fetches': (url) =>
-    `<script>fetch(${JSON.stringify(url)}, { credentials: 'include', mode: 'no-cors' })</script>`,
-  'a script that reads': (url) =>
-    `<script>fetch(${JSON.stringify(url)}, { credentials: 'include' }).then((r) => r.text()).then((t) => document.title = t)</script>`,
-  'an event source': (url) =>
-    `<script>new EventSource(${JSON.stringify(url)}, { withCredentials: true }).onmessage = ({ data }) => document.title = data</script>`,
   'a redirection': (url) => `<meta http-equiv="refresh" content="0;url=${url}">`,
 };
+
+/** What a page asks for by itself: an image, a frame, a style sheet, and scripts that ask or read. */
+const REQUESTS: readonly ((url: string) => string)[] = [
+  (url) => `<img src="${url}">`,
+  (url) => `<iframe src="${url}"></iframe>`,
+  (url) => `<link rel="stylesheet" href="${url}">`,
+  (url) => `<script>fetch(${JSON.stringify(url)}, { credentials: 'include', mode: 'no-cors' })</script>`,
+  (url) =>
+    `<script>fetch(${JSON.stringify(url)}, { credentials: 'include' }).then((r) => r.text()).then((t) => document.title += t)</script>`,
+  (url) =>
+    `<script>new EventSource(${JSON.stringify(url)}, { withCredentials: true }).onmessage = ({ data }) => document.title += data</script>`,
+];
 
 describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
   it('the own page reads the own stream with its cookie', async () => {
@@ -122,25 +126,36 @@ describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
   // host name is another site, from which it sends it with links.
   const elsewhere = { 'another port': '127.0.0.1', 'another host name': 'localhost' };
 
-  for (const [where, host] of Object.entries(elsewhere)) {
-    it.each(Object.keys(ATTACKS))(`%s on ${where} does not act for the visitor`, async (attack) => {
-      const stream_id = await start(daemon.url, { user_id: 'visitor', message: 'me' });
-      const url = `${daemon.url}/sse/stream/${stream_id}`;
-      const asked = requestOf(url);
-      const page = await browser.context.newPage();
-      const body = ATTACKS[attack]?.(url) ?? '';
-      await page.goto(`http://${host}:${evilPort}/?body=${encodeURIComponent(body)}`, {
-        waitUntil: 'commit',
-      });
-      if (body.includes('id="go"')) await page.click('#go');
-      await asked;
-      expect(await page.title().catch(() => '')).not.toContain('ada');
-      const { events } = await readAll(daemon.url, stream_id);
-      expect(events.at(-1)?.data.response).toBe('nobody');
-      await browser.leave();
+  describe.each(Object.entries(elsewhere))('on %s', (_where, host) => {
+    it.each(Object.entries(NAVIGATIONS))('%s does not act for the visitor', async (_attack, bodyFor) => {
+      await attack(host, [bodyFor]);
     });
-  }
+
+    it('what a page asks for by itself does not act for the visitor', async () => {
+      await attack(host, REQUESTS);
+    });
+  });
 });
+
+/** A page that makes the browser ask for a stream each, which the attacker then reads. */
+async function attack(host: string, bodies: readonly ((url: string) => string)[]): Promise<void> {
+  const streams = await Promise.all(
+    bodies.map(() => start(daemon.url, { user_id: 'visitor', message: 'me' })),
+  );
+  const urls = streams.map((stream_id) => `${daemon.url}/sse/stream/${stream_id}`);
+  const asked = Promise.all(urls.map(requestOf));
+  const page = await browser.context.newPage();
+  const body = bodies.map((bodyFor, index) => bodyFor(urls[index] as string)).join('');
+  await page.goto(`http://${host}:${evilPort}/?body=${encodeURIComponent(body)}`, { waitUntil: 'commit' });
+  if (body.includes('id="go"')) await page.click('#go');
+  await asked;
+  expect(await page.title().catch(() => '')).not.toContain('ada');
+  for (const stream_id of streams) {
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(events.at(-1)?.data.response).toBe('nobody');
+  }
+  await browser.leave();
+}
 
 /** Resolves when the browser has asked for that address and has its answer, whether a page gets to see it or not. */
 function requestOf(address: string): Promise<unknown> {
