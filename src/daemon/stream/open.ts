@@ -30,28 +30,30 @@ export async function openStream(
   const begins = stream.state === 'waiting' && request.method !== 'HEAD';
   // Taken before the token is looked at, which takes longer for one than for the next.
   const place = begins ? house.arrivals.placeIn(stream.start.session_id) : null;
-  let running = false;
+  let begun: Begun | null = null;
   let opened: OpenStream | null = null;
   let leave: (() => void) | null = null;
   try {
     const admitted = await admitReader(house, stream, request, tokens);
     const signedIn = admitted.validated?.verdict.valid === true;
     leave = enterReader(house.readers, request, { stream_id, signedIn, maxPerClient: maxReadersPerClient });
-    if (place) running = await begin(plugin, house, admitted, request, place);
-    if (place && !running) await admitAgain(house, stream_id, request, tokens);
+    if (place) begun = await begin(plugin, house, admitted, request, place);
+    if (begun === 'by-another') await admitAgain(house, stream_id, request, tokens);
     if (stream.state === 'ended' && after >= stream.last_event) return null;
     opened = { follow: (reader) => house.feeds.follow(stream_id, after, reader).finally(leave) };
     return opened;
   } finally {
-    if (!running) place?.leave();
+    if (begun !== 'run') place?.leave();
     if (opened === null) leave?.();
   }
 }
 
+/** What opening a stream for the first time began: a run, which leaves the place, or the telling of an earlier answer. */
+type Begun = 'run' | 'replay' | 'by-another';
+
 /**
- * Of many that open a stream at once, one gets to run it; the others read, if it is still theirs to read. Where the message was answered
- * meanwhile on a channel that shares its key, that answer is told.
- * @returns whether a run has begun, which leaves the place then.
+ * Of many that open a stream at once, one gets to run it; the others read, if it is still theirs to read. If the message
+ * was answered meanwhile on a channel that shares its key, that answer is told.
  */
 async function begin(
   plugin: ChannelPlugin,
@@ -59,17 +61,17 @@ async function begin(
   admitted: Admitted,
   request: ChannelRequest,
   place: Place,
-): Promise<boolean> {
+): Promise<Begun> {
   const { stream, claimant } = admitted;
   const { streams } = house.store;
   const { stream_id } = stream;
   const known = await answeredElsewhere(house, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
     // It may be this very stream that runs: another reader was faster.
-    if ((await streams.find(stream_id))?.state !== 'waiting') return false;
+    if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
-  if (!(await streams.claim(stream_id, claimant))) return false;
+  if (!(await streams.claim(stream_id, claimant))) return 'by-another';
   const recorder = new Recorder(streams, stream_id, house.log);
   const again = known.outcome === 'done';
   const work = again
@@ -77,7 +79,7 @@ async function begin(
     : runStream(plugin, house, admitted, request.id, recorder, place);
   house.running.add(work);
   work.finally(() => house.running.delete(work));
-  return !again;
+  return again ? 'replay' : 'run';
 }
 
 async function answeredElsewhere(house: House, stream: Admitted['stream']): Promise<Claim> {
