@@ -21,7 +21,7 @@ export async function askHealth(url: URL): Promise<Health> {
     throw new CliError(
       EXIT.unavailable,
       `the daemon is out of reach (${url.host}): ${cause.message || cause.code}`,
-      'Is it running? Start it with `agentd serve`, or name its address with --url.',
+      'Is it running? Start it with `agentd serve` (to try it, `agentd serve --dev`), or name its address with --url.',
       { cause },
     );
   });

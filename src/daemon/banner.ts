@@ -83,5 +83,5 @@ function guardInWords({ house: { settings } }: Daemon, { defaults }: Dev): strin
   if (!settings.LOOP_GUARD_ENABLED) return 'off (LOOP_GUARD_ENABLED)';
   const { LOOP_GUARD_REPEAT_THRESHOLD: equal, LOOP_GUARD_COOLDOWN_SECONDS: cooldown } = settings;
   const isRelaxed = String(equal) === defaults.LOOP_GUARD_REPEAT_THRESHOLD;
-  return `${isRelaxed ? 'relaxed for trying it out: ' : ''}${equal} equal messages within ${settings.LOOP_GUARD_REPEAT_WINDOW_SECONDS} s are blocked, for ${cooldown} s`;
+  return `${isRelaxed ? 'relaxed for trying it out: ' : ''}the ${equal}th equal message within ${settings.LOOP_GUARD_REPEAT_WINDOW_SECONDS} s is blocked, for ${cooldown} s`;
 }

@@ -49,11 +49,20 @@ function showPeople(): void {
 }
 
 async function signIn(id: string | null): Promise<void> {
+  const before = signedIn;
   signedIn = id;
+  showPeople();
+  try {
+    await showSignedIn();
+  } catch {
+    // Without a token the chat would go on as the person before, under another name.
+    signedIn = before;
+    showPeople();
+    find('.signed').textContent = 'The daemon cannot be reached, so nobody else is signed in.';
+    return;
+  }
   if (id === null) sessionStorage.removeItem(SIGNED_IN);
   else sessionStorage.setItem(SIGNED_IN, id);
-  showPeople();
-  await showSignedIn();
   await chat.identityChanged?.();
 }
 

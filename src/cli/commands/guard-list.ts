@@ -16,15 +16,17 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
+    let nobody = 'The loop guard blocks nobody.';
     const blocks = await withStore(options, async (store) =>
       blockViews(await store.guard.list(), systemClock.now()),
     ).catch((error: unknown): BlockView[] => {
-      // No daemon has stored anything yet: an empty list, not a failure.
-      if (error instanceof StoreMissing) return [];
-      throw error;
+      if (!(error instanceof StoreMissing)) throw error;
+      // An empty list is no failure, but this may be the wrong STATE_DIR.
+      nobody = error.message;
+      return [];
     });
     out.data(blocks, () => (blocks.length === 0 ? '' : out.table(BLOCK_HEAD, blocks.map(blockRow))));
-    if (blocks.length === 0) out.note('The loop guard blocks nobody.');
+    if (blocks.length === 0) out.note(nobody);
     return EXIT.ok;
   },
 };

@@ -29,13 +29,15 @@ export const command: Command = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const failed = options.failed === true;
     const states: readonly InboxState[] = failed ? ['failed'] : [...OPEN, 'failed'];
+    let none = failed ? 'No message has failed.' : 'No message waits, and none has failed.';
     const { messages, outages } = await withStore(options, async (store) => ({
       messages: await store.inbox.list({ states, limit }),
       outages: new Map((await store.outages.list()).map((outage) => [outage.platform, outage])),
     })).catch((error: unknown): { messages: InboxMessage[]; outages: Map<string, Outage> } => {
-      // No daemon has stored anything yet: an empty list, not a failure.
-      if (error instanceof StoreMissing) return { messages: [], outages: new Map() };
-      throw error;
+      if (!(error instanceof StoreMissing)) throw error;
+      // An empty list is no failure, but this may be the wrong STATE_DIR.
+      none = error.message;
+      return { messages: [], outages: new Map() };
     });
     const now = systemClock.now();
     const first = firstOfQueues(messages);
@@ -52,8 +54,7 @@ export const command: Command = {
     ]);
     const head = ['ID', 'CHANNEL', 'USER', 'STATE', 'RECEIVED', 'ATTEMPTS', 'NEXT', 'LAST FAILURE'];
     out.data(messages.map(view), () => (rows.length === 0 ? '' : out.table(head, rows)));
-    if (messages.length === 0)
-      out.note(failed ? 'No message has failed.' : 'No message waits, and none has failed.');
+    if (messages.length === 0) out.note(none);
     return EXIT.ok;
   },
 };

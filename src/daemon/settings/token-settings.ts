@@ -17,9 +17,15 @@ export async function checkTokenSettings(look: Examination): Promise<void> {
   else if (algorithm === 'RS256') await checkPublicKey(look);
   else if (!hasKey(look))
     look.demand('JWT_SECRET_KEY', 'is not set, and tokens cannot be checked without a key');
+  // All problems are shown at once: a text that is no PEM is the secret of HS256.
+  else if (look.isGiven('JWT_SECRET_KEY') && !isPem(look.value('JWT_SECRET_KEY'))) checkSecret(look);
   if (algorithm === 'RS256') checkKeySet(look);
   for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'] as const) checkSwitch(look, name);
   checkEncryptionKeys(look);
+}
+
+function isPem(secret: Secret | undefined): boolean {
+  return secret?.reveal().includes('-----BEGIN ') === true;
 }
 
 function hasKey(look: Examination): boolean {
