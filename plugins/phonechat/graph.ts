@@ -73,7 +73,11 @@ export class Graph {
       },
       signal,
     );
-    return 'reason' in outcome ? outcome : null;
+    if ('reason' in outcome) return outcome;
+    const { messages, success } = outcome.answer;
+    // A page of a proxy may call itself good: what the platform has not named, it has not taken.
+    if (Array.isArray(messages) || success === true) return null;
+    return { reason: 'an answer that is not the platform\u2019s', final: false, platform: 'unreachable' };
   }
 
   /** @param path below the version. Never throws. */

@@ -15,12 +15,11 @@ export function linkRoutes(scope: Linking): readonly Route[] {
     path: PATH,
     contentType: 'application/json',
     cors: true,
-    limited: true,
     token: (request: ChannelRequest) => scope.readToken(request, ['header']),
     refusal: ({ detail }: { detail: string }) => ({ success: false, message: detail }),
   };
   return [
-    { ...route, method: 'POST', handle: (request) => link(request, scope) },
+    { ...route, method: 'POST', limited: true, handle: (request) => link(request, scope) },
     { ...route, method: 'DELETE', handle: (request) => unlink(request, scope) },
   ];
 }

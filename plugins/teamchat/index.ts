@@ -144,6 +144,7 @@ function createTeamchat(scope: ChannelScope): Channel {
         method: 'POST',
         path: '/webhook/teamchat/commands',
         contentType: 'application/x-www-form-urlencoded',
+        bodyLimit: BODY_LIMIT,
         handle: takeCommand,
       },
     ],

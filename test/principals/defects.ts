@@ -109,7 +109,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/stream/open.ts',
-        from: "if (begun === 'by-another') await admitAgain(house, stream_id, request, tokens);",
+        from: "if (begun === 'by-another') await admitAgain(house, stream_id, request, { tokens, after });",
         to: '',
       },
     ],

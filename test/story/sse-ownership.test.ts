@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../harness/daemon.ts';
 import { Dictation } from '../harness/dictation.ts';
@@ -127,7 +128,9 @@ describe('a stream that became a person’s by the token in its address', () => 
       expect(await refusal(stream_id, init, query)).toEqual([403, 'forbidden']);
     }
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
-    expect(await reply(stream_id, { headers: cookie(ada) })).toBe('ada@example.com');
+    // The message came from nobody, so a cookie does not count.
+    expect(await refusal(stream_id, { headers: cookie(ada) })).toEqual([403, 'forbidden']);
+    expect(await refusal(stream_id, { method: 'DELETE', headers: cookie(ada) })).toEqual([403, 'forbidden']);
     expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
   });
 
@@ -140,9 +143,30 @@ describe('a stream that became a person’s by the token in its address', () => 
     });
     const stream_id = await adas();
     await lapsed(brief);
-    expect(await reply(stream_id, { query: `token=${brief}` })).toBe('ada@example.com');
+    const resume = { 'Last-Event-ID': '1' };
+    expect(await reply(stream_id, { query: `token=${brief}`, headers: resume })).toBe('ada@example.com');
+    expect(await refusal(stream_id, {}, `?token=${brief}`)).toEqual([403, 'forbidden']);
+    const long_ago = await token({ sub: 'ada', ttl: -60 });
+    expect(await refusal(stream_id, { headers: resume }, `?token=${long_ago}`)).toEqual([403, 'forbidden']);
     expect(await refusal(stream_id, { method: 'DELETE' }, `?token=${brief}`)).toEqual([403, 'forbidden']);
-    expect(await refusal(stream_id, {}, `?token=${forged}`)).toEqual([403, 'forbidden']);
+    expect(await refusal(stream_id, { headers: resume }, `?token=${forged}`)).toEqual([403, 'forbidden']);
+  });
+
+  it('gives its answer and its session to nobody else who repeats the message under its key', async () => {
+    const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me' })).body;
+    for (const members of [{}, { session_id }]) {
+      const key = { 'Idempotency-Key': randomUUID() };
+      const body = { user_id: 'u', message: 'me', ...members };
+      const stream_id = await me(members, key);
+      expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+      for (const sender of [body, { ...body, jwt_token: 'x.y.z' }]) {
+        const repeat = await post(daemon.url, sender, { headers: key });
+        expect([repeat.status, repeat.body.code]).toEqual([403, 'session_forbidden']);
+        expect(JSON.stringify(repeat.body)).not.toMatch(/ada|sse_u_/);
+      }
+      expect(await me(members, key)).toBe(stream_id);
+      expect(await refusal(stream_id)).toEqual([403, 'forbidden']);
+    }
   });
 
   it('is read with its id if the token came with the message, by cookie or from the session', async () => {

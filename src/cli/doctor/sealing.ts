@@ -11,6 +11,8 @@ import type { Store } from '../../daemon/store/store.ts';
 import type { Finding } from './finding.ts';
 
 const CHECK = 'sealing';
+/** How a JWT begins: `{"` in base64url. */
+const UNSEALED = 'eyJ';
 const MAKE = 'the first start makes a key in STATE_DIR/encryption-key';
 
 /** Are stored tokens sealed, and does the key open those that are stored? Makes no key. */
@@ -48,8 +50,20 @@ async function look(settings: Settings, store: Store | null): Promise<Finding[]>
   const marks = [...marksOf(isOff ? undefined : set), ...marksOf(file?.keys)];
   const unopened = store === null ? null : await unopenedTokens(store, new Set(marks), where);
   if (unopened !== null) findings.push(unopened);
+  const unsealed = store === null || isOff ? 0 : await store.countTokens(UNSEALED);
+  if (unsealed > 0) findings.push(unsealedTokens(unsealed));
   if (findings.length > 0) return findings;
   return [{ check: CHECK, outcome: 'ok', detail: `stored tokens are sealed with the key in ${where}` }];
+}
+
+/** Tokens that were stored before sealing was on: they stay as they are until they end or are replaced. */
+function unsealedTokens(count: number): Finding {
+  return {
+    check: CHECK,
+    outcome: 'warning',
+    detail: `${count} stored ${count === 1 ? 'token is' : 'tokens are'} not sealed: stored before there was a key`,
+    advice: 'They end within 30 days. To have them sealed now, ask the people to link or sign in again.',
+  };
 }
 
 /** Tokens that were sealed with a key that is not among these; null: there are none. */

@@ -45,8 +45,8 @@ export type TokenVerdict =
   | {
       valid: false;
       reason: TokenReason;
-      /** Whose token it was, if it has expired and nothing else is wrong with it. Proves nothing but that. */
-      expired_person?: PersonKey;
+      /** Whose token it was and when it ended (ms since the epoch), if nothing else is wrong with it. */
+      expired?: { person: PersonKey; at: number };
     };
 
 /** Validates tokens; made once at start with its keys imported. Never throws for what a token holds. */

@@ -50,7 +50,9 @@ export function createValidator(
     const refused = { valid: false, reason } as const;
     if (reason !== 'Token Expired' || token.claims === null) return refused;
     const otherwise = await firstFailure(token, AFTER_EXPIRY);
-    return otherwise === null ? { ...refused, expired_person: personKey(token.claims) } : refused;
+    return otherwise === null
+      ? { ...refused, expired: { person: personKey(token.claims), at: token.claims.exp * 1000 } }
+      : refused;
   }
 
   return {

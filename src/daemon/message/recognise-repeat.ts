@@ -4,6 +4,8 @@ import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import { senderKey } from '../guard/user.ts';
 import type { House } from '../house.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { StoredAnswer } from '../store/idempotency.ts';
 import { senderOf } from './guard.ts';
 import { ENDED, type Step } from './sequence.ts';
 import type { Arrived, Identified, Repeatable } from './turn.ts';
@@ -38,6 +40,7 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
     if (claim.outcome === 'other_body') throw otherBody();
     reportRepeat(turn, house);
     if (claim.outcome === 'running') throw stillRunning();
+    refuseOthersAnswer(claim.answer, personOf(turn));
     line.reason = 'replayed';
     const { session_id, response } = claim.answer;
     // The trace stands with the conversation that the answer is part of, not under an id that was never used.
@@ -67,6 +70,21 @@ export function fingerprint(message: IncomingMessage): string {
 /** The line of each recognised repeat (service.md, "Loop guard"). */
 export function reportRepeat({ request_id, message }: Arrived, house: House): void {
   house.log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
+}
+
+/** The person of the valid token that came with the message; null: nobody. */
+export function personOf({ presented }: Identified): PersonKey | null {
+  return presented.kind === 'person' ? presented.verdict.person : null;
+}
+
+/**
+ * Whoever posted the message of a stream has its key, but the stream may have become a person's by a token in its
+ * address: then the answer, and the session's id in it, is that person's alone.
+ * @throws session_forbidden
+ */
+export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {
+  if (reader !== null && reader !== person)
+    throw new AgentdError('session_forbidden', 'This message was answered to someone else.');
 }
 
 export function otherBody(): AgentdError {

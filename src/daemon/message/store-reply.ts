@@ -17,7 +17,8 @@ export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & A
   async run(turn, house, line) {
     turn.lease.lost.throwIfAborted();
     await turn.stream?.settled();
-    const answer = { session_id: turn.session_id, response: turn.reply };
+    const reader = turn.stream?.reader ?? null;
+    const answer = { session_id: turn.session_id, response: turn.reply, reader };
     // Asked for together, they are durable together.
     const [keptByInbox, kept] = await Promise.all([
       turn.inbox?.keepReply(turn.reply) ?? true,

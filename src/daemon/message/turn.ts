@@ -73,6 +73,8 @@ export type Delivery = 'sent' | 'refused' | 'failed' | 'waiting' | 'lost';
 export interface StreamedMessage {
   /** Under which its answer will be found again; null where the client sent none. */
   idempotency_key: string | null;
+  /** The person who alone may read the answer; null: whoever knows the stream's id. */
+  reader: PersonKey | null;
   /** What was noted when the message was kept. */
   trace: readonly TraceLine[];
   /** Id of the request that opened the stream. */

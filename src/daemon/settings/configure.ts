@@ -35,7 +35,7 @@ export interface Configuration {
   effective: readonly EffectiveSetting[];
   /** What is allowed, but hardly ever meant; said at each start. */
   warnings: readonly string[];
-  /** `NODE_ENV` in lower case; empty where it is not set. */
+  /** `NODE_ENV`, `production` and `staging` in lower case; empty if it is not set. */
   environment: string;
 }
 
@@ -71,7 +71,7 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link'];
 
-/** `NODE_ENV` in lower case, wherever it stands; empty where it is not set. Looks at nothing else. */
+/** `NODE_ENV` as `Configuration.environment` has it, wherever it is set. Looks at nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
   return environmentOf(await readSources(place));
 }
@@ -213,9 +213,10 @@ function environmentOf({ layers }: Sources): string {
   const layer = layers.find(
     ({ kind, values }) => (kind === 'environment' || kind === 'env-file') && !isBlank(values.get('NODE_ENV')),
   );
-  return String(layer?.values.get('NODE_ENV') ?? '')
-    .trim()
-    .toLowerCase();
+  const named = String(layer?.values.get('NODE_ENV') ?? '').trim();
+  const lower = named.toLowerCase();
+  // It fails closed: PRODUCTION is production, but only the exact words switch checks off.
+  return GUARDED.includes(lower) ? lower : named;
 }
 
 function surroundings(sources: Sources, { cwd, defaults }: Place) {

@@ -1,3 +1,5 @@
+import type { PersonKey } from '../identity/identity.ts';
+
 export interface IdempotencyStore {
   /**
    * Claims a key for a request. `new`: it is the caller's to run. A claim whose owner died counts as none.
@@ -22,4 +24,6 @@ export interface StoredAnswer {
   /** Empty: it belongs to no session. */
   session_id: string;
   response: string;
+  /** The only person who may have it; null or absent: whoever has the key. */
+  reader?: PersonKey | null;
 }

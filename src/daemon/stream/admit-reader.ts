@@ -13,6 +13,13 @@ export async function findStream(house: House, stream_id: string): Promise<Strea
   throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
 }
 
+/** What a request wants of a stream, and with which tokens. */
+export interface Reading {
+  tokens: StreamTokens;
+  /** Id of the last event that it has; 0: none. */
+  after: number;
+}
+
 export interface Admitted {
   stream: StreamRecord;
   /** The token that its run would act with; null is "signed out", undefined nothing. */
@@ -35,7 +42,7 @@ export async function admitReader(
   house: House,
   stream: StreamRecord,
   request: ChannelRequest,
-  tokens: StreamTokens,
+  { tokens, after }: Reading,
 ): Promise<Admitted> {
   const signedOut = stream.start.message.metadata.jwt_token === null;
   const cookies = signedOut ? [] : tokens.ambient;
@@ -58,7 +65,7 @@ export async function admitReader(
   const explicit = tokens.explicit ? await check(tokens.explicit) : null;
   const presented = [ambient, explicit].filter((one) => one !== null);
   await refuseOtherPersons(house, stream, presented);
-  refuseOtherReaders(stream, request, presented);
+  refuseOtherReaders(stream, request, explicit, after);
 
   const counted = countsFor(stream, ambient) ? ambient : null;
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
@@ -82,9 +89,9 @@ export async function admitAgain(
   house: House,
   stream_id: string,
   request: ChannelRequest,
-  tokens: StreamTokens,
+  reading: Reading,
 ): Promise<void> {
-  await admitReader(house, await findStream(house, stream_id), request, tokens);
+  await admitReader(house, await findStream(house, stream_id), request, reading);
 }
 
 /** @throws `forbidden` for a token that is valid for another person than the stream or its session belongs to. */
@@ -104,16 +111,24 @@ async function refuseOtherPersons(
   }
 }
 
-/** @throws `forbidden`. To read on, a token of the reader will do that has expired since. */
+/**
+ * The cookie is no token here: the message did not come from the reader, so it does not count.
+ * @throws `forbidden`. To read on, a token of the reader will do that has expired since the message was posted.
+ */
 function refuseOtherReaders(
-  { reader }: StreamRecord,
+  { reader, start }: StreamRecord,
   { method }: ChannelRequest,
-  presented: readonly Validated[],
+  explicit: Validated | null,
+  after: number,
 ): void {
   if (reader === null) return;
-  const isReader = ({ verdict }: Validated) =>
-    verdict.valid ? verdict.person === reader : method !== 'DELETE' && verdict.expired_person === reader;
-  if (!presented.some(isReader)) throw belongsToSomeoneElse();
+  const verdict = explicit?.verdict;
+  if (verdict?.valid && verdict.person === reader) return;
+  const expired = verdict?.valid === false ? verdict.expired : undefined;
+  const posted_at = start.trace[0]?.at ?? Number.POSITIVE_INFINITY;
+  const resumes = method !== 'DELETE' && after > 0;
+  if (resumes && expired?.person === reader && expired.at > posted_at) return;
+  throw belongsToSomeoneElse();
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ChannelRequest, ChannelStreams, OpenStream } from '../../channel/index.ts';
 import type { House } from '../house.ts';
 import type { Place } from '../http/arrivals.ts';
-import { otherBody, stillRunning } from '../message/recognise-repeat.ts';
+import { otherBody, refuseOthersAnswer, stillRunning } from '../message/recognise-repeat.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
 import { type Admitted, admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { started, toldAgain } from './events.ts';
@@ -34,11 +34,11 @@ export async function openStream(
   let opened: OpenStream | null = null;
   let leave: (() => void) | null = null;
   try {
-    const admitted = await admitReader(house, stream, request, tokens);
+    const admitted = await admitReader(house, stream, request, { tokens, after });
     const signedIn = admitted.validated?.verdict.valid === true;
     leave = enterReader(house.readers, request, { stream_id, signedIn, maxPerClient: maxReadersPerClient });
     if (place) begun = await begin(plugin, house, admitted, request, place);
-    if (begun === 'by-another') await admitAgain(house, stream_id, request, tokens);
+    if (begun === 'by-another') await admitAgain(house, stream_id, request, { tokens, after });
     if (stream.state === 'ended' && after >= stream.last_event) return null;
     opened = { follow: (reader) => house.feeds.follow(stream_id, after, reader).finally(leave) };
     return opened;
@@ -71,6 +71,7 @@ async function begin(
     if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
+  if (known.outcome === 'done') refuseOthersAnswer(known.answer, claimant.owner);
   if (!(await streams.claim(stream_id, claimant))) return 'by-another';
   const recorder = new Recorder(streams, stream_id, house.log);
   const again = known.outcome === 'done';

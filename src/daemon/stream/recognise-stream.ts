@@ -1,4 +1,12 @@
-import { fingerprint, keyOf, otherBody, reportRepeat, stillRunning } from '../message/recognise-repeat.ts';
+import {
+  fingerprint,
+  keyOf,
+  otherBody,
+  personOf,
+  refuseOthersAnswer,
+  reportRepeat,
+  stillRunning,
+} from '../message/recognise-repeat.ts';
 import { ENDED, type Step } from '../message/sequence.ts';
 import type { Identified, Repeatable } from '../message/turn.ts';
 import { answerAgain, keep, type Starting } from './keep-message.ts';
@@ -28,6 +36,7 @@ export const recogniseStream: Step<Starting & Identified, Repeatable> = {
     if (known.outcome === 'other_body') throw otherBody();
     reportRepeat(turn, house);
     if (known.outcome === 'running') throw stillRunning();
+    refuseOthersAnswer(known.answer, personOf(turn));
     line.reason = 'replayed';
     await keep(turn, key, house);
     return ENDED;

@@ -19,7 +19,7 @@ import type { Recorder } from './recorder.ts';
 export async function runStream(
   plugin: ChannelPlugin,
   house: House,
-  { stream, token, validated }: Admitted,
+  { stream, token, validated, claimant }: Admitted,
   opened_by: string,
   recorder: Recorder,
   place: Place,
@@ -37,6 +37,7 @@ export async function runStream(
   };
   const streamed: StreamedMessage = {
     idempotency_key: stream.idempotency_key,
+    reader: claimant.reader,
     trace: [
       ...start.trace,
       { at: house.clock.now(), step: 'open-stream', verdict: 'ok', detail: { opened_by } },

@@ -24,7 +24,7 @@ export async function stopStream(
 ): Promise<void> {
   const stream = await findStream(house, stream_id);
   refuseForeignPage(request, tokens, house.settings);
-  await admitReader(house, stream, request, tokens);
+  await admitReader(house, stream, request, { tokens, after: 0 });
   if (stream.state === 'ended') return;
   const { session_id } = stream.start;
   if (stream.state === 'waiting' && (await house.store.streams.claim(stream_id, NOBODY))) {
@@ -39,7 +39,7 @@ export async function stopStream(
     }
     return;
   }
-  if (stream.state === 'waiting') await admitAgain(house, stream_id, request, tokens);
+  if (stream.state === 'waiting') await admitAgain(house, stream_id, request, { tokens, after: 0 });
   await house.store.streams.askToStop(stream_id);
   const end = { take: () => true, room: () => Promise.resolve(), signal: AbortSignal.timeout(END_WAIT_MS) };
   await house.feeds.follow(stream_id, stream.last_event, end);

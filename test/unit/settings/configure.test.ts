@@ -268,7 +268,7 @@ describe('the settings of tokens', () => {
   const LAX = { ...VALID, JWT_SECRET_KEY: 'short', JWT_VERIFY_EXP: 'false' };
 
   it.each<[string, Record<string, string>, Record<string, string> | undefined]>([
-    ['NODE_ENV=development', { ...LAX, NODE_ENV: 'Development' }, undefined],
+    ['NODE_ENV=development', { ...LAX, NODE_ENV: 'development' }, undefined],
     ['NODE_ENV=test', { ...LAX, NODE_ENV: 'test' }, undefined],
     ['serve --dev', LAX, {}],
   ])('are warned of when a secret is short or a check is off: %s', async (_where, env, defaults) => {
@@ -276,6 +276,12 @@ describe('the settings of tokens', () => {
     expect((await configure(place)).warnings).toEqual([
       'JWT_SECRET_KEY has 40 bits; HS256 should have a secret of 256 bits or more',
       'JWT_VERIFY_EXP=false: expired tokens are accepted; for development only',
+    ]);
+  });
+
+  it.each(['Development', 'TEST', 'dev'])('are refused with a check off under NODE_ENV=%s', async (name) => {
+    expect(await refused(placeWith({ ...LAX, NODE_ENV: name }))).toEqual([
+      expect.stringContaining(`is refused under NODE_ENV=${name}`),
     ]);
   });
 

@@ -15,7 +15,7 @@ const WAITING = {
   reader: null,
   token: null,
   last_event: 0,
-  start: { session_id: 't', token_given: false, message: { metadata: {} } },
+  start: { session_id: 't', token_given: false, message: { metadata: {} }, trace: [] },
 };
 const TOKENS = { ambient: [], explicit: undefined, required: false };
 const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) };

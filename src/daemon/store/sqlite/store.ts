@@ -24,7 +24,7 @@ import { SqliteSessions } from './sessions.ts';
 import { SqliteStreams } from './streams.ts';
 import { Sweep } from './sweep.ts';
 import { REFUSED_MAX, SqliteTraces, TRACES_MAX } from './traces.ts';
-import { isDamage } from './unavailable.ts';
+import { isDamage, isOutOfSpace } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
 
 /** Damages that are told; the first says enough. */
@@ -62,17 +62,33 @@ export function openSqliteStore(path: string, options: SqliteOptions): Store {
 function openAsDaemon(path: string, options: SqliteOptions, migrations: Migrations): Store {
   createPrivateFile(path);
   const unlock = takeLock(path);
-  try {
-    const db = openWith(path, (opened) => {
+  const open = () =>
+    openWith(path, (opened) => {
       upgrade(opened, migrations);
       makeShrinkable(opened);
       keepEventLoopFree(opened);
     });
-    return assemble(db, options, unlock);
+  const reserve = reserveOf(path, options);
+  try {
+    return assemble(openWithReserve(open, reserve), options, reserve, unlock);
   } catch (error) {
     unlock();
     throw error;
   }
+}
+
+/** A start on a full disk needs some space too: the reserve gives it. */
+function openWithReserve(open: () => Database.Database, reserve: Reserve | null): Database.Database {
+  try {
+    return open();
+  } catch (error) {
+    if (!isOutOfSpace(error) || !reserve?.giveUp()) throw error;
+    return open();
+  }
+}
+
+function reserveOf(path: string, { reserveBytes }: SqliteOptions): Reserve | null {
+  return reserveBytes === undefined ? null : new Reserve(join(dirname(path), 'agentd.reserve'), reserveBytes);
 }
 
 function openAsAdministrator(path: string, options: SqliteOptions, migrations: Migrations): Store {
@@ -87,7 +103,7 @@ function openAsAdministrator(path: string, options: SqliteOptions, migrations: M
       unlock();
     }
   });
-  return assemble(db, options, () => {});
+  return assemble(db, options, null, () => {});
 }
 
 /** Brings a database to the latest schema, after a backup of it. */
@@ -109,7 +125,12 @@ function openWith(path: string, prepare: (db: Database.Database) => void): Datab
   }
 }
 
-function assemble(db: Database.Database, options: SqliteOptions, unlock: () => void): Store {
+function assemble(
+  db: Database.Database,
+  options: SqliteOptions,
+  reserve: Reserve | null,
+  unlock: () => void,
+): Store {
   const { clock, traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
   const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
   const commit = new GroupCommit(db);
@@ -133,10 +154,6 @@ function assemble(db: Database.Database, options: SqliteOptions, unlock: () => v
   const streams = new SqliteStreams(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
   const volume = new Volume(dirname(db.name));
-  const reserve =
-    options.role === 'daemon' && options.reserveBytes !== undefined
-      ? new Reserve(join(dirname(db.name), 'agentd.reserve'), options.reserveBytes)
-      : null;
   const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces], {
     db,
     commit,

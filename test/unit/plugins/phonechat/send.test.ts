@@ -118,8 +118,9 @@ describe('a reply', () => {
     expect(JSON.stringify(scope.logged)).not.toContain('EAAG');
   });
 
-  it('counts as sent where the platform took it, whatever its answer says', async () => {
-    await parts(() => new Response('surprise')).sender.send(reply('Hello.'));
+  it('is sent again if the answer is not the platform’s: a page of a proxy may call itself good', async () => {
+    const sending = parts(() => new Response('<title>Welcome</title>')).sender.send(reply('Hello.'));
+    await expect(sending).rejects.toMatchObject({ final: false, platform: 'unreachable' });
   });
 });
 
