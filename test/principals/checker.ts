@@ -132,6 +132,8 @@ interface Answer {
   session_id: string;
   marks: readonly string[];
   actedFor: string | null | undefined;
+  /** The only person who may have it; null: whoever has the key. */
+  reader: Person | null;
 }
 
 interface Stream {
@@ -143,7 +145,7 @@ interface Stream {
   /** It became its owner's by a query token. */
   byQuery: boolean;
   /** What it told; events are numbered from 1. */
-  answer: Omit<Answer, 'fingerprint'> | null;
+  answer: Omit<Answer, 'fingerprint' | 'reader'> | null;
   /** The id of the session that it names; an id from before sign-in counts as none. */
   session_id: string | null;
   /** It was put there with an id from before sign-in, and without the owner's token. */
@@ -242,6 +244,7 @@ export class Checker {
       const stream = this.#state.streams.find(({ keptUnder }) => keptUnder === key);
       const first = known?.fingerprint ?? stream?.fingerprint;
       if (first !== undefined && first !== fingerprint) return expectCode(seen, 422);
+      if (known && isOfAnotherReader(known, message)) return expectRefusal(seen);
       if (known) return expectAnswer(seen, known, { replayed: true });
     }
     const outcome = this.#speak(message);
@@ -249,7 +252,7 @@ export class Checker {
     const problems = this.#settle(message, outcome, seen);
     if (problems.length === 0 && key !== null && seen.session_id !== null) {
       const { session_id, marks, actedFor } = seen;
-      this.#state.answers.set(key, { fingerprint, session_id, marks, actedFor });
+      this.#state.answers.set(key, { fingerprint, session_id, marks, actedFor, reader: null });
     }
     return problems;
   }
@@ -275,7 +278,7 @@ export class Checker {
       }
     }
     const known = key === null ? undefined : this.#state.answers.get(key);
-    if (!known && this.#isRefused(message)) {
+    if (known ? isOfAnotherReader(known, message) : this.#isRefused(message)) {
       return seen.status === 403 ? [] : [{ kind: 'not refused', text: NOT_REFUSED }];
     }
     const problems = answered();
@@ -541,6 +544,10 @@ export class Checker {
     const known = keptUnder === null ? undefined : this.#state.answers.get(keptUnder);
     stream.state = 'ended';
     const person = personOf(presented);
+    if (known && isOfAnotherReader(known, { presented })) {
+      stream.state = 'waiting';
+      return expectRefusal(seen);
+    }
     if (known) {
       stream.owner = person ?? stream.owner;
       stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
@@ -570,7 +577,8 @@ export class Checker {
     if (message.fails) stream.keptUnder = null;
     if (keptUnder !== null && !message.fails && session_id !== null) {
       const { fingerprint } = stream;
-      this.#state.answers.set(keptUnder, { fingerprint, session_id, marks, actedFor });
+      const reader = isByQuery ? person : null;
+      this.#state.answers.set(keptUnder, { fingerprint, session_id, marks, actedFor, reader });
     }
     return problems;
   }
@@ -608,6 +616,11 @@ export class Checker {
 const NONE: Presented = { kind: 'none' };
 const NOT_REFUSED = 'a message in somebody else’s session, or in one of a platform, was not refused';
 const TOKEN_TOLD: Problem = { kind: 'token', text: 'something shaped like a token was told' };
+
+/** The answer of a stream that became a person's by a token in its address is that person's alone. */
+function isOfAnotherReader({ reader }: Answer, { presented }: Pick<WebMessage, 'presented'>): boolean {
+  return reader !== null && reader !== personOf(presented);
+}
 
 function personOf(presented: Presented): Person | null {
   return presented.kind === 'person' ? presented.person : null;
@@ -655,7 +668,7 @@ function expectCode({ status, code }: { status: number; code: string | null }, w
 
 function expectAnswer(
   seen: Seen,
-  answer: Omit<Answer, 'fingerprint'>,
+  answer: Omit<Answer, 'fingerprint' | 'reader'>,
   { replayed }: { replayed: boolean },
 ): Problem[] {
   if (seen.status !== 200) return expectCode(seen, 200);

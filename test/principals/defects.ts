@@ -102,6 +102,18 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       },
     ],
   },
+  'others-answer': {
+    says: 'whoever repeats a message gets the answer of its stream, though it became a person’s',
+    start: 3000,
+    shows: /not refused:|leak:/,
+    changes: [
+      {
+        file: 'src/daemon/message/recognise-repeat.ts',
+        from: 'if (reader !== null && reader !== person)',
+        to: 'if (reader !== null && reader !== person && false)',
+      },
+    ],
+  },
   'second-reader': {
     says: 'whoever opens a stream at the same moment as a person reads what it tells that person',
     start: 3400,
