@@ -79,6 +79,11 @@ export type Presented =
   | { kind: 'signed-out' }
   | { kind: 'none'; reason: NothingPresented };
 
+/** The person of the valid token that came with a message; null: nobody. */
+export function personOf(presented: Presented): PersonKey | null {
+  return presented.kind === 'person' ? presented.verdict.person : null;
+}
+
 export type NothingPresented =
   | 'no_token'
   /** On channels that look for the sender's link. */

@@ -1,5 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import type { House } from '../house.ts';
+import { personOf } from '../identity/identity.ts';
 import { clientTag } from '../session/client-tag.ts';
 import { isChannelSessionId } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
@@ -71,7 +72,7 @@ export function refuseStranger(
   if (session.space !== turn.channel.space) throw forbidden(line, 'other_channel');
   if (!inRequest) return;
   if (session.user_id !== turn.message.user_id) throw forbidden(line, 'other_user');
-  const person = turn.presented.kind === 'person' ? turn.presented.verdict.person : null;
+  const person = personOf(turn.presented);
   if (person !== null && session.owner !== null && session.owner !== person)
     throw forbidden(line, 'other_person');
 }

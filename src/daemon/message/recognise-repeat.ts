@@ -4,7 +4,7 @@ import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import { senderKey } from '../guard/user.ts';
 import type { House } from '../house.ts';
-import type { PersonKey } from '../identity/identity.ts';
+import { type PersonKey, personOf } from '../identity/identity.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import { senderOf } from './guard.ts';
 import { ENDED, type Step } from './sequence.ts';
@@ -40,7 +40,7 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
     if (claim.outcome === 'other_body') throw otherBody();
     reportRepeat(turn, house);
     if (claim.outcome === 'running') throw stillRunning();
-    refuseOthersAnswer(claim.answer, personOf(turn));
+    refuseOthersAnswer(claim.answer, personOf(turn.presented));
     line.reason = 'replayed';
     const { session_id, response } = claim.answer;
     // The trace stands with the conversation that the answer is part of, not under an id that was never used.
@@ -70,11 +70,6 @@ export function fingerprint(message: IncomingMessage): string {
 /** The line of each recognised repeat (service.md, "Loop guard"). */
 export function reportRepeat({ request_id, message }: Arrived, house: House): void {
   house.log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
-}
-
-/** The person of the valid token that came with the message; null: nobody. */
-export function personOf({ presented }: Identified): PersonKey | null {
-  return presented.kind === 'person' ? presented.verdict.person : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomSuffix } from '../clock.ts';
 import type { House } from '../house.ts';
-import type { PersonKey } from '../identity/identity.ts';
+import { type PersonKey, personOf } from '../identity/identity.ts';
 import { fingerprint, otherBody, reportRepeat } from '../message/recognise-repeat.ts';
 import { ENDED, type Step } from '../message/sequence.ts';
 import type { Arrived, Guarded, Identified, Repeatable } from '../message/turn.ts';
@@ -44,7 +44,7 @@ export async function keep(turn: Starting & Identified, key: string | null, hous
     stream_id,
     idempotency_key: key,
     fingerprint: body,
-    owner: presented.kind === 'person' ? presented.verdict.person : null,
+    owner: personOf(presented),
     token: jwt_token ? house.seal.close(jwt_token, tokenRecord(stream_id)) : null,
     start: {
       request_id: turn.request_id,

@@ -1,8 +1,8 @@
+import { personOf } from '../identity/identity.ts';
 import {
   fingerprint,
   keyOf,
   otherBody,
-  personOf,
   refuseOthersAnswer,
   reportRepeat,
   stillRunning,
@@ -36,7 +36,7 @@ export const recogniseStream: Step<Starting & Identified, Repeatable> = {
     if (known.outcome === 'other_body') throw otherBody();
     reportRepeat(turn, house);
     if (known.outcome === 'running') throw stillRunning();
-    refuseOthersAnswer(known.answer, personOf(turn));
+    refuseOthersAnswer(known.answer, personOf(turn.presented));
     line.reason = 'replayed';
     await keep(turn, key, house);
     return ENDED;
