@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
-import { MOCKING, SHARING } from './test/prepare/isolated.ts';
-import { LongestFirst } from './test/prepare/longest-first.ts';
+import { MOCKING, SHARING } from './test/support/isolated.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 const CHANNEL = `${import.meta.dirname}/src/channel`;
 
@@ -14,7 +14,7 @@ export default defineConfig({
   },
   test: {
     environment: 'node',
-    globalSetup: './test/prepare/temporary-files.ts',
+    globalSetup: './test/support/temporary-files.ts',
     projects: [
       {
         extends: true,
@@ -24,7 +24,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'isolated',
-          include: ['test/{story,browser,principals}/**/*.test.ts', ...MOCKING],
+          include: ['test/{e2e,browser,principals}/**/*.test.ts', ...MOCKING],
         },
       },
     ],
@@ -32,6 +32,6 @@ export default defineConfig({
     hookTimeout: 30_000,
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
-    reporters: ['default', './test/prepare/closing-line.ts'],
+    reporters: ['default', './test/support/closing-line.ts'],
   },
 });

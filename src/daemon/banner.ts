@@ -21,7 +21,7 @@ function partsOf(daemon: Daemon): string[] {
 /** What `serve --dev` prints: first where to look, then lines to paste, then how it is set up. */
 export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   const [person] = SAMPLE_PEOPLE;
-  const token = person && (await dev.issueToken(person, daemon.house.settings));
+  const token = person && (await dev.issueToken(person, daemon.services.settings));
   const lines = [`agentd is ready on ${daemon.url}`];
   if (daemon.demoPath) lines.push('', 'Open in a browser:', `  ${daemon.url}${daemon.demoPath}`);
   const ask = (headers: string, user_id: string, message: string) =>
@@ -79,7 +79,7 @@ function packageName(cwd: string): unknown {
   }
 }
 
-function guardInWords({ house: { settings } }: Daemon, { defaults }: Dev): string {
+function guardInWords({ services: { settings } }: Daemon, { defaults }: Dev): string {
   if (!settings.LOOP_GUARD_ENABLED) return 'off (LOOP_GUARD_ENABLED)';
   const { LOOP_GUARD_REPEAT_THRESHOLD: equal, LOOP_GUARD_COOLDOWN_SECONDS: cooldown } = settings;
   const isRelaxed = String(equal) === defaults.LOOP_GUARD_REPEAT_THRESHOLD;

@@ -35,7 +35,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     dieLoudly(log);
 
     const daemon = await startDaemon(configuration, log, dev?.company(configuration.settings) ?? null);
-    dev?.useValidator(daemon.house.tokens);
+    dev?.useValidator(daemon.services.tokens);
     // Before anybody learns that it is ready: a signal sent then is a stop as well.
     const stopped = untilStopped(daemon, log);
     log.info(

@@ -4,7 +4,6 @@ import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
-import type { House } from './house.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { Arrivals } from './http/arrivals.ts';
 import { createServer } from './http/server.ts';
@@ -20,6 +19,7 @@ import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
+import type { Services } from './services.ts';
 import type { Configuration } from './settings/configure.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
@@ -45,7 +45,7 @@ export interface Daemon {
   messagePath: string | null;
   /** The page to try it with; null where no channel has one. */
   demoPath: string | null;
-  house: House;
+  services: Services;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
   stopDelay: number;
   /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
@@ -91,7 +91,7 @@ export async function startDaemon(
     const stopping = new AbortController();
     // One listener for each run.
     setMaxListeners(0, stopping.signal);
-    const house: House = {
+    const services: Services = {
       settings,
       clock,
       log,
@@ -113,11 +113,11 @@ export async function startDaemon(
       stopping: stopping.signal,
     };
 
-    const inbox = new InboxWorker(house);
+    const inbox = new InboxWorker(services);
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
-      createScope(plugin, own, house, inbox, dev),
+      createScope(plugin, own, services, inbox, dev),
     ).map((one) => platforms.watched(one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
@@ -135,7 +135,7 @@ export async function startDaemon(
       tokens,
       log,
       clock,
-      arrivals: house.arrivals,
+      arrivals: services.arrivals,
       channels: active,
       outageOf: (platform) => inbox.health(platform),
     });
@@ -150,12 +150,12 @@ export async function startDaemon(
     return {
       url: address.url,
       adminUrl,
-      channels: house.channelNames,
+      channels: services.channelNames,
       store: store.description,
       agent: runtimeName(settings),
       messagePath: messagePathOf(active),
       demoPath: active.some(hasDemo) ? DEMO_PATH : null,
-      house,
+      services,
       stopDelay,
       async stop() {
         // Not by the clock: one that is set back would prolong the grace.
@@ -168,9 +168,9 @@ export async function startDaemon(
         inbox.pause();
         const answered = await server.drain(grace - stopDelay);
         // A run whose client went away is still somebody's turn: it has what is left of the grace.
-        await settledWithin(house.running, Math.max(0, ends_at - performance.now()));
+        await settledWithin(services.running, Math.max(0, ends_at - performance.now()));
         stopping.abort(new Error('the daemon is stopping'));
-        await Promise.allSettled(house.running);
+        await Promise.allSettled(services.running);
         await life.stop(log);
         return answered;
       },

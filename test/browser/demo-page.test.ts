@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../harness/daemon.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { picture } from './pictures.ts';
 import { coveredBy, tightness } from './room.ts';

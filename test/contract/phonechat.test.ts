@@ -4,7 +4,7 @@ import { describe, it } from 'vitest';
 import phonechat from '../../plugins/phonechat/index.ts';
 import { signatureOf } from '../../plugins/phonechat/verify.ts';
 import { channelConformance, type SampleRequest } from '../../src/channel/conformance.ts';
-import { settingsOf } from '../harness/fake-platform.ts';
+import { settingsOf } from '../support/fake-platform.ts';
 
 const SETTINGS = {
   PHONECHAT_ACCESS_TOKEN: 'EAAG-token',
@@ -20,7 +20,7 @@ function signed(body: string, secret = SETTINGS.PHONECHAT_APP_SECRET): SampleReq
 }
 
 function sample(name: string): string {
-  return readFileSync(resolve(import.meta.dirname, `../samples/phonechat/${name}.json`), 'utf8');
+  return readFileSync(resolve(import.meta.dirname, `../fixtures/phonechat/${name}.json`), 'utf8');
 }
 
 describe('the conformance suite', () => {

@@ -2,8 +2,8 @@ import { describe, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
 import { signatureOf } from '../../plugins/teamchat/verify.ts';
 import { channelConformance, type SampleRequest } from '../../src/channel/conformance.ts';
-import { settingsOf } from '../harness/fake-platform.ts';
-import { sample } from '../samples/teamchat/sample.ts';
+import { sample } from '../fixtures/teamchat/sample.ts';
+import { settingsOf } from '../support/fake-platform.ts';
 
 const SECRET = '8f742231b10e8888abcd99yyyzzz85a5';
 const settings = settingsOf(teamchat, {

@@ -83,7 +83,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
               session: { ...session, bound: { ...session.bound, user_id: message.user_id } },
               acting: {
                 person: session.bound.person,
-                claims: claimsOfStoredToken(storedToken(session, house.seal) ?? ''),
+                claims: claimsOfStoredToken(storedToken(session, services.seal) ?? ''),
               },
             }
           : { session, acting: { person: null, reason: presented.reason } };`,
@@ -121,7 +121,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/stream/open.ts',
-        from: "if (begun === 'by-another') await admitAgain(house, stream_id, request, { tokens, after });",
+        from: "if (begun === 'by-another') await admitAgain(services, stream_id, request, { tokens, after });",
         to: '',
       },
     ],

@@ -1,5 +1,5 @@
 import { userOf } from '../../plugins/phonechat/simulator/payload.ts';
-import { PLATFORMS } from '../harness/platforms.ts';
+import { PLATFORMS } from '../support/platforms.ts';
 import { Actor, POSTING, READING } from './actors.ts';
 import { Checker, type Presented, type Problem, type Seen, type WebMessage } from './checker.ts';
 import type { Brought, History, Move, Opening, Ref, SessionChoice } from './histories.ts';

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { SECRET } from '../harness/daemon.ts';
+import { SECRET } from '../support/daemon.ts';
 
 /**
  * The persons whom tokens can name. `tenant` is the attacker at another tenant of the same issuer, with the

@@ -15,9 +15,9 @@ import type {
 } from '../../src/channel/index.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
 import { configure } from '../../src/daemon/settings/configure.ts';
-import { SECRET } from '../harness/daemon.ts';
-import { settingsOf } from '../harness/fake-platform.ts';
-import { PLATFORMS } from '../harness/platforms.ts';
+import { SECRET } from '../support/daemon.ts';
+import { settingsOf } from '../support/fake-platform.ts';
+import { PLATFORMS } from '../support/platforms.ts';
 import { Connection, type Request, type Response } from './connection.ts';
 import { dataMark, hasToken, MARK } from './marks.ts';
 import { AUDIENCE, emailOf, historyOf, ISSUER, type Person, readBearer } from './tokens.ts';

@@ -1,4 +1,4 @@
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import { textHash } from './equal-text.ts';
 import { guardLimits } from './limits.ts';
 import { tell } from './tell.ts';
@@ -12,7 +12,7 @@ type CheckedMessage = GuardedMessage & { session_tag: string; request_id: string
  * @param session_id the id that the session has now, for the log; its turns are counted under `session_tag`.
  */
 export async function checkMessage(
-  { store, settings, log }: Pick<House, 'store' | 'settings' | 'log'>,
+  { store, settings, log }: Pick<Services, 'store' | 'settings' | 'log'>,
   { request_id, session_id, session_tag, text, ...message }: CheckedMessage,
 ): Promise<GuardVerdict> {
   const guarded = { ...message, session_id: session_tag, text: textHash(text) };

@@ -1,4 +1,4 @@
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import { circuitLine, duplicateLine, turnLimitLine } from './lines.ts';
 import type { GuardedMessage, GuardVerdict } from './verdict.ts';
 
@@ -10,7 +10,7 @@ export function tell(
   verdict: GuardVerdict,
   { user, session_id, message_id }: GuardedMessage,
   request_id: string,
-  log: House['log'],
+  log: Services['log'],
 ): void {
   // A repeat of what was let through is told where it turns out to be known: it may have been lost in between.
   if (verdict.allowed) return;

@@ -1,7 +1,7 @@
 import { checkMessageId } from '../../channel/check-message.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 
 /** How long a message is known by its id (decisions §6), ms. */
 const KNOWN_MS = 7 * 24 * 60 * 60 * 1000;
@@ -27,7 +27,7 @@ export interface Asked {
  * @throws `unavailable` while the first delivery is under way, or where the store is out of reach.
  */
 export async function carryOutOnce<Answer>(
-  { store, log }: Pick<House, 'store' | 'log'>,
+  { store, log }: Pick<Services, 'store' | 'log'>,
   { platform, user_id, message_id, what }: Asked,
   work: () => Promise<Answer>,
 ): Promise<Answer> {

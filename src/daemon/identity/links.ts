@@ -1,6 +1,6 @@
 import type { UnlinkAnswer } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import type { Link } from '../store/links.ts';
 import { type Claims, type PersonKey, personKey, type TokenReason, type TokenVerdict } from './identity.ts';
 import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';
@@ -12,9 +12,9 @@ const LINK_TTL_MS = 2_592_000 * 1000;
 /** How often a link is looked at again when others write it at the same time. */
 const MAX_TRIES = 5;
 
-type Logger = Pick<House['log'], 'info' | 'warn'>;
+type Logger = Pick<Services['log'], 'info' | 'warn'>;
 
-export type LinkServices = Pick<House, 'store' | 'seal' | 'tokens' | 'clock'> & { log: Logger };
+export type LinkServices = Pick<Services, 'store' | 'seal' | 'tokens' | 'clock'> & { log: Logger };
 type Lookup = Pick<LinkServices, 'store' | 'seal' | 'log'>;
 
 /** A link and the token in it, unsealed. */
@@ -92,23 +92,23 @@ export type LinkOutcome =
  * `unavailable` where others keep writing the same link.
  */
 export async function link(
-  house: LinkServices,
+  services: LinkServices,
   channel: LinkedChannel,
   user_id: string,
   token: string,
   mayReplace: (holder: LinkHolder, claims: Claims) => boolean = () => true,
 ): Promise<LinkOutcome> {
-  const verdict = await house.tokens.validate(token);
+  const verdict = await services.tokens.validate(token);
   if (!verdict.valid) return { linked: false, reason: verdict.reason };
   const { person } = verdict;
-  const { links } = house.store;
+  const { links } = services.store;
   const keys = linkKeys(channel, user_id);
   const [key] = keys;
-  const sealed = house.seal.close(token, key);
+  const sealed = services.seal.close(token, key);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const standing = await standingUnder(keys, house);
+    const standing = await standingUnder(keys, services);
     const holder = standing
-      .map((one) => holderOf(one, house))
+      .map((one) => holderOf(one, services))
       .find((one) => one !== null && one.person !== person && !mayReplace(one, verdict.claims));
     if (holder) return { linked: false, reason: 'held_by_another', holder };
     const kept = standing.find((one) => one.key === key);
@@ -119,8 +119,8 @@ export async function link(
     if (!kept && alias) await links.bindAlias(key, sealed, alias);
     // From here on the one that is looked at first is the new one, so that a crash leaves no two people's.
     for (const other of others) await links.remove(other.key, other.token);
-    house.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'linked');
-    const expires_at = Math.min(verdict.expires_at, house.clock.now() + LINK_TTL_MS);
+    services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'linked');
+    const expires_at = Math.min(verdict.expires_at, services.clock.now() + LINK_TTL_MS);
     return { linked: true, verdict, expires_at };
   }
   throw changing();
@@ -144,20 +144,20 @@ export async function unlink(services: Lookup, channel: LinkedChannel, user_id: 
 
 /** Removes the link of a channel's user where it is that of the token's person; another's stays. */
 export async function unlinkPerson(
-  house: LinkServices,
+  services: LinkServices,
   channel: LinkedChannel,
   user_id: string,
   token: string,
 ): Promise<UnlinkAnswer> {
-  const verdict = await house.tokens.validate(token);
+  const verdict = await services.tokens.validate(token);
   if (!verdict.valid) return { outcome: 'invalid', reason: verdict.reason };
   let removed = false;
-  for (const standing of (await standingUnder(linkKeys(channel, user_id), house)).toReversed()) {
-    if (openLink(standing, channel, house)?.person !== verdict.person) continue;
+  for (const standing of (await standingUnder(linkKeys(channel, user_id), services)).toReversed()) {
+    if (openLink(standing, channel, services)?.person !== verdict.person) continue;
     // Only what was looked at: a link that another person made meanwhile stays.
-    if (await house.store.links.remove(standing.key, standing.token)) removed = true;
+    if (await services.store.links.remove(standing.key, standing.token)) removed = true;
   }
-  if (removed) house.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'unlinked');
+  if (removed) services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'unlinked');
   return { outcome: removed ? 'removed' : 'none' };
 }
 

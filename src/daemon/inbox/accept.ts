@@ -3,10 +3,10 @@ import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../chann
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
-import type { House } from '../house.ts';
 import { maskMessage } from '../message/mask-message.ts';
 import { requireMessages } from '../message/require-message.ts';
 import { maskTokens } from '../secret.ts';
+import type { Services } from '../services.ts';
 import { type ArrivedMessage, admit } from './admit.ts';
 import type { InboxWorker } from './work.ts';
 
@@ -26,7 +26,7 @@ const DELIVERY_MAX = 1000;
  */
 export async function accept(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   worker: InboxWorker,
   messages: readonly IncomingMessage[],
   request?: ChannelRequest,
@@ -36,15 +36,15 @@ export async function accept(
     throw new Error(`accept takes at most ${DELIVERY_MAX} messages at once`);
   requireMessages(plugin, messages);
 
-  const request_id = request?.id ?? timeOrderedId(house.clock.now());
-  const entries = messages.map((message) => entryOf(message, request_id, house));
-  const outcomes = await admit(plugin, house, entries);
+  const request_id = request?.id ?? timeOrderedId(services.clock.now());
+  const entries = messages.map((message) => entryOf(message, request_id, services));
+  const outcomes = await admit(plugin, services, entries);
   entries.forEach((entry, index) => {
-    if (outcomes[index] === 'repeated') logRepeat(entry, house);
+    if (outcomes[index] === 'repeated') logRepeat(entry, services);
     else if (outcomes[index] === 'kept') worker.showTyping(entry.platform, entry.reply_to);
   });
   const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length;
-  house.log.info(
+  services.log.info(
     {
       request_id,
       channel: plugin.name,
@@ -63,23 +63,23 @@ export async function accept(
  */
 export async function edit(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   message_id: string,
   text: string,
 ): Promise<boolean> {
   checkText(text, (problem) => {
     throw new AgentdError('invalid_request', `An edit cannot be taken: text ${problem}.`);
   });
-  const replaced = await house.store.inbox.edit(plugin.name, message_id, maskTokens(text.trim()));
-  house.log.info(
+  const replaced = await services.store.inbox.edit(plugin.name, message_id, maskTokens(text.trim()));
+  services.log.info(
     { channel: plugin.name, message_id },
     replaced ? 'message edited before its turn' : 'edit ignored: the turn of the message has begun',
   );
   return replaced;
 }
 
-function entryOf(message: IncomingMessage, request_id: string, house: House): ArrivedMessage {
-  const now = house.clock.now();
+function entryOf(message: IncomingMessage, request_id: string, services: Services): ArrivedMessage {
+  const now = services.clock.now();
   const masked = maskMessage(message);
   const { jwt_token: _never, ...metadata } = masked.metadata;
   const session_id = message.thread_id as string;
@@ -98,7 +98,7 @@ function entryOf(message: IncomingMessage, request_id: string, house: House): Ar
   };
 }
 
-function logRepeat({ platform, message, message_id, request_id }: ArrivedMessage, house: House): void {
+function logRepeat({ platform, message, message_id, request_id }: ArrivedMessage, services: Services): void {
   if (message_id === null) return;
-  house.log.info({ request_id }, duplicateLine({ platform, user_id: message.user_id }, message_id));
+  services.log.info({ request_id }, duplicateLine({ platform, user_id: message.user_id }, message_id));
 }

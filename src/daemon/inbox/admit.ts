@@ -6,8 +6,8 @@ import { tell } from '../guard/tell.ts';
 import { guardUser } from '../guard/user.ts';
 import type { BlockedByTurnLimit, GuardedMessage, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
-import type { House } from '../house.ts';
 import type { TraceRecord } from '../message/trace.ts';
+import type { Services } from '../services.ts';
 import type { Consequence, NewInboxMessage } from '../store/inbox.ts';
 import { saidText } from './said-text.ts';
 
@@ -27,17 +27,18 @@ export type ArrivedMessage = NewInboxMessage & {
  */
 export async function admit(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   arrived: readonly ArrivedMessage[],
 ): Promise<('kept' | 'repeated' | 'blocked')[]> {
-  if (!house.settings.LOOP_GUARD_ENABLED) return (await house.store.inbox.enqueue(arrived)) ?? tooMany();
+  if (!services.settings.LOOP_GUARD_ENABLED)
+    return (await services.store.inbox.enqueue(arrived)) ?? tooMany();
   const guarded = arrived.map(guardedOf);
   const follow = (verdict: GuardVerdict, place: number) =>
-    consequenceOf(verdict, arrived[place] as ArrivedMessage, plugin, house);
-  const { inbox } = house.store;
-  const { verdicts, outcomes } = await inbox.admit(guarded, guardLimits(house.settings), follow);
+    consequenceOf(verdict, arrived[place] as ArrivedMessage, plugin, services);
+  const { inbox } = services.store;
+  const { verdicts, outcomes } = await inbox.admit(guarded, guardLimits(services.settings), follow);
   arrived.forEach(({ request_id }, place) => {
-    tell(verdicts[place] as GuardVerdict, guarded[place] as GuardedMessage, request_id, house.log);
+    tell(verdicts[place] as GuardVerdict, guarded[place] as GuardedMessage, request_id, services.log);
   });
   return (outcomes ?? tooMany()).map((outcome, place) => {
     return verdicts[place]?.allowed && outcome !== null ? outcome : 'blocked';
@@ -53,14 +54,14 @@ function consequenceOf(
   verdict: GuardVerdict,
   message: ArrivedMessage,
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
 ): Consequence {
   if (verdict.allowed) return { keep: message, trace: null };
   if (verdict.repeated) return { keep: null, trace: null };
   const tellSender = verdict.reason === 'turn_limit' && verdict.first;
   return {
-    keep: tellSender ? saidText(plugin, house, message.reply_to, turnLimitNotice(verdict)) : null,
-    trace: traceOf(message, verdict, house),
+    keep: tellSender ? saidText(plugin, services, message.reply_to, turnLimitNotice(verdict)) : null,
+    trace: traceOf(message, verdict, services),
   };
 }
 
@@ -73,7 +74,7 @@ function turnLimitNotice({ max, ends_at }: BlockedByTurnLimit): string {
 function traceOf(
   { id, request_id, session_id, message_id, platform, message }: ArrivedMessage,
   verdict: GuardVerdict,
-  { clock }: House,
+  { clock }: Services,
 ): TraceRecord {
   const now = clock.now();
   return {

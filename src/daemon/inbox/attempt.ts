@@ -1,10 +1,10 @@
 import type { Channel, ChannelPlugin, OutgoingReply } from '../../channel/index.ts';
 import { wait } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
-import type { House } from '../house.ts';
 import { type Arrival, answer } from '../message/answer.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 import type { Delivery, KeptMessage } from '../message/turn.ts';
+import type { Services } from '../services.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
 import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
 import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
@@ -22,7 +22,7 @@ export interface LaterChannel {
 
 /** The worker's parts that an attempt uses. */
 export interface AttemptServices {
-  house: House;
+  services: Services;
   reach: PlatformReach;
   typing: Typing;
 }
@@ -37,7 +37,7 @@ const STORE_AGAIN_MS = 1000;
  * stored already, the sending alone. The store counted the attempt when the message was claimed.
  */
 export class Attempt implements KeptMessage {
-  readonly #house: House;
+  readonly #services: Services;
   readonly #reach: PlatformReach;
   readonly #typing: Typing;
   readonly #later: LaterChannel;
@@ -51,12 +51,12 @@ export class Attempt implements KeptMessage {
 
   /** @param admitted how a message with a stored text was admitted to its platform */
   constructor(
-    { house, reach, typing }: AttemptServices,
+    { services, reach, typing }: AttemptServices,
     later: LaterChannel,
     claim: InboxClaim,
     admitted: Admittance | null,
   ) {
-    this.#house = house;
+    this.#services = services;
     this.#reach = reach;
     this.#typing = typing;
     this.#later = later;
@@ -71,25 +71,25 @@ export class Attempt implements KeptMessage {
       await this.sendReply();
       return;
     }
-    if (isInterruptedTooOften(this.#message, this.#house.settings)) {
+    if (isInterruptedTooOften(this.#message, this.#services.settings)) {
       const interrupted = { failure: 'interrupted', kind: 'final', askedSeconds: 0 } as const;
       await this.#end(this.#afterFailure(interrupted));
       return;
     }
     const stopTyping = this.#typing.keepShowing(this.#later, this.#message.reply_to);
     try {
-      await answer(this.#later.plugin, this.#house, this.#arrival());
+      await answer(this.#later.plugin, this.#services, this.#arrival());
     } catch (error) {
-      await this.#end(this.#house.stopping.aborted ? { kind: 'given_back' } : this.#outcomeOf(error));
+      await this.#end(this.#services.stopping.aborted ? { kind: 'given_back' } : this.#outcomeOf(error));
     } finally {
       stopTyping();
     }
   }
 
   async keepReply(reply: string): Promise<boolean> {
-    const kept = await this.#house.store.inbox.keepReply(this.#claim, reply);
+    const kept = await this.#services.store.inbox.keepReply(this.#claim, reply);
     if (kept) {
-      const text_stored_at = this.#house.clock.now();
+      const text_stored_at = this.#services.clock.now();
       this.#message = {
         ...this.#message,
         state: 'replied',
@@ -106,11 +106,11 @@ export class Attempt implements KeptMessage {
   async sendReply(): Promise<Delivery> {
     const reply = outgoingReply(this.#message);
     if (reply === null) return 'lost';
-    if (this.#message.interrupted >= this.#house.settings.INBOX_MAX_ATTEMPTS) {
+    if (this.#message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
       await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted' });
       return 'failed';
     }
-    const began = this.#house.clock.now();
+    const began = this.#services.clock.now();
     try {
       this.#admitted ??= await this.#reach.admit(this.#message.platform);
       if (this.#admitted === 'wait') {
@@ -128,7 +128,7 @@ export class Attempt implements KeptMessage {
   }
 
   willRunAgain(error: unknown): boolean {
-    return this.#house.stopping.aborted || this.#outcomeOf(error).kind === 'again';
+    return this.#services.stopping.aborted || this.#outcomeOf(error).kind === 'again';
   }
 
   #arrival(): Arrival {
@@ -159,11 +159,11 @@ export class Attempt implements KeptMessage {
   }
 
   #afterFailure(failure: ReturnType<typeof judgeRun>): AttemptOutcome {
-    return afterFailedRun(this.#claim.message, failure, this.#house.settings, this.#house.clock.now());
+    return afterFailedRun(this.#claim.message, failure, this.#services.settings, this.#services.clock.now());
   }
 
   async #deliveryFailed(error: unknown, began: number): Promise<Delivery> {
-    if (this.#house.stopping.aborted) {
+    if (this.#services.stopping.aborted) {
       await this.#end({ kind: 'given_back' });
       return 'failed';
     }
@@ -181,7 +181,7 @@ export class Attempt implements KeptMessage {
   /** While the platform is out of reach, the message is due at once, and waits for it rather than for a time. */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
     const { sends, text_stored_at } = this.#message;
-    const { clock, settings } = this.#house;
+    const { clock, settings } = this.#services;
     const now = clock.now();
     const asked = error instanceof DeliveryFailed ? error.retryAfterSeconds : 0;
     const ends_at = (text_stored_at ?? now) + settings.INBOX_SEND_SECONDS * 1000;
@@ -205,7 +205,7 @@ export class Attempt implements KeptMessage {
 
   /** Texts that have waited for the platform as long as they may have failed. */
   async #expireWaiting(): Promise<void> {
-    const { store, clock, settings, log } = this.#house;
+    const { store, clock, settings, log } = this.#services;
     const { platform } = this.#message;
     const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
     const failure = 'delivery_failed: the platform was out of reach for too long';
@@ -221,12 +221,15 @@ export class Attempt implements KeptMessage {
       await note();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      this.#house.log.warn({ ...this.#about, err: error }, 'the reach of a platform could not be recorded');
+      this.#services.log.warn(
+        { ...this.#about, err: error },
+        'the reach of a platform could not be recorded',
+      );
     }
   }
 
   async #sendInTime(reply: OutgoingReply): Promise<void> {
-    const { clock, stopping } = this.#house;
+    const { clock, stopping } = this.#services;
     stopping.throwIfAborted();
     const { promise: over, reject } = Promise.withResolvers<never>();
     const giveUp = () => reject(stopping.reason);
@@ -246,7 +249,7 @@ export class Attempt implements KeptMessage {
    * anew at the next start.
    */
   async #end(outcome: AttemptOutcome): Promise<void> {
-    const { clock, log, stopping, store } = this.#house;
+    const { clock, log, stopping, store } = this.#services;
     this.#logOutcome(outcome);
     for (;;) {
       try {
@@ -263,7 +266,7 @@ export class Attempt implements KeptMessage {
   }
 
   #logOutcome(outcome: AttemptOutcome): void {
-    const { log } = this.#house;
+    const { log } = this.#services;
     if (outcome.kind === 'again') {
       const { failure, wait_ms } = outcome;
       log.warn({ ...this.#about, failure, wait_ms }, 'message will be tried again');
@@ -274,9 +277,9 @@ export class Attempt implements KeptMessage {
 
   async #trace(outcome: string, began: number): Promise<void> {
     try {
-      await traceDelivery(this.#house, this.#message, { outcome, began });
+      await traceDelivery(this.#services, this.#message, { outcome, began });
     } catch (error) {
-      this.#house.log.warn({ ...this.#about, err: error }, 'the trace of a delivery could not be kept');
+      this.#services.log.warn({ ...this.#about, err: error }, 'the trace of a delivery could not be kept');
     }
   }
 

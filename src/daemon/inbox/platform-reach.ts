@@ -1,5 +1,5 @@
 import type { ChannelHealth } from '../../channel/index.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import type { Outage, OutageReason } from '../store/outages.ts';
 import { backOff, LONGEST_MS } from './back-off.ts';
 
@@ -26,19 +26,19 @@ export interface PlatformFailure {
  * row are counted in this process.
  */
 export class PlatformReach {
-  readonly #house: Pick<House, 'store' | 'clock' | 'log'>;
+  readonly #services: Pick<Services, 'store' | 'clock' | 'log'>;
   /** Messages that failed in a row, by platform. */
   readonly #failing = new Map<string, Set<string>>();
   /** As they were read last; only for `health`. */
   #outages: ReadonlyMap<string, Outage> = new Map();
 
-  constructor(house: Pick<House, 'store' | 'clock' | 'log'>) {
-    this.#house = house;
+  constructor(services: Pick<Services, 'store' | 'clock' | 'log'>) {
+    this.#services = services;
   }
 
   /** Outages that last now, by platform. */
   async outages(): Promise<ReadonlyMap<string, Outage>> {
-    const outages = await this.#house.store.outages.list();
+    const outages = await this.#services.store.outages.list();
     this.#outages = new Map(outages.map((outage) => [outage.platform, outage]));
     return this.#outages;
   }
@@ -47,8 +47,8 @@ export class PlatformReach {
   async admit(platform: string): Promise<Admittance> {
     const outage = (await this.outages()).get(platform);
     if (outage === undefined) return 'free';
-    if (outage.probe_at > this.#house.clock.now()) return 'wait';
-    const isProbe = await this.#house.store.outages.takeProbe(platform, PROBE_LEASE_MS);
+    if (outage.probe_at > this.#services.clock.now()) return 'wait';
+    const isProbe = await this.#services.store.outages.takeProbe(platform, PROBE_LEASE_MS);
     return isProbe ? 'probe' : 'wait';
   }
 
@@ -56,8 +56,8 @@ export class PlatformReach {
   async answered(platform: string): Promise<void> {
     this.#failing.delete(platform);
     if (!this.#outages.has(platform)) return;
-    if (await this.#house.store.outages.end(platform))
-      this.#house.log.info({ channel: platform }, 'platform is in reach again; waiting replies are sent');
+    if (await this.#services.store.outages.end(platform))
+      this.#services.log.info({ channel: platform }, 'platform is in reach again; waiting replies are sent');
     await this.outages();
   }
 
@@ -76,11 +76,11 @@ export class PlatformReach {
     if (outage === undefined && !this.#isOutage(platform, message_id, reason)) return false;
     this.#failing.delete(platform);
     const probe_in_ms = backOff((outage?.probes ?? -1) + 2, LONGEST_MS.send, askedSeconds);
-    await this.#house.store.outages.note(platform, reason, words, probe_in_ms);
+    await this.#services.store.outages.note(platform, reason, words, probe_in_ms);
     await this.outages();
     const about = { channel: platform, reason, words, probe_in_ms };
-    if (outage === undefined) this.#house.log.error(about, 'platform is out of reach; replies wait');
-    else this.#house.log.warn(about, 'platform is still out of reach');
+    if (outage === undefined) this.#services.log.error(about, 'platform is out of reach; replies wait');
+    else this.#services.log.warn(about, 'platform is still out of reach');
     return true;
   }
 

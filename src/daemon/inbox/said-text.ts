@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
-import type { House } from '../house.ts';
 import { maskTokens } from '../secret.ts';
+import type { Services } from '../services.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 
 /** A text to be sent without an agent run, as the inbox keeps it: in a queue of its place, tokens masked. */
 export function saidText(
   plugin: ChannelPlugin,
-  { clock }: Pick<House, 'clock'>,
+  { clock }: Pick<Services, 'clock'>,
   reply_to: JsonObject,
   text: string,
 ): NewInboxMessage {

@@ -1,7 +1,7 @@
 import { checkMessageId, checkPlace, checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, JsonObject, SayOptions } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import { tooMany } from './admit.ts';
 import type { HintLimit } from './hint-limit.ts';
 import { saidText } from './said-text.ts';
@@ -9,7 +9,7 @@ import type { InboxWorker } from './work.ts';
 
 export interface Speaker {
   plugin: ChannelPlugin;
-  house: House;
+  services: Services;
   worker: InboxWorker;
   hints: HintLimit;
 }
@@ -20,7 +20,7 @@ export interface Speaker {
  * Rejects as `accept` does.
  */
 export async function say(
-  { plugin, house, worker, hints }: Speaker,
+  { plugin, services, worker, hints }: Speaker,
   reply_to: JsonObject,
   text: string,
   { message_id, hint_to }: SayOptions = {},
@@ -33,12 +33,12 @@ export async function say(
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
   const about = { channel: plugin.name, message_id };
   if (hint_to !== undefined && !hints.allows(hint_to, text)) {
-    house.log.debug(about, 'a hint is left out: its reader was told lately');
+    services.log.debug(about, 'a hint is left out: its reader was told lately');
     return;
   }
-  const said = { ...saidText(plugin, house, reply_to, text), message_id: message_id ?? null };
-  const [outcome] = (await house.store.inbox.enqueue([said])) ?? tooMany();
-  if (outcome === 'repeated') house.log.info(about, 'not said again: its message was answered before');
+  const said = { ...saidText(plugin, services, reply_to, text), message_id: message_id ?? null };
+  const [outcome] = (await services.store.inbox.enqueue([said])) ?? tooMany();
+  if (outcome === 'repeated') services.log.info(about, 'not said again: its message was answered before');
   else if (hint_to !== undefined) hints.note(hint_to, text);
   worker.wake();
 }

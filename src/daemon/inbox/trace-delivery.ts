@@ -1,4 +1,4 @@
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import type { InboxMessage } from '../store/inbox.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { InboxMessage } from '../store/inbox.ts';
  * have none.
  */
 export async function traceDelivery(
-  { store, clock }: Pick<House, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   message: InboxMessage,
   { outcome, began }: { outcome: string; began: number },
 ): Promise<void> {

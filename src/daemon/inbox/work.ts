@@ -1,5 +1,5 @@
 import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import { type AttemptKind, INBOX_LEASE_MS, type InboxClaim } from '../store/inbox.ts';
 import type { Outage } from '../store/outages.ts';
 import { Attempt, type LaterChannel } from './attempt.ts';
@@ -36,7 +36,7 @@ interface Reachable {
  * ends the process does so alone.
  */
 export class InboxWorker {
-  readonly #house: House;
+  readonly #services: Services;
   readonly #typing: Typing;
   readonly #reach: PlatformReach;
   readonly #channels = new Map<string, LaterChannel>();
@@ -51,11 +51,11 @@ export class InboxWorker {
   #cancelPoll = () => {};
   #cancelKeep = () => {};
 
-  constructor(house: House) {
-    this.#house = house;
-    this.#typing = new Typing(house.log);
-    this.#reach = new PlatformReach(house);
-    this.#lanes = [lane('run', house.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
+  constructor(services: Services) {
+    this.#services = services;
+    this.#typing = new Typing(services.log);
+    this.#reach = new PlatformReach(services);
+    this.#lanes = [lane('run', services.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
   }
 
   /** Messages of this channel are worked on; those of channels that are not active stay where they are. */
@@ -67,11 +67,11 @@ export class InboxWorker {
   /** Takes up the messages that a process that died has left, and those that wait. */
   async start(): Promise<void> {
     if (this.#channels.size === 0) return;
-    const left = await this.#house.store.inbox.reap();
-    if (left > 0) this.#house.log.warn({ messages: left }, 'messages that a process died on begin again');
+    const left = await this.#services.store.inbox.reap();
+    if (left > 0) this.#services.log.warn({ messages: left }, 'messages that a process died on begin again');
     // A restart is how operators bring in a new token: nobody waits for a probe that is due much later.
     for (const platform of (await this.#reach.outages()).keys())
-      await this.#house.store.outages.hurry(platform);
+      await this.#services.store.outages.hurry(platform);
     this.#taking = true;
     this.#keepLater();
     await this.#poll();
@@ -125,7 +125,7 @@ export class InboxWorker {
       }
     } catch (error) {
       // The next poll looks again.
-      this.#house.log.warn({ err: error }, 'messages could not be taken from the inbox');
+      this.#services.log.warn({ err: error }, 'messages could not be taken from the inbox');
     } finally {
       this.#filling = false;
     }
@@ -143,7 +143,7 @@ export class InboxWorker {
   /** True while messages that a process died on have to be worked on alone. */
   async #fillInterrupted({ near }: Reachable): Promise<boolean> {
     if ([...this.#claims].some(({ message }) => message.interrupted > 0)) return true;
-    const { inbox } = this.#house.store;
+    const { inbox } = this.#services.store;
     const lanes = [
       ['run', this.#names],
       ['send', near],
@@ -157,8 +157,8 @@ export class InboxWorker {
 
   /** Tries a platform that is out of reach with one message, once that is due. */
   async #probe({ platform }: Outage): Promise<void> {
-    const due = await this.#house.store.inbox.nextDueAt('send', [platform]);
-    if (due === null || due > this.#house.clock.now()) return;
+    const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
+    if (due === null || due > this.#services.clock.now()) return;
     if ((await this.#reach.admit(platform)) !== 'probe') return;
     const taken = await this.#take('send', [platform], 1, 'fresh', 'probe');
     if (taken === 0) await this.#take('send', [platform], 1, 'interrupted', 'probe');
@@ -172,7 +172,7 @@ export class InboxWorker {
     which: 'fresh' | 'interrupted',
     admitted: Admittance = 'free',
   ): Promise<number> {
-    const claims = await this.#house.store.inbox.claim(kind, platforms, limit, which);
+    const claims = await this.#services.store.inbox.claim(kind, platforms, limit, which);
     for (const claim of claims) this.#begin(claim, kind === 'run' ? null : admitted);
     return claims.length;
   }
@@ -183,22 +183,25 @@ export class InboxWorker {
     const lane = this.#lanes.find(({ kind }) => kind === (admitted === null ? 'run' : 'send'));
     if (lane) lane.active++;
     this.#claims.add(claim);
-    const services = { house: this.#house, reach: this.#reach, typing: this.#typing };
+    const services = { services: this.#services, reach: this.#reach, typing: this.#typing };
     const made = this.#taking
       ? new Attempt(services, later, claim, admitted).make()
       : // It came while the worker was told to take nothing more.
-        this.#house.store.inbox.settle(claim, { kind: 'given_back' });
+        this.#services.store.inbox.settle(claim, { kind: 'given_back' });
     const attempt = Promise.resolve(made)
       .catch((error: unknown) =>
-        this.#house.log.error({ err: error, message: claim.message.id }, 'an attempt at a message broke off'),
+        this.#services.log.error(
+          { err: error, message: claim.message.id },
+          'an attempt at a message broke off',
+        ),
       )
       .then(() => {
         if (lane) lane.active--;
         this.#claims.delete(claim);
-        this.#house.running.delete(attempt);
+        this.#services.running.delete(attempt);
         this.wake();
       });
-    this.#house.running.add(attempt);
+    this.#services.running.add(attempt);
     this.#track(attempt);
   }
 
@@ -206,18 +209,18 @@ export class InboxWorker {
     let wait = POLL_MS;
     try {
       const due = await this.#nextDueAt();
-      const now = this.#house.clock.now();
+      const now = this.#services.clock.now();
       if (due !== null && due <= now) this.wake();
       else if (due !== null) wait = Math.min(POLL_MS, due - now);
     } catch (error) {
-      this.#house.log.warn({ err: error }, 'the inbox could not be looked at');
+      this.#services.log.warn({ err: error }, 'the inbox could not be looked at');
     }
-    if (this.#taking) this.#cancelPoll = this.#house.clock.after(wait, () => this.#track(this.#poll()));
+    if (this.#taking) this.#cancelPoll = this.#services.clock.after(wait, () => this.#track(this.#poll()));
   }
 
   /** When a message is due that may be worked on then; null if there is none. */
   async #nextDueAt(): Promise<number | null> {
-    const { inbox } = this.#house.store;
+    const { inbox } = this.#services.store;
     const { near, away } = await this.#reachable();
     const probes = away.map(async ({ platform, probe_at }) => {
       const due = await inbox.nextDueAt('send', [platform]);
@@ -239,17 +242,17 @@ export class InboxWorker {
   }
 
   #keepLater(): void {
-    this.#cancelKeep = this.#house.clock.after(KEEP_MS, () => {
+    this.#cancelKeep = this.#services.clock.after(KEEP_MS, () => {
       this.#keep();
       this.#keepLater();
     });
   }
 
   #keep(): void {
-    const { inbox } = this.#house.store;
+    const { inbox } = this.#services.store;
     const kept = [...this.#claims].map((claim) => inbox.renew(claim));
     Promise.all([...kept, inbox.reap()]).catch((error: unknown) =>
-      this.#house.log.warn({ err: error }, 'claims of the inbox could not be renewed'),
+      this.#services.log.warn({ err: error }, 'claims of the inbox could not be renewed'),
     );
   }
 

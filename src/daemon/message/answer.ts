@@ -1,6 +1,6 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import { AgentdError, type ErrorCode } from '../errors.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
 import { keepTurn, traceRecord } from './keep-turn.ts';
 import type { Sequence } from './sequence.ts';
@@ -12,8 +12,8 @@ import type { Arrived, Bound, Opened } from './turn.ts';
 export type Arrival = Omit<Arrived, 'channel' | 'trace' | 'started_at' | 'onEnd'>;
 
 /** Takes a message all the way. Throws the problem that ended the turn, once it is logged and kept. */
-export function answer(plugin: ChannelPlugin, house: House, arrival: Arrival): Promise<void> {
-  return takeSteps(plugin, house, arrival, steps, (turn) => reportAnswer(turn, house));
+export function answer(plugin: ChannelPlugin, services: Services, arrival: Arrival): Promise<void> {
+  return takeSteps(plugin, services, arrival, steps, (turn) => reportAnswer(turn, services));
 }
 
 /**
@@ -22,7 +22,7 @@ export function answer(plugin: ChannelPlugin, house: House, arrival: Arrival): P
  */
 export async function takeSteps<Arriving extends Arrival>(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   arrival: Arriving,
   sequence: Pick<Sequence<Arrived>, 'run'>,
   report: (turn: Arriving & Arrived) => Promise<void>,
@@ -36,37 +36,37 @@ export async function takeSteps<Arriving extends Arrival>(
       capabilities: plugin.capabilities,
       linking: plugin.linking,
     },
-    trace: new Trace(house.clock, arrival.stream?.trace),
-    started_at: house.clock.now(),
+    trace: new Trace(services.clock, arrival.stream?.trace),
+    started_at: services.clock.now(),
     onEnd: (back) => giveBack.push(back),
   };
   let failed = false;
   try {
-    await sequence.run(turn, house);
+    await sequence.run(turn, services);
     await report(turn);
   } catch (error) {
     failed = true;
-    await keepFailure(turn, error, house);
+    await keepFailure(turn, error, services);
     throw error;
   } finally {
     // Last taken, first given back; one that fails must not keep the others.
     for (const back of giveBack.reverse()) {
       await back(failed).catch((error: unknown) =>
-        house.log.error({ ...describe(turn), err: error }, 'could not give back'),
+        services.log.error({ ...describe(turn), err: error }, 'could not give back'),
       );
     }
   }
 }
 
-async function reportAnswer(turn: Arrived & Partial<Bound>, house: House): Promise<void> {
+async function reportAnswer(turn: Arrived & Partial<Bound>, services: Services): Promise<void> {
   if (turn.acting) {
     const credentials = turn.acting.person === null ? 'default' : 'user';
-    house.log.info({ ...describe(turn), credentials }, 'message answered');
+    services.log.info({ ...describe(turn), credentials }, 'message answered');
     return;
   }
   // Ended early with an earlier answer: there is no turn to keep the trace with.
-  house.log.info(describe(turn), 'message answered again');
-  await keepTrace(turn, 'replayed', house);
+  services.log.info(describe(turn), 'message answered again');
+  await keepTrace(turn, 'replayed', services);
 }
 
 /**
@@ -76,28 +76,31 @@ async function reportAnswer(turn: Arrived & Partial<Bound>, house: House): Promi
 async function keepFailure(
   turn: Arrived & Partial<Opened & Bound>,
   error: unknown,
-  house: House,
+  services: Services,
 ): Promise<void> {
   const code: ErrorCode = error instanceof AgentdError ? error.code : 'internal_error';
   const line = { ...describe(turn), code, err: error };
   if (code === 'internal_error' || code === 'agent_failed' || code === 'agent_timeout')
-    house.log.error(line, 'message failed');
+    services.log.error(line, 'message failed');
   // The guard tells when it begins to block; a line for each message would be a flood of its own.
-  else if (code === 'loop_guard_blocked') house.log.debug({ ...describe(turn), code }, 'message refused');
-  else house.log.info({ ...describe(turn), code }, 'message refused');
+  else if (code === 'loop_guard_blocked') services.log.debug({ ...describe(turn), code }, 'message refused');
+  else services.log.info({ ...describe(turn), code }, 'message refused');
   try {
     if (turn.acting && turn.session && !turn.inbox?.willRunAgain(error)) {
-      await keepTurn(turn as Arrived & Opened & Bound, house, { outcome: 'failed', failure: code });
+      await keepTurn(turn as Arrived & Opened & Bound, services, { outcome: 'failed', failure: code });
     } else {
-      await keepTrace(turn, code, house);
+      await keepTrace(turn, code, services);
     }
   } catch (storeError) {
-    house.log.warn({ ...describe(turn), err: storeError }, 'the trace of a failed message could not be kept');
+    services.log.warn(
+      { ...describe(turn), err: storeError },
+      'the trace of a failed message could not be kept',
+    );
   }
 }
 
 /** A platform signs what it sends; anybody can send the other messages, and have them refused. */
-function keepTrace(turn: Arrived, outcome: string, { store, clock }: House): Promise<void> {
+function keepTrace(turn: Arrived, outcome: string, { store, clock }: Services): Promise<void> {
   const record = traceRecord(turn, outcome, clock.now());
   return turn.inbox ? store.traces.keep(record) : store.traces.keepRefused(record);
 }

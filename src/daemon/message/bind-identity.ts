@@ -1,5 +1,5 @@
-import type { House } from '../house.ts';
 import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { hasLapsed, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';
@@ -23,10 +23,10 @@ type Turn = Arrived & Identified & InTurn & Opened & Guarded;
  */
 export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
   name: 'bind-identity',
-  async run(turn, house, line) {
-    const { session: decided, acting } = decide(turn, house);
-    const session = held(decided, house);
-    await save(turn, session, house);
+  async run(turn, services, line) {
+    const { session: decided, acting } = decide(turn, services);
+    const session = held(decided, services);
+    await save(turn, session, services);
     const { session_id } = session;
     if (acting.person === null) {
       line.verdict = AS_IT_SHOULD_BE.includes(acting.reason) ? 'ok' : 'fallback';
@@ -45,7 +45,7 @@ export const bindIdentity: Step<Turn, Bound & { session: Session }> = {
 /** Nobody said that the sender is signed in. */
 const AS_IT_SHOULD_BE: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
 
-function decide(turn: Turn, house: House): { session: Session; acting: Acting } {
+function decide(turn: Turn, services: Services): { session: Session; acting: Acting } {
   const { presented, session, message } = turn;
   switch (presented.kind) {
     case 'person': {
@@ -55,10 +55,10 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
       const kept =
         session.bound?.user_id === bound.user_id &&
         session.bound.person === person &&
-        storedToken(session, house.seal) === user.token.reveal();
+        storedToken(session, services.seal) === user.token.reveal();
       if (kept && session.owner === owner) return { session, acting: { person, claims } };
       const record = sealRecord(tagOf(session), message.user_id);
-      const jwt_context = jwtContext(user, expires_at, house.seal, record);
+      const jwt_context = jwtContext(user, expires_at, services.seal, record);
       return {
         session: { ...signedIn(turn), owner, bound, metadata: { jwt_context } },
         acting: { person, claims },
@@ -79,7 +79,7 @@ function decide(turn: Turn, house: House): { session: Session; acting: Acting } 
     case 'none':
       // Where a link is looked up for each message, what an earlier one has stored is over.
       return presented.reason === 'no_token'
-        ? withoutToken(turn, house)
+        ? withoutToken(turn, services)
         : { session: cleared(session), acting: { person: null, reason: presented.reason } };
   }
 }
@@ -92,7 +92,7 @@ function signedIn({ session, session_is_new, channel, message }: Turn): Session 
 }
 
 /** The stored context, where it may speak for this message. */
-function withoutToken(turn: Turn, house: House): { session: Session; acting: Acting } {
+function withoutToken(turn: Turn, services: Services): { session: Session; acting: Acting } {
   const { session, message } = turn;
   const { jwt_context } = session.metadata;
   if (!jwt_context || !session.bound) return { session, acting: { person: null, reason: 'no_token' } };
@@ -100,12 +100,12 @@ function withoutToken(turn: Turn, house: House): { session: Session; acting: Act
     return { session: cleared(session), acting: { person: null, reason: 'other_sender' } };
   }
   if (!session.generated) return { session, acting: { person: null, reason: 'client_chosen_session' } };
-  if (hasLapsed(jwt_context, house.settings, house.clock.now())) {
+  if (hasLapsed(jwt_context, services.settings, services.clock.now())) {
     return { session: cleared(session), acting: { person: null, reason: 'stored_token_expired' } };
   }
-  const token = storedToken(session, house.seal);
+  const token = storedToken(session, services.seal);
   if (token === null) {
-    house.log.warn({ request_id: turn.request_id }, 'stored token does not open with any encryption key');
+    services.log.warn({ request_id: turn.request_id }, 'stored token does not open with any encryption key');
     return { session: cleared(session), acting: { person: null, reason: 'stored_token_unreadable' } };
   }
   return { session, acting: { person: session.bound.person, claims: claimsOfStoredToken(token) } };
@@ -119,17 +119,17 @@ function cleared(session: Session): Session {
  * A session does not expire while its message is being answered: until then it has the time that a run may
  * take. The end of the turn sets SESSION_TTL_SECONDS from then (decisions §3).
  */
-function held(session: Session, { settings, clock }: House): Session {
+function held(session: Session, { settings, clock }: Services): Session {
   const seconds = settings.AGENT_QUEUE_WAIT_SECONDS + settings.AGENT_TIMEOUT_SECONDS;
   const until = clock.now() + seconds * 1000;
   return session.expires_at < until ? { ...session, expires_at: until } : session;
 }
 
-async function save(turn: Turn, session: Session, house: House): Promise<void> {
-  if (turn.session_is_new) await house.store.sessions.save(session, 'new');
+async function save(turn: Turn, session: Session, services: Services): Promise<void> {
+  if (turn.session_is_new) await services.store.sessions.save(session, 'new');
   else if (session !== turn.session) {
     // An administrator may have ended it since it was opened; the message then begins it anew.
-    const kept = await house.store.sessions.save(session, 'changed');
-    if (!kept) await house.store.sessions.save({ ...session, turns: 0 }, 'new');
+    const kept = await services.store.sessions.save(session, 'changed');
+    if (!kept) await services.store.sessions.save({ ...session, turns: 0 }, 'new');
   }
 }

@@ -12,11 +12,11 @@ import type { Admitted, Arrived, Identified } from './turn.ts';
  */
 export const checkSender: Step<Arrived & Identified, Admitted> = {
   name: 'check-sender',
-  async run(turn, house, line) {
+  async run(turn, services, line) {
     // In order of arrival from here on, so that the guard blocks the last ones of a burst and not the first.
     await turn.place?.reached;
-    const named = await resolveSession(turn, house);
-    refuseStranger({ ...turn, ...named }, house, line);
+    const named = await resolveSession(turn, services);
+    refuseStranger({ ...turn, ...named }, services, line);
     if (named.session_id !== turn.session_id) line.reason = named.found ? 'former_id' : 'former_id_ignored';
     return { admitted: true, ...named };
   },

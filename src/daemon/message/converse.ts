@@ -5,9 +5,9 @@ import type {
   IncomingMessage,
 } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
-import type { House } from '../house.ts';
 import { placeOf } from '../http/arrivals.ts';
 import { validatedOf } from '../http/validate-once.ts';
+import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { answer } from './answer.ts';
 import { EventQueue } from './event-queue.ts';
@@ -22,7 +22,7 @@ import { requireMessage } from './require-message.ts';
  */
 export function converse(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   message: IncomingMessage,
   request: ChannelRequest,
 ): AsyncIterable<ConversationEvent> {
@@ -30,8 +30,8 @@ export function converse(
   const events = new EventQueue<ConversationEvent>();
   const place = placeOf(request);
   const session_id = message.thread_id ?? generateSessionId(plugin.name, message.user_id);
-  const run = answer(plugin, house, {
-    turn_id: timeOrderedId(house.clock.now()),
+  const run = answer(plugin, services, {
+    turn_id: timeOrderedId(services.clock.now()),
     request_id: request.id,
     message: maskMessage(message),
     session_id,
@@ -43,12 +43,12 @@ export function converse(
     stream: null,
     emit: (event) => events.push(event),
   });
-  house.running.add(run);
+  services.running.add(run);
   run
     .then(
       () => events.end(),
       (error: unknown) => events.fail(error),
     )
-    .finally(() => house.running.delete(run));
+    .finally(() => services.running.delete(run));
   return events;
 }

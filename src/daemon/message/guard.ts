@@ -3,7 +3,7 @@ import { checkMessage } from '../guard/check.ts';
 import { guardUser } from '../guard/user.ts';
 import type { GuardUser, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import type { Step } from './sequence.ts';
 import type { StepLine } from './trace.ts';
 import type { Admitted, Arrived, Bound, Guarded, Identified } from './turn.ts';
@@ -21,8 +21,8 @@ type Turn = Arrived & Identified & Admitted;
  */
 export const guard: Step<Turn, Guarded> = {
   name: 'guard',
-  async run(turn, house, line) {
-    if (!house.settings.LOOP_GUARD_ENABLED) {
+  async run(turn, services, line) {
+    if (!services.settings.LOOP_GUARD_ENABLED) {
       line.reason = 'guard_off';
       return { guarded: true };
     }
@@ -31,21 +31,21 @@ export const guard: Step<Turn, Guarded> = {
       return { guarded: true };
     }
     if (turn.stream) line.reason = 'checked_on_arrival';
-    else await check(turn, house, line);
+    else await check(turn, services, line);
     const { session_tag } = turn;
     turn.onEnd(async (failed) => {
       const { acting, session_tag: ran_in } = turn as Turn & Partial<Bound>;
       const ran_elsewhere = acting !== undefined && ran_in !== session_tag;
-      if (ran_elsewhere || (failed && !acting)) await house.store.guard.giveBackTurn(session_tag);
+      if (ran_elsewhere || (failed && !acting)) await services.store.guard.giveBackTurn(session_tag);
     });
     return { guarded: true };
   },
 };
 
-async function check(turn: Turn, house: House, line: StepLine): Promise<void> {
+async function check(turn: Turn, services: Services, line: StepLine): Promise<void> {
   const { session_id, session_tag, message, request_id } = turn;
   // A request that failed may be repeated under its Idempotency-Key, and is checked anew then.
-  const verdict = await checkMessage(house, {
+  const verdict = await checkMessage(services, {
     user: guardUser(senderOf(turn)),
     session_id,
     session_tag,

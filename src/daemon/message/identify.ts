@@ -1,6 +1,6 @@
-import type { House } from '../house.ts';
 import type { Presented, TokenVerdict } from '../identity/identity.ts';
 import { effectiveExpiry, type FoundLink, findSendersLink } from '../identity/links.ts';
+import type { Services } from '../services.ts';
 import type { Step } from './sequence.ts';
 import type { StepLine } from './trace.ts';
 import type { Arrived, Identified } from './turn.ts';
@@ -15,8 +15,8 @@ import type { Arrived, Identified } from './turn.ts';
  */
 export const identify: Step<Arrived, Identified> = {
   name: 'identify',
-  async run(turn, house, line) {
-    if (turn.channel.capabilities.reply === 'later') return identifyByLink(turn, house, line);
+  async run(turn, services, line) {
+    if (turn.channel.capabilities.reply === 'later') return identifyByLink(turn, services, line);
     const token = turn.message.metadata.jwt_token;
     if (token === null) {
       line.reason = 'signed_out';
@@ -26,13 +26,13 @@ export const identify: Step<Arrived, Identified> = {
       line.reason = 'no_token';
       return { presented: { kind: 'none', reason: 'no_token' } };
     }
-    return { presented: presentedBy(await verdictOf(token, turn, house), line) };
+    return { presented: presentedBy(await verdictOf(token, turn, services), line) };
   },
 };
 
-async function verdictOf(token: string, turn: Arrived, house: House): Promise<TokenVerdict> {
+async function verdictOf(token: string, turn: Arrived, services: Services): Promise<TokenVerdict> {
   if (turn.validated?.token === token) return turn.validated.verdict;
-  return house.tokens.validate(token, turn.request_id);
+  return services.tokens.validate(token, turn.request_id);
 }
 
 function presentedBy(verdict: TokenVerdict, line: StepLine): Presented {
@@ -46,8 +46,8 @@ function presentedBy(verdict: TokenVerdict, line: StepLine): Presented {
   return { kind: 'person', verdict };
 }
 
-async function identifyByLink(turn: Arrived, house: House, line: StepLine): Promise<Identified> {
-  const link = await findSendersLink(house, turn.channel, turn.message);
+async function identifyByLink(turn: Arrived, services: Services, line: StepLine): Promise<Identified> {
+  const link = await findSendersLink(services, turn.channel, turn.message);
   if (link === null) {
     line.reason = 'no_link';
     return { presented: { kind: 'none', reason: 'no_link' } };
@@ -55,30 +55,30 @@ async function identifyByLink(turn: Arrived, house: House, line: StepLine): Prom
   if (link === 'other_sender') {
     line.verdict = 'fallback';
     line.reason = 'link_of_other_sender';
-    house.log.warn(
+    services.log.warn(
       { request_id: turn.request_id, channel: turn.channel.name },
       'the link of this user id was made by another sender; default credentials',
     );
     return { presented: { kind: 'none', reason: 'link_of_other_sender' } };
   }
-  const presented = presentedBy(await house.tokens.validate(link.token, turn.request_id), line);
+  const presented = presentedBy(await services.tokens.validate(link.token, turn.request_id), line);
   line.detail = { link: 'found', ...line.detail, link_expires: isoTime(link.expires_at) };
   if (presented.kind !== 'invalid') return { presented };
-  house.log.warn(
+  services.log.warn(
     { request_id: turn.request_id, channel: turn.channel.name, reason: presented.reason },
     `linked token is no use: ${presented.reason}; default credentials`,
   );
   if (presented.reason !== 'Token Expired') return { presented };
   line.detail.expired = isoTime(effectiveExpiry(link));
   line.detail.person_told = link.lapse_told;
-  return { presented: lapsed(turn, house, link) };
+  return { presented: lapsed(turn, services, link) };
 }
 
 /** The agent tells of a lapse once; one that it did not come to tell of is still to be told. */
-function lapsed(turn: Arrived, house: House, link: FoundLink): Presented {
+function lapsed(turn: Arrived, services: Services, link: FoundLink): Presented {
   if (!link.lapse_told) {
     turn.onEnd(async (failed) => {
-      if (!failed) await house.store.links.noteLapseTold(link.key, link.stored);
+      if (!failed) await services.store.links.noteLapseTold(link.key, link.stored);
     });
   }
   return { kind: 'invalid', reason: 'Token Expired', lapse_told: link.lapse_told };

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import type { TraceLine, TraceRecord } from './trace.ts';
 import type { Arrived, Bound, Opened } from './turn.ts';
 
@@ -8,11 +8,11 @@ export type Outcome =
   | { outcome: 'failed'; failure: ErrorCode };
 
 /** Writes a turn with its trace into its session. False where the session ended meanwhile. */
-export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outcome): Promise<boolean> {
+export function keepTurn(turn: Arrived & Opened & Bound, services: Services, end: Outcome): Promise<boolean> {
   const { message, acting } = turn;
   const failure = end.outcome === 'failed' ? end.failure : null;
-  const finished_at = house.clock.now();
-  return house.store.sessions.keepTurn(
+  const finished_at = services.clock.now();
+  return services.store.sessions.keepTurn(
     turn.session_id,
     {
       turn_id: turn.turn_id,
@@ -31,7 +31,7 @@ export function keepTurn(turn: Arrived & Opened & Bound, house: House, end: Outc
       finished_at,
     },
     failure === null ? answeredTrace(turn, finished_at) : traceRecord(turn, failure, finished_at),
-    house.settings.SESSION_TTL_SECONDS * 1000,
+    services.settings.SESSION_TTL_SECONDS * 1000,
   );
 }
 

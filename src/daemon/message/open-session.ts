@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
 import { personOf } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
 import { clientTag } from '../session/client-tag.ts';
 import { isChannelSessionId } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
@@ -21,18 +21,18 @@ import type { Arrived, Identified, InTurn, NamedSession, Opened } from './turn.t
  */
 export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
   name: 'open-session',
-  async run(turn, house, line) {
+  async run(turn, services, line) {
     const { message, channel, session_id, found } = turn;
-    refuseStranger(turn, house, line);
+    refuseStranger(turn, services, line);
     if (found) {
       if (!changedHands(turn, found)) {
         line.reason = 'found';
         return { session: found, session_is_new: false };
       }
-      await house.store.sessions.end(session_id);
+      await services.store.sessions.end(session_id);
     }
     line.reason = found ? 'begun_anew' : 'created';
-    const now = house.clock.now();
+    const now = services.clock.now();
     const session: Session = {
       session_id,
       former_id: null,
@@ -47,7 +47,7 @@ export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
       turns: 0,
       created_at: now,
       last_active_at: now,
-      expires_at: now + house.settings.SESSION_TTL_SECONDS * 1000,
+      expires_at: now + services.settings.SESSION_TTL_SECONDS * 1000,
     };
     return { session, session_is_new: true };
   },
@@ -59,13 +59,13 @@ export const openSession: Step<Arrived & Identified & InTurn, Opened> = {
  */
 export function refuseStranger(
   turn: Arrived & Identified & NamedSession,
-  house: Pick<House, 'channelNames'>,
+  services: Pick<Services, 'channelNames'>,
   line: StepLine,
 ): void {
   const { found: session } = turn;
   const inRequest = turn.channel.capabilities.reply === 'in-request';
   if (session === null) {
-    if (inRequest && isChannelSessionId(turn.session_id, house.channelNames))
+    if (inRequest && isChannelSessionId(turn.session_id, services.channelNames))
       throw forbidden(line, 'channel_id');
     return;
   }

@@ -3,8 +3,8 @@ import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import { senderKey } from '../guard/user.ts';
-import type { House } from '../house.ts';
 import { type PersonKey, personOf } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import { senderOf } from './guard.ts';
 import { ENDED, type Step } from './sequence.ts';
@@ -21,24 +21,24 @@ import type { Arrived, Identified, Repeatable } from './turn.ts';
  */
 export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
   name: 'recognise-repeat',
-  async run(turn, house, line) {
+  async run(turn, services, line) {
     const key = turn.stream ? turn.stream.idempotency_key : keyOf(turn);
     if (key === null) {
       line.reason = 'no_key';
       return { idempotency_key: null };
     }
     const body = fingerprint(turn.message);
-    const onStream = turn.stream ? null : await house.store.streams.findByKey(key);
+    const onStream = turn.stream ? null : await services.store.streams.findByKey(key);
     if (onStream && onStream.fingerprint !== body) throw otherBody();
-    const claim = await house.store.idempotency.claim(key, body);
+    const claim = await services.store.idempotency.claim(key, body);
     if (claim.outcome === 'new') {
       turn.onEnd(async (failed) => {
-        if (failed) await house.store.idempotency.release(key);
+        if (failed) await services.store.idempotency.release(key);
       });
       return { idempotency_key: key };
     }
     if (claim.outcome === 'other_body') throw otherBody();
-    reportRepeat(turn, house);
+    reportRepeat(turn, services);
     if (claim.outcome === 'running') throw stillRunning();
     refuseOthersAnswer(claim.answer, personOf(turn.presented));
     line.reason = 'replayed';
@@ -68,8 +68,8 @@ export function fingerprint(message: IncomingMessage): string {
 }
 
 /** The line of each recognised repeat (service.md, "Loop guard"). */
-export function reportRepeat({ request_id, message }: Arrived, house: House): void {
-  house.log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
+export function reportRepeat({ request_id, message }: Arrived, services: Services): void {
+  services.log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { type Session, tagOf } from '../session/session.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
@@ -16,9 +16,9 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * the owner's valid token only. Any other message that names it is treated as if it named none: it is answered in a
  * session of its own, so that nobody is blocked and nothing is shown.
  */
-export async function resolveSession(turn: Turn, house: Pick<House, 'store'>): Promise<NamedSession> {
+export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
   const { session_id, session_is_generated, presented } = turn;
-  const found = await house.store.sessions.find(session_id);
+  const found = await services.store.sessions.find(session_id);
   if (found === null || found.session_id === session_id) {
     return named(found, session_id, session_is_generated);
   }

@@ -2,8 +2,8 @@ import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
 import { bindTools } from '../agent/bind-tools.ts';
 import { type RequestContext, withRequestContext } from '../agent/context.ts';
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
 import { StreamMask } from '../secret.ts';
+import type { Services } from '../services.ts';
 import { sourceLocation } from '../source-location.ts';
 import { limitRun } from './run-limit.ts';
 import type { Step } from './sequence.ts';
@@ -28,20 +28,20 @@ const STOPPED = { done: true, value: undefined } as const;
  */
 export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
-  async run(turn, house, line) {
-    const giveBack = await house.queue.takeRun(line, turn.inbox ? house.stopping : undefined);
-    const timeout_ms = house.settings.AGENT_TIMEOUT_SECONDS * 1000;
-    const limit = limitRun(timeout_ms, house.stopping, turn.stream?.stopped ?? null);
+  async run(turn, services, line) {
+    const giveBack = await services.queue.takeRun(line, turn.inbox ? services.stopping : undefined);
+    const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
+    const limit = limitRun(timeout_ms, services.stopping, turn.stream?.stopped ?? null);
     const { signal } = limit;
     try {
       turn.stream?.begin();
-      const context = requestContextOf(turn, house, signal);
-      return await withRequestContext(context, () => converse(turn, house, signal, line));
+      const context = requestContextOf(turn, services, signal);
+      return await withRequestContext(context, () => converse(turn, services, signal, line));
     } catch (error) {
       if (limit.passed) {
         throw new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
       }
-      if (house.stopping.aborted) {
+      if (services.stopping.aborted) {
         line.reason = 'stopping';
         throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
       }
@@ -67,13 +67,18 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
-async function converse(turn: Turn, house: House, signal: AbortSignal, line: StepLine): Promise<Answered> {
+async function converse(
+  turn: Turn,
+  services: Services,
+  signal: AbortSignal,
+  line: StepLine,
+): Promise<Answered> {
   const stopped = turn.stream?.stopped;
   if (stopped?.aborted) {
     line.reason = 'stopped';
     return { reply: '', stopped: true };
   }
-  const words = house.agent.run(await agentTurn(turn, house, signal))[Symbol.asyncIterator]();
+  const words = services.agent.run(await agentTurn(turn, services, signal))[Symbol.asyncIterator]();
   const patience = new Patience(signal);
   const mask = new StreamMask();
   let reply = '';
@@ -98,7 +103,7 @@ async function converse(turn: Turn, house: House, signal: AbortSignal, line: Ste
     words
       .return?.()
       .catch((error: unknown) =>
-        house.log.debug(
+        services.log.debug(
           { request_id: turn.request_id, err: error },
           'agent runtime failed while it was ended',
         ),
@@ -130,12 +135,12 @@ class Patience {
   }
 }
 
-async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise<AgentTurn> {
+async function agentTurn(turn: Turn, services: Services, signal: AbortSignal): Promise<AgentTurn> {
   const { message, acting } = turn;
-  const history = turn.session_is_new ? [] : await historyOf(turn, house);
+  const history = turn.session_is_new ? [] : await historyOf(turn, services);
   const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (decisions §1).
-  const log = house.log.child({ request_id: turn.request_id });
+  const log = services.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
     history,
@@ -153,8 +158,8 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
     speaker: message.user_id,
     shared: message.shared ?? false,
     channel: { name: message.platform, markdown: turn.channel.capabilities.markdown },
-    app_name: house.settings.APP_NAME,
-    tools: bindTools(house.tools, { emit: turn.emit, trace: turn.trace, signal, log }),
+    app_name: services.settings.APP_NAME,
+    tools: bindTools(services.tools, { emit: turn.emit, trace: turn.trace, signal, log }),
     signal,
     log,
   };
@@ -165,11 +170,14 @@ async function agentTurn(turn: Turn, house: House, signal: AbortSignal): Promise
  * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
  * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
  */
-async function historyOf({ session, acting, channel }: Turn, house: House): Promise<AgentTurn['history']> {
+async function historyOf(
+  { session, acting, channel }: Turn,
+  services: Services,
+): Promise<AgentTurn['history']> {
   const { person } = acting;
   const ofWeb = channel.capabilities.reply === 'in-request';
   const reader = { person, nobodys: !ofWeb || session.generated };
-  const turns = await house.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
+  const turns = await services.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
   return turns.map((past) => ({
     user: past.text,
     speaker: past.user_id,
@@ -193,13 +201,13 @@ function knownOf(claims: {
   };
 }
 
-function requestContextOf(turn: Turn, house: House, signal: AbortSignal): RequestContext {
+function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, acting, trace, request_id } = turn;
   return {
     session_id: session.session_id,
     user_id: message.user_id,
-    app_name: house.settings.APP_NAME,
-    session_service: house.store.sessions,
+    app_name: services.settings.APP_NAME,
+    session_service: services.store.sessions,
     acts_for: acting.person,
     acts_for_nobody_because: acting.person === null ? acting.reason : null,
     trace,

@@ -10,7 +10,7 @@ import type { Answered, Arrived, Stored } from './turn.ts';
  */
 export const sendReply: Step<Arrived & Answered & Stored, object> = {
   name: 'send-reply',
-  async run(turn, _house, line) {
+  async run(turn, _services, line) {
     if (turn.inbox) {
       const delivery = await turn.inbox.sendReply();
       if (delivery === 'waiting') line.reason = 'platform_out_of_reach';

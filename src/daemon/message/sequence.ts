@@ -1,5 +1,5 @@
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import type { StepLine } from './trace.ts';
 import type { Arrived } from './turn.ts';
 
@@ -12,7 +12,7 @@ export const ENDED: unique symbol = Symbol('ended');
  */
 export interface Step<Needs, Adds extends object> {
   name: string;
-  run: (turn: Needs, house: House, line: StepLine) => Promise<Adds | typeof ENDED>;
+  run: (turn: Needs, services: Services, line: StepLine) => Promise<Adds | typeof ENDED>;
 }
 
 /** A list of steps whose order the compiler checks: a step whose needs are not met yet does not fit. */
@@ -32,12 +32,12 @@ export class Sequence<Now extends Arrived> {
   }
 
   /** Runs the steps on the turn, in order; what they add is assigned to it, also when a later one throws. */
-  async run(turn: Arrived, house: House): Promise<void> {
+  async run(turn: Arrived, services: Services): Promise<void> {
     for (const step of this.#steps) {
       const line: StepLine = { verdict: 'ok' };
       const began = performance.now();
       try {
-        const added = await step.run(turn as never, house, line);
+        const added = await step.run(turn as never, services, line);
         note(turn, step.name, line, began);
         if (added === ENDED) return;
         Object.assign(turn, added);

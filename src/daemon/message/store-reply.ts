@@ -14,7 +14,7 @@ const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
  */
 export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & Answered, Stored> = {
   name: 'store-reply',
-  async run(turn, house, line) {
+  async run(turn, services, line) {
     turn.lease.lost.throwIfAborted();
     await turn.stream?.settled();
     const reader = turn.stream?.reader ?? null;
@@ -22,8 +22,8 @@ export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & A
     // Asked for together, they are durable together.
     const [keptByInbox, kept] = await Promise.all([
       turn.inbox?.keepReply(turn.reply) ?? true,
-      keepTurn(turn, house, { outcome: 'answered', reply: turn.reply, stopped: turn.stopped }),
-      turn.idempotency_key && house.store.idempotency.finish(turn.idempotency_key, answer, ANSWER_TTL_MS),
+      keepTurn(turn, services, { outcome: 'answered', reply: turn.reply, stopped: turn.stopped }),
+      turn.idempotency_key && services.store.idempotency.finish(turn.idempotency_key, answer, ANSWER_TTL_MS),
       turn.stream?.complete(turn.reply, turn.stopped),
     ]);
     if (!keptByInbox) line.detail = { inbox: 'taken away' };

@@ -18,18 +18,18 @@ function mayChangeId(session: Session | null): boolean {
  */
 export const takeTurn: Step<Arrived & Identified & Admitted, InTurn> = {
   name: 'take-turn',
-  async run(turn, house, line) {
+  async run(turn, services, line) {
     // Those that arrived earlier may still be at their token's checks.
     await turn.place?.reached;
     let { session_tag, session_id, session_is_generated } = turn;
     const told_started = !mayChangeId(turn.found);
     if (told_started) turn.emit({ type: 'started', session_id });
     for (;;) {
-      const asked = house.queue.takeTurn(session_tag, line, turn.inbox ? house.stopping : undefined);
+      const asked = services.queue.takeTurn(session_tag, line, turn.inbox ? services.stopping : undefined);
       turn.place?.leave();
       const lease = await asked;
       try {
-        const named = await resolveSession({ ...turn, session_id, session_is_generated }, house);
+        const named = await resolveSession({ ...turn, session_id, session_is_generated }, services);
         if (named.session_tag === session_tag) {
           turn.onEnd(() => lease.release());
           return { lease, told_started, ...named };

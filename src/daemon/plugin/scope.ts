@@ -10,7 +10,6 @@ import type {
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
 import { validateOnce } from '../http/validate-once.ts';
 import { carryOutOnce } from '../identity/carry-out-once.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
@@ -22,6 +21,7 @@ import { storedParts } from '../inbox/stored-parts.ts';
 import type { InboxWorker } from '../inbox/work.ts';
 import { converse } from '../message/converse.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
+import type { Services } from '../services.ts';
 import { openStream } from '../stream/open.ts';
 import { startStream } from '../stream/start.ts';
 import { stopStream } from '../stream/stop.ts';
@@ -35,7 +35,7 @@ const AGAIN_SECONDS = 5;
 export function createScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
-  house: House,
+  services: Services,
   inbox: InboxWorker,
   dev: DevCompany | null = null,
 ): ChannelScope {
@@ -44,32 +44,33 @@ export function createScope(
       ...(errors ? { errors } : {}),
       ...(code === 'unavailable' ? { retryAfter: AGAIN_SECONDS } : {}),
     });
-  const replyParts = new ReplyParts(storedParts(house.store.inbox));
+  const replyParts = new ReplyParts(storedParts(services.store.inbox));
   return {
     settings,
     ...(dev ? { dev } : {}),
-    log: house.log.child({ channel: plugin.name }),
+    log: services.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
-    now: () => house.clock.now(),
-    converse: (message, request) => converse(plugin, house, message, request),
+    now: () => services.clock.now(),
+    converse: (message, request) => converse(plugin, services, message, request),
     readMessage: (request, sources) =>
       readMessage(plugin.name, request, sources, problem, (bytes) =>
-        house.log.info(
+        services.log.info(
           { request_id: request.id, channel: plugin.name, bytes },
           'metadata of the client was left out: its other keys have more than 4096 bytes',
         ),
       ),
     readToken,
     streams: {
-      start: (message, request, options) => startStream(plugin, house, message, request, options),
-      open: (stream_id, request, options) => openStream(plugin, house, stream_id, request, options),
-      stop: (stream_id, request, { tokens }) => stopStream(house, stream_id, request, tokens),
+      start: (message, request, options) => startStream(plugin, services, message, request, options),
+      open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
+      stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
     },
-    ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, house, inbox) : noLaterDoors(plugin)),
+    ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, services, inbox) : noLaterDoors(plugin)),
     sendParts: (...reply) => replyParts.send(...reply),
-    links: linksOf(plugin, house),
+    links: linksOf(plugin, services),
     tokens: {
-      validate: async (token, request) => answerOf(await validateOnce(house.tokens, request).validate(token)),
+      validate: async (token, request) =>
+        answerOf(await validateOnce(services.tokens, request).validate(token)),
     },
     problem,
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
@@ -78,11 +79,11 @@ export function createScope(
 
 type LaterDoors = Pick<ChannelScope, 'accept' | 'edit' | 'say'>;
 
-function laterDoors(plugin: ChannelPlugin, house: House, inbox: InboxWorker): LaterDoors {
-  const speaker = { plugin, house, worker: inbox, hints: new HintLimit(() => house.clock.now()) };
+function laterDoors(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): LaterDoors {
+  const speaker = { plugin, services, worker: inbox, hints: new HintLimit(() => services.clock.now()) };
   return {
-    accept: (messages, request) => accept(plugin, house, inbox, messages, request),
-    edit: (message_id, text) => edit(plugin, house, message_id, text),
+    accept: (messages, request) => accept(plugin, services, inbox, messages, request),
+    edit: (message_id, text) => edit(plugin, services, message_id, text),
     say: (reply_to, text, options) => say(speaker, reply_to, text, options),
   };
 }
@@ -98,23 +99,23 @@ function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
   return { accept: refuse('accept'), edit: refuse('edit'), say: refuse('say') };
 }
 
-function linksOf(plugin: ChannelPlugin, house: House): ChannelScope['links'] {
+function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
-      carryOutOnce(house, { platform: plugin.name, user_id, message_id, what: 'link' }, async () =>
-        linkAnswerOf(await link(forRequest(house, request), plugin, user_id, token, () => replace)),
+      carryOutOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () =>
+        linkAnswerOf(await link(forRequest(services, request), plugin, user_id, token, () => replace)),
       ),
     unlink: (user_id, { message_id } = {}) =>
-      carryOutOnce(house, { platform: plugin.name, user_id, message_id, what: 'unlink' }, () =>
-        unlink(house, plugin, user_id),
+      carryOutOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, () =>
+        unlink(services, plugin, user_id),
       ),
     unlinkPerson: (user_id, token, request) =>
-      unlinkPerson(forRequest(house, request), plugin, user_id, token),
+      unlinkPerson(forRequest(services, request), plugin, user_id, token),
   };
 }
 
-function forRequest(house: House, request: ChannelRequest | undefined): House {
-  return { ...house, tokens: validateOnce(house.tokens, request) };
+function forRequest(services: Services, request: ChannelRequest | undefined): Services {
+  return { ...services, tokens: validateOnce(services.tokens, request) };
 }
 
 function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {

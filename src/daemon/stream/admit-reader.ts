@@ -1,14 +1,14 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
 import type { Validated } from '../http/validate-once.ts';
 import type { PersonKey } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
 import type { StreamClaimant, StreamRecord } from '../store/streams.ts';
 import { tokenRecord } from './keep-message.ts';
 
 /** @throws `stream_not_found` */
-export async function findStream(house: House, stream_id: string): Promise<StreamRecord> {
-  const stream = await house.store.streams.find(stream_id);
+export async function findStream(services: Services, stream_id: string): Promise<StreamRecord> {
+  const stream = await services.store.streams.find(stream_id);
   if (stream) return stream;
   throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
 }
@@ -39,7 +39,7 @@ export interface Admitted {
  * @throws `token_missing`, `forbidden`.
  */
 export async function admitReader(
-  house: House,
+  services: Services,
   stream: StreamRecord,
   request: ChannelRequest,
   { tokens, after }: Reading,
@@ -49,7 +49,7 @@ export async function admitReader(
   if (tokens.required && !cookies.some(Boolean) && !tokens.explicit && !stream.start.token_given) {
     throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
   }
-  const own = ownToken(house, stream, request);
+  const own = ownToken(services, stream, request);
   const { token_refused } = stream.start;
   // A token that was refused with the message is not validated, and logged, a second time.
   const check = async (token: string): Promise<Validated> => ({
@@ -57,14 +57,14 @@ export async function admitReader(
     verdict:
       token === own && token_refused !== undefined
         ? { valid: false, reason: token_refused }
-        : await house.tokens.validate(token, request.id),
+        : await services.tokens.validate(token, request.id),
   });
   // Of several cookies nobody can tell which one is meant.
   const [cookie] = cookies.length === 1 ? cookies : [];
   const ambient = cookie ? await check(cookie) : null;
   const explicit = tokens.explicit ? await check(tokens.explicit) : null;
   const presented = [ambient, explicit].filter((one) => one !== null);
-  await refuseOtherPersons(house, stream, presented);
+  await refuseOtherPersons(services, stream, presented);
   refuseOtherReaders(stream, request, explicit, after);
 
   const counted = countsFor(stream, ambient) ? ambient : null;
@@ -86,24 +86,24 @@ export async function admitReader(
  * @throws also `stream_not_found`, if its time has passed and nothing would ever come.
  */
 export async function admitAgain(
-  house: House,
+  services: Services,
   stream_id: string,
   request: ChannelRequest,
   reading: Reading,
 ): Promise<void> {
-  await admitReader(house, await findStream(house, stream_id), request, reading);
+  await admitReader(services, await findStream(services, stream_id), request, reading);
 }
 
 /** @throws `forbidden` for a token that is valid for another person than the stream or its session belongs to. */
 async function refuseOtherPersons(
-  house: House,
+  services: Services,
   stream: StreamRecord,
   presented: readonly Validated[],
 ): Promise<void> {
   const persons = presented.map(personOf).filter((person) => person !== null);
   if (persons.length === 0) return;
   const { session_id } = stream.start;
-  const session = await house.store.sessions.find(session_id);
+  const session = await services.store.sessions.find(session_id);
   // An id from before sign-in counts as none: the answer comes in another session.
   const session_owner = session?.session_id === session_id ? session.owner : null;
   for (const owner of [stream.owner, session_owner]) {
@@ -149,10 +149,10 @@ function belongsToSomeoneElse(): AgentdError {
 }
 
 /** The token that came with the message; it is there until the stream is opened. */
-function ownToken(house: House, stream: StreamRecord, request: ChannelRequest): string | undefined {
+function ownToken(services: Services, stream: StreamRecord, request: ChannelRequest): string | undefined {
   if (stream.token === null) return undefined;
-  const token = house.seal.open(stream.token, tokenRecord(stream.stream_id));
+  const token = services.seal.open(stream.token, tokenRecord(stream.stream_id));
   if (token !== null) return token;
-  house.log.warn({ request_id: request.id }, 'stored token does not open with any encryption key');
+  services.log.warn({ request_id: request.id }, 'stored token does not open with any encryption key');
   return undefined;
 }

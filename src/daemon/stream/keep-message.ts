@@ -1,9 +1,9 @@
 import { randomSuffix } from '../clock.ts';
-import type { House } from '../house.ts';
 import { type PersonKey, personOf } from '../identity/identity.ts';
 import { fingerprint, otherBody, reportRepeat } from '../message/recognise-repeat.ts';
 import { ENDED, type Step } from '../message/sequence.ts';
 import type { Arrived, Guarded, Identified, Repeatable } from '../message/turn.ts';
+import type { Services } from '../services.ts';
 import type { StreamRecord } from '../store/streams.ts';
 
 /** A message that has arrived to be kept. */
@@ -28,24 +28,28 @@ export interface StartedStream {
  */
 export const keepMessage: Step<Starting & Identified & Repeatable & Guarded, object> = {
   name: 'keep-message',
-  async run(turn, house) {
-    await keep(turn, turn.idempotency_key, house);
+  async run(turn, services) {
+    await keep(turn, turn.idempotency_key, services);
     return ENDED;
   },
 };
 
 /** Where two come at once with one key, both get the stream of the first. */
-export async function keep(turn: Starting & Identified, key: string | null, house: House): Promise<void> {
+export async function keep(
+  turn: Starting & Identified,
+  key: string | null,
+  services: Services,
+): Promise<void> {
   const { presented, session_id } = turn;
   const { jwt_token, ...metadata } = turn.message.metadata;
   const stream_id = `${turn.channel.name}_${randomSuffix()}`;
   const body = fingerprint(turn.message);
-  const kept = await house.store.streams.create({
+  const kept = await services.store.streams.create({
     stream_id,
     idempotency_key: key,
     fingerprint: body,
     owner: personOf(presented),
-    token: jwt_token ? house.seal.close(jwt_token, tokenRecord(stream_id)) : null,
+    token: jwt_token ? services.seal.close(jwt_token, tokenRecord(stream_id)) : null,
     start: {
       request_id: turn.request_id,
       session_id,
@@ -62,14 +66,14 @@ export async function keep(turn: Starting & Identified, key: string | null, hous
     },
     ttl_ms: turn.ttl_ms,
   });
-  if (kept.stream_id !== stream_id) answerAgain(turn, kept, house);
+  if (kept.stream_id !== stream_id) answerAgain(turn, kept, services);
   else turn.started({ stream_id, session_id });
 }
 
 /** A repeat gets the stream of the first one. @throws `idempotency_key_reused` */
-export function answerAgain(turn: Starting, stream: StreamRecord, house: House): void {
+export function answerAgain(turn: Starting, stream: StreamRecord, services: Services): void {
   if (stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
-  reportRepeat(turn, house);
+  reportRepeat(turn, services);
   turn.started({ stream_id: stream.stream_id, session_id: stream.start.session_id });
 }
 

@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ChannelRequest, ChannelStreams, OpenStream } from '../../channel/index.ts';
-import type { House } from '../house.ts';
 import type { Place } from '../http/arrivals.ts';
 import { otherBody, refuseOthersAnswer, stillRunning } from '../message/recognise-repeat.ts';
+import type { Services } from '../services.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
 import { type Admitted, admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { started, toldAgain } from './events.ts';
@@ -20,27 +20,31 @@ type OpenOptions = Parameters<ChannelStreams['open']>[2];
  */
 export async function openStream(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   stream_id: string,
   request: ChannelRequest,
   { tokens, after, maxReadersPerClient }: OpenOptions,
 ): Promise<OpenStream | null> {
-  const stream = await findStream(house, stream_id);
-  refuseForeignPage(request, tokens, house.settings);
+  const stream = await findStream(services, stream_id);
+  refuseForeignPage(request, tokens, services.settings);
   const begins = stream.state === 'waiting' && request.method !== 'HEAD';
   // Taken before the token is looked at, which takes longer for one than for the next.
-  const place = begins ? house.arrivals.placeIn(stream.start.session_id) : null;
+  const place = begins ? services.arrivals.placeIn(stream.start.session_id) : null;
   let begun: Begun | null = null;
   let opened: OpenStream | null = null;
   let leave: (() => void) | null = null;
   try {
-    const admitted = await admitReader(house, stream, request, { tokens, after });
+    const admitted = await admitReader(services, stream, request, { tokens, after });
     const signedIn = admitted.validated?.verdict.valid === true;
-    leave = enterReader(house.readers, request, { stream_id, signedIn, maxPerClient: maxReadersPerClient });
-    if (place) begun = await begin(plugin, house, admitted, request, place);
-    if (begun === 'by-another') await admitAgain(house, stream_id, request, { tokens, after });
+    leave = enterReader(services.readers, request, {
+      stream_id,
+      signedIn,
+      maxPerClient: maxReadersPerClient,
+    });
+    if (place) begun = await begin(plugin, services, admitted, request, place);
+    if (begun === 'by-another') await admitAgain(services, stream_id, request, { tokens, after });
     if (stream.state === 'ended' && after >= stream.last_event) return null;
-    opened = { follow: (reader) => house.feeds.follow(stream_id, after, reader).finally(leave) };
+    opened = { follow: (reader) => services.feeds.follow(stream_id, after, reader).finally(leave) };
     return opened;
   } finally {
     if (begun !== 'run') place?.leave();
@@ -57,15 +61,15 @@ type Begun = 'run' | 'replay' | 'by-another';
  */
 async function begin(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   admitted: Admitted,
   request: ChannelRequest,
   place: Place,
 ): Promise<Begun> {
   const { stream, claimant } = admitted;
-  const { streams } = house.store;
+  const { streams } = services.store;
   const { stream_id } = stream;
-  const known = await answeredElsewhere(house, stream);
+  const known = await answeredElsewhere(services, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
     // It may be this very stream that runs: another reader was faster.
     if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
@@ -73,25 +77,25 @@ async function begin(
   }
   if (known.outcome === 'done') refuseOthersAnswer(known.answer, claimant.owner);
   if (!(await streams.claim(stream_id, claimant))) return 'by-another';
-  const recorder = new Recorder(streams, stream_id, house.log);
+  const recorder = new Recorder(streams, stream_id, services.log);
   const again = known.outcome === 'done';
   const work = again
-    ? tellAgain(house, stream_id, known.answer, recorder)
-    : runStream(plugin, house, admitted, request.id, recorder, place);
-  house.running.add(work);
-  work.finally(() => house.running.delete(work));
+    ? tellAgain(services, stream_id, known.answer, recorder)
+    : runStream(plugin, services, admitted, request.id, recorder, place);
+  services.running.add(work);
+  work.finally(() => services.running.delete(work));
   return again ? 'replay' : 'run';
 }
 
-async function answeredElsewhere(house: House, stream: Admitted['stream']): Promise<Claim> {
+async function answeredElsewhere(services: Services, stream: Admitted['stream']): Promise<Claim> {
   const { idempotency_key, fingerprint } = stream;
   if (idempotency_key === null) return { outcome: 'new' };
-  return house.store.idempotency.look(idempotency_key, fingerprint);
+  return services.store.idempotency.look(idempotency_key, fingerprint);
 }
 
 /** Never rejects. */
 async function tellAgain(
-  house: House,
+  services: Services,
   stream_id: string,
   { session_id, response }: StoredAnswer,
   recorder: Recorder,
@@ -102,9 +106,9 @@ async function tellAgain(
       ...toldAgain({ stream_id, session_id, response }),
     ]);
   } catch (error) {
-    house.log.warn({ err: error }, 'an earlier answer could not be told on its stream');
+    services.log.warn({ err: error }, 'an earlier answer could not be told on its stream');
   } finally {
-    await house.store.streams.release(stream_id);
-    if (!recorder.ended) house.feeds.giveUp(stream_id);
+    await services.store.streams.release(stream_id);
+    if (!recorder.ended) services.feeds.giveUp(stream_id);
   }
 }

@@ -20,25 +20,25 @@ import { answerAgain, keep, type Starting } from './keep-message.ts';
  */
 export const recogniseStream: Step<Starting & Identified, Repeatable> = {
   name: 'recognise-repeat',
-  async run(turn, house, line) {
+  async run(turn, services, line) {
     const key = keyOf(turn);
     if (key === null) {
       line.reason = 'no_key';
       return { idempotency_key: null };
     }
-    const stream = await house.store.streams.findByKey(key);
+    const stream = await services.store.streams.findByKey(key);
     if (stream) {
-      answerAgain(turn, stream, house);
+      answerAgain(turn, stream, services);
       return ENDED;
     }
-    const known = await house.store.idempotency.look(key, fingerprint(turn.message));
+    const known = await services.store.idempotency.look(key, fingerprint(turn.message));
     if (known.outcome === 'new') return { idempotency_key: key };
     if (known.outcome === 'other_body') throw otherBody();
-    reportRepeat(turn, house);
+    reportRepeat(turn, services);
     if (known.outcome === 'running') throw stillRunning();
     refuseOthersAnswer(known.answer, personOf(turn.presented));
     line.reason = 'replayed';
-    await keep(turn, key, house);
+    await keep(turn, key, services);
     return ENDED;
   },
 };

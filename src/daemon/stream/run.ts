@@ -1,10 +1,10 @@
 import type { ChannelPlugin, ConversationEvent } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
-import type { House } from '../house.ts';
 import type { Place } from '../http/arrivals.ts';
 import { answer } from '../message/answer.ts';
 import type { StreamedMessage } from '../message/turn.ts';
+import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
 import type { Admitted } from './admit-reader.ts';
 import { type Completion, completed, INTERRUPTED, type SaidEvent, started, toldAgain } from './events.ts';
@@ -18,7 +18,7 @@ import type { Recorder } from './recorder.ts';
  */
 export async function runStream(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   { stream, token, validated, claimant }: Admitted,
   opened_by: string,
   recorder: Recorder,
@@ -40,7 +40,7 @@ export async function runStream(
     reader: claimant.reader,
     trace: [
       ...start.trace,
-      { at: house.clock.now(), step: 'open-stream', verdict: 'ok', detail: { opened_by } },
+      { at: services.clock.now(), step: 'open-stream', verdict: 'ok', detail: { opened_by } },
     ],
     opened_by,
     stopped: stop.signal,
@@ -62,18 +62,18 @@ export async function runStream(
       replayed = toldAgain({ stream_id, session_id, response });
     }
   };
-  const unwatch = house.store.streams.watch(stream_id, (change) => {
+  const unwatch = services.store.streams.watch(stream_id, (change) => {
     if (change !== 'stop' || stop.signal.aborted) return;
     stop.abort(new Error('the person stopped the answer'));
     // A message that still waits for its turn has nothing to wait for; its turn is taken as an empty one.
     if (!speaking) complete('', true).catch(noteUnsaid);
   });
   const noteUnsaid = (error: unknown) =>
-    house.log.warn({ stream: shortId(stream_id), err: error }, 'the end of a stream could not be stored');
+    services.log.warn({ stream: shortId(stream_id), err: error }, 'the end of a stream could not be stored');
 
   try {
-    await answer(plugin, house, {
-      turn_id: timeOrderedId(house.clock.now()),
+    await answer(plugin, services, {
+      turn_id: timeOrderedId(services.clock.now()),
       request_id: start.request_id,
       message: {
         ...start.message,
@@ -91,18 +91,18 @@ export async function runStream(
     });
     if (replayed) await recorder.end(replayed);
   } catch (error) {
-    await recorder.end([failure(error, house)]).catch(noteUnsaid);
+    await recorder.end([failure(error, services)]).catch(noteUnsaid);
   } finally {
     place.leave();
     unwatch();
-    await house.store.streams.release(stream_id);
-    if (!recorder.ended) house.feeds.giveUp(stream_id);
+    await services.store.streams.release(stream_id);
+    if (!recorder.ended) services.feeds.giveUp(stream_id);
   }
 }
 
 /** What the person is told, as in a problem document. */
-function failure(error: unknown, house: House): SaidEvent {
-  if (house.stopping.aborted) return INTERRUPTED;
+function failure(error: unknown, services: Services): SaidEvent {
+  if (services.stopping.aborted) return INTERRUPTED;
   return error instanceof AgentdError
     ? { event: 'error', data: { code: error.code, message: error.message } }
     : { event: 'error', data: { code: 'internal_error', message: 'Something unexpected happened.' } };

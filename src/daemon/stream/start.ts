@@ -1,6 +1,5 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
-import type { House } from '../house.ts';
 import { placeOf } from '../http/arrivals.ts';
 import { validatedOf } from '../http/validate-once.ts';
 import type { PersonKey } from '../identity/identity.ts';
@@ -11,6 +10,7 @@ import { identify } from '../message/identify.ts';
 import { maskMessage } from '../message/mask-message.ts';
 import { requireMessage } from '../message/require-message.ts';
 import { Sequence } from '../message/sequence.ts';
+import type { Services } from '../services.ts';
 import { generateSessionId, shortId } from '../session/ids.ts';
 import { keepMessage, type StartedStream, type Starting } from './keep-message.ts';
 import { recogniseStream } from './recognise-stream.ts';
@@ -31,7 +31,7 @@ const startSteps = Sequence.start<Starting>()
  */
 export async function startStream(
   plugin: ChannelPlugin,
-  house: House,
+  services: Services,
   message: IncomingMessage,
   request: ChannelRequest,
   { ttl_ms, ambient = [] }: { ttl_ms: number; ambient?: readonly string[] },
@@ -40,7 +40,7 @@ export async function startStream(
   const started = Promise.withResolvers<StartedStream>();
   const place = placeOf(request);
   const arrival = {
-    turn_id: timeOrderedId(house.clock.now()),
+    turn_id: timeOrderedId(services.clock.now()),
     request_id: request.id,
     message: maskMessage(message),
     session_id: message.thread_id ?? generateSessionId(plugin.name, message.user_id),
@@ -52,12 +52,12 @@ export async function startStream(
     stream: null,
     emit: () => undefined,
     ttl_ms,
-    cookie_person: await cookiePersonOf(message, request, ambient, house),
+    cookie_person: await cookiePersonOf(message, request, ambient, services),
     started: started.resolve,
   };
-  await takeSteps(plugin, house, arrival, startSteps, async () => undefined);
+  await takeSteps(plugin, services, arrival, startSteps, async () => undefined);
   const { stream_id, session_id } = await started.promise;
-  house.log.info(
+  services.log.info(
     {
       request_id: request.id,
       channel: plugin.name,
@@ -74,7 +74,7 @@ async function cookiePersonOf(
   message: IncomingMessage,
   request: ChannelRequest,
   ambient: readonly string[],
-  { tokens }: Pick<House, 'tokens'>,
+  { tokens }: Pick<Services, 'tokens'>,
 ): Promise<PersonKey | null> {
   const [cookie] = ambient;
   const decided = message.metadata.jwt_token === null || validatedOf(request)?.verdict.valid === true;

@@ -1,5 +1,5 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
-import type { House } from '../house.ts';
+import type { Services } from '../services.ts';
 import { admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { completed, started } from './events.ts';
 import { Recorder } from './recorder.ts';
@@ -17,30 +17,30 @@ const NOBODY = { owner: null, reader: null } as const;
  * @throws `stream_not_found`, `token_missing`, `forbidden`.
  */
 export async function stopStream(
-  house: House,
+  services: Services,
   stream_id: string,
   request: ChannelRequest,
   tokens: StreamTokens,
 ): Promise<void> {
-  const stream = await findStream(house, stream_id);
-  refuseForeignPage(request, tokens, house.settings);
-  await admitReader(house, stream, request, { tokens, after: 0 });
+  const stream = await findStream(services, stream_id);
+  refuseForeignPage(request, tokens, services.settings);
+  await admitReader(services, stream, request, { tokens, after: 0 });
   if (stream.state === 'ended') return;
   const { session_id } = stream.start;
-  if (stream.state === 'waiting' && (await house.store.streams.claim(stream_id, NOBODY))) {
-    const recorder = new Recorder(house.store.streams, stream_id, house.log);
+  if (stream.state === 'waiting' && (await services.store.streams.claim(stream_id, NOBODY))) {
+    const recorder = new Recorder(services.store.streams, stream_id, services.log);
     try {
       await recorder.end([
         started({ stream_id, session_id }),
         ...completed({ stream_id, session_id, response: '', stopped: true }),
       ]);
     } finally {
-      await house.store.streams.release(stream_id);
+      await services.store.streams.release(stream_id);
     }
     return;
   }
-  if (stream.state === 'waiting') await admitAgain(house, stream_id, request, { tokens, after: 0 });
-  await house.store.streams.askToStop(stream_id);
+  if (stream.state === 'waiting') await admitAgain(services, stream_id, request, { tokens, after: 0 });
+  await services.store.streams.askToStop(stream_id);
   const end = { take: () => true, room: () => Promise.resolve(), signal: AbortSignal.timeout(END_WAIT_MS) };
-  await house.feeds.follow(stream_id, stream.last_event, end);
+  await services.feeds.follow(stream_id, stream.last_event, end);
 }

@@ -2,7 +2,7 @@ import MarkdownIt from 'markdown-it';
 import { render as renderMsgbot } from '../../../plugins/msgbot/render.ts';
 import { render as renderPhonechat } from '../../../plugins/phonechat/render.ts';
 import { render as renderTeamchat } from '../../../plugins/teamchat/render.ts';
-import { hostileMarkdown, listMarkdown, ordinaryMarkdown } from '../../fixtures/hostile-markdown.ts';
+import { hostileMarkdown, listMarkdown, ordinaryMarkdown } from '../../support/hostile-markdown.ts';
 
 export interface MarkdownOrder {
   texts: 'bare' | 'ordinary' | 'lists' | 'bad';

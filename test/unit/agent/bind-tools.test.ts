@@ -7,8 +7,8 @@ import { MAX_RESULT_BYTES } from '../../../src/daemon/agent/fit-result.ts';
 import type { Tool } from '../../../src/daemon/agent/tools.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { Trace } from '../../../src/daemon/message/tracing.ts';
-import { collectLog } from '../../harness/log-lines.ts';
-import { contextOf } from '../../harness/request-context.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf } from '../../support/request-context.ts';
 
 const parameters = {
   type: 'object',

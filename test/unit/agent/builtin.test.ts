@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
-import { agentTurn, fakeTool, piecesOf, replyOf } from '../../harness/agent-turn.ts';
-import { ALICE, BOB } from '../../harness/fake-api.ts';
+import { agentTurn, fakeTool, piecesOf, replyOf } from '../../support/agent-turn.ts';
+import { ALICE, BOB } from '../../support/fake-api.ts';
 
 const person = { email: ALICE.email, name: ALICE.name };
 const builtin = createBuiltin();

@@ -6,9 +6,9 @@ import { systemClock } from '../../../src/daemon/clock.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { ALICE, BOB, FakeApi, signToken } from '../../harness/fake-api.ts';
-import { collectLog } from '../../harness/log-lines.ts';
-import { contextOf, sessionOf } from '../../harness/request-context.ts';
+import { ALICE, BOB, FakeApi, signToken } from '../../support/fake-api.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: ALICE.email }, secret);

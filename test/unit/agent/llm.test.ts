@@ -6,9 +6,9 @@ import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts
 import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
-import { agentTurn, fakeTool, piecesOf, replyOf } from '../../harness/agent-turn.ts';
-import { FakeModel } from '../../harness/fake-model.ts';
-import { collectLog } from '../../harness/log-lines.ts';
+import { agentTurn, fakeTool, piecesOf, replyOf } from '../../support/agent-turn.ts';
+import { FakeModel } from '../../support/fake-model.ts';
+import { collectLog } from '../../support/log-lines.ts';
 
 const KEY = 'model-key-of-the-tests';
 let model: FakeModel;

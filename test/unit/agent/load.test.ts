@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { LlmSettings } from '../../../src/daemon/agent/llm.ts';
 import { loadAgent } from '../../../src/daemon/agent/load.ts';
-import { agentTurn, replyOf } from '../../harness/agent-turn.ts';
-import { collectLog } from '../../harness/log-lines.ts';
+import { agentTurn, replyOf } from '../../support/agent-turn.ts';
+import { collectLog } from '../../support/log-lines.ts';
 
 const { log } = collectLog();
 const unset: LlmSettings & { AGENT_RUNTIME: string | undefined } = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { conversation, HISTORY_TOKENS, systemPrompt } from '../../../src/daemon/agent/prompt.ts';
-import { agentTurn } from '../../harness/agent-turn.ts';
+import { agentTurn } from '../../support/agent-turn.ts';
 
 const NOW = new Date('2026-01-02T03:04:05Z');
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';

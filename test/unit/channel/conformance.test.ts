@@ -12,7 +12,7 @@ import type {
   OutgoingReply,
   SecretValue,
 } from '../../../src/channel/index.ts';
-import courier from '../../samples/courier.ts';
+import courier from '../../fixtures/courier.ts';
 
 const LOST = { outcome: 'failed', detail: 'lost', advice: 'Look for it.' } as const;
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { convert } from '../../../src/channel/markdown/convert.ts';
 import { inPieces } from '../../../src/channel/markdown/in-pieces.ts';
 import { type Dialect, renderMarkdown, renderMarkdownInPieces } from '../../../src/channel/markdown.ts';
-import { listMarkdown, ordinaryMarkdown } from '../../fixtures/hostile-markdown.ts';
+import { listMarkdown, ordinaryMarkdown } from '../../support/hostile-markdown.ts';
 
 const PLAIN: Dialect = {
   limit: 4000,

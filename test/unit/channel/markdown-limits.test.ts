@@ -3,7 +3,7 @@ import { partsOf } from '../../../src/channel/markdown/parts.ts';
 import { tableLines } from '../../../src/channel/markdown/table.ts';
 import { HIDDEN, shown, tame } from '../../../src/channel/markdown/tame.ts';
 import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
-import { hostileMarkdown } from '../../fixtures/hostile-markdown.ts';
+import { hostileMarkdown } from '../../support/hostile-markdown.ts';
 
 const PLAIN: Dialect = {
   limit: 4000,

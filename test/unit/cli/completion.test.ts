@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../../src/cli/command-index.ts';
 import { readVocabulary } from '../../../src/cli/completion/vocabulary.ts';
 import { runProgram } from '../../../src/cli/program.ts';
-import { HAS_TERMINALS, Terminal } from '../../harness/terminal.ts';
+import { HAS_TERMINALS, Terminal } from '../../support/terminal.ts';
 import { capture } from './captured-output.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;

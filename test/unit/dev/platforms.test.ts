@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ChannelPlugin, PlatformSimulator } from '../../../src/channel/index.ts';
 import { isSetUp, platformSettings } from '../../../src/daemon/dev/platforms.ts';
 import type { EffectiveSetting } from '../../../src/daemon/settings/check.ts';
-import telex from '../../samples/telex.ts';
+import telex from '../../fixtures/telex.ts';
 
 const from = (source: string): EffectiveSetting[] =>
   telex.settings.map((record) => ({ record, value: 'x', source, shown: 'x' }));

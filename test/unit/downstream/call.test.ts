@@ -7,9 +7,9 @@ import { createDownstream } from '../../../src/daemon/downstream/client.ts';
 import { createDefaultToken } from '../../../src/daemon/downstream/default-token.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
-import { FakeApi, signToken } from '../../harness/fake-api.ts';
-import { collectLog } from '../../harness/log-lines.ts';
-import { contextOf, sessionOf } from '../../harness/request-context.ts';
+import { FakeApi, signToken } from '../../support/fake-api.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createDownstream, DownstreamFailure } from '../../../src/daemon/downstream/client.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
-import { FakeApi, signToken } from '../../harness/fake-api.ts';
+import { FakeApi, signToken } from '../../support/fake-api.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = new Secret(signToken({ sub: 'user-1' }, secret));

@@ -4,8 +4,8 @@ import { chooseCredentials } from '../../../src/daemon/downstream/credentials.ts
 import { type PersonKey, personKey } from '../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
-import { collectLog } from '../../harness/log-lines.ts';
-import { contextOf, sessionOf } from '../../harness/request-context.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const alice = { sub: 'user-1', email: 'alice@example.com', token: 'alices-token', expires_at: NOW + 60_000 };

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createDownstream } from '../../../src/daemon/downstream/client.ts';
 import { createDefaultToken, DefaultTokenFailure } from '../../../src/daemon/downstream/default-token.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
-import { FakeApi, type FakeApiOptions, signToken } from '../../harness/fake-api.ts';
+import { FakeApi, type FakeApiOptions, signToken } from '../../support/fake-api.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const HOUR = 3_600_000;

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { carryOutOnce } from '../../../src/daemon/identity/carry-out-once.ts';
-import { laterHouse } from '../../harness/later-house.ts';
+import { laterServices } from '../../support/later-services.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
 const DAY = 86_400_000;
@@ -11,15 +11,15 @@ const DAY = 86_400_000;
 /** Somebody who asks for something by messages; what is done is counted. */
 async function open(directory = stateDirectory()) {
   const store = openAt(join(directory, 'agentd.db'));
-  const { house, lines } = await laterHouse(store, systemClock);
+  const { services, lines } = await laterServices(store, systemClock);
   let count = 0;
   const ask = (message_id: string | undefined, members: { user_id?: string; what?: 'unlink' } = {}) =>
     carryOutOnce(
-      house,
+      services,
       { platform: 'telex', user_id: 'ada', what: 'link', message_id, ...members },
       async () => ({ count: ++count }),
     );
-  return { store, house, lines, ask };
+  return { store, services, lines, ask };
 }
 
 it('is done once for one message, whose repeats get the first answer, and are told in the log', async () => {
@@ -59,22 +59,22 @@ it('is known for seven days, also over a restart', async () => {
 });
 
 it('is refused while the first delivery is still under way, so that the platform comes again', async () => {
-  const { house } = await open();
+  const { services } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const { promise, resolve } = Promise.withResolvers<string>();
-  const first = carryOutOnce(house, asked, () => promise);
-  const second = carryOutOnce(house, asked, async () => 'twice');
+  const first = carryOutOnce(services, asked, () => promise);
+  const second = carryOutOnce(services, asked, async () => 'twice');
   await expect(second).rejects.toMatchObject({ code: 'unavailable', retryAfter: 1 });
   resolve('once');
   expect(await first).toBe('once');
-  expect(await carryOutOnce(house, asked, async () => 'twice')).toBe('once');
+  expect(await carryOutOnce(services, asked, async () => 'twice')).toBe('once');
 });
 
 it('is begun anew after an attempt that failed, or whose outcome could not be kept', async () => {
-  const { house, store, ask } = await open();
+  const { services, store, ask } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const fails = () => Promise.reject(new StoreUnavailable(new Error('disk full')));
-  await expect(carryOutOnce(house, asked, fails)).rejects.toBeInstanceOf(StoreUnavailable);
+  await expect(carryOutOnce(services, asked, fails)).rejects.toBeInstanceOf(StoreUnavailable);
   const finish = vi
     .spyOn(store.idempotency, 'finish')
     .mockRejectedValueOnce(new StoreUnavailable(new Error('disk full')));

@@ -3,25 +3,25 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import type { House } from '../../../src/daemon/house.ts';
 import { accept, edit } from '../../../src/daemon/inbox/accept.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
+import type { Services } from '../../../src/daemon/services.ts';
 import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/inbox.ts';
-import { laterHouse, TELEX } from '../../harness/later-house.ts';
-import type { LogLine } from '../../harness/log-lines.ts';
-import { token } from '../../harness/tokens.ts';
+import { laterServices, TELEX } from '../../support/later-services.ts';
+import type { LogLine } from '../../support/log-lines.ts';
+import { token } from '../../support/tokens.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
 const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
 
-let house: House;
+let services: Services;
 let lines: LogLine[];
 let worker: InboxWorker;
 
 beforeEach(async () => {
-  ({ house, lines } = await laterHouse(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
+  ({ services, lines } = await laterServices(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
   // Not started: what is accepted stays where it can be looked at.
-  worker = new InboxWorker(house);
+  worker = new InboxWorker(services);
 });
 
 function aMessage(members: Partial<IncomingMessage> = {}): IncomingMessage {
@@ -37,10 +37,10 @@ function aMessage(members: Partial<IncomingMessage> = {}): IncomingMessage {
 }
 
 async function kept(): Promise<InboxMessage[]> {
-  return (await house.store.inbox.list({ states: OPEN, limit: 100 })).reverse();
+  return (await services.store.inbox.list({ states: OPEN, limit: 100 })).reverse();
 }
 
-const take = (...messages: IncomingMessage[]) => accept(TELEX, house, worker, messages);
+const take = (...messages: IncomingMessage[]) => accept(TELEX, services, worker, messages);
 
 describe('accept', () => {
   it('keeps messages in their order, trimmed, under the session id, before it resolves', async () => {
@@ -153,9 +153,9 @@ describe('accept', () => {
   });
 
   it('answers 503 where the store is out of reach, and where too many wait', async () => {
-    const failing = (enqueue: InboxStore['enqueue']): House => ({
-      ...house,
-      store: { ...house.store, inbox: { enqueue } as InboxStore },
+    const failing = (enqueue: InboxStore['enqueue']): Services => ({
+      ...services,
+      store: { ...services.store, inbox: { enqueue } as InboxStore },
     });
     const unreachable = failing(() => Promise.reject(new StoreUnavailable(new Error('disk full'))));
     await expect(accept(TELEX, unreachable, worker, [aMessage()])).rejects.toMatchObject({
@@ -193,10 +193,10 @@ describe('accept', () => {
 describe('edit', () => {
   it('replaces the text of a message that waits, tokens masked, and logs an edit that comes too late', async () => {
     await take(aMessage({ message_id: 'm1' }));
-    expect(await edit(TELEX, house, 'm1', `new ${await token()} `)).toBe(true);
+    expect(await edit(TELEX, services, 'm1', `new ${await token()} `)).toBe(true);
     expect((await kept())[0]?.message?.text).toBe('new [token]');
-    await house.store.inbox.claim('run', ['telex'], 1);
-    expect(await edit(TELEX, house, 'm1', 'too late')).toBe(false);
+    await services.store.inbox.claim('run', ['telex'], 1);
+    expect(await edit(TELEX, services, 'm1', 'too late')).toBe(false);
     expect(lines.at(-1)?.msg).toBe('edit ignored: the turn of the message has begun');
   });
 });

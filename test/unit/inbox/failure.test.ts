@@ -3,7 +3,7 @@ import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { failureOfDelivery, judgeRun, platformFailureOf } from '../../../src/daemon/inbox/failure.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
-import { token } from '../../harness/tokens.ts';
+import { token } from '../../support/tokens.ts';
 
 const agentFailed = (cause: unknown) => new AgentdError('agent_failed', 'The agent failed.', { cause });
 const coded = (reason: string, passing: boolean, retryAfterSeconds?: number) =>

@@ -6,12 +6,12 @@ import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
 import { modelFailure } from '../../../src/daemon/agent/model-failure.ts';
 import { FAILURE_NOTICE } from '../../../src/daemon/message/failure-notice.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
-import { SECRET } from '../../harness/daemon.ts';
-import { FakeApi } from '../../harness/fake-api.ts';
-import { InboxProcess, type InboxProcessOptions } from '../../harness/inbox-process.ts';
-import { PLATFORMS } from '../../harness/platforms.ts';
-import { VirtualClock } from '../../harness/virtual-clock.ts';
-import { VirtualPlatform } from '../../harness/virtual-platform.ts';
+import { SECRET } from '../../support/daemon.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { InboxProcess, type InboxProcessOptions } from '../../support/inbox-process.ts';
+import { PLATFORMS } from '../../support/platforms.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { VirtualPlatform } from '../../support/virtual-platform.ts';
 import { fastStateDirectory } from '../store/state-directory.ts';
 
 // Seconds on a machine of their own; others may be at work beside them.
@@ -129,7 +129,7 @@ class World {
 
   async messages(): Promise<InboxMessage[]> {
     const states = ['waiting', 'running', 'replied', 'done', 'failed'] as const;
-    return this.process.house.store.inbox.list({ states, limit: 1000 });
+    return this.process.services.store.inbox.list({ states, limit: 1000 });
   }
 }
 

@@ -2,27 +2,27 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
-import type { House } from '../../../src/daemon/house.ts';
 import { accept } from '../../../src/daemon/inbox/accept.ts';
 import { HintLimit } from '../../../src/daemon/inbox/hint-limit.ts';
 import { type Speaker, say } from '../../../src/daemon/inbox/say.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
+import type { Services } from '../../../src/daemon/services.ts';
 import type { InboxMessage, InboxState } from '../../../src/daemon/store/inbox.ts';
-import { laterHouse, TELEX } from '../../harness/later-house.ts';
-import { token } from '../../harness/tokens.ts';
+import { laterServices, TELEX } from '../../support/later-services.ts';
+import { token } from '../../support/tokens.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
 const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
 
-let house: House;
+let services: Services;
 let worker: InboxWorker;
 let speaker: Speaker;
 
 beforeEach(async () => {
-  ({ house } = await laterHouse(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
+  ({ services } = await laterServices(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
   // Not started: what is kept stays where it can be looked at.
-  worker = new InboxWorker(house);
-  speaker = { plugin: TELEX, house, worker, hints: new HintLimit(() => house.clock.now()) };
+  worker = new InboxWorker(services);
+  speaker = { plugin: TELEX, services, worker, hints: new HintLimit(() => services.clock.now()) };
 });
 
 const MESSAGE: IncomingMessage = {
@@ -35,7 +35,7 @@ const MESSAGE: IncomingMessage = {
 };
 
 async function kept(): Promise<InboxMessage[]> {
-  return (await house.store.inbox.list({ states: OPEN, limit: 100 })).reverse();
+  return (await services.store.inbox.list({ states: OPEN, limit: 100 })).reverse();
 }
 
 describe('say', () => {
@@ -61,7 +61,7 @@ describe('say', () => {
     const answering = (message_id: string, text: string) => say(speaker, { to: 'c1' }, text, { message_id });
     await answering('m1', 'first');
     await answering('m1', 'again');
-    await accept(TELEX, house, worker, [{ ...MESSAGE, message_id: 'm2' }]);
+    await accept(TELEX, services, worker, [{ ...MESSAGE, message_id: 'm2' }]);
     await answering('m2', 'again');
     await answering('m3', 'another');
     expect((await kept()).map(({ reply, message_id }) => [reply, message_id])).toEqual([

@@ -4,9 +4,9 @@ import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { AgentFailure, type AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { FAILURE_NOTICE } from '../../../src/daemon/message/failure-notice.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
-import { InboxProcess } from '../../harness/inbox-process.ts';
-import { VirtualClock } from '../../harness/virtual-clock.ts';
-import { VirtualPlatform } from '../../harness/virtual-platform.ts';
+import { InboxProcess } from '../../support/inbox-process.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { VirtualPlatform } from '../../support/virtual-platform.ts';
 import { fastStateDirectory } from '../store/state-directory.ts';
 
 // Seconds on a machine of their own; others may be at work beside them.
@@ -70,7 +70,7 @@ const write = (person: number, text: string) => process.deliver('msgbot', event(
 const answers = (person: number) => platform.textsFor({ ...event(person, ''), number: 1 });
 const all = async (): Promise<InboxMessage[]> => {
   const states = ['waiting', 'running', 'replied', 'done', 'failed'] as const;
-  return (await process.house.store.inbox.list({ states, limit: 100 })).reverse();
+  return (await process.services.store.inbox.list({ states, limit: 100 })).reverse();
 };
 const pass = (ms: number) => process.passUntil(clock.now() + ms);
 /** Texts of the sending calls of the platform. */
@@ -161,7 +161,7 @@ describe('a platform', () => {
     await start();
     for (const person of [1, 2, 3]) await write(person, 'hello');
     await process.idle();
-    expect(await process.house.store.outages.list()).toEqual([]);
+    expect(await process.services.store.outages.list()).toEqual([]);
     await pass(HOUR);
     expect(calls.map(({ at }) => at - (calls[0]?.at ?? 0))).toEqual([0, 0, 0, 30_000, 30_000, 30_000]);
     for (const person of [1, 2, 3]) expect(answers(person)).toEqual(['re: hello']);
@@ -190,7 +190,7 @@ describe('a platform', () => {
       await write(person, 'hello');
       await process.idle();
     }
-    expect(await process.house.store.outages.list()).toEqual([]);
+    expect(await process.services.store.outages.list()).toEqual([]);
     expect((await all()).map(({ state }) => state)).toEqual(['replied', 'replied', 'failed', 'replied']);
   });
 
@@ -230,7 +230,7 @@ describe('a platform', () => {
         expect.stringMatching(/^delivery_failed/),
       ]);
     platform.outage = () => null;
-    expect(await process.house.store.inbox.retryFailed({})).toHaveLength(8);
+    expect(await process.services.store.inbox.retryFailed({})).toHaveLength(8);
     await pass(HOUR);
     for (let person = 1; person <= 8; person++) expect(answers(person)).toEqual(['re: hello']);
   });

@@ -4,12 +4,12 @@ import { systemClock } from '../../../src/daemon/clock.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
 import { createScope } from '../../../src/daemon/plugin/scope.ts';
-import { laterHouse, TELEX } from '../../harness/later-house.ts';
+import { laterServices, TELEX } from '../../support/later-services.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
 async function scopeOf(plugin: ChannelPlugin) {
-  const { house } = await laterHouse(openAt(`${stateDirectory()}/agentd.db`), systemClock);
-  return createScope(plugin, {}, house, new InboxWorker(house));
+  const { services } = await laterServices(openAt(`${stateDirectory()}/agentd.db`), systemClock);
+  return createScope(plugin, {}, services, new InboxWorker(services));
 }
 
 it('refuses the doors of the inbox to a channel that answers in the request', async () => {

@@ -4,8 +4,8 @@ import phonechat from '../../../plugins/phonechat/index.ts';
 import teamchat from '../../../plugins/teamchat/index.ts';
 import type { ChannelPlugin, ChannelRequest, SimulatedRefusal } from '../../../src/channel/index.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
-import { recordingScope } from '../../harness/channel-scope.ts';
-import { FakePlatform } from '../../harness/fake-platform.ts';
+import { recordingScope } from '../../support/channel-scope.ts';
+import { FakePlatform } from '../../support/fake-platform.ts';
 
 const PLUGINS: readonly ChannelPlugin[] = [teamchat, phonechat, msgbot];
 

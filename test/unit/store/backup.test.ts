@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { BackupFailed } from '../../../src/daemon/store/failures.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
-import { canMount, smallDisk } from '../../harness/small-disk.ts';
+import { canMount, smallDisk } from '../../support/small-disk.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
 const DAY = 24 * 60 * 60 * 1000;

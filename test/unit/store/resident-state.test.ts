@@ -12,7 +12,7 @@ import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
 import { packHits, type SlidingWindow } from '../../../src/daemon/store/sqlite/windows.ts';
 import { GroupCommit, type Resident } from '../../../src/daemon/store/sqlite/writer.ts';
 import { ada } from '../../contract/fixtures.ts';
-import { type SeededRandom, seededRandom } from '../../harness/random.ts';
+import { type SeededRandom, seededRandom } from '../../support/random.ts';
 import { stateDirectory } from './state-directory.ts';
 
 // What the guard and the limits hold in memory is always what a process would load that begins now: after

@@ -9,7 +9,7 @@ import { RESERVE_BYTES } from '../../../src/daemon/store/reserve.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
-import { canMount, smallDisk } from '../../harness/small-disk.ts';
+import { canMount, smallDisk } from '../../support/small-disk.ts';
 
 const TTL_MS = 60_000;
 const MIB = 1024 * 1024;

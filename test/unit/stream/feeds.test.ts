@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { StreamEvent, StreamReader } from '../../../src/channel/index.ts';
 import type { StreamListener } from '../../../src/daemon/store/streams.ts';
 import { Feeds } from '../../../src/daemon/stream/feeds.ts';
-import { collectLog } from '../../harness/log-lines.ts';
+import { collectLog } from '../../support/log-lines.ts';
 
 /** One stream in memory; `reads` counts how often it was read. */
 function memory() {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
-import type { House } from '../../../src/daemon/house.ts';
 import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
+import type { Services } from '../../../src/daemon/services.ts';
 import { openStream } from '../../../src/daemon/stream/open.ts';
 import { Readers } from '../../../src/daemon/stream/readers.ts';
 import { stopStream } from '../../../src/daemon/stream/stop.ts';
@@ -20,8 +20,8 @@ const WAITING = {
 const TOKENS = { ambient: [], explicit: undefined, required: false };
 const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) };
 
-/** A house whose stream is found like this, one time after the other, and claimed by somebody else meanwhile. */
-function houseWith(found: unknown[]) {
+/** Services whose stream is found like this, one time after the other, and claimed by somebody else meanwhile. */
+function servicesWith(found: unknown[]) {
   const arrivals = new Arrivals();
   const readers = new Readers();
   const asked: string[] = [];
@@ -31,31 +31,37 @@ function houseWith(found: unknown[]) {
     askToStop: async (stream_id: string) => void asked.push(stream_id),
   };
   const settings = { WEBCHAT_ALLOWED_ORIGINS: [] };
-  const house = { arrivals, settings, readers, store: { streams } } as unknown as House;
-  return { house, arrivals, readers, asked };
+  const services = { arrivals, settings, readers, store: { streams } } as unknown as Services;
+  return { services, arrivals, readers, asked };
 }
 
-function open(house: House): Promise<unknown> {
-  return openStream({} as ChannelPlugin, house, 's', REQUEST as ChannelRequest, { tokens: TOKENS, after: 0 });
+function open(services: Services): Promise<unknown> {
+  return openStream({} as ChannelPlugin, services, 's', REQUEST as ChannelRequest, {
+    tokens: TOKENS,
+    after: 0,
+  });
 }
 
 it('of a stream whose time passes at that very moment, opening ends: nothing would ever come', async () => {
-  const { house, arrivals, readers } = houseWith([WAITING, null]);
-  await expect(open(house)).rejects.toMatchObject({ code: 'stream_not_found' });
+  const { services, arrivals, readers } = servicesWith([WAITING, null]);
+  await expect(open(services)).rejects.toMatchObject({ code: 'stream_not_found' });
   await new Promise(setImmediate);
   expect([arrivals.size, readers.size]).toEqual([0, 0]);
 });
 
 it('refuses a reader if another one, at the same moment, made the stream their own by a token', async () => {
-  const { house, arrivals, readers } = houseWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
-  await expect(open(house)).rejects.toMatchObject({ code: 'forbidden' });
+  const { services, arrivals, readers } = servicesWith([
+    WAITING,
+    { ...WAITING, state: 'running', reader: 'them' },
+  ]);
+  await expect(open(services)).rejects.toMatchObject({ code: 'forbidden' });
   await new Promise(setImmediate);
   expect([arrivals.size, readers.size]).toEqual([0, 0]);
 });
 
 it('lets nobody stop a stream that a reader, at the same moment, made their own by a token', async () => {
-  const { house, asked } = houseWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
-  const stopping = stopStream(house, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
+  const { services, asked } = servicesWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
+  const stopping = stopStream(services, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
   await expect(stopping).rejects.toMatchObject({ code: 'forbidden' });
   expect(asked).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../../src/channel/index.ts';
 import { completed } from '../../../src/daemon/stream/events.ts';
 import { Recorder } from '../../../src/daemon/stream/recorder.ts';
-import { collectLog } from '../../harness/log-lines.ts';
+import { collectLog } from '../../support/log-lines.ts';
 
 const END = completed({ stream_id: 's', session_id: 't', response: 'all' });
 

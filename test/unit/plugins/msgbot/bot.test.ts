@@ -3,7 +3,7 @@ import { PlatformApi } from '../../../../plugins/msgbot/api.ts';
 import { Bot } from '../../../../plugins/msgbot/bot.ts';
 import { PlatformFailure } from '../../../../plugins/msgbot/failures.ts';
 import type { DevCompany } from '../../../../src/channel/index.ts';
-import { collectLog } from '../../../harness/log-lines.ts';
+import { collectLog } from '../../../support/log-lines.ts';
 import { platformScope, TOKEN } from './scope.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const FOLDER = resolve(import.meta.dirname, '../../../samples/msgbot');
+const FOLDER = resolve(import.meta.dirname, '../../../fixtures/msgbot');
 
 /** Names of all sample updates. */
 export const SAMPLES: readonly string[] = readdirSync(FOLDER)

@@ -1,7 +1,7 @@
 import type { JsonObject, OutgoingReply } from '../../../../src/channel/index.ts';
 import { Secret } from '../../../../src/daemon/secret.ts';
-import { type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
-import { collectLog, type LogLine } from '../../../harness/log-lines.ts';
+import { type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
+import { collectLog, type LogLine } from '../../../support/log-lines.ts';
 
 export const TOKEN = '5550100:AAE-canary_of_the-bot-token';
 

@@ -3,7 +3,7 @@ import type { Update, UserFromGetMe } from 'grammy/types';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
-import { FakePlatform } from '../../../harness/fake-platform.ts';
+import { FakePlatform } from '../../../support/fake-platform.ts';
 
 // The stand-in is held against the platform's client library: what that understands, the platform would send.
 

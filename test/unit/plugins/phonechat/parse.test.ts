@@ -11,7 +11,7 @@ import {
   checkText,
 } from '../../../../src/channel/check-message.ts';
 
-const SAMPLES = resolve(import.meta.dirname, '../../../samples/phonechat');
+const SAMPLES = resolve(import.meta.dirname, '../../../fixtures/phonechat');
 const OURS = new Set(['106540352242922']);
 const BSUID = 'US.13491208655302741918';
 const WAMID = 'wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTAzODEwMTQ0RgA=';

@@ -6,8 +6,8 @@ import phonechat from '../../../../plugins/phonechat/index.ts';
 import { Sender } from '../../../../plugins/phonechat/send.ts';
 import { ReadMarks } from '../../../../plugins/phonechat/typing.ts';
 import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts';
-import { recordingScope } from '../../../harness/channel-scope.ts';
-import { settingsOf } from '../../../harness/fake-platform.ts';
+import { recordingScope } from '../../../support/channel-scope.ts';
+import { settingsOf } from '../../../support/fake-platform.ts';
 
 // A paragraph is a part: how replies are split has tests of its own.
 vi.mock('../../../../plugins/phonechat/render.ts', () => ({

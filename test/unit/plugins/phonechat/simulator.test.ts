@@ -4,8 +4,8 @@ import { parse } from '../../../../plugins/phonechat/parse.ts';
 import { simulator } from '../../../../plugins/phonechat/simulator.ts';
 import { isSigned } from '../../../../plugins/phonechat/verify.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
-import { settingsOf } from '../../../harness/fake-platform.ts';
-import { sample } from '../../../harness/phonechat.ts';
+import { settingsOf } from '../../../support/fake-platform.ts';
+import { sample } from '../../../support/phonechat.ts';
 
 const env = simulator.devSettings((name) => `secret-${name}`, 'http://127.0.0.1:1');
 const settings = settingsOf(phonechat, env);

@@ -3,8 +3,8 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
 import type { ChannelRequest, ChannelResponse } from '../../../../src/channel/index.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
-import { GOOD_TOKEN, LINKED, type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
-import { settingsOf } from '../../../harness/fake-platform.ts';
+import { GOOD_TOKEN, LINKED, type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
+import { settingsOf } from '../../../support/fake-platform.ts';
 
 const SECRET = 'a signing secret';
 const settings = settingsOf(teamchat, { TEAMCHAT_BOT_TOKEN: 'xoxb-1', TEAMCHAT_SIGNING_SECRET: SECRET });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import { recordingScope } from '../../../harness/channel-scope.ts';
+import { recordingScope } from '../../../support/channel-scope.ts';
 
 interface Manifest {
   features: { slash_commands: { command: string; url: string; should_escape: boolean }[] };

@@ -4,7 +4,7 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
 import { checkMessage, checkPlace, checkText } from '../../../../src/channel/check-message.ts';
 import type { IncomingMessage } from '../../../../src/channel/index.ts';
-import { type Sample, sample, sampleNames } from '../../../samples/teamchat/sample.ts';
+import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
 
 const TEAM = 'T061EG9R6';
 const CHANNEL = 'C123ABC456';

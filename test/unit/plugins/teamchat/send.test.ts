@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import type { Channel, DevCompany, OutgoingReply } from '../../../../src/channel/index.ts';
-import { type RecordingScope, recordingScope } from '../../../harness/channel-scope.ts';
-import { FakePlatform, type PlatformCall } from '../../../harness/fake-platform.ts';
+import { type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
+import { FakePlatform, type PlatformCall } from '../../../support/fake-platform.ts';
 
 let platform: FakePlatform;
 let scope: RecordingScope;

@@ -7,8 +7,8 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
 import { Secret } from '../../../../src/daemon/secret.ts';
-import { FakePlatform } from '../../../harness/fake-platform.ts';
-import { sample } from '../../../samples/teamchat/sample.ts';
+import { sample } from '../../../fixtures/teamchat/sample.ts';
+import { FakePlatform } from '../../../support/fake-platform.ts';
 
 let platform: FakePlatform;
 

@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { Gate } from '../support/gate.ts';
+import { post } from '../support/webchat.ts';
+
+/** A runtime that loads when the gate says so, and holds the answer to "wait" as long as the gate does. */
+const RUNTIME = `
+const pass = () => fetch(process.env.GATE_URL);
+await pass();
+export default {
+  apiVersion: 1,
+  async *run(turn) {
+    if (turn.text === 'wait') await pass();
+    yield turn.text;
+  },
+};
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-admin-'));
+const AGENT_RUNTIME = join(folder, 'gated.mjs');
+let gate: Gate;
+beforeAll(async () => {
+  writeFileSync(AGENT_RUNTIME, RUNTIME);
+  gate = await Gate.open();
+});
+afterAll(async () => {
+  await gate.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let daemon: Agentd | null = null;
+afterEach(async () => {
+  daemon?.signal('SIGKILL');
+  await daemon?.exited;
+  daemon = null;
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+interface Ready {
+  status: number;
+  body: { status: unknown; code?: string; detail?: string; checks: Record<string, unknown> };
+}
+
+async function ask(url: string): Promise<Ready> {
+  const response = await fetch(url);
+  return { status: response.status, body: (await response.json()) as Ready['body'] };
+}
+
+/** Asks as a probe does, again and again, until the answer has this status. */
+async function askUntil(url: string, status: number): Promise<Ready> {
+  for (;;) {
+    const answer = await ask(url).catch(() => null);
+    if (answer?.status === status) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+it('says that the daemon starts, serves, drains, and stops last', async () => {
+  const port = await freePort();
+  const admin = `http://127.0.0.1:${port}`;
+  const starting = startAgentd({
+    directory: mkdtempSync(join(folder, 'daemon-')),
+    env: {
+      AGENT_RUNTIME,
+      GATE_URL: gate.url,
+      ADMIN_LISTEN: `127.0.0.1:${port}`,
+      SHUTDOWN_DELAY_SECONDS: '1',
+    },
+  });
+  await gate.waiting(1);
+  const detail = 'The daemon is starting: loading the agent runtime.';
+  expect(await ask(`${admin}/ready`)).toMatchObject({
+    status: 503,
+    body: {
+      type: 'about:blank',
+      status: 503,
+      code: 'unavailable',
+      detail,
+      checks: { daemon: { status: 'failed', detail }, store: { status: 'ok' } },
+    },
+  });
+  expect(await ask(`${admin}/live`)).toEqual({ status: 200, body: { status: 'ok' } });
+
+  gate.release();
+  daemon = await starting;
+  expect(daemon.stdout()).toContain(`${admin}/ready`);
+  expect(await ask(`${admin}/ready`)).toEqual({
+    status: 200,
+    body: { status: 'ok', checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } },
+  });
+
+  // A load balancer sees /ready change before anybody is refused.
+  const running = post(daemon.url, { user_id: 'ada', message: 'wait' });
+  await gate.waiting(1);
+  daemon.signal('SIGTERM');
+  await daemon.logged(({ msg }) => msg === 'stopping: /ready answers 503, requests are still taken');
+  expect(await ask(`${admin}/ready`)).toMatchObject({
+    status: 503,
+    body: { code: 'unavailable', detail: 'The daemon is stopping.' },
+  });
+  expect((await post(daemon.url, { user_id: 'bob', message: 'late' })).status).toBe(200);
+
+  // Then it drains, and the probes go on.
+  await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new ones get 503');
+  expect((await post(daemon.url, { user_id: 'bob', message: 'too late' })).status).toBe(503);
+  expect((await ask(`${admin}/ready`)).status).toBe(503);
+  expect((await ask(`${admin}/live`)).status).toBe(200);
+  gate.release();
+  expect((await running).status).toBe(200);
+  expect(await daemon.exited).toBe(0);
+  await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
+});
+
+it('answers probes with the usual headers and errors, on its own port only, and watches the store', async () => {
+  daemon = await startAgentd({
+    directory: mkdtempSync(join(folder, 'daemon-')),
+    env: { ADMIN_LISTEN: '127.0.0.1:0' },
+  });
+  const admin = /(http:\S+)\/live/.exec(daemon.stdout())?.[1] ?? '';
+  const ready = await fetch(`${admin}/ready`, { headers: { 'X-Request-Id': 'probe-1' } });
+  expect(ready.headers.get('x-request-id')).toBe('probe-1');
+  expect(ready.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(ready.headers.get('cache-control')).toBe('no-store');
+  expect((await fetch(`${admin}/ready`, { method: 'HEAD' })).status).toBe(200);
+  expect(await ask(`${admin}/metrics`)).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  expect(await ask(`${admin}/`)).toMatchObject({ status: 404 });
+  const wrong = await fetch(`${admin}/ready`, { method: 'POST', body: '{}' });
+  expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  for (const path of ['/live', '/ready']) expect((await fetch(`${daemon.url}${path}`)).status).toBe(404);
+
+  // While the store cannot be written the daemon should get no requests; its own health page goes on.
+  expect((await ask(`${admin}/ready`)).status).toBe(200);
+  const other = new Database(join(daemon.directory, 'state/agentd.db'));
+  other.exec('BEGIN IMMEDIATE');
+  const { body } = await askUntil(`${admin}/ready`, 503);
+  expect(body).toMatchObject({
+    detail: 'Another process holds the lock of the database.',
+    checks: { daemon: { status: 'ok' }, store: { status: 'failed' } },
+  });
+  expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+  expect((await ask(`${admin}/live`)).status).toBe(200);
+  other.exec('ROLLBACK');
+  other.close();
+  await askUntil(`${admin}/ready`, 200);
+
+  // A second daemon does not get the address.
+  const second = await agentd(['serve'], {
+    cwd: mkdtempSync(join(folder, 'second-')),
+    env: { ADMIN_LISTEN: new URL(admin).host },
+  });
+  expect([second.code, second.stdout]).toEqual([69, '']);
+  expect(second.stderr).toContain(`the address is in use (${new URL(admin).host})`);
+  expect(await daemon.stop()).toBe(0);
+}, 30_000);

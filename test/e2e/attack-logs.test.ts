@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FakeModel } from '../support/fake-model.ts';
+import { type Shop, startShop } from '../support/shop.ts';
+import { token } from '../support/tokens.ts';
+
+// What people send must not pass for lines of the log, nor move the terminal of who reads it.
+
+const LINE_ENDS = /[\u0085\u2028\u2029\u202e\u009b]/;
+/** Line ends and a change of direction that are no control characters, so that an id may hold them. */
+const NAME = 'eve\u2028{"level":"fatal"}\u202e message_id=other';
+
+let directory: string;
+let shop: Shop;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-attack-'));
+  const LOG_FILE = join(directory, 'agentd.log');
+  shop = await startShop({ env: { LOG_FILE, LOG_LEVEL: 'DEBUG', JWT_DEBUG: 'true' } });
+});
+afterAll(async () => {
+  await shop.stop();
+  await rm(directory, { recursive: true });
+});
+
+describe('The log', () => {
+  test('takes nothing of an id for a line or a word of its own', async () => {
+    const repeat = { headers: { 'Idempotency-Key': 'key-1' } };
+    await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
+    await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
+    const { msg } = await shop.daemon.logged((line) => String(line.msg).includes('DUPLICATE'));
+    expect(msg).toBe(`[LoopGuard] DUPLICATE platform=webchat user=${JSON.stringify(NAME)} message_id=key-1`);
+    const file = readFileSync(join(directory, 'agentd.log'), 'utf8');
+    expect(file).toContain('DUPLICATE');
+    for (const text of [file, shop.daemon.stderr()]) expect(text).not.toMatch(LINE_ENDS);
+  });
+
+  test('says claims that hold control characters without obeying them', async () => {
+    const name = 'a\u009b31m\u2028b';
+    await shop.say({ user_id: 'eve', message: 'Hello' }, { bearer: await token({ claims: { name } }) });
+    const line = await shop.daemon.logged(({ claims }) => (claims as { name?: string })?.name === name);
+    expect(line.msg).toBe('token checked');
+    expect(shop.daemon.stderr()).not.toMatch(LINE_ENDS);
+  });
+
+  test('and what the commands print holds none either', async () => {
+    const { body } = await shop.say({ user_id: NAME, message: 'a\u001b[2Jb\u009b31mc' });
+    const views = [
+      ['sessions', 'list'],
+      ['sessions', 'show', body.session_id],
+      ['explain', body.session_id],
+      ['logs'],
+    ];
+    for (const view of views) {
+      const { code, stdout } = await shop.run(...view);
+      expect(code).toBe(0);
+      expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+    }
+    const { stdout } = await shop.run('sessions', 'show', body.session_id, '--json');
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+    expect(JSON.parse(stdout).turns[0].text).toBe('a\u001b[2Jb\u009b31mc');
+  });
+});
+
+describe('Every log line of a request', () => {
+  test('has its id, those of the agent run that it starts as well', async () => {
+    const model = await FakeModel.start();
+    model.script(() => ({ status: 400 }));
+    const failing = await startShop({
+      env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted', LOG_LEVEL: 'DEBUG' },
+    });
+    try {
+      await failing.daemon.logged(({ msg }) => msg === 'agentd is ready');
+      const before = failing.daemon.log().length;
+      const headers = { 'X-Request-Id': 'mine' };
+      const answer = await failing.say({ user_id: 'ada', message: 'Hello', jwt_token: 'bad' }, { headers });
+      expect(answer.status).toBe(502);
+      await failing.daemon.logged(({ msg }) => msg === 'request');
+      const lines = failing.daemon.log().slice(before);
+      expect(lines.map(({ msg }) => msg)).toContain('model call failed');
+      for (const line of lines) expect(line).toMatchObject({ request_id: 'mine' });
+    } finally {
+      await failing.stop();
+      await model.close();
+    }
+  });
+});

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { outputPattern, shownCommands } from '../support/console.ts';
+import { type Agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
+import { installChannel } from '../support/new-channel.ts';
+
+// The tutorial of agentd-channel(7), command by command, with what each prints there. `npm install` is done without a
+// registry, `npx` finds the agentd of this project.
+
+const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-channel.7'), 'utf8');
+const [, TUTORIAL = ''] = /^\.Sh TUTORIAL\n(.*?)^\.Sh /ms.exec(PAGE) ?? [];
+const terminals = TUTORIAL.split('second terminal').map((part) =>
+  [...part.matchAll(/^\.Bd -literal -offset indent\n(.*?)^\.Ed$/gms)].flatMap(([, block = '']) =>
+    shownCommands(block.replaceAll('\\[u2026]', '…').replaceAll('\\-', '-').replaceAll('\\e', '\\')),
+  ),
+);
+const HOOK_MS = 240_000;
+
+let directory: string;
+let daemon: Agentd;
+let cwd: string;
+/** What each command printed, in order. */
+const printed: string[] = [];
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-tutorial-'));
+  const programs = join(directory, 'programs');
+  mkdirSync(programs);
+  const program = (name: string, line: string) =>
+    writeFileSync(join(programs, name), `#!/bin/sh\nexec ${line}\n`, { mode: 0o755 });
+  program('agentd', `"${process.execPath}" "${BIN}" "$@"`);
+  program('npx', '"$@"');
+  const { PATH = '', HOME = '' } = baseEnv(directory);
+  const env = { PATH: `${programs}:${PATH}`, HOME };
+
+  const [first = [], second = []] = terminals;
+  cwd = directory;
+  for (const { line } of first) printed.push(await run(line, env));
+  // `npm start`
+  const dev = { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', WEBCHAT_ENABLED: '' };
+  daemon = await startAgentd({ directory: cwd, args: ['--dev'], env: dev });
+  cwd = directory;
+  for (const { line } of second) printed.push(await run(line, env));
+}, HOOK_MS);
+
+afterAll(async () => {
+  await daemon?.stop();
+  rmSync(directory, { recursive: true });
+});
+
+async function run(line: string, env: Record<string, string>): Promise<string> {
+  const folder = /^cd (.+)$/.exec(line)?.[1];
+  if (folder !== undefined) {
+    cwd = join(cwd, folder);
+    return '';
+  }
+  if (line === 'npm install') {
+    await installChannel(cwd);
+    return '';
+  }
+  return new Promise((resolved) => {
+    // A command that fails, as the tutorial has one, is told by what it prints.
+    execFile('sh', ['-c', `exec 2>&1\n${line}`], { cwd, env }, (_error, stdout) => resolved(stdout));
+  });
+}
+
+it('has a terminal for the daemon, and one for its commands', () => {
+  expect(terminals.map((commands) => commands.length > 3)).toEqual([true, true]);
+});
+
+it.each(terminals.flat().map((command, index) => ({ ...command, index })))(
+  'prints what it shows: $line',
+  ({ prints, index }) => {
+    expect(printed[index]?.trim()).toMatch(outputPattern(prints));
+  },
+);

@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { agentd, startAgentd } from '../support/daemon.ts';
+import { installChannel, manifestIn } from '../support/new-channel.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const execute = promisify(execFile);
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-new-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const begin = (...args: string[]) => agentd(['channels', 'new', ...args], { cwd: directory });
+
+async function npm(channel: string, ...args: string[]): Promise<string> {
+  // What this runner tells its own children would make the other one report to it.
+  const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
+  return (await execute('npm', args, { cwd: channel, env })).stdout;
+}
+
+describe('agentd channels new', () => {
+  it('writes a package whose types and tests are right, and which can be built', {
+    timeout: 120_000,
+  }, async () => {
+    const { code, stdout } = await begin('carrier-pigeon', '--json');
+    expect(code).toBe(0);
+    const channel = join(directory, 'agentd-channel-carrier-pigeon');
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'carrier-pigeon' });
+    const files = (await readdir(channel, { recursive: true, withFileTypes: true })).filter((entry) =>
+      entry.isFile(),
+    );
+    expect(files).toHaveLength((JSON.parse(stdout) as { files: string[] }).files.length);
+    for (const { parentPath, name } of files)
+      expect(await readFile(join(parentPath, name), 'utf8')).not.toMatch(/pigeonpost/i);
+    const ours = await manifestIn(ROOT);
+    expect(await manifestIn(channel)).toMatchObject({
+      name: 'agentd-channel-carrier-pigeon',
+      // Optional: npm would look for it in a registry, which may have another agentd.
+      peerDependencies: { agentd: `^${ours.version}` },
+      peerDependenciesMeta: { agentd: { optional: true } },
+      devDependencies: { agentd: `file:vendor/agentd-${ours.version}.tgz`, node: expect.any(String) },
+      engines: ours.engines,
+    });
+    expect(await readFile(join(channel, 'verify.ts'), 'utf8')).toContain("'x-carrier-pigeon-signature'");
+    expect(await readFile(join(channel, '.gitignore'), 'utf8')).toContain('node_modules');
+
+    await installChannel(channel);
+    await npm(channel, 'run', 'typecheck');
+    const tested = await npm(channel, 'test');
+    expect(tested).toContain('carrier-pigeon: survives signed bodies of any form');
+    expect(tested).toMatch(/^(?:#|ℹ) fail 0$/m);
+
+    // As it is published: nothing of this machine, and it needs no agentd beside it.
+    await npm(channel, 'pack');
+    const published = join(directory, 'node_modules/agentd-channel-carrier-pigeon');
+    await mkdir(published, { recursive: true });
+    const [packed = ''] = (await readdir(channel)).filter((file) => file.endsWith('.tgz'));
+    await execute('tar', ['-xzf', join(channel, packed), '-C', published, '--strip-components=1']);
+    expect((await readdir(published)).sort()).toEqual(['README.md', 'dist', 'package.json']);
+    const text = await readFile(join(published, 'package.json'), 'utf8');
+    expect(text).not.toContain('..');
+    expect(text).not.toContain(directory);
+    expect(text).not.toContain(ROOT);
+    expect(await readFile(join(published, 'dist/index.js'), 'utf8')).toContain("import('./simulator.js')");
+    const configured = {
+      MESSAGING_PLATFORMS: 'carrier-pigeon',
+      CARRIER_PIGEON_TOKEN: 'token',
+      CARRIER_PIGEON_SECRET: 'secret',
+      PORT: '1',
+    };
+    const listed = await agentd(['channels', 'list', '--json'], { cwd: directory, env: configured });
+    expect(JSON.parse(listed.stdout)).toContainEqual(
+      expect.objectContaining({ from: 'package agentd-channel-carrier-pigeon', active: true }),
+    );
+  });
+
+  it('writes a channel that a daemon runs from its folder, and that answers what is simulated', async () => {
+    expect((await begin('pager', '--directory', 'plugins/pager')).stdout).toContain(
+      'MESSAGING_PLATFORMS=./plugins/pager agentd serve --dev',
+    );
+    const env = {
+      MESSAGING_PLATFORMS: './plugins/pager',
+      STATE_DIR: join(directory, '.agentd'),
+    };
+    const daemon = await startAgentd({ directory, args: ['--dev'], env });
+    try {
+      expect(daemon.stdout()).toContain('pager');
+      const args = ['simulate', 'pager', 'Who am I?', '--url', daemon.url, '--json'];
+      const { code, stdout, stderr } = await agentd(args, { cwd: directory, env });
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('refused')]);
+      const happenings = JSON.parse(stdout) as { type: string; text?: string }[];
+      expect(happenings.find(({ type }) => type === 'shown')?.text).toContain('you are not signed in');
+      const command = ['simulate', 'pager', '/sign-in a.b.c', '--command', '--url', daemon.url];
+      const signIn = await agentd(command, { cwd: directory, env });
+      expect(signIn.stdout).toContain('You are not signed in: JWT Malformed.');
+      const wrong = await agentd([...args, '--bad-signature'], { cwd: directory, env });
+      expect(wrong.code).toBe(0);
+    } finally {
+      await daemon.stop();
+    }
+  });
+
+  it('writes nothing into a directory that holds anything, nor beside it', async () => {
+    await mkdir(join(directory, 'kept'));
+    await writeFile(join(directory, 'kept/mine.txt'), 'mine');
+    const { code, stderr } = await begin('pager', '--directory', 'kept');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty\nNothing was written.')]);
+    await writeFile(join(directory, 'file'), '');
+    const file = await begin('pager', '--directory', 'file');
+    expect([file.code, file.stderr]).toEqual([1, expect.stringContaining('file is no directory\n')]);
+    expect(await readdir(directory, { recursive: true })).toEqual(['file', 'kept', 'kept/mine.txt']);
+  });
+
+  it('takes a directory that is there and empty', async () => {
+    await mkdir(join(directory, 'empty'));
+    expect((await begin('pager', '--directory', 'empty')).code).toBe(0);
+    expect(await readdir(directory)).toEqual(['empty']);
+  });
+
+  it.each(['Pager', 'my_pager', '../pager', '-', 'a'.repeat(33), 'webchat', 'list', ''])(
+    'refuses the name %j',
+    async (name) => {
+      const { code, stderr } = await begin('--', name);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`cannot be called '${name}'`)]);
+      expect(await readdir(directory)).toEqual([]);
+    },
+  );
+});

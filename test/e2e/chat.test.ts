@@ -1,0 +1,346 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { type Agentd, agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
+import { Dictation } from '../support/dictation.ts';
+import { HAS_TERMINALS, KEY, Terminal } from '../support/terminal.ts';
+import { token } from '../support/tokens.ts';
+
+let dictation: Dictation;
+/** The daemon of all tests that want it as it is. */
+let shared: Agentd;
+/** Of daemons that end within their test. */
+let directory: string;
+
+beforeAll(async () => {
+  dictation = await Dictation.start();
+  shared = await startAgentd({ env: { ...dictation.env, SSE_ENABLED: 'true' } });
+});
+
+afterAll(async () => {
+  await shared.stop('SIGKILL');
+  await dictation.close();
+});
+
+beforeEach(() => {
+  dictation.forget();
+  shared.forget();
+  directory = mkdtempSync(join(tmpdir(), 'agentd-chat-'));
+});
+
+const daemons: Agentd[] = [];
+afterEach(async () => {
+  for (const daemon of daemons.splice(0)) await daemon.stop('SIGKILL');
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
+  const daemon = await startAgentd({ directory, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
+  daemons.push(daemon);
+  return daemon;
+}
+
+/** The same daemon, where it was before. */
+const daemonAgainAt = (url: string) => daemonWith({ PORT: new URL(url).port });
+
+const chat = (url: string, input: string, ...args: string[]) =>
+  agentd(['chat', '--url', url, ...args], { cwd: directory, input });
+
+/** A conversation over pipes that is still going on. */
+class Piped {
+  stdout = '';
+  stderr = '';
+  readonly child: ChildProcess;
+  readonly exited: Promise<number | null>;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(url: string, input: string) {
+    this.child = spawn(process.execPath, [BIN, 'chat', '--url', url], {
+      cwd: directory,
+      env: baseEnv(directory),
+      stdio: 'pipe',
+    });
+    for (const name of ['stdout', 'stderr'] as const) {
+      this.child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        this[name] += text;
+        for (const listener of this.#listeners) listener();
+      });
+    }
+    this.child.stdin?.end(input);
+    this.exited = once(this.child, 'close').then(([code]) => code as number | null);
+  }
+
+  prints(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (!this.stdout.includes(text)) return;
+        this.#listeners.delete(check);
+        resolve();
+      };
+      this.#listeners.add(check);
+      check();
+    });
+  }
+}
+
+describe('agentd chat in a pipe', () => {
+  it('answers each line in one session, and prints the answers alone', async () => {
+    const { url } = shared;
+    const { code, stdout, stderr } = await chat(url, 'count 2\n\nme\nhistory\n', '--user', 'ada');
+    expect(stdout).toBe('word1 word2 \nnobody\n[["count 2","word1 word2 "],["me","nobody"]]\n');
+    expect([code, stderr]).toEqual([0, '']);
+  });
+
+  it('speaks as the person of the token, and never shows it', async () => {
+    const { url } = shared;
+    const jwt = await token({ sub: 'ada' });
+    const { code, stdout, stderr } = await chat(url, 'me\nme', '--token', jwt);
+    expect([code, stdout]).toEqual([0, 'ada@example.com\nada@example.com\n']);
+    expect(stderr).toBe(
+      'warning: a token in the arguments shows in the process list and the shell history; give `-` and pipe it in\n',
+    );
+    const expired = await chat(url, 'me', '--token', await token({ ttl: -5 }));
+    expect([expired.code, expired.stdout]).toEqual([0, 'nobody\n']);
+    expect(expired.stderr).toContain('warning: the token has expired, so nobody is signed in');
+    const none = await chat(url, 'me', '--token', 'secret-but-no-token');
+    expect(none.stderr).toContain('warning: what was given is no token');
+    expect(none.stdout + none.stderr).not.toContain('secret-but-no-token');
+  });
+
+  it('tells which answer failed, goes on, and ends with 1', async () => {
+    const { url } = shared;
+    dictation.say('fails', 'Half of it');
+    dictation.fail('fails');
+    const { code, stdout, stderr } = await chat(url, 'fails\nme\n');
+    expect([code, stdout]).toEqual([1, 'Half of it\nnobody\n']);
+    expect(stderr).toMatch(/^agentd: the agent failed\nAsk again\./);
+  });
+
+  it('ends with 69 where there is no daemon', async () => {
+    const daemon = await daemonWith();
+    await daemon.stop();
+    const { code, stdout, stderr } = await chat(daemon.url, 'me\n');
+    expect([code, stdout]).toEqual([69, '']);
+    expect(stderr).toContain('agentd: the daemon is out of reach');
+  });
+
+  it('says what is to be set where no channel streams', async () => {
+    const { url } = await daemonWith({ SSE_ENABLED: 'false' });
+    const { code, stderr } = await chat(url, 'me\n');
+    expect([code, stderr]).toEqual([
+      1,
+      'agentd: the daemon has no channel that answers on event streams (active: webchat)\nSet SSE_ENABLED=true, or put sse in MESSAGING_PLATFORMS, and start it again.\n',
+    ]);
+  });
+
+  it('tells of limits and guards in words', async () => {
+    const { url } = await daemonWith({ LOOP_GUARD_ENABLED: 'true' });
+    const { code, stdout, stderr } = await chat(url, 'me\nme\n me\ncount 1');
+    expect([code, stdout]).toEqual([1, 'nobody\nnobody\n']);
+    expect(stderr).toMatch(/the same message came too often; it lets you through again in \d+ s/);
+  });
+
+  it('tells of the rate limit with the wait', async () => {
+    const { url } = await daemonWith({ RATE_LIMIT_ANONYMOUS_MAX: '1' });
+    const { code, stdout, stderr } = await chat(url, 'count 1\ncount 2');
+    expect([code, stdout]).toEqual([1, 'word1 \n']);
+    expect(stderr).toMatch(/too many requests in a short time; the next one is answered in (\d+ s|1 min)/);
+  });
+
+  it('asks for a token where the daemon demands one', async () => {
+    const { url } = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
+    const refused = await chat(url, 'me');
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toContain('answers nobody without a token (SSE_REQUIRE_TOKEN)');
+    const { stdout } = await chat(url, 'me', '--token', await token());
+    expect(stdout).toBe('ada@example.com\n');
+  });
+
+  it('loses nothing and doubles nothing where connections break in mid-answer', async () => {
+    const { url } = shared;
+    let connections = 0;
+    // The first two are whole: what is active, and the message.
+    const proxy = await CuttingProxy.start(url, () =>
+      ++connections <= 2 ? Number.POSITIVE_INFINITY : 1000 + Math.floor(Math.random() * 2500),
+    );
+    const { code, stdout, stderr } = await chat(proxy.url, 'count 200\n');
+    expect(stdout).toBe(`${Array.from({ length: 200 }, (_, at) => `word${at + 1} `).join('')}\n`);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(proxy.cuts).toBeGreaterThan(2);
+    await proxy.close();
+  });
+
+  it('sends a message once, also where its acknowledgement was cut off', async () => {
+    const { url } = shared;
+    let connections = 0;
+    const proxy = await CuttingProxy.start(url, () => (++connections === 2 ? 10 : Number.POSITIVE_INFINITY));
+    const { code, stdout } = await chat(proxy.url, 'count 1\nhistory\n');
+    expect([code, stdout]).toEqual([0, 'word1 \n[["count 1","word1 "]]\n']);
+    expect(proxy.cuts).toBe(1);
+    await proxy.close();
+  });
+
+  it('waits for a daemon that is restarted, and goes on where the answer was', async () => {
+    const before = await daemonWith();
+    const piped = new Piped(before.url, 'restarted\nme\n');
+    dictation.say('restarted', 'One. ');
+    await piped.prints('One. ');
+    before.signal('SIGTERM');
+    dictation.say('restarted', 'Two.');
+    dictation.end('restarted');
+    expect(await before.exited).toBe(0);
+    await daemonAgainAt(before.url);
+    expect(await piped.exited).toBe(0);
+    expect([piped.stdout, piped.stderr]).toEqual(['One. Two.\nnobody\n', '']);
+  });
+
+  it('tells that an answer was interrupted by kill -9, and goes on with the next line', async () => {
+    const before = await daemonWith();
+    const piped = new Piped(before.url, 'killed\nme\n');
+    dictation.say('killed', 'Half of it. ');
+    await piped.prints('Half of it. ');
+    await before.stop('SIGKILL');
+    await daemonAgainAt(before.url);
+    expect(await piped.exited).toBe(1);
+    expect(piped.stdout).toBe('Half of it. \nnobody\n');
+    expect(piped.stderr).toContain('agentd: the daemon ended while it answered');
+  });
+
+  it('stops the answer at SIGINT, also on the daemon, and ends with 1', async () => {
+    const { url, logged } = shared;
+    const piped = new Piped(url, 'stopped\nme\n');
+    dictation.say('stopped', 'One. ');
+    await piped.prints('One. ');
+    piped.child.kill('SIGINT');
+    expect(await piped.exited).toBe(1);
+    expect([piped.stdout, piped.stderr]).toEqual(['One. \n', '(stopped)\n']);
+    await logged(({ msg }) => msg === 'message answered');
+  });
+});
+
+if (!HAS_TERMINALS && process.env.CI !== 'true') {
+  console.warn('script(1) of util-linux is not installed: `agentd chat` is NOT tried on a terminal');
+}
+
+// With CI=true this runs, and fails, where script(1) is missing.
+describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a terminal', () => {
+  let terminal: Terminal;
+  afterEach(() => terminal.close());
+
+  function open(url: string, line = `agentd chat --url ${url}`): Terminal {
+    terminal = new Terminal(line, { cwd: directory });
+    return terminal;
+  }
+
+  it('shows the answer while it is written, takes messages back by the arrow keys, and leaves by Ctrl-D', async () => {
+    const { url } = shared;
+    const { type, shows } = bound(open(url));
+    await shows('Ctrl-C stops an answer, Ctrl-D leaves.');
+    await shows('> ');
+    type(`written${KEY.enter}`);
+    await shows('Waiting for the answer…');
+    dictation.say('written', 'One. ');
+    await shows('One. ');
+    dictation.say('written', 'Two.');
+    dictation.end('written');
+    await shows('Two.');
+    await shows('> ');
+    type(`me${KEY.enter}`);
+    await shows('nobody');
+    await shows('> ');
+    type(`${KEY.up}${KEY.up}`);
+    await shows('written');
+    type(`${KEY.ctrlC}history${KEY.enter}`);
+    await shows('[["written","One. Two."],["me","nobody"]]');
+    await shows('> ');
+    type(KEY.ctrlD);
+    expect(await terminal.exited).toBe(0);
+  });
+
+  it('stops the answer at Ctrl-C, on the daemon too, and asks again', async () => {
+    const { url } = shared;
+    const { type, shows } = bound(open(url));
+    await shows('> ');
+    type(`stopped${KEY.enter}`);
+    dictation.say('stopped', 'One. ');
+    await shows('One. ');
+    type(KEY.ctrlC);
+    await shows('(stopped)');
+    await shows('> ');
+    type(`history${KEY.enter}`);
+    await shows('[["stopped","One. "]]');
+    await shows('> ');
+    type(KEY.ctrlC);
+    expect(await terminal.exited).toBe(0);
+  });
+
+  it('leaves at once for a second Ctrl-C', async () => {
+    const { url } = shared;
+    const hung = await CuttingProxy.start(url, () => Number.POSITIVE_INFINITY);
+    const { type, shows } = bound(open(hung.url));
+    await shows('> ');
+    type(`left${KEY.enter}`);
+    dictation.say('left', 'One. ');
+    await shows('One. ');
+    hung.hold();
+    type(KEY.ctrlC);
+    type(KEY.ctrlC);
+    expect(await terminal.exited).toBe(0);
+    await hung.close();
+  });
+
+  it('tells that the connection is lost, and goes on when it is there again', async () => {
+    const before = await daemonWith();
+    const { type, shows } = bound(open(before.url));
+    await shows('> ');
+    type(`killed${KEY.enter}`);
+    dictation.say('killed', 'Half of it. ');
+    await shows('Half of it. ');
+    await before.stop('SIGKILL');
+    await shows('Connection lost. Trying again…');
+    await daemonAgainAt(before.url);
+    await shows('agentd: the daemon ended while it answered');
+    await shows('> ');
+    type(`me${KEY.enter}`);
+    await shows('nobody');
+  });
+
+  it('lets an answer do nothing to the terminal', async () => {
+    const { url } = shared;
+    const { type, shows } = bound(open(url));
+    await shows('> ');
+    type(`wild${KEY.enter}`);
+    dictation.say('wild', '\u{1b}]0;owned\u{7}\u{1b}[31mred\u{1b}[2J ', 'end');
+    dictation.end('wild');
+    await shows('\u{fffd}]0;owned\u{fffd}\u{fffd}[31mred\u{fffd}[2J end');
+  });
+
+  it('takes the token from standard input or without echo, and types the messages', async () => {
+    const { url } = shared;
+    const jwt = await token({ sub: 'ada' });
+    const piped = bound(open(url, `echo '${jwt}' | agentd chat --url ${url} --token -`));
+    await piped.shows('> ');
+    piped.type(`me${KEY.enter}`);
+    await piped.shows('ada@example.com');
+    await terminal.close();
+
+    const asked = bound(open(url, `echo me | agentd chat --url ${url} --token`));
+    await asked.shows('Token (not shown): ');
+    asked.type(`${jwt}${KEY.enter}`);
+    await asked.shows('ada@example.com');
+    expect(await terminal.exited).toBe(0);
+    expect(terminal.shown).not.toContain(jwt);
+  });
+});
+
+function bound(terminal: Terminal) {
+  return {
+    type: (text: string) => terminal.type(text),
+    shows: (text: string) => terminal.shows(text),
+  };
+}

@@ -1,0 +1,96 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/command-index.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { post } from '../support/webchat.ts';
+
+// What commands say is mostly tested within the process of the test (harness/command.ts). Here each of them is
+// a program: it starts, reads what is piped in, works beside a running daemon, and ends with its exit code.
+
+let exchange: FakeExchange;
+let daemon: Agentd;
+
+beforeAll(async () => {
+  exchange = await FakeExchange.start();
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-commands-'));
+  const env = { ...exchange.env(directory), LOOP_GUARD_ENABLED: '', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
+  daemon = await startAgentd({ directory, env });
+});
+
+afterAll(async () => {
+  await daemon.stop();
+  await rm(daemon.directory, { recursive: true, force: true });
+  await exchange.close();
+});
+
+/** What was started so far. */
+const lines: string[] = [];
+
+function started(args: string[], input = ''): ReturnType<typeof agentd> {
+  lines.push(`${args.join(' ')} `);
+  return agentd(args, { cwd: daemon.directory, env: exchange.env(daemon.directory), input });
+}
+
+describe('each command is a program', () => {
+  it('links and unlinks people, with a token that it issued and verified', async () => {
+    const issue = ['token', 'issue', '--sub', 'ada', '--email', 'ada@example.com'];
+    const { stdout: token } = await started(issue);
+    const verified = await started(['token', 'verify', '--json'], token);
+    expect([verified.code, JSON.parse(verified.stdout).valid]).toEqual([0, true]);
+    expect((await started(['token', 'verify', '-'], 'no token')).code).toBe(1);
+    expect(await started(['link', 'printer', 'u1', '-'], token)).toMatchObject({ code: 0, stderr: '' });
+    const { stdout } = await started(['link', 'list', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject([{ platform: 'telex', email: 'ada@example.com' }]);
+    expect((await started(['link', 'remove', 'printer', 'u1'])).code).toBe(0);
+    expect(await started(['link', 'list'])).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('shows and mends what became of messages', async () => {
+    exchange.answer = () => ({ status: 403 });
+    const messages = ['m1', 'm2', 'm3'].map((id) => ({ id, user: 'u1', thread: 't1', text: 'hello' }));
+    expect((await post(daemon.url, { messages }, { path: '/telex' })).status).toBe(200);
+    await daemon.logged(({ failure }) => String(failure).startsWith('delivery_refused'));
+    await daemon.logged(({ msg }) => String(msg).includes('CIRCUIT_OPEN reason=repetition'));
+    const sessions = await started(['sessions', 'list', '--json']);
+    expect(JSON.parse(sessions.stdout)).toMatchObject([{ session_id: 'telex:t1' }]);
+    const guard = await started(['guard', 'list', '--json']);
+    expect([guard.code, guard.stdout]).toEqual([0, expect.stringContaining('"u1"')]);
+    expect((await started(['guard', 'reset', 'telex', 'u1'])).code).toBe(0);
+    expect((await started(['explain', 'm1'])).stdout).toContain('delivery_refused');
+    expect((await started(['inbox', 'list', '--failed'])).code).toBe(0);
+    expect((await started(['inbox', 'show', 'm1'])).stdout).toContain('hello');
+    exchange.answer = () => ({ status: 200 });
+    expect((await started(['inbox', 'retry', 'm1'])).code).toBe(0);
+    await exchange.until(() => exchange.taken.length === 1);
+    expect((await started(['inbox', 'discard', 'm9'])).code).toBe(1);
+    expect((await started(['sessions', 'end', 'telex:t1'])).code).toBe(0);
+    expect((await started(['sessions', 'show', 'telex:t1'])).code).toBe(1);
+  });
+
+  it.each(COMMANDS)('and tells how it is used where it was not started above: $name', async (entry) => {
+    const { name, summary } = entry;
+    if (lines.some((line) => line.startsWith(`${name} `))) return;
+    const { code, stdout, stderr } = await agentd([...name.split(' '), '--help'], { base: false });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain(`Usage: agentd ${name}`);
+    expect(stdout).toContain(summary);
+  });
+});
+
+describe('a command within the process of a test', () => {
+  it.each([
+    [['sessions', 'list', '--json'], ''],
+    [['sessions', 'show', 'nowhere'], ''],
+    [['token', 'verify', '-'], 'no token'],
+    [['sessions', 'list', '--limit', 'many'], ''],
+    [['config', 'show', '--json'], ''],
+  ])('says and ends as the program does: %s', async (args, input) => {
+    const options = { cwd: daemon.directory, env: exchange.env(daemon.directory), input };
+    expect(await command(args, options)).toEqual(await agentd(args, options));
+  });
+});

@@ -1,0 +1,148 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
+import { picture } from '../browser/pictures.ts';
+import { follow } from '../browser/visitor.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { post } from '../support/webchat.ts';
+
+const DEV = { WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' };
+
+let daemon: Agentd;
+let browser: Browser;
+
+beforeAll(async () => {
+  daemon = await startAgentd({ args: ['--dev'], env: DEV });
+  if (!withoutBrowser) browser = await launch({ viewport: { width: 1280, height: 860 } });
+});
+afterAll(async () => {
+  await browser?.close();
+  await daemon?.stop();
+});
+
+/** With a `Host` of its own, which `fetch` does not let one choose. */
+function statusFor(path: string, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request(`${daemon.url}${path}`, { headers: { Host: host } }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+describe('the demo page', () => {
+  it('is named when agentd starts', () => {
+    expect(daemon.stdout()).toContain(`  ${daemon.url}/demo\n`);
+  });
+
+  it('is served with a policy that allows nothing inline and nothing foreign', async () => {
+    const response = await fetch(`${daemon.url}/demo`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = response.headers.get('content-security-policy');
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(response.headers.get('x-frame-options')).toBe('DENY');
+  });
+
+  it('signs tokens for the sample people alone', async () => {
+    const { token } = (await (await fetch(`${daemon.url}/demo/token/grace`)).json()) as { token: string };
+    const { body } = await post(daemon.url, { user_id: 'u', message: 'Who am I?' }, { bearer: token });
+    expect(body.response).toContain('Grace Hopper');
+    const nobody = await fetch(`${daemon.url}/demo/token/mallory`);
+    expect(nobody.status).toBe(404);
+    expect(await nobody.json()).toMatchObject({ code: 'not_found' });
+  });
+
+  it.each(['/demo', '/demo/token/ada', '/demo/asked'])(
+    'answers no foreign name that was pointed at this address: %s',
+    async (path) => {
+      expect(await statusFor(path, 'evil.example')).toBe(404);
+      expect(await statusFor(path, 'localhost:8080')).toBe(200);
+      expect(await statusFor(path, '127.0.0.1')).toBe(200);
+      expect(await statusFor(path, '[::1]:8080')).toBe(200);
+    },
+  );
+
+  it('is not there without --dev', async () => {
+    const plain = await startAgentd();
+    try {
+      for (const path of ['/demo', '/demo/shop.js', '/demo/people', '/demo/token/ada', '/demo/asked']) {
+        const response = await fetch(`${plain.url}${path}`);
+        expect(response.status).toBe(404);
+        expect(await response.json()).toMatchObject({ code: 'not_found' });
+      }
+      expect((await fetch(`${plain.url}/webchat/widget.js`)).status).toBe(200);
+    } finally {
+      await plain.stop();
+    }
+  });
+});
+
+describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
+  it('is answered as who they are, and sees with whose credentials the API was asked', async () => {
+    const page = await browser.context.newPage();
+    const visitor = follow(page);
+    await page.goto(`${daemon.url}/demo`);
+    await visitor.chat.waitFor();
+    const rows = page.locator('tbody tr');
+    // What the page itself says to do while nobody is signed in.
+    await page.getByText('Sign out and ask “Who is ada@example.com?”').waitFor();
+    await visitor.chat.getByRole('button', { name: 'Who is ada@example.com?' }).click();
+    await visitor.answer.filter({ hasText: 'only to those who are signed in' }).waitFor();
+    await rows
+      .filter({ hasText: 'GET /users?userEmail=ada@example.com' })
+      .filter({ hasText: 'default credentials' })
+      .waitFor();
+    const before = await rows.count();
+    await visitor.say('Who am I?');
+    await visitor.answer.filter({ hasText: 'you are not signed in' }).waitFor();
+
+    await page.getByRole('button', { name: 'Ada Lovelace' }).click();
+    await page.getByText('Signed in as Ada Lovelace').waitFor();
+    await visitor.say('Who am I now?');
+    await visitor.answer.filter({ hasText: 'Analytical engine, brass' }).waitFor();
+    const row = rows
+      .filter({ hasText: 'GET /users?userEmail=ada@example.com' })
+      .filter({ hasText: 'Ada Lovelace' });
+    await row.waitFor();
+    await picture(page, 'demo');
+    expect(await rows.count()).toBeGreaterThan(before);
+
+    await page.getByRole('button', { name: 'Nobody' }).click();
+    await visitor.chat.getByText('You are no longer signed in').first().waitFor();
+    await visitor.say('Look up ada@example.com');
+    await visitor.answer.filter({ hasText: 'only to those who are signed in' }).waitFor();
+    await rows
+      .filter({ hasText: 'POST /authentication_token' })
+      .filter({ hasText: 'default credentials' })
+      .waitFor();
+    expect(await rows.filter({ hasText: 'no credentials' }).count()).toBe(0);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('is nobody else, though people in other tabs of the same browser ask at the same moment', async () => {
+    const names = ['Ada Lovelace', 'Grace Hopper', 'Alan Turing'];
+    const visitors = await Promise.all(
+      names.map(async (name) => {
+        const page = await browser.context.newPage();
+        const visitor = follow(page);
+        await page.goto(`${daemon.url}/demo`);
+        await page.getByRole('button', { name }).click();
+        await page.getByText(`Signed in as ${name}`).waitFor();
+        return visitor;
+      }),
+    );
+    for (const question of ['Who am I?', 'Tell me about myself', 'My orders']) {
+      await Promise.all(visitors.map((visitor) => visitor.say(question)));
+      for (const [index, visitor] of visitors.entries()) {
+        await visitor.chat.locator('.visitor', { hasText: question }).waitFor();
+        await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+        expect(await visitor.answer.textContent()).toContain(`You are ${names[index]} `);
+      }
+    }
+  });
+});

@@ -1,0 +1,302 @@
+import { chmod, mkdtemp, open, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import msgbot from '../../plugins/msgbot/index.ts';
+import phonechat from '../../plugins/phonechat/index.ts';
+import teamchat from '../../plugins/teamchat/index.ts';
+import type { Finding } from '../../src/cli/doctor/finding.ts';
+import { agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { FakeApi } from '../support/fake-api.ts';
+import { FakeModel } from '../support/fake-model.ts';
+import { FakePlatform } from '../support/fake-platform.ts';
+
+const PASSWORD = 'the-password-of-the-service';
+const KEY = 'the-key-of-the-model-server';
+const SEALING = Buffer.alloc(32, 7).toString('base64');
+
+let api: FakeApi;
+let model: FakeModel;
+let platforms: FakePlatform[];
+beforeAll(async () => {
+  api = await FakeApi.start({ secret: SECRET, password: PASSWORD });
+  model = await FakeModel.start();
+  model.key = KEY;
+  model.models = ['small', 'large'];
+  platforms = await Promise.all([teamchat, phonechat, msgbot].map((plugin) => FakePlatform.start(plugin)));
+});
+afterAll(() => Promise.all([api.close(), model.close(), ...platforms.map((platform) => platform.close())]));
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-doctor-'));
+});
+afterEach(async () => {
+  api.behave();
+  for (const platform of platforms) {
+    platform.answer = () => null;
+    platform.calls.length = 0;
+  }
+  await rm(directory, { recursive: true });
+});
+
+/** Settings with which all is well. */
+function env(): Record<string, string> {
+  return {
+    ...Object.assign({}, ...platforms.map((platform) => platform.env)),
+    API_BASE_URL: api.url,
+    API_EMAIL: 'service@example.com',
+    API_PASSWORD: PASSWORD,
+    AGENT_BASE_URL: model.url,
+    AGENT_MODEL: 'small',
+    AGENT_API_KEY: KEY,
+    TOKEN_ENCRYPTION_KEY: SEALING,
+    NODE_ENV: 'production',
+  };
+}
+
+async function doctor(changes: Record<string, string> = {}) {
+  const settings = { ...env(), ...changes };
+  const { code, stdout, stderr } = await agentd(['doctor', '--json'], { cwd: directory, env: settings });
+  expect(stderr).toBe('');
+  const findings = JSON.parse(stdout) as Finding[];
+  const secrets = [PASSWORD, KEY, SEALING, SECRET, settings.JWT_SECRET_KEY ?? SECRET].concat(
+    Object.entries(settings).flatMap(([name, value]) => (/TOKEN|SECRET/.test(name) ? [value] : [])),
+  );
+  for (const secret of secrets.filter((value) => value !== '' && value !== 'off'))
+    expect(stdout).not.toContain(secret);
+  return { code, findings, of: (check: string) => findings.filter((finding) => finding.check === check) };
+}
+
+/** Makes what the first start makes. */
+async function startOnce(): Promise<string> {
+  const daemon = await startAgentd({ directory });
+  await daemon.stop();
+  return join(directory, 'state');
+}
+
+describe('agentd doctor', () => {
+  it('finds all well beside a running daemon', async () => {
+    const daemon = await startAgentd({ directory });
+    const { code, findings } = await doctor();
+    await daemon.stop();
+    expect(findings.filter(({ outcome }) => outcome !== 'ok')).toEqual([
+      { check: 'channel webchat', outcome: 'skipped', detail: expect.stringContaining('no platform to ask') },
+    ]);
+    expect(code).toBe(0);
+    expect(findings.map(({ check, detail }) => `${check}: ${detail}`)).toEqual([
+      'configuration: valid; channels: msgbot, phonechat, teamchat, webchat',
+      'secrets: the secret of HS256 is long enough',
+      expect.stringMatching(/^state directory: .*\/state is private, its disk has \d+ [MG]iB left$/),
+      expect.stringMatching(/^store: sqlite .*\/agentd\.db can be written, and is sound$/),
+      'sealing: stored tokens are sealed with the key in TOKEN_ENCRYPTION_KEY',
+      expect.stringMatching(/^business API: http:\/\/127\.0\.0\.1:\d+ answers$/),
+      'default credentials: service@example.com gets a token',
+      expect.stringMatching(/^model: 127\.0\.0\.1:\d+ answers, and has small$/),
+      expect.stringMatching(/^channel msgbot: the platform knows the bot @\w+$/),
+      expect.stringMatching(/^channel phonechat: the platform knows \+1 555/),
+      expect.stringMatching(/^channel teamchat: the platform knows the bot \S+ of the workspace Simulate$/),
+      expect.stringContaining('channel webchat'),
+      expect.stringMatching(/^clock: as that of .*the business API/),
+    ]);
+  });
+
+  it('needs no daemon, nor what the first start makes, and skips what is not set up', async () => {
+    const { code, stdout } = await agentd(['doctor'], { cwd: directory });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
+    expect(stdout).toMatch(/^skipped +state directory +.*is not there yet: the first start makes it$/m);
+    expect(stdout).toMatch(/^skipped +store +There is no store at .* yet/m);
+    expect(stdout).toMatch(/^skipped +sealing +there is no key yet: the first start makes a key/m);
+    expect(stdout).toMatch(/^skipped +business API +API_BASE_URL is not set/m);
+    expect(stdout).toMatch(/^skipped +model +the runtime builtin asks no model server/m);
+    expect(stdout).toMatch(/^skipped +clock +/m);
+  });
+
+  it('lists everything that is wrong with the configuration, and stops there', async () => {
+    const changes = {
+      PORT: '99999',
+      JWT_VERIFY_EXP: 'false',
+      TEAMCHAT_SIGNING_SECRET: '',
+      MESSAGING_PLATFORMS: 'teamchat',
+    };
+    const { code, of, findings } = await doctor(changes);
+    expect(code).toBe(78);
+    expect(of('configuration').map(({ outcome, detail }) => [outcome, detail.split(' ')[0]])).toEqual([
+      ['failed', 'PORT=99999'],
+      ['failed', 'JWT_VERIFY_EXP=false'],
+      ['failed', 'TEAMCHAT_SIGNING_SECRET'],
+    ]);
+    expect(of('configuration')[0]?.advice).toContain('Right: a whole number');
+    const rest = findings.filter(({ check }) => check !== 'configuration');
+    expect(new Set(rest.map(({ outcome }) => outcome))).toEqual(new Set(['skipped']));
+    expect(platforms.flatMap((platform) => platform.calls)).toEqual([]);
+  });
+
+  it('warns of weak secrets, and of tokens that are stored as they are', async () => {
+    const { code, of } = await doctor({
+      JWT_SECRET_KEY: 'of 128 bits only',
+      TOKEN_ENCRYPTION_KEY: 'off',
+    });
+    expect(code).toBe(0);
+    expect(of('secrets')).toMatchObject([
+      { outcome: 'warning', detail: expect.stringMatching(/^JWT_SECRET_KEY has 128 bits/) },
+    ]);
+    expect(of('sealing')).toMatchObject([
+      { outcome: 'warning', detail: expect.stringMatching(/^TOKEN_ENCRYPTION_KEY=off: /) },
+    ]);
+    expect(of('configuration')).toMatchObject([{ outcome: 'ok' }]);
+  });
+
+  it('tells what is the matter with credentials that others refuse', async () => {
+    const { code, of } = await doctor({
+      API_PASSWORD: 'another password',
+      AGENT_API_KEY: 'another key',
+      TEAMCHAT_BOT_TOKEN: 'xoxb-another-token',
+      MSGBOT_BOT_TOKEN: '1:another-token-of-a-bot',
+      PHONECHAT_ACCESS_TOKEN: 'another-access-token',
+    });
+    expect(code).toBe(1);
+    expect(of('business API')).toMatchObject([{ outcome: 'ok' }]);
+    expect(of('default credentials')).toMatchObject([
+      { outcome: 'failed', advice: expect.stringContaining('Set them') },
+    ]);
+    expect(of('model')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('refuses the key (401: No such key: [key])') },
+    ]);
+    for (const channel of ['teamchat', 'msgbot', 'phonechat'])
+      expect(of(`channel ${channel}`)).toMatchObject([
+        { outcome: 'failed', detail: expect.stringContaining('refuses') },
+      ]);
+  });
+
+  it('tells what is out of reach, or fails', async () => {
+    const closed = await FakeModel.start();
+    const nowhere = new URL(closed.url).origin;
+    await closed.close();
+    for (const platform of platforms) platform.answer = () => ({ status: 503 });
+    api.misbehave('/', { status: 502 });
+    const { code, of } = await doctor({
+      AGENT_BASE_URL: `${nowhere}/v1`,
+      MSGBOT_API_URL: nowhere,
+    });
+    expect(code).toBe(1);
+    expect(of('business API')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringMatching(/answers 502$/) },
+    ]);
+    expect(of('model')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringMatching(/: it cannot be reached: ECONNREFUSED$/) },
+    ]);
+    expect(of('channel teamchat')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('503') },
+    ]);
+    expect(of('channel msgbot')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('ECONNREFUSED') },
+    ]);
+  });
+
+  it('does not miss, but in production, what stands in for a platform now and then', async () => {
+    const closed = await FakeModel.start();
+    const MSGBOT_API_URL = new URL(closed.url).origin;
+    await closed.close();
+    const { code, of } = await doctor({ NODE_ENV: 'development', MSGBOT_API_URL });
+    expect(code).toBe(0);
+    expect(of('channel msgbot')).toMatchObject([
+      { outcome: 'skipped', detail: expect.stringContaining('`agentd simulate` does while it runs') },
+    ]);
+    expect(of('channel teamchat')).toMatchObject([{ outcome: 'ok' }]);
+    const refused = await doctor({ NODE_ENV: 'development', TEAMCHAT_BOT_TOKEN: 'xoxb-another-token' });
+    expect(refused.of('channel teamchat')).toMatchObject([{ outcome: 'failed' }]);
+  });
+
+  it('names models that the server has where it lacks the one that is set', async () => {
+    const { code, of } = await doctor({ AGENT_MODEL: 'huge' });
+    expect(code).toBe(0);
+    expect(of('model')).toMatchObject([
+      { outcome: 'warning', advice: 'Set AGENT_MODEL to one that it has: small, large.' },
+    ]);
+  });
+
+  it('warns where the clocks of others are more than a minute off', async () => {
+    api.misbehave('/', { status: 200, headers: { Date: new Date(Date.now() - 300_000).toUTCString() } });
+    const { code, of } = await doctor();
+    expect(code).toBe(0);
+    expect(of('clock')).toMatchObject([
+      {
+        outcome: 'warning',
+        detail: expect.stringMatching(/^30\d seconds ahead of that of the business API$/),
+      },
+    ]);
+  });
+
+  it('warns of a state directory that others enter', async () => {
+    const state = await startOnce();
+    await chmod(state, 0o755);
+    const { of } = await doctor();
+    expect(of('state directory')).toEqual([
+      {
+        check: 'state directory',
+        outcome: 'warning',
+        detail: `others on this machine may enter ${state} (mode 0755)`,
+        advice: `chmod 700 ${state}`,
+      },
+    ]);
+  });
+
+  it('finds a store that is damaged', async () => {
+    const path = join(await startOnce(), 'agentd.db');
+    const file = await open(path, 'r+');
+    const { size } = await stat(path);
+    // The first page holds the schema; without any other, nothing fits.
+    for (let at = 4096; at < size; at += 4096) await file.write(Buffer.alloc(4096, 0xaa), 0, 4096, at);
+    await file.close();
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of('store')[0]).toMatchObject({
+      outcome: 'failed',
+      advice: expect.stringContaining('the last good copy'),
+    });
+  });
+
+  it('finds a store that a later version wrote, and one that is no store', async () => {
+    const path = join(await startOnce(), 'agentd.db');
+    const db = new Database(path);
+    db.pragma('user_version = 999');
+    db.close();
+    const later = await doctor();
+    expect(later.code).toBe(1);
+    expect(later.of('store')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('a later version') },
+    ]);
+    await writeFile(path, 'nothing of the kind');
+    expect((await doctor()).of('store')).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('damaged') },
+    ]);
+  });
+
+  it('tells what a channel of others does wrong, and no secret that it tells', async () => {
+    await writeFile(
+      join(directory, 'telex.mjs'),
+      `export default {
+        name: 'telex', apiVersion: 1, summary: 'People with a telex.',
+        settings: [{ name: 'TELEX_SECRET', kind: 'string', secret: true, sentence: 'It.' }],
+        detect: () => true,
+        capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+        create: (scope) => ({ routes: [], check: async () => { throw new Error('not ' + scope.settings.TELEX_SECRET.reveal()); } }),
+      };`,
+    );
+    const { code, of } = await doctor({
+      MESSAGING_PLATFORMS: './telex.mjs',
+      TELEX_SECRET: 'what nobody may know',
+    });
+    expect(code).toBe(1);
+    expect(of('channel telex')).toMatchObject([
+      {
+        outcome: 'failed',
+        detail: 'it could not be asked: not [secret]',
+        advice: expect.stringContaining('defect'),
+      },
+    ]);
+  });
+});

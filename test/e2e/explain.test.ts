@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SECRET } from '../support/daemon.ts';
+import { signToken } from '../support/fake-api.ts';
+import { FakeModel } from '../support/fake-model.ts';
+import { type Shop, startShop } from '../support/shop.ts';
+import { lapsed, token } from '../support/tokens.ts';
+
+// cli.md `agentd explain`: why a conversation went as it did, on one screen, to somebody who knows only an id.
+
+const LINES = 40;
+const COLUMNS = 120;
+const WHO = 'Who am I?';
+const ISSUER = 'https://login.example.com';
+
+let shop: Shop;
+let model: FakeModel;
+let chat: Shop;
+
+beforeAll(async () => {
+  model = await FakeModel.start();
+  model.script(({ messages }) =>
+    JSON.stringify(messages.at(-1)?.content).includes('hang')
+      ? 'hang'
+      : { status: 401, body: { error: { message: 'Incorrect API key provided: sk-a-key-of-the-tests' } } },
+  );
+  [shop, chat] = await Promise.all([
+    startShop({
+      env: { JWT_ISSUER: ISSUER, JWT_AUDIENCE: 'agentd', API_TIMEOUT_SECONDS: '1', SSE_ENABLED: 'true' },
+    }),
+    startShop({
+      env: {
+        AGENT_BASE_URL: model.url,
+        AGENT_MODEL: 'scripted',
+        AGENT_TIMEOUT_SECONDS: '1',
+        AGENT_CONCURRENCY: '1',
+        AGENT_QUEUE_MAX: '0',
+        RATE_LIMIT_TOKEN_MAX: '1',
+      },
+    }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([shop.stop(), chat.stop()]);
+  await model.close();
+});
+
+const right = (claims: Record<string, unknown> = {}, ttl = 3600) =>
+  token({ ttl, claims: { iss: ISSUER, aud: 'agentd', ...claims } });
+
+let requests = 0;
+/** Says it, and gives the id of the request. */
+async function say(where: Shop, body: Record<string, unknown>, bearer?: string) {
+  const request_id = `explained-${++requests}`;
+  const answer = await where.say(
+    { user_id: 'visitor', message: WHO, ...body },
+    { headers: { 'X-Request-Id': request_id }, ...(bearer === undefined ? {} : { bearer }) },
+  );
+  const { status, body: answered } = answer;
+  return { request_id, status, answered, session_id: answered.session_id as string };
+}
+
+/** What `explain` prints, after all that holds for each of its screens. */
+async function explain(where: Shop, id: string, ...options: string[]): Promise<string> {
+  const { code, stdout, stderr } = await where.run('explain', id, ...options);
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(LINES);
+  for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(COLUMNS);
+  // When: the day and time of the whole, the time of each step.
+  expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z /);
+  expect(stdout).toMatch(/\n\d\d:\d\d:\d\d\.\d{3} /);
+  expect(stdout).not.toMatch(/eyJ[A-Za-z0-9_-]{5}/);
+  return stdout;
+}
+
+/** The reason as a headline, and below it what happened and what to do. */
+function expectFinding(screen: string, reason: string, todo: RegExp): void {
+  const [, happened, advice] =
+    new RegExp(`\\n${reason}\\n  what happened: ([^]+?)\\n  what to do: +([^]+?)(?:\\n\\S|\\n*$)`).exec(
+      screen,
+    ) ?? [];
+  expect(happened, screen).toMatch(/\S/);
+  expect(advice?.replace(/\s+/g, ' ')).toMatch(todo);
+}
+
+describe('`agentd explain <request id>` says what happened, when, and what to do', () => {
+  const now = () => Math.floor(Date.now() / 1000);
+  test.each<[string, RegExp, () => string | Promise<string>]>([
+    ['JWT Malformed', /the token alone, unquoted/, () => 'not-a-token'],
+    ['Algorithm Not Allowed', /JWT_ALGORITHM/, () => token({ alg: 'HS512' })],
+    [
+      'Invalid Signature',
+      /JWT_SECRET_KEY/,
+      () => token({ secret: 'another-secret-of-at-least-256-bits-length' }),
+    ],
+    ['Missing Required Claims', /Have the site put all three in/, () => right({ email: undefined })],
+    ['Token Expired', /sign in again/, () => right({}, -60)],
+    ['Token Not Yet Valid', /Compare the clocks/, () => right({ nbf: now() + 60 })],
+    ['Invalid Issuer', /JWT_ISSUER/, () => right({ iss: 'https://other.example' })],
+    ['Invalid Audience', /JWT_AUDIENCE/, () => right({ aud: 'other' })],
+  ])('%s', async (reason, todo, make) => {
+    const { request_id } = await say(shop, { message: 'Who is ada@example.com?' }, await make());
+    const screen = await explain(shop, request_id);
+    expectFinding(screen, reason, todo);
+    expect(screen).toContain('credentials=default');
+  });
+
+  test('a token that expired within the session', async () => {
+    const bearer = await right({}, 3);
+    const { session_id } = await say(shop, {}, bearer);
+    await lapsed(bearer);
+    const { request_id } = await say(shop, { session_id });
+    expectFinding(await explain(shop, request_id), 'stored_token_expired', /sign in again/);
+  });
+
+  test('the business API answers 401 to the token of the user', async () => {
+    const bearer = await right({ jti: 'revoked' });
+    shop.api.revoke(bearer);
+    const { request_id } = await say(shop, {}, bearer);
+    const screen = await explain(shop, request_id);
+    expectFinding(screen, 'user_token_refused', /trust the same key, issuer and audience/);
+    expect(screen).toMatch(/credentials=user .*status=401/s);
+    expect(screen).toContain('credentials=default');
+  });
+
+  test('the business API does not answer in time', async () => {
+    shop.api.misbehave('/users', 'hang', 1);
+    const { request_id } = await say(shop, {}, await right());
+    expectFinding(await explain(shop, request_id), 'timeout', /API_TIMEOUT_SECONDS/);
+  });
+
+  test('the business API is out of reach, or refuses the default credentials', async () => {
+    const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
+    try {
+      const refused = await say(wrong, { message: 'ada@example.com' });
+      expectFinding(
+        await explain(wrong, refused.request_id),
+        'default_credentials_refused',
+        /an account that the API knows/,
+      );
+      await wrong.api.close();
+      const down = await say(wrong, {}, await token());
+      expectFinding(await explain(wrong, down.request_id), 'unreachable', /API_BASE_URL/);
+    } finally {
+      await wrong.daemon.stop();
+    }
+  });
+
+  test('the model refuses', async () => {
+    const { request_id, status, answered } = await say(chat, {});
+    expect(status).toBe(502);
+    const screen = await explain(chat, request_id);
+    expectFinding(screen, 'model_refused', /AGENT_API_KEY/);
+    // For the operator, and never for the person who wrote.
+    expect(screen).toMatch(/status=401\s+said="Incorrect API key provided: \[key\]"/);
+    expect(JSON.stringify(answered)).not.toContain('API key');
+  });
+
+  test('the model takes too long, and the next message finds the queue full', async () => {
+    const slow = say(chat, { message: 'hang' });
+    await model.hanging;
+    const full = await say(chat, { user_id: 'other' });
+    expect(full.status).toBe(503);
+    expectFinding(await explain(chat, full.request_id), 'queue_full', /AGENT_CONCURRENCY/);
+    const { request_id, status } = await slow;
+    expect(status).toBe(504);
+    const screen = await explain(chat, request_id);
+    expectFinding(screen, 'agent_timeout', /AGENT_TIMEOUT_SECONDS/);
+  });
+
+  test("a stranger's session", async () => {
+    const { session_id } = await say(shop, {}, await right());
+    const { request_id, status } = await say(shop, { session_id, user_id: 'eve' });
+    expect(status).toBe(403);
+    const screen = await explain(shop, request_id);
+    expectFinding(screen, 'session_forbidden', /leave `session_id` out/);
+    expect(screen).toContain('why=other_user');
+    expect(screen).toContain('user eve');
+  });
+
+  test('the rate limit', async () => {
+    const bearer = await token({ sub: 'hasty' });
+    await say(chat, { message: 'first' }, bearer);
+    const { request_id, status } = await say(chat, { message: 'second' }, bearer);
+    expect(status).toBe(429);
+    expectFinding(await explain(chat, request_id), 'rate_limited', /RATE_LIMIT_TOKEN_MAX/);
+  });
+
+  test('nothing: the message was answered as it should be', async () => {
+    const { request_id } = await say(shop, {}, await right());
+    const screen = await explain(shop, request_id);
+    expect(screen).toContain('Nothing stood in the way of this message.');
+    expect(screen).toMatch(/credentials=user .*status=200/s);
+  });
+});
+
+describe('`agentd explain` finds', () => {
+  test('a session by its id: its last messages, oldest first', async () => {
+    const { session_id, request_id: first } = await say(shop, { message: 'Hello' });
+    const { request_id: second } = await say(shop, { session_id, message: 'ada@example.com' });
+    const { stdout } = await shop.run('explain', session_id);
+    expect(stdout.indexOf(first)).toBeGreaterThan(0);
+    expect(stdout.indexOf(second)).toBeGreaterThan(stdout.indexOf(first));
+    const last = await explain(shop, session_id, '--limit', '1').catch((error: unknown) => error);
+    expect(String(last)).toContain('The last 1 of 2; --limit shows more.');
+    await shop.run('sessions', 'end', session_id);
+    expect((await shop.run('explain', session_id)).stdout).toContain(first);
+  });
+
+  test('a message by its id, with or without the name of the channel', async () => {
+    const { body } = await shop.say(
+      { user_id: 'visitor', message: 'Hello' },
+      { headers: { 'Idempotency-Key': 'order-4711', 'X-Request-Id': 'by-message' } },
+    );
+    for (const id of ['order-4711', 'webchat:order-4711']) {
+      const screen = await explain(shop, id);
+      expect(screen).toContain('by-message');
+      expect(screen).toContain(body.session_id);
+    }
+    expect((await shop.run('explain', 'teamchat:order-4711')).code).toBe(1);
+  });
+
+  test('a repeat with the session of the first answer', async () => {
+    const sayIt = (request_id: string) =>
+      shop.say(
+        { user_id: 'visitor', message: 'Hello' },
+        { headers: { 'Idempotency-Key': 'twice', 'X-Request-Id': request_id } },
+      );
+    const { body } = await sayIt('once');
+    await sayIt('once-more');
+    const { stdout } = await shop.run('explain', body.session_id);
+    expect(stdout).toContain('request once-more');
+    expect(stdout).toContain('visitor  replayed in');
+  });
+
+  test('a request that was refused for its body', async () => {
+    await shop.say('{', { headers: { 'X-Request-Id': 'malformed' } });
+    expect(await explain(shop, 'malformed')).toContain('malformed_json');
+  });
+
+  test('a stream that was not opened to who asked', async () => {
+    const url = shop.daemon.url;
+    const told = async (stream_id: string, init: RequestInit, query = '') => {
+      const response = await fetch(`${url}/sse/stream/${stream_id}${query}`, init);
+      await response.body?.cancel();
+      return response.status;
+    };
+    const { body } = await shop.say({ user_id: 'visitor', message: WHO }, { bearer: await right() });
+    const begun = await fetch(`${url}/sse/chat`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ user_id: 'visitor', message: WHO, session_id: body.session_id }),
+    });
+    const { stream_id } = (await begun.json()) as { stream_id: string };
+    const eve = `?token=${await right({ sub: 'eve' })}`;
+    expect(await told(stream_id, { headers: { 'X-Request-Id': 'eve-reads' } }, eve)).toBe(403);
+    expect(await told(stream_id, { method: 'DELETE', headers: { 'X-Request-Id': 'eve-stops' } }, eve)).toBe(
+      403,
+    );
+    for (const id of ['eve-reads', 'eve-stops']) {
+      const screen = await explain(shop, id);
+      expect(screen).toContain('sse  forbidden in');
+      expectFinding(screen, 'forbidden', /a token of its person/);
+    }
+  });
+
+  test('nothing of an unknown id: exit code 1, and where else to look', async () => {
+    const { code, stdout, stderr } = await shop.run('explain', 'unknown-id');
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain("nothing is known of 'unknown-id'");
+    expect(stderr).toContain('agentd logs');
+  });
+
+  test('with --json one document, with findings and no token', async () => {
+    const expired = signToken(
+      { sub: 'ada', email: 'ada@example.com', exp: 1, iss: ISSUER, aud: 'agentd' },
+      SECRET,
+    );
+    const { request_id } = await say(shop, {}, expired);
+    const { code, stdout } = await shop.run('explain', request_id, '--json');
+    expect(code).toBe(0);
+    const { id, traces } = JSON.parse(stdout);
+    expect(id).toBe(request_id);
+    expect(traces).toHaveLength(1);
+    expect(traces[0]).toMatchObject({ request_id, platform: 'webchat', outcome: 'answered' });
+    expect(traces[0].findings).toContainEqual(expect.objectContaining({ reason: 'Token Expired' }));
+    expect(stdout).not.toContain(expired);
+  });
+
+  test('the longest ids, whole, and still on one screen', async () => {
+    const { body } = await shop.say(
+      { user_id: 'u'.repeat(256), message: 'Who is ada@example.com?' },
+      { headers: { 'Idempotency-Key': 'k'.repeat(255), 'X-Request-Id': 'r'.repeat(64) } },
+    );
+    const { stdout } = await shop.run('explain', 'r'.repeat(64));
+    for (const id of [body.session_id, 'k'.repeat(255)]) expect(stdout).toContain(id);
+    const rows = stdout.split('\n').reduce((sum, line) => sum + Math.ceil(line.length / COLUMNS), 0);
+    expect(rows).toBeLessThanOrEqual(LINES);
+  });
+});

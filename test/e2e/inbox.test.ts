@@ -1,0 +1,306 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+// cli.md `agentd inbox`, and `agentd explain` of a platform's message, with the daemon up and down.
+
+let directory: string;
+let exchange: FakeExchange;
+let daemon: Agentd | null;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-inbox-'));
+  exchange = await FakeExchange.start();
+});
+
+afterEach(async () => {
+  await daemon?.stop('SIGKILL');
+  daemon = null;
+  await exchange.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const start = async (env: Record<string, string> = {}) => {
+  daemon = await startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
+  return daemon;
+};
+
+const run = (...args: string[]) =>
+  command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
+
+async function printed<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+  const { stdout } = await run(...args, '--json');
+  return JSON.parse(stdout) as T;
+}
+
+async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]): Promise<void> {
+  const body = { messages: messages.map((said) => ({ user: 'u1', thread: 't1', ...said })) };
+  const { status } = await post(url, body, { path: '/telex', headers: { 'X-Request-Id': 'request-7' } });
+  expect(status).toBe(200);
+}
+
+/** Each look is a command of its own, and a machine may be busy. */
+const LOOKING = { timeout: 20_000, interval: 200 };
+
+const failedWith = (to: Agentd, words: string) =>
+  to.logged(({ failure }) => String(failure).startsWith(words));
+
+describe('agentd inbox', () => {
+  it('is empty, with 0, before and after there is a store', async () => {
+    const before = await run('inbox', 'list');
+    expect([before.code, before.stdout]).toEqual([0, '']);
+    expect(before.stderr).toContain('There is no store at ');
+    await start();
+    expect(await run('inbox', 'list', '--failed')).toMatchObject({
+      code: 0,
+      stderr: 'No message has failed.\n',
+    });
+    expect(await run('inbox', 'retry', '--failed')).toMatchObject({ code: 0, stdout: '' });
+    expect((await run('inbox', 'list', '--json')).stdout).toBe('[]\n');
+  });
+
+  it('shows what was refused for good, and sends its reply again when asked, without a run', async () => {
+    exchange.answer = () => ({ status: 403 });
+    const to = await start();
+    const secret = await token();
+    await tell(to, { id: 'm1', text: `hello ${secret}` });
+    await failedWith(to, 'delivery_refused');
+
+    const [listed] = await printed<Record<string, unknown>[]>('inbox', 'list', '--failed');
+    expect(listed).toMatchObject({
+      platform: 'telex',
+      user_id: 'u1',
+      session_id: 'telex:t1',
+      message_id: 'm1',
+      request_id: 'request-7',
+      state: 'failed',
+      attempts: 1,
+      sends: 1,
+      failure: 'delivery_refused: status 403',
+      next_attempt_at: null,
+    });
+    expect(listed).not.toHaveProperty('text');
+    const table = await run('inbox', 'list');
+    expect(table.stdout).toMatch(/^ID +CHANNEL +USER +STATE +RECEIVED +ATTEMPTS +NEXT +LAST FAILURE\n/);
+    expect(table.stdout).toMatch(
+      / telex +u1 +failed, its reply was not sent +\d{4}-\S+ +1 run, 1 send +delivery_refused: status 403\n/,
+    );
+
+    const shown = await run('inbox', 'show', 'telex:m1');
+    expect(shown.stdout).toMatch(
+      /^message +\S+\nstate +failed, its reply was not sent\nchannel +telex\nuser +u1\n/,
+    );
+    expect(shown.stdout).toContain('\ntext:\n  hello [token]\n\nreply, not sent:\n  re: hello [token]\n');
+    expect(shown.stdout).toMatch(/\nwhat to do +Look at the words of the platform/);
+    expect(shown.stdout).not.toContain(secret.split('.')[1]);
+    expect(await printed('inbox', 'show', 'm1')).toMatchObject({ ...listed, text: 'hello [token]' });
+
+    exchange.answer = () => ({ status: 200 });
+    expect((await run('inbox', 'retry', 'm1')).stdout).toBe(`${listed?.id}: its reply is sent again\n`);
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.runs).toHaveLength(1);
+    await expect.poll(async () => (await run('inbox', 'list')).stdout, LOOKING).toBe('');
+    const again = await run('inbox', 'retry', 'm1');
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain(`the message ${listed?.id} was answered`);
+  });
+
+  it('has a message that waits for its time be tried at once', async () => {
+    exchange.answer = () => ({ status: 429, retryAfter: 3000 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
+    await failedWith(to, 'delivery_failed');
+    const { stdout } = await run('inbox', 'list');
+    const [, behind, first] = stdout.split('\n');
+    expect(first).toMatch(
+      / reply is to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
+    );
+    expect(behind).toMatch(/ waits for its turn +\S+ +after the one before it$/);
+    exchange.answer = () => ({ status: 200 });
+    expect((await run('inbox', 'retry', 'm1')).stdout).toMatch(/: due now\n$/);
+    await exchange.until(() => exchange.textsTo('t1').length === 2);
+    expect(exchange.textsTo('t1')).toEqual(['re: hello', 're: behind it']);
+  });
+
+  it('discards a message: it is not answered, what waits behind it is, and a repeat is known', async () => {
+    exchange.answer = () => ({ status: 429, retryAfter: 3000 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
+    await failedWith(to, 'delivery_failed');
+    exchange.answer = () => ({ status: 200 });
+    const { code, stdout } = await run('inbox', 'discard', 'm1');
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^discarded \S+ \(it was: reply is to be sent\)\n$/),
+    ]);
+    await exchange.until(() => exchange.taken.length === 1);
+    await tell(to, { id: 'm1', text: 'hello' }, { id: 'm3', text: 'last' });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(exchange.textsTo('t1')).toEqual(['re: behind it', 're: last']);
+    const gone = await run('inbox', 'show', 'm1');
+    expect(gone.code).toBe(1);
+    expect(gone.stderr).toContain("there is no message 'm1' in the inbox");
+  });
+
+  it('has a message that failed begin anew, and names those that an id may mean', async () => {
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
+    await tell(to, { id: 'm1', text: 'fail 1 a' }, { id: 'm2', text: 'fail 1 b' });
+    await exchange.until(() => exchange.taken.length === 2);
+    await expect
+      .poll(async () => (await printed<object[]>('inbox', 'list', '--failed')).length, LOOKING)
+      .toBe(2);
+    expect((await run('inbox', 'list')).stdout).toContain('failed, the person was told');
+    const [second, first] = await printed<{ id: string }[]>('inbox', 'list', '--failed');
+    const both = await run('inbox', 'retry', 'request-7');
+    expect(both.code).toBe(1);
+    expect(both.stderr).toContain("'request-7' means 2 messages of the inbox");
+    expect(both.stderr).toContain(`${second?.id}, ${first?.id}.`);
+    expect((await run('inbox', 'retry', first?.id ?? '')).stdout).toBe(`${first?.id}: begins anew\n`);
+    await exchange.until(() => exchange.taken.length === 3);
+    expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
+  });
+
+  it('makes all failed messages begin anew, or those of one channel that failed lately', async () => {
+    exchange.answer = () => ({ status: 403 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });
+    await expect
+      .poll(async () => (await printed<object[]>('inbox', 'list', '--failed')).length, LOOKING)
+      .toBe(2);
+    exchange.answer = () => ({ status: 200 });
+    const none = await run('inbox', 'retry', '--failed', '--channel', 'webchat');
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No message has failed that fits.\n' });
+    expect(await printed('inbox', 'retry', '--failed', '--since', '2030-01-01')).toEqual({
+      retried: 0,
+      ids: [],
+    });
+    expect((await run('inbox', 'retry', '--failed', '--since', '1h')).stdout).toBe('2 messages begin anew\n');
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(exchange.textsTo('t1')).toEqual(['re: one', 're: two']);
+    expect(exchange.runs).toHaveLength(2);
+  });
+
+  it.each([
+    [['retry'], 'name a message, or retry all failed ones with --failed'],
+    [['retry', '--failed', 'm1'], '--failed retries all failed messages; give it no id'],
+    [['retry', 'm1', '--since', '2h'], '--since and --channel are for --failed'],
+    [
+      ['retry', '--failed', '--since', 'soon'],
+      "--since takes a length of time such as 2h, or an ISO 8601 time, not 'soon'",
+    ],
+  ])('refuses %j', async (args, words) => {
+    const { code, stderr } = await run('inbox', ...args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
+  });
+
+  it('shows why the run failed, and beside it why the person could not be told', async () => {
+    exchange.answer = () => ({ status: 403 });
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
+    await tell(to, { id: 'm1', text: 'fail 9' });
+    await failedWith(to, 'delivery_refused');
+    await expect.poll(async () => (await printed('inbox', 'show', 'm1')).state, LOOKING).toBe('failed');
+    expect(await printed('inbox', 'show', 'm1')).toMatchObject({
+      failure: 'agent_failed',
+      notice_failure: 'delivery_refused: status 403',
+      reply: null,
+      notice: expect.stringContaining('Sorry'),
+    });
+    const { stdout } = await run('inbox', 'show', 'm1');
+    expect(stdout).toMatch(/^state +failed, the person could not be told$/m);
+    expect(stdout).toMatch(/^last failure +agent_failed$/m);
+    expect(stdout).toMatch(/^of the notice +delivery_refused: status 403$/m);
+  });
+
+  it('serves with the daemon down, too', async () => {
+    exchange.answer = () => ({ status: 403 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'hello' });
+    await failedWith(to, 'delivery_refused');
+    await to.stop();
+    expect((await run('inbox', 'retry', 'm1')).code).toBe(0);
+    expect((await run('inbox', 'list')).stdout).toContain('reply is to be sent');
+    exchange.answer = () => ({ status: 200 });
+    await start();
+    await exchange.until(() => exchange.taken.length === 1);
+  });
+
+  it('takes no limit that is none', async () => {
+    const { code, stderr } = await run('inbox', 'list', '--limit', '0');
+    expect([code, stderr]).toEqual([2, "agentd: --limit takes a whole number from 1 to 10000, not '0'\n"]);
+  });
+});
+
+interface Explained {
+  traces: {
+    outcome: string;
+    took_ms: number;
+    lines: { step: string; verdict: string; reason?: string; detail?: Record<string, unknown> }[];
+  }[];
+}
+
+describe('agentd explain of a message that is answered later', () => {
+  it('tells when it was accepted, and that its reply was taken', async () => {
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'hello' });
+    await exchange.until(() => exchange.taken.length === 1);
+    await to.logged(({ msg }) => msg === 'message answered');
+    const { traces } = await printed<Explained>('explain', 'telex:m1');
+    expect(traces).toHaveLength(1);
+    const [{ outcome, lines = [] } = { outcome: '' }] = traces;
+    expect(outcome).toBe('answered');
+    expect(lines[0]).toMatchObject({ step: 'accept', detail: { waited_ms: expect.any(Number) } });
+    expect(lines.at(-1)).toMatchObject({ step: 'send-reply', reason: 'sent', detail: { runs: 1, sends: 1 } });
+    expect((await run('explain', 'm1')).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
+  });
+
+  it('is one time line over all attempts', async () => {
+    let calls = 0;
+    exchange.answer = () => ({ status: ++calls === 1 ? 503 : 200 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'fail 1' });
+    await exchange.until(() => exchange.taken.length === 1);
+    await expect
+      .poll(async () => (await printed<Explained>('explain', 'm1')).traces[0]?.outcome, LOOKING)
+      .toBe('answered');
+    const { traces } = await printed<Explained>('explain', 'm1');
+    expect(traces).toHaveLength(1);
+    const lines = traces[0]?.lines ?? [];
+    expect(lines.filter(({ step }) => step === 'run-agent').map(({ verdict }) => verdict)).toEqual([
+      'failed',
+      'ok',
+    ]);
+    expect(lines.filter(({ step }) => step === 'send-reply').map(({ reason }) => reason)).toEqual([
+      'delivery_failed',
+      'sent',
+    ]);
+  });
+
+  it('tells of one that waits, before anything is tried', async () => {
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'wait 5000' }, { id: 'm2', text: 'behind it' });
+    await exchange.until(() => exchange.runs.length === 1);
+    const { traces } = await printed<Explained>('explain', 'm2');
+    expect(traces).toMatchObject([
+      { outcome: 'waiting', lines: [{ step: 'accept' }, { step: 'next', reason: 'waiting' }] },
+    ]);
+    const { stdout } = await run('explain', 'request-7');
+    expect(stdout).toContain('running\n  what happened: The message is being answered.');
+    expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
+  });
+
+  it('ends with why it failed for good', async () => {
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
+    await tell(to, { id: 'm1', text: 'fail 9' });
+    await exchange.until(() => exchange.taken.length === 1);
+    await expect
+      .poll(async () => (await printed<Explained>('explain', 'm1')).traces[0]?.lines.at(-1), LOOKING)
+      .toMatchObject({ step: 'end', verdict: 'failed', reason: 'agent_failed', detail: { notice: true } });
+  });
+});

@@ -1,0 +1,577 @@
+import { mkdtempSync, readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, readAll, SECRET, startAgentd } from '../support/daemon.ts';
+import { FakeApi } from '../support/fake-api.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { lapsed, token } from '../support/tokens.ts';
+import { type Answer, post } from '../support/webchat.ts';
+
+const NOTICE = 'Sorry, I could not answer your message. Please try again later.';
+
+let exchange: FakeExchange;
+/** The daemon of all tests that want it as it is. */
+let shared: Agentd;
+let tests = 0;
+
+beforeAll(async () => {
+  exchange = await FakeExchange.start();
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
+  shared = await startAgentd({ directory, env: exchange.env(directory) });
+});
+
+beforeEach(() => {
+  tests++;
+  exchange.forget();
+  shared.forget();
+});
+
+afterAll(async () => {
+  await shared.stop('SIGKILL');
+  await rm(shared.directory, { recursive: true, force: true });
+  await exchange.close();
+});
+
+/** A daemon of this test alone, or once more in the directory of the last. */
+async function start(env: Record<string, string> = {}, before?: Agentd): Promise<Agentd> {
+  const directory = before?.directory ?? mkdtempSync(join(tmpdir(), 'agentd-later-'));
+  const daemon = await startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
+  onTestFinished(async () => {
+    await daemon.stop('SIGKILL');
+    await rm(directory, { recursive: true, force: true });
+  });
+  return daemon;
+}
+
+/** A command beside a daemon. */
+function run({ directory }: Agentd, ...args: string[]): ReturnType<typeof command> {
+  return command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
+}
+
+/** The id of a person, a thread or a message, which is this test's alone. */
+function own(name: string): string {
+  return `${name}_${tests}`;
+}
+
+function textsTo(thread: string): string[] {
+  return exchange.textsTo(own(thread));
+}
+
+interface Said {
+  id?: string;
+  user?: string;
+  alias?: string;
+  thread?: string;
+  text: string;
+  shared?: boolean;
+  metadata?: object;
+}
+
+function deliver({ url }: Agentd, body: object, headers: Record<string, string> = {}): Promise<Answer> {
+  return post(url, body, { path: '/telex', headers });
+}
+
+function tell(to: Agentd, ...messages: Said[]): Promise<Answer> {
+  const sent = messages.map(({ id, user = 'u1', alias, thread = 't1', ...said }) => ({
+    ...said,
+    user: own(user),
+    thread: own(thread),
+    ...(id === undefined ? {} : { id: own(id) }),
+    ...(alias === undefined ? {} : { alias: own(alias) }),
+  }));
+  return deliver(to, { messages: sent });
+}
+
+describe('a message of a channel that answers later', () => {
+  it('is answered through the platform, after its 200, with the sign of typing before', async () => {
+    const to = shared;
+    const answer = await post(
+      to.url,
+      { messages: [{ id: own('m1'), user: own('u1'), thread: own('t1'), text: ' hello ' }] },
+      { path: '/telex', headers: { 'X-Request-Id': 'request-7' } },
+    );
+    expect(answer.status).toBe(200);
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.taken[0]).toMatchObject({
+      to: own('t1'),
+      text: 're: hello',
+      session_id: `telex:${own('t1')}`,
+    });
+    expect(exchange.typed).toContain(own('t1'));
+    await to.logged((line) => line.msg === 'message answered' && line.request_id === 'request-7');
+    const explained = await run(to, 'explain', `telex:${own('m1')}`, '--json');
+    expect(JSON.parse(explained.stdout)).toMatchObject({
+      traces: [{ message_id: own('m1'), request_id: 'request-7', outcome: 'answered' }],
+    });
+  });
+
+  it('is answered once, however often the platform delivers it, and each repeat is told in the log', async () => {
+    const to = shared;
+    for (let n = 0; n < 3; n++)
+      expect((await tell(to, { id: 'm1', text: 'hello' }, { id: 'm1', text: 'hello' })).status).toBe(200);
+    await tell(to, { id: 'm2', text: 'last' });
+    await exchange.until(() => textsTo('t1').includes('re: last'));
+    expect(textsTo('t1')).toEqual(['re: hello', 're: last']);
+    expect(exchange.runs).toHaveLength(2);
+    const repeats = to.log().filter(({ msg }) => String(msg).startsWith('[LoopGuard] DUPLICATE'));
+    expect(repeats).toHaveLength(5);
+    expect(repeats[0]?.msg).toBe(
+      `[LoopGuard] DUPLICATE platform=telex user=${own('u1')} message_id=${own('m1')}`,
+    );
+  });
+
+  it('keeps its order within a session, while other sessions go on', async () => {
+    const to = shared;
+    await tell(to, { text: 'wait 300 a1' }, { text: 'a2' }, { text: 'wait 50 a3' }, { text: 'a4' });
+    await tell(to, { thread: 't2', text: 'b1' });
+    await exchange.until(() => exchange.taken.length === 5);
+    expect(textsTo('t1')).toEqual(['re: wait 300 a1', 're: a2', 're: wait 50 a3', 're: a4']);
+    expect(exchange.taken[0]?.text).toBe('re: b1');
+  });
+
+  it('is refused whole where one of a delivery is not as it must be', async () => {
+    const to = shared;
+    const answer = await tell(to, { text: 'good' }, { text: '  ' }, { user: 'a\u0007b', text: 'x' });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({
+      code: 'invalid_request',
+      errors: [
+        { field: 'messages[1].text', message: 'must not be empty' },
+        { field: 'messages[2].user_id', message: 'must not contain control characters' },
+      ],
+    });
+    const halfPair = await deliver(
+      to,
+      JSON.parse('{"messages":[{"user":"u","thread":"\\ud800","text":"x"}]}'),
+    );
+    expect(halfPair.body.errors[0]).toEqual({
+      field: 'messages[0].channel_id',
+      message: 'must be well-formed Unicode',
+    });
+    await tell(to, { text: 'after' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(textsTo('t1')).toEqual(['re: after']);
+  });
+
+  it('is edited by its sender until its turn begins', async () => {
+    const to = shared;
+    await tell(to, { id: 'm1', text: 'wait 300 first' }, { id: 'm2', text: 'secnd' });
+    await exchange.until(() => exchange.runs.length === 1);
+    expect((await deliver(to, { edited: { id: own('m1'), text: 'too late' } })).body).toEqual({
+      edited: false,
+    });
+    expect((await deliver(to, { edited: { id: own('m2'), text: 'second' } })).body).toEqual({ edited: true });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(textsTo('t1')).toEqual(['re: wait 300 first', 're: second']);
+  });
+
+  it('leaves no token in inbox, history or log, wherever it stood', async () => {
+    const to = await start();
+    const secret = await token({ sub: 'eve' });
+    await tell(to, {
+      text: `look:\n${secret}`,
+      metadata: { jwt_token: secret, deep: { list: [`\n${secret}`] } },
+    });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(textsTo('t1')).toEqual(['re: look:\n[token]']);
+    await to.stop();
+    const state = join(to.directory, 'state');
+    const left = readAll(readdirSync(state).map((name) => join(state, name)));
+    expect(left).toContain('[token]');
+    expect(left + to.stderr()).not.toContain(secret.split('.')[1]);
+  });
+});
+
+describe('what the channel says by itself', () => {
+  it('comes at once, in order, also while all runs are busy, without a run', async () => {
+    const to = await start({ AGENT_CONCURRENCY: '1' });
+    await tell(to, { text: 'wait 500 slow' });
+    await exchange.until(() => exchange.runs.length === 1);
+    for (const text of ['one', 'two', 'three'])
+      expect((await deliver(to, { say: { to: own('t1'), text } })).status).toBe(200);
+    await exchange.until(() => exchange.taken.length === 4);
+    expect(textsTo('t1')).toEqual(['one', 'two', 'three', 're: wait 500 slow']);
+    expect(exchange.taken[0]?.session_id).toBeNull();
+    expect(exchange.runs).toHaveLength(1);
+  });
+});
+
+describe('when the agent fails', () => {
+  it('is tried again, and answered once when it works', async () => {
+    const to = shared;
+    await tell(to, { text: 'fail 1 then good' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(textsTo('t1')).toEqual(['re: fail 1 then good', 're: next']);
+    expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 1 then good', 'fail 1 then good', 'next']);
+  });
+
+  it('sends one notice after the last run, before the next answer, and counts one turn', async () => {
+    const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
+    await tell(to, { id: 'm1', text: 'fail 9 always' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(textsTo('t1')).toEqual([NOTICE, 're: next']);
+    expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 9 always', 'fail 9 always', 'next']);
+    const shown = await run(to, 'sessions', 'show', `telex:${own('t1')}`, '--json');
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      turns: [{ outcome: 'failed', failure: 'agent_failed' }, { outcome: 'answered' }],
+    });
+  });
+
+  it('sends no second notice if the notice is refused', async () => {
+    exchange.answer = ({ text }) => ({ status: text === NOTICE ? 400 : 200 });
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
+    await tell(to, { text: 'fail 9 always' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.calls.map(({ text }) => text)).toEqual([NOTICE, 're: next']);
+  });
+});
+
+describe('when the platform fails', () => {
+  it('is sent again, not run again, in order, though a third of the replies is not taken at first', async () => {
+    const seen = new Set<string>();
+    exchange.answer = ({ id }) => {
+      const isFirst = !seen.has(id);
+      seen.add(id);
+      return { status: isFirst && seen.size % 3 === 0 ? 500 : 200 };
+    };
+    const to = shared;
+    const threads = ['a', 'b', 'c', 'd', 'e', 'f'];
+    await tell(to, ...threads.flatMap((thread) => [1, 2, 3].map((n) => ({ thread, text: `${thread}${n}` }))));
+    await exchange.until(() => exchange.taken.length === 18);
+    for (const thread of threads) expect(textsTo(thread)).toEqual([1, 2, 3].map((n) => `re: ${thread}${n}`));
+    expect(exchange.runs).toHaveLength(18);
+    expect(exchange.calls).toHaveLength(24);
+    expect(new Set(exchange.calls.map(({ id }) => id)).size).toBe(18);
+  });
+
+  it('waits for as long as the platform asks', async () => {
+    exchange.answer = () => (exchange.calls.length === 1 ? { status: 429, retryAfter: 2 } : { status: 200 });
+    await tell(shared, { text: 'hello' });
+    await exchange.until(() => exchange.taken.length === 1);
+    const [first, second] = exchange.calls;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2000);
+    expect(exchange.calls).toHaveLength(2);
+  });
+
+  it('takes a final refusal as the end: sent once, no notice, and the next one comes', async () => {
+    exchange.answer = ({ text }) => ({ status: text === 're: no' ? 403 : 200 });
+    const to = shared;
+    await tell(to, { id: 'm1', text: 'no' }, { text: 'next' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.calls.map(({ text }) => text)).toEqual(['re: no', 're: next']);
+    expect(to.log().find(({ failure }) => failure !== undefined)).toMatchObject({
+      level: 'error',
+      failure: 'delivery_refused: status 403',
+    });
+  });
+
+  it('sends a reply again for as long as INBOX_SEND_SECONDS says, then keeps it, and never sends a notice', async () => {
+    exchange.answer = ({ text }) => ({ status: text.startsWith('re:') ? 500 : 200 });
+    const to = await start({ INBOX_MAX_ATTEMPTS: '1', INBOX_SEND_SECONDS: '2' });
+    await tell(to, { id: 'm1', text: 'hello' });
+    await to.logged(({ msg }) => msg === 'message has failed for good');
+    const texts = exchange.calls.map(({ text }) => text);
+    expect(texts.length).toBeGreaterThan(1);
+    expect(new Set(texts)).toEqual(new Set(['re: hello']));
+    expect(exchange.runs).toHaveLength(1);
+    const shown = await run(to, 'inbox', 'show', own('m1'), '--json');
+    expect(JSON.parse(shown.stdout)).toMatchObject({ state: 'failed', reply: 're: hello', notice: null });
+  });
+
+  it('probes a platform that is out of reach with one reply, then sends all that wait', async () => {
+    exchange.answer = () => ({ status: 503 });
+    const to = await start();
+    const threads = Array.from({ length: 20 }, (_, index) => `t${index}`);
+    await tell(to, ...threads.slice(0, 3).map((thread) => ({ thread, text: thread })));
+    await to.logged(({ msg }) => msg === 'platform is out of reach; replies wait');
+    const health = async () => {
+      const { adapters } = (await (await fetch(to.url)).json()) as { adapters: Record<string, object> };
+      return adapters.telex;
+    };
+    expect(await health()).toEqual({
+      status: 'degraded',
+      detail: 'the platform is out of reach; replies wait: delivery_failed: status 503',
+    });
+    const before = exchange.calls.length;
+    await tell(to, ...threads.slice(3).map((thread) => ({ thread, text: thread })));
+    await exchange.until(() => exchange.runs.length === threads.length);
+    await exchange.until(() => exchange.calls.length === before + 2);
+    const listed = await run(to, 'inbox', 'list');
+    expect(listed.stdout).toContain('when the platform is in reach again, next probe');
+    expect(exchange.calls.length - before).toBeLessThan(threads.length - 3);
+    exchange.answer = () => ({ status: 200 });
+    const { stdout } = await run(to, 'inbox', 'retry', `telex:${own(threads[5] ?? '')}`);
+    expect(stdout).toMatch(/: due now\n$/);
+    await exchange.until(() => exchange.taken.length === threads.length);
+    expect(exchange.taken.map(({ text }) => text).sort()).toEqual(
+      threads.map((thread) => `re: ${thread}`).sort(),
+    );
+    expect(exchange.runs).toHaveLength(threads.length);
+    await to.logged(({ msg }) => msg === 'platform is in reach again; waiting replies are sent');
+    await expect.poll(health).toEqual({ status: 'ok' });
+  });
+});
+
+describe('links', () => {
+  /** With the builtin agent, which looks up whom a message acts for. */
+  let withApi: Agentd;
+  let api: FakeApi;
+  const apiSettings = () => ({
+    AGENT_RUNTIME: 'builtin',
+    API_BASE_URL: api.url,
+    API_EMAIL: 'service@example.com',
+    API_PASSWORD: 'service-password',
+  });
+  beforeAll(async () => {
+    api = await FakeApi.start({ secret: SECRET });
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
+    withApi = await startAgentd({ directory, env: { ...exchange.env(directory), ...apiSettings() } });
+  });
+  beforeEach(() => {
+    api.requests.length = 0;
+    withApi.forget();
+  });
+  afterAll(async () => {
+    await withApi.stop('SIGKILL');
+    await rm(withApi.directory, { recursive: true, force: true });
+    await api.close();
+  });
+
+  const alice = () => token({ sub: 'user-1', email: 'alice@example.com' });
+
+  it("use each member's own token in a shared thread, and nobody's for one who has none", async () => {
+    const to = withApi;
+    const linked = await deliver(to, { link: { user: own('A'), token: await alice() } });
+    expect(linked.body).toMatchObject({ linked: true, user_id: 'user-1', email: 'alice@example.com' });
+    await deliver(to, {
+      link: { user: own('B'), token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
+    });
+    const ask = (user: string) => ({ user, thread: 'group', text: 'Who am I?', shared: true });
+    await tell(to, ask('A'), ask('B'), ask('C'), ask('A'), ask('C'));
+    await exchange.until(() => exchange.taken.length === 5);
+    expect(api.seen('/users').map(({ sub, query }) => [sub, query.userEmail])).toEqual([
+      ['user-1', 'alice@example.com'],
+      ['user-2', 'bob@example.com'],
+      ['user-1', 'alice@example.com'],
+    ]);
+    const texts = textsTo('group');
+    expect(texts[0]).toContain('Alice');
+    expect(texts[1]).toContain('Bob');
+    expect(texts[2]).not.toMatch(/Alice|Bob/);
+    expect(texts[4]).not.toMatch(/Alice|Bob/);
+    // The last one has no link: nobody's token stays with the thread.
+    const shown = await run(to, 'sessions', 'show', `telex:${own('group')}`, '--json');
+    const { state, metadata, turns } = JSON.parse(shown.stdout);
+    expect([state, metadata.jwt_context ?? null]).toEqual(['NoJWT', null]);
+    expect(turns.map((turn: { credentials_reason: string }) => turn.credentials_reason)).toEqual([
+      'valid_token',
+      'valid_token',
+      'no_link',
+      'valid_token',
+      'no_link',
+    ]);
+  });
+
+  it('hold a private chat to the person, until they are removed', async () => {
+    const to = withApi;
+    await deliver(to, { link: { user: own('A'), token: await alice() } });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect((await deliver(to, { unlink: { user: own('A') } })).body).toEqual({ removed: true });
+    expect((await deliver(to, { unlink: { user: own('A') } })).body).toEqual({ removed: false });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 2);
+    const [signedIn, signedOut] = textsTo('t1');
+    expect(signedIn).toContain('Alice');
+    expect(signedOut).not.toContain('Alice');
+    expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1']);
+  });
+
+  it('begin a private chat anew when it changes to another person', async () => {
+    const to = withApi;
+    await deliver(to, { link: { user: own('A'), token: await alice() } });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    await deliver(to, {
+      link: { user: own('A'), token: await token({ sub: 'user-2', email: 'bob@example.com' }) },
+    });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 2);
+    expect(textsTo('t1')[1]).toContain('Bob');
+    const shown = await run(to, 'sessions', 'show', `telex:${own('t1')}`, '--json');
+    expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
+  });
+
+  it('hold under each writing of an id, and lead to the person by another id that came with it', async () => {
+    const to = withApi;
+    await deliver(to, { link: { user: own('tx-A'), token: await alice() } });
+    const ask = (said: Omit<Said, 'text'>) => ({ text: 'Who am I?', ...said });
+    await tell(to, ask({ user: 'A.1', thread: 't1' }), ask({ user: 'tx-A', thread: 't2' }));
+    await exchange.until(() => exchange.taken.length === 2);
+    await tell(to, ask({ user: 'A', alias: 'A.1', thread: 't3' }));
+    await exchange.until(() => exchange.taken.length === 3);
+    await tell(
+      to,
+      ask({ user: 'A.1', thread: 't1' }),
+      // The id has a new owner.
+      ask({ user: 'A', alias: 'A.2', thread: 't4' }),
+      ask({ user: 'A.2', thread: 't5' }),
+    );
+    await exchange.until(() => exchange.taken.length === 6);
+    const isAlice = (place: string) => textsTo(place).map((text) => text.includes('Alice'));
+    expect(isAlice('t1')).toEqual([false, true]);
+    expect(isAlice('t2')).toEqual([true]);
+    expect(isAlice('t3')).toEqual([true]);
+    expect(isAlice('t4')).toEqual([false]);
+    expect(isAlice('t5')).toEqual([false]);
+    expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1', 'user-1', 'user-1']);
+    await to.logged(({ msg }) => String(msg).startsWith('the link of this user id was made by another'));
+    const explained = await run(to, 'explain', `telex:${own('t4')}`);
+    expect(explained.stdout).toMatch(/identify +fallback +link_of_other_sender/);
+    expect(explained.stdout).toMatch(/\nlink_of_other_sender\n {2}what happened: The user id is linked/);
+  });
+
+  it('store nothing for a token that is no use, and say why', async () => {
+    const to = withApi;
+    const answer = await deliver(to, { link: { user: own('A'), token: await token({ ttl: -1 }) } });
+    expect(answer.body).toEqual({ linked: false, reason: 'Token Expired', held: false });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(api.seen('/users')).toEqual([]);
+  });
+
+  it('tell the agent once that the token in them has expired', async () => {
+    const to = shared;
+    const short = await token({ ttl: 2 });
+    await deliver(to, { link: { user: own('A'), token: short } });
+    await tell(to, { user: 'A', text: 'before' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.runs[0]).toMatchObject({ sign_in_expired: false, person: { email: 'ada@example.com' } });
+    await lapsed(short);
+    await tell(to, { id: 'm2', user: 'A', text: 'after' }, { user: 'A', text: 'later' });
+    await exchange.until(() => exchange.taken.length === 3);
+    expect(exchange.runs.slice(1)).toEqual([
+      { text: 'after', sign_in_expired: true, person: null },
+      { text: 'later', sign_in_expired: false, person: null },
+    ]);
+    await to.logged(({ msg }) => msg === 'linked token is no use: Token Expired; default credentials');
+    const explained = await run(to, 'explain', own('m2'));
+    expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found link_expires=20\S+Z/);
+    expect(explained.stdout).toContain('person_told=false');
+    expect(explained.stdout).toMatch(/what to do: (?:.|\n)*link anew/);
+  });
+
+  it('are sealed on disk where a key is set', async () => {
+    const to = await start({
+      ...apiSettings(),
+      TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    });
+    const secret = await alice();
+    await deliver(to, { link: { user: own('A'), token: secret } });
+    await tell(to, { user: 'A', text: 'Who am I?' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(textsTo('t1')[0]).toContain('Alice');
+    await to.stop();
+    const state = join(to.directory, 'state');
+    const left = readAll(readdirSync(state).map((name) => join(state, name)));
+    expect(left).toContain(`telex:jwt:${own('A')}`);
+    expect(left).not.toContain(secret.split('.')[1]);
+  });
+});
+
+describe('when the daemon stops', () => {
+  it('finishes what runs, parks the rest, exits 0, and answers the rest at the next start', async () => {
+    const to = await start({ AGENT_CONCURRENCY: '1' });
+    await tell(to, { text: 'wait 300 first' }, { text: 'second' });
+    await tell(to, { thread: 't2', text: 'third' });
+    await exchange.until(() => exchange.runs.length === 1);
+    expect(await to.stop()).toBe(0);
+    expect(exchange.taken.map(({ text }) => text)).toEqual(['re: wait 300 first']);
+    await start({ AGENT_CONCURRENCY: '1' }, to);
+    await exchange.until(() => exchange.taken.length === 3);
+    expect(exchange.runs).toHaveLength(3);
+  });
+
+  it('parks a run that outlasts the grace, and exits 0', async () => {
+    const to = await start({ SHUTDOWN_GRACE_SECONDS: '0' });
+    await tell(to, { text: 'wait 30000 long' });
+    await exchange.until(() => exchange.runs.length === 1);
+    expect(await to.stop()).toBe(0);
+    expect(exchange.taken).toEqual([]);
+    await start({}, to);
+    await exchange.until(() => exchange.runs.length === 2);
+  });
+
+  it('sends what was to be sent when it was killed, and does not run it again', async () => {
+    exchange.answer = () => 'hang';
+    const to = await start();
+    await tell(to, { text: 'hello' });
+    await exchange.until(() => exchange.calls.length === 1);
+    await to.stop('SIGKILL');
+    exchange.answer = () => ({ status: 200 });
+    await start({}, to);
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.runs).toHaveLength(1);
+    expect(exchange.calls[0]?.id).toBe(exchange.calls[1]?.id);
+  });
+
+  it('answers each message that it has acknowledged, killed at any point, in order and as good as once', async () => {
+    const kills = 6;
+    const acknowledged = new Map<string, string[]>();
+    let number = 0;
+    let count = 0;
+    let killAt = Number.POSITIVE_INFINITY;
+    let killNow = () => {};
+    let ending = false;
+    let to = await start();
+    let goOn = () => {};
+    let started: Promise<void> = Promise.resolve();
+    const load = Array.from({ length: 8 }, async (_, thread) => {
+      while (!ending) {
+        const text = `wait 5 ${++number}`;
+        const place = own(`s${thread}`);
+        try {
+          const { status } = await tell(to, { id: text, thread: `s${thread}`, text });
+          if (status !== 200) continue;
+          acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
+          if (++count >= killAt) killNow();
+        } catch {
+          // Killed before it was acknowledged: the platform would come again; here it does not.
+          await started;
+        }
+      }
+    });
+    for (let kill = 0; kill < kills; kill++) {
+      // After so many acknowledgements, not after so much time: a busy machine must not make it easier.
+      await new Promise<void>((resolve) => {
+        killAt = count + 10 + Math.floor(Math.random() * 20);
+        killNow = resolve;
+      });
+      started = new Promise((resolve) => {
+        goOn = resolve;
+      });
+      await to.stop('SIGKILL');
+      to = await start({}, to);
+      goOn();
+    }
+    ending = true;
+    await Promise.all(load);
+    const wanted = [...acknowledged].flatMap(([place, texts]) =>
+      texts.map((text) => ({ place, answer: `re: ${text}` })),
+    );
+    await exchange.until(() => wanted.every(({ place, answer }) => exchange.textsTo(place).includes(answer)));
+
+    for (const [place, texts] of acknowledged) {
+      const firsts = [...new Set(exchange.textsTo(place))].filter((text) => texts.includes(text.slice(4)));
+      expect(firsts).toEqual(texts.map((text) => `re: ${text}`));
+    }
+    // What was in flight at a kill may be seen twice: one message of each session.
+    const twice = (texts: string[]) => texts.length - new Set(texts).size;
+    expect(wanted.length).toBeGreaterThan(50);
+    expect(twice(exchange.taken.map(({ text }) => text))).toBeLessThanOrEqual(kills * 8);
+    expect(twice(exchange.runs.map(({ text }) => text))).toBeLessThanOrEqual(kills * 8);
+  });
+});

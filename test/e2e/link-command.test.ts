@@ -1,0 +1,259 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { personKey } from '../../src/daemon/identity/identity.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+import { openAt } from '../unit/store/state-directory.ts';
+
+// cli.md `agentd link`: beside a running daemon, for the channel of test/fixtures/telex.ts, whose ids are written
+// `ada` and `tx-ada`, and whose word is `printer`.
+
+let directory: string;
+let exchange: FakeExchange;
+let daemon: Agentd;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+  exchange = await FakeExchange.start();
+  env = exchange.env(directory);
+  daemon = await startAgentd({ directory, env });
+});
+
+// Each test begins with no link.
+beforeEach(async () => {
+  const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
+  for (const { key } of await store.links.list({ limit: 100 })) await store.links.remove(key);
+  await store.close();
+});
+
+afterAll(async () => {
+  await daemon.stop('SIGKILL');
+  await exchange.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** A command, and that it printed no token. */
+async function run(args: string[], input = '', more: Record<string, string> = {}) {
+  const ended = await command(args, { cwd: directory, env: { ...env, ...more }, input });
+  expect(ended.stdout + ended.stderr).not.toMatch(/eyJ[\w-]+\.eyJ/);
+  return ended;
+}
+
+/** Whom the answer to a message of this user was for. */
+async function personOf(user: string): Promise<string | null> {
+  const before = exchange.taken.length;
+  const messages = [{ user, thread: user, text: 'hello' }];
+  expect((await post(daemon.url, { messages }, { path: '/telex' })).status).toBe(200);
+  await exchange.until(() => exchange.taken.length > before);
+  return exchange.runs.at(-1)?.person?.email ?? null;
+}
+
+const tokenOf = (sub: string, ttl = 3600) => token({ sub, email: `${sub}@example.com`, ttl });
+
+/** A link as it stands when the token in it has expired. */
+async function linkedOnceTo(sub: string, user: string): Promise<void> {
+  const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
+  const key = `telex:jwt:${user}`;
+  const expired = { key, token: await tokenOf(sub, -60), person: personKey({ sub }), ttl_ms: 86_400_000 };
+  expect(await store.links.put(expired, null)).toBe(true);
+  await store.close();
+}
+
+describe('agentd link', () => {
+  it('links from standard input beside a running daemon, and says for whom and until when', async () => {
+    expect(await personOf('u1')).toBeNull();
+    const { code, stdout, stderr } = await run(['link', 'printer', 'tx-u1', '-'], await tokenOf('bob'));
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /^linked u1 of telex to bob@example\.com \(sub bob\) until 20\S+Z \(in \d+ minutes: then the token expires\)\n$/,
+    );
+    expect(await personOf('u1')).toBe('bob@example.com');
+    expect(await personOf('tx-u1')).toBe('bob@example.com');
+  });
+
+  it('tells the earlier of the two ends, as one JSON document', async () => {
+    const long = await tokenOf('bob', 60 * 86_400);
+    const { code, stdout } = await run(['link', 'telex', 'u1', '--json'], long);
+    expect(code).toBe(0);
+    const told = JSON.parse(stdout);
+    expect(told).toMatchObject({
+      linked: true,
+      platform: 'telex',
+      user_id: 'u1',
+      email: 'bob@example.com',
+      person: { sub: 'bob', issuer: null, tenant_id: null },
+    });
+    const days = (Date.parse(told.expires_at) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(29.9);
+    expect(days).toBeLessThanOrEqual(30);
+    expect(Date.parse(told.token_expires_at)).toBeGreaterThan(Date.parse(told.expires_at));
+    expect((await run(['link', 'printer', 'u1', '-'], long)).stdout).toContain('a link lives 30 days');
+  });
+
+  it('takes the token from the arguments with a warning', async () => {
+    const { code, stderr } = await run(['link', 'printer', 'u1', await tokenOf('bob')]);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^warning: a token in the arguments shows in the process list/);
+  });
+
+  it.each<[string, () => string | Promise<string>, RegExp]>([
+    [
+      'an expired token',
+      () => tokenOf('bob', -60),
+      /^agentd: the token is invalid: Token Expired; nothing was linked\n/,
+    ],
+    ['what is no token', () => 'hello', /JWT Malformed/],
+    [
+      'a token of another key',
+      () => token({ secret: 'another-secret-for-tests-of-256-bits-at-least' }),
+      /Invalid Signature/,
+    ],
+  ])('stores nothing of %s', async (_what, make, told) => {
+    const { code, stdout, stderr } = await run(['link', 'printer', 'u1', '-'], await make());
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(told);
+    expect(await run(['link', 'list'])).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it.each([
+    [['link', 'fax', 'u1', '-'], /there is no channel 'fax' whose users can be linked\n.*\bprinter\b/],
+    [['link', 'webchat', 'u1', '-'], /there is no channel 'webchat'/],
+    [['link', 'printer', 'no id!', '-'], /'no id!' is no ID of telex/],
+    [['link', 'printer'], /missing required argument 'user'/],
+    [['link', 'printer', 'u1', '-'], /no token was given/],
+    [['link', 'list', '--limit', '0'], /--limit takes a whole number from 1 to 100000/],
+  ])('%j is wrong usage', async (args, told) => {
+    const { code, stdout, stderr } = await run(args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(told);
+  });
+
+  it("leaves another person's link alone, says whose it is, and takes it over with --replace", async () => {
+    await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
+    const eves = await tokenOf('eve');
+    const refused = await run(['link', 'printer', 'tx-u1', '-'], eves);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toMatch(
+      /^agentd: u1 is linked to bob@example\.com \(sub bob\) until 20\S+Z\nTo take the link over, give --replace\.\n$/,
+    );
+    expect(await personOf('u1')).toBe('bob@example.com');
+    // The person's own is renewed without a question.
+    expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('bob', 7200))).code).toBe(0);
+    expect((await run(['link', 'printer', 'u1', '--replace', '-'], eves)).code).toBe(0);
+    expect(await personOf('u1')).toBe('eve@example.com');
+  });
+
+  it('takes over an expired one without a question', async () => {
+    await linkedOnceTo('bob', 'u1');
+    expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'))).code).toBe(0);
+  });
+
+  it('links users of a channel that is installed and not active, whatever else is not set', async () => {
+    writeFileSync(join(directory, 'agentd.yaml'), 'plugins:\n  - ./telex.ts\nAPI_TIMEOUT_SECONDS: never\n');
+    const inactive = { MESSAGING_PLATFORMS: '', TELEX_API_URL: '' };
+    const { code, stdout } = await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), inactive);
+    expect(code).toBe(0);
+    expect(stdout).toContain('linked u1 of telex');
+    expect(await personOf('u1')).toBe('bob@example.com');
+    expect((await run(['link', 'remove', 'printer', 'u1'], '', inactive)).code).toBe(0);
+    await rm(join(directory, 'agentd.yaml'));
+  });
+
+  it('says where nothing is stored yet, and where a setting that it needs is wrong', async () => {
+    const elsewhere = { STATE_DIR: join(directory, 'elsewhere') };
+    const nowhere = await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), elsewhere);
+    expect(nowhere.code).toBe(1);
+    expect(nowhere.stderr).toContain('Nothing is stored yet');
+    const wrong = { TOKEN_ENCRYPTION_KEY: 'short' };
+    for (const args of [
+      ['link', 'printer', 'u1', '-'],
+      ['link', 'list'],
+      ['link', 'remove', 'printer', 'u1'],
+    ]) {
+      const { code, stderr } = await run(args, 'x', wrong);
+      expect(code).toBe(78);
+      expect(stderr).toContain('TOKEN_ENCRYPTION_KEY');
+    }
+  });
+});
+
+describe('agentd link list', () => {
+  it('shows who is linked, the ends of token and link, and what comes of them, never a token', async () => {
+    expect(await run(['link', 'list'])).toMatchObject({ code: 0, stdout: '', stderr: 'No link found.\n' });
+    expect(await run(['link', 'list', '--json'])).toMatchObject({ code: 0, stdout: '[]\n' });
+    await linkedOnceTo('eve', 'u2');
+    await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
+    const { code, stdout } = await run(['link', 'list']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^CHANNEL +USER +E-MAIL +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z\n$/,
+    );
+    const [first, second] = JSON.parse((await run(['link', 'list', '--json', '--platform', 'telex'])).stdout);
+    expect(first).toEqual({
+      platform: 'telex',
+      user_id: 'u1',
+      state: 'live',
+      email: 'bob@example.com',
+      person: { sub: 'bob', issuer: null, tenant_id: null },
+      token_expires_at: expect.stringMatching(/Z$/),
+      link_expires_at: expect.stringMatching(/Z$/),
+      expires_at: first.token_expires_at,
+    });
+    expect(second).toMatchObject({ user_id: 'u2', state: 'token_expired' });
+    expect(await run(['link', 'list', '--platform', 'fax'])).toMatchObject({ code: 0, stdout: '' });
+    const one = await run(['link', 'list', '--limit', '1', '--json']);
+    expect(JSON.parse(one.stdout)).toHaveLength(1);
+    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+  });
+
+  it('says of a sealed token that no key opens it', async () => {
+    const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
+    const sealed = { TOKEN_ENCRYPTION_KEY: key(1) };
+    await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), sealed);
+    const state = async (more: Record<string, string>) =>
+      JSON.parse((await run(['link', 'list', '--json'], '', more)).stdout)[0];
+    expect(await state(sealed)).toMatchObject({ state: 'live', email: 'bob@example.com' });
+    expect(await state({ TOKEN_ENCRYPTION_KEY: `${key(2)},${key(1)}` })).toMatchObject({ state: 'live' });
+    const other = { TOKEN_ENCRYPTION_KEY: key(2) };
+    expect(await state(other)).toMatchObject({
+      state: 'unreadable',
+      email: null,
+      person: null,
+      expires_at: null,
+    });
+    expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +does not open +20\S+Z\n$/);
+    // The running daemon has no key either: it takes the link for none.
+    expect(await personOf('u1')).toBeNull();
+    expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'), other)).code).toBe(0);
+    expect(await state(other)).toMatchObject({ state: 'live', email: 'eve@example.com' });
+  });
+});
+
+describe('agentd link remove', () => {
+  it('removes the link at once, under whichever writing it is named', async () => {
+    await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
+    expect(await run(['link', 'remove', 'printer', 'tx-u1'])).toMatchObject({
+      code: 0,
+      stdout: 'removed the link of u1 of telex\n',
+      stderr: '',
+    });
+    expect(await personOf('u1')).toBeNull();
+    const again = await run(['link', 'remove', 'telex', 'u1', '--json']);
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toContain('there is no link of u1 of telex');
+  });
+
+  it('removes one that no key opens', async () => {
+    const key = { TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
+    await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), key);
+    expect(await run(['link', 'remove', 'telex', 'u1', '--json'])).toMatchObject({ code: 0 });
+    expect(await run(['link', 'list'])).toMatchObject({ code: 0, stdout: '' });
+  });
+});

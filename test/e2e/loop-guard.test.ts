@@ -1,0 +1,468 @@
+import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import { setTimeout as passed } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
+import { readAll, startRaw } from '../support/event-stream.ts';
+import { Gate } from '../support/gate.ts';
+import { token } from '../support/tokens.ts';
+import { type Answer, type Post, post } from '../support/webchat.ts';
+
+// service.md "Loop guard" and decisions §7, as users and operators of webchat meet them.
+
+/** Far more than a slow machine needs between two messages of a test. */
+const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
+
+let daemon: Agentd;
+beforeAll(async () => {
+  daemon = await guarded({
+    env: { ...PATIENT, LOG_LEVEL: 'DEBUG', TRUST_PROXY: '1', SSE_ENABLED: 'true' },
+  });
+});
+afterAll(() => daemon.stop());
+
+/** A daemon whose loop guard is on, as it is where nothing is set. */
+function guarded({ env, ...options }: StartOptions = {}): Promise<Agentd> {
+  return startAgentd({ ...options, env: { LOOP_GUARD_ENABLED: '', ...env } });
+}
+
+async function guardedForThisTest(options: StartOptions = {}): Promise<Agentd> {
+  const own = await guarded(options);
+  onTestFinished(async () => void (await own.stop()));
+  return own;
+}
+
+/** Says something that nobody said before. */
+function say(user_id: string, members: Record<string, unknown> = {}, options: Post & { on?: Agentd } = {}) {
+  const { on = daemon, ...rest } = options;
+  return post(on.url, { user_id, message: `Hello ${randomUUID()}`, ...members }, rest);
+}
+
+async function sayTimes(count: number, ...args: Parameters<typeof say>): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (let n = 0; n < count; n++) answers.push(await say(...args));
+  return answers;
+}
+
+const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
+
+/** Lines of the guard, without those of other users. */
+function lines(about: string, on: Agentd = daemon): string[] {
+  return on
+    .log()
+    .map(({ msg }) => String(msg))
+    .filter((msg) => msg.startsWith('[LoopGuard] ') && msg.includes(about));
+}
+
+function run(on: Agentd, ...args: string[]) {
+  return command(args, { cwd: on.directory });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
+async function json(on: Agentd, ...args: string[]): Promise<any> {
+  return JSON.parse((await run(on, ...args, '--json')).stdout);
+}
+
+describe('A burst', () => {
+  test('is let through up to 5 messages; the 6th opens the circuit and is blocked with 429', async () => {
+    expect(statuses(await sayTimes(5, 'burst'))).toEqual([200, 200, 200, 200, 200]);
+    const { status, headers, body } = await say('burst');
+    expect(status).toBe(429);
+    expect(headers.get('content-type')).toBe('application/problem+json');
+    expect(body).toEqual({
+      type: 'about:blank',
+      title: 'Too Many Requests',
+      status: 429,
+      detail: 'Too many messages in a short time.',
+      code: 'loop_guard_blocked',
+      request_id: headers.get('x-request-id'),
+      reason: 'rate_limit',
+    });
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(30);
+  });
+
+  test('is told in one line; what the open circuit blocks is counted, and told at debug', async () => {
+    await sayTimes(5, 'one-line');
+    const blocked = await sayTimes(3, 'one-line');
+    expect(blocked.map(({ body }) => body.reason)).toEqual(['rate_limit', 'rate_limit', 'rate_limit']);
+    expect(lines('user=one-line')).toEqual([
+      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=webchat user=one-line',
+    ]);
+    const requests = blocked.map(({ body }) => body.request_id);
+    const told = daemon.log().filter(({ request_id }) => requests.includes(request_id));
+    expect(told.filter(({ level }) => level === 'warn')).toHaveLength(1);
+    expect(told.filter(({ msg }) => msg === 'message refused').map(({ level }) => level)).toEqual([
+      'debug',
+      'debug',
+      'debug',
+    ]);
+    expect(told.filter(({ msg }) => msg === 'message blocked by the loop guard')).toMatchObject([
+      { level: 'debug', reason: 'rate_limit', blocked: 2 },
+      { level: 'debug', reason: 'rate_limit', blocked: 3 },
+    ]);
+  });
+
+  test('of 100 messages at once lets exactly 5 through, in sessions of their own and in one', async () => {
+    for (const members of [{}, { session_id: 'flooded' }]) {
+      const user_id = randomUUID();
+      const answers = await Promise.all(Array.from({ length: 100 }, () => say(user_id, members)));
+      expect(statuses(answers).filter((status) => status === 200)).toHaveLength(5);
+      expect(statuses(answers).filter((status) => status === 429)).toHaveLength(95);
+      expect(lines(`user=${user_id}`)).toHaveLength(1);
+    }
+    expect(await json(daemon, 'sessions', 'show', 'flooded')).toHaveProperty('turns.length', 5);
+  });
+
+  test('is one also while the answers are slow: what is blocked waits for nobody', async () => {
+    const gate = await Gate.open();
+    onTestFinished(() => gate.close());
+    const runtime = resolve(import.meta.dirname, 'runtimes/gated.mjs');
+    const slow = await guardedForThisTest({
+      env: { ...PATIENT, AGENT_RUNTIME: runtime, GATE_URL: gate.url },
+    });
+    const sent = Array.from({ length: 6 }, (_, n) =>
+      say('slow', { session_id: 's', message: `hold ${n}` }, { on: slow }),
+    );
+    const first = await Promise.race(sent);
+    expect([first.status, first.body.reason]).toEqual([429, 'rate_limit']);
+    for (let n = 0; n < 5; n++) {
+      await gate.waiting(1);
+      gate.release();
+    }
+    expect(statuses(await Promise.all(sent)).sort()).toEqual([200, 200, 200, 200, 200, 429]);
+  });
+
+  test('is over with the cooldown, as Retry-After says', async () => {
+    const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_COOLDOWN_SECONDS: '1' } });
+    await sayTimes(5, 'patient', {}, { on });
+    const { headers } = await say('patient', {}, { on });
+    expect(headers.get('retry-after')).toBe('1');
+    await passed(1010);
+    expect(statuses(await sayTimes(6, 'patient', {}, { on }))).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(lines('user=patient', on)).toHaveLength(2);
+  });
+});
+
+describe('Repetition', () => {
+  test('is the 3rd equal text, whatever its case and white space; it opens the circuit and is blocked', async () => {
+    const texts = ['Are you  there?', 'something else', 'ARE YOU THERE?', ' are\tyou\nthere? ', 'and now?'];
+    const answers: Answer[] = [];
+    for (const message of texts) answers.push(await say('parrot', { message }));
+    expect(statuses(answers)).toEqual([200, 200, 200, 429, 429]);
+    expect(answers.at(3)?.body).toMatchObject({ code: 'loop_guard_blocked', reason: 'repetition' });
+    expect(answers.at(3)?.headers.get('retry-after')).toMatch(/^(30|2\d)$/);
+    expect(answers.at(4)?.body.reason).toBe('repetition');
+    expect(lines('user=parrot')).toEqual([
+      '[LoopGuard] CIRCUIT_OPEN reason=repetition count=3 platform=webchat user=parrot',
+    ]);
+  });
+
+  test('is counted for each user alone', async () => {
+    const message = 'The same for all';
+    for (const user_id of ['a', 'b', 'c', 'd']) expect((await say(user_id, { message })).status).toBe(200);
+  });
+});
+
+describe('The turns of a session', () => {
+  const few = { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '2', LOOP_GUARD_MAX_MESSAGES: '1000' };
+  let on: Agentd;
+  beforeAll(async () => {
+    on = await guarded({ env: few });
+  });
+  afterAll(() => on.stop());
+
+  test('are limited: the next one is blocked without Retry-After, and said once', async () => {
+    const first = await say('talker', {}, { on });
+    const session_id: string = first.body.session_id;
+    expect((await say('talker', { session_id }, { on })).status).toBe(200);
+    const before = await json(on, 'sessions', 'show', session_id);
+    const blocked = await sayTimes(2, 'talker', { session_id }, { on });
+    for (const { status, headers, body } of blocked) {
+      expect([status, body.code, body.reason]).toEqual([429, 'loop_guard_blocked', 'turn_limit']);
+      expect(headers.get('retry-after')).toBeNull();
+    }
+    const short = session_id.replace(/(_[\w-]{6})[\w-]{16}$/, '$1…');
+    expect(lines('TURN_LIMIT', on)).toEqual([`[LoopGuard] TURN_LIMIT session=${short} turns=2/2`]);
+    expect(on.stderr()).not.toContain(session_id);
+    // Neither its turns nor its time have changed.
+    expect(await json(on, 'sessions', 'show', session_id)).toEqual(before);
+    expect((await say('talker', {}, { on })).status).toBe(200);
+  });
+
+  test('begin again when the session is ended, or reset beside the daemon', async () => {
+    const turn = async () => (await say('talker', { session_id: 's' }, { on })).status;
+    expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
+    expect((await run(on, 'guard', 'reset', '--session', 's')).code).toBe(0);
+    expect(await json(on, 'sessions', 'show', 's')).toHaveProperty('turns.length', 2);
+    expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
+    expect((await run(on, 'sessions', 'end', 's')).code).toBe(0);
+    expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
+  });
+
+  test('outlive a kill -9', async () => {
+    await sayTimes(3, 'talker', { session_id: 'killed' }, { on });
+    on.signal('SIGKILL');
+    await on.exited;
+    const again = await guardedForThisTest({ env: few, directory: on.directory });
+    expect((await say('talker', { session_id: 'killed' }, { on: again })).body.reason).toBe('turn_limit');
+  });
+});
+
+describe('Whose messages are counted together', () => {
+  test('without a token it is client address and user_id: nobody locks out another by claiming their id', async () => {
+    const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
+    await sayTimes(5, 'victim', {}, from('192.0.2.66'));
+    expect((await say('victim', {}, from('192.0.2.66'))).status).toBe(429);
+    expect((await say('victim', {}, from('192.0.2.1'))).status).toBe(200);
+    expect(
+      (await say('victim', {}, { ...from('192.0.2.66'), bearer: await token({ sub: 'v' }) })).status,
+    ).toBe(200);
+    expect((await say('neighbour', {}, from('192.0.2.66'))).status).toBe(200);
+  });
+
+  test('with a valid token it is the person, by whatever user_id and in whatever session', async () => {
+    const bearer = await token({ sub: 'flooder' });
+    const answers: Answer[] = [];
+    for (let n = 0; n < 6; n++) answers.push(await say(`name-${n}`, {}, { bearer }));
+    expect(statuses(answers)).toEqual([200, 200, 200, 200, 200, 429]);
+    expect((await say('name-5')).status).toBe(200);
+    const other = await token({ sub: 'flooder', claims: { tenant_id: 'other' } });
+    expect((await say('name-5', {}, { bearer: other })).status).toBe(200);
+  });
+
+  test('with an invalid token it is client address and user_id, so that no made-up token is a way out', async () => {
+    const answers: Answer[] = [];
+    for (let n = 0; n < 6; n++) {
+      const bearer = await token({ sub: `made-up-${n}`, secret: 'another-secret-of-at-least-256-bits!!' });
+      answers.push(await say('forger', {}, { bearer }));
+    }
+    expect(statuses(answers)).toEqual([200, 200, 200, 200, 200, 429]);
+  });
+});
+
+describe('What counts for nothing', () => {
+  test('is a repeat under a known Idempotency-Key; it passes an open circuit', async () => {
+    const repeat = { message: 'once', session_id: 'repeated' };
+    const options = { headers: { 'Idempotency-Key': 'k1' } };
+    const first = await say('again', repeat, options);
+    for (let n = 0; n < 6; n++) {
+      const answer = await say('again', repeat, options);
+      expect([answer.status, answer.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+    }
+    expect(statuses(await sayTimes(4, 'again'))).toEqual([200, 200, 200, 200]);
+    expect((await say('again')).status).toBe(429);
+    const answer = await say('again', repeat, options);
+    expect(answer.body).toEqual(first.body);
+    expect(lines('user=again')).toEqual([
+      ...Array.from({ length: 6 }, () => '[LoopGuard] DUPLICATE platform=webchat user=again message_id=k1'),
+      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=webchat user=again',
+      '[LoopGuard] DUPLICATE platform=webchat user=again message_id=k1',
+    ]);
+  });
+
+  test('is a message that was refused with 403, neither for its sender nor for the session', async () => {
+    expect((await say('owner', { session_id: 'owned' })).status).toBe(200);
+    expect(statuses(await sayTimes(10, 'stranger', { session_id: 'owned', message: 'let me in' }))).toEqual(
+      Array(10).fill(403),
+    );
+    expect(statuses(await sayTimes(5, 'stranger'))).toEqual([200, 200, 200, 200, 200]);
+  });
+
+  test('is a message that was refused for its body', async () => {
+    expect(statuses(await sayTimes(10, 'careless', { message: '' }))).toEqual(Array(10).fill(400));
+    expect(statuses(await sayTimes(5, 'careless'))).toEqual([200, 200, 200, 200, 200]);
+  });
+
+  test('is a message that an open circuit blocks: it begins no session', async () => {
+    await sayTimes(6, 'nowhere');
+    expect((await say('nowhere', { session_id: 'never-begun' })).status).toBe(429);
+    expect((await run(daemon, 'sessions', 'show', 'never-begun')).code).toBe(1);
+  });
+});
+
+describe('On event streams', () => {
+  test('the POST is what is checked: opening streams counts for nothing, and a blocked message has none', async () => {
+    const begin = (headers: Record<string, string> = {}) =>
+      startRaw(
+        daemon.url,
+        { user_id: 'streamer', message: `Hello ${randomUUID()}`, session_id: 'streamed' },
+        headers,
+      );
+    const { stream_id } = (await (await begin()).json()) as { stream_id: string };
+    for (let n = 0; n < 3; n++)
+      expect((await readAll(daemon.url, stream_id)).events.length).toBeGreaterThan(2);
+    const statuses: number[] = [];
+    for (let n = 0; n < 4; n++) statuses.push((await begin()).status);
+    expect(statuses).toEqual([200, 200, 200, 200]);
+    const blocked = await begin();
+    expect(blocked.status).toBe(429);
+    expect(blocked.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(await blocked.json()).toMatchObject({ code: 'loop_guard_blocked', reason: 'rate_limit' });
+    expect(lines('user=streamer')).toEqual([
+      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=sse user=streamer',
+    ]);
+    // Users are counted for each channel, the turns of a session over both.
+    const { body, status } = await say('streamer', { session_id: 'streamed' });
+    expect(status).toBe(200);
+    const { traces } = await json(daemon, 'explain', body.session_id, '--limit', '1');
+    expect(traces[0].lines.find(({ step }: { step: string }) => step === 'guard').detail).toMatchObject({
+      messages: 1,
+      turns: 6,
+    });
+  });
+});
+
+describe('Operators', () => {
+  test('find each blocked message with its verdict and counters', async () => {
+    await sayTimes(5, 'explained');
+    const { body } = await say('explained');
+    const { traces } = await json(daemon, 'explain', body.request_id);
+    expect(traces).toHaveLength(1);
+    expect(traces[0]).toMatchObject({
+      outcome: 'loop_guard_blocked',
+      user_id: 'explained',
+    });
+    expect(traces[0].findings.map(({ reason }: { reason: string }) => reason)).toContain('rate_limit');
+    expect(traces[0].lines.at(-1)).toMatchObject({
+      step: 'guard',
+      verdict: 'refused',
+      reason: 'rate_limit',
+      detail: { count: 6, max: 5, blocked: 1 },
+    });
+    const { stdout } = await run(daemon, 'explain', body.request_id);
+    expect(stdout).toContain('count=6 max=5 blocked=1');
+    expect(stdout).toContain('agentd guard reset');
+  });
+
+  test('see how full the windows were for a message that was let through', async () => {
+    const { body } = await say('counted', { session_id: 'counted' });
+    expect(body.session_id).toBe('counted');
+    const { traces } = await json(daemon, 'explain', 'counted');
+    expect(traces[0].lines.find(({ step }: { step: string }) => step === 'guard')).toMatchObject({
+      verdict: 'ok',
+      detail: { messages: 1, equal_texts: 1, turns: 1 },
+    });
+  });
+
+  test('list whom the guard blocks, and let them through, beside the running daemon', async () => {
+    const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '7' } });
+    const nobody = await run(on, 'guard', 'list');
+    expect([nobody.code, nobody.stdout, nobody.stderr]).toEqual([0, '', 'The loop guard blocks nobody.\n']);
+    expect(await json(on, 'guard', 'list')).toEqual([]);
+
+    await sayTimes(8, 'flood', {}, { on });
+    await sayTimes(3, 'parrot', { message: 'Hi' }, { on });
+    const bearer = await token({ sub: 'ada' });
+    await sayTimes(6, 'visitor', {}, { on, bearer });
+    const blocks = await json(on, 'guard', 'list');
+    expect(blocks).toHaveLength(3);
+    expect(blocks[2]).toEqual({
+      kind: 'circuit',
+      platform: 'webchat',
+      user_id: 'flood',
+      person: null,
+      address: '127.0.0.1',
+      reason: 'rate_limit',
+      count: 6,
+      max: 5,
+      blocked: 3,
+      opened_at: expect.stringMatching(/Z$/),
+      open_until: expect.stringMatching(/Z$/),
+      seconds_left: expect.any(Number),
+    });
+    expect(blocks[1]).toMatchObject({ user_id: 'parrot', reason: 'repetition', count: 3, blocked: 1 });
+    expect(blocks[0]).toMatchObject({ user_id: 'visitor', person: { sub: 'ada' }, address: null });
+    for (const { seconds_left } of blocks) {
+      expect(seconds_left).toBeGreaterThan(0);
+      expect(seconds_left).toBeLessThanOrEqual(30);
+    }
+    const { stdout } = await run(on, 'guard', 'list');
+    expect(stdout).toMatch(/^CHANNEL {2}USER OR SESSION {2,}REASON {2,}COUNT {2}BLOCKED {2}TIME LEFT$/m);
+    expect(stdout).toMatch(/^webchat {2}flood \(at 127\.0\.0\.1\) {2,}rate_limit {2}6\/5 {4}3 {8}\d+ s$/m);
+    expect(stdout).toMatch(/^webchat {2}visitor \(signed in as ada\) {2,}rate_limit/m);
+
+    const reset = await run(on, 'guard', 'reset', 'webchat', 'flood');
+    expect([reset.code, reset.stdout]).toEqual([0, 'reset user flood of webchat\n']);
+    expect((await say('flood', {}, { on })).status).toBe(200);
+    expect((await say('parrot', {}, { on })).status).toBe(429);
+    expect(await json(on, 'guard', 'reset', 'webchat', 'ada')).toEqual({
+      platform: 'webchat',
+      user: 'ada',
+      reset: true,
+    });
+    expect((await say('visitor', {}, { on, bearer })).status).toBe(200);
+
+    await sayTimes(4, 'flood', { session_id: 's' }, { on });
+    expect((await say('flood', {}, { on })).status).toBe(429);
+    expect((await run(on, 'guard', 'reset', '--all')).code).toBe(0);
+    expect(await json(on, 'guard', 'list')).toEqual([]);
+    expect((await say('flood', {}, { on })).status).toBe(200);
+    expect((await say('parrot', {}, { on })).status).toBe(200);
+  });
+
+  test('see sessions at their limit', async () => {
+    const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '1' } });
+    await sayTimes(3, 'talker', { session_id: 's' }, { on });
+    expect(await json(on, 'guard', 'list')).toEqual([
+      {
+        kind: 'session',
+        session_id: 's',
+        reason: 'turn_limit',
+        turns: 1,
+        max: 1,
+        blocked: 2,
+        ends_at: expect.stringMatching(/Z$/),
+        seconds_left: expect.any(Number),
+      },
+    ]);
+    expect((await run(on, 'guard', 'list')).stdout).toMatch(
+      /^ +s +turn_limit +1\/1 +2 +(1 day|23 h 59 min)$/m,
+    );
+  });
+
+  test('are told when there is nothing to reset, or too little was said', async () => {
+    for (const named of [
+      ['webchat', 'unknown'],
+      ['--session', 'unknown'],
+    ]) {
+      const { code, stderr } = await run(daemon, 'guard', 'reset', ...named);
+      expect(code).toBe(1);
+      expect(stderr).toContain('the loop guard has counted nothing of');
+    }
+    for (const wrong of [[], ['webchat'], ['webchat', 'ada', '--all'], ['--session', 's', '--all']]) {
+      const { code, stderr } = await run(daemon, 'guard', 'reset', ...wrong);
+      expect(code, wrong.join(' ')).toBe(2);
+      expect(stderr).toContain('guard reset takes a channel and a user, or --session ID, or --all');
+    }
+  });
+
+  test('may set every figure, and turn the guard off', async () => {
+    const own = await guardedForThisTest({
+      env: { LOOP_GUARD_MAX_MESSAGES: '2', LOOP_GUARD_WINDOW_SECONDS: '1', LOOP_GUARD_REPEAT_THRESHOLD: '2' },
+    });
+    expect((await say('x', {}, { on: own })).status).toBe(200);
+    await passed(1010);
+    expect(statuses(await sayTimes(3, 'x', {}, { on: own }))).toEqual([200, 200, 429]);
+    expect(lines('user=x', own)).toEqual([
+      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 3/2 platform=webchat user=x',
+    ]);
+    expect(statuses(await sayTimes(2, 'y', { message: 'same' }, { on: own }))).toEqual([200, 429]);
+
+    const off = await guardedForThisTest({ env: { LOOP_GUARD_ENABLED: 'false' } });
+    expect(new Set(statuses(await sayTimes(20, 'x', { message: 'same' }, { on: off })))).toEqual(
+      new Set([200]),
+    );
+    const { traces } = await json(off, 'explain', (await say('x', {}, { on: off })).body.session_id);
+    expect(traces[0].lines.find(({ step }: { step: string }) => step === 'guard').reason).toBe('guard_off');
+  });
+
+  test('are told of a figure that makes no sense', async () => {
+    const { code, stderr } = await command(['config', 'check'], {
+      env: { LOOP_GUARD_REPEAT_THRESHOLD: '1' },
+    });
+    expect(code).toBe(78);
+    expect(stderr).toContain('LOOP_GUARD_REPEAT_THRESHOLD=1 (environment)');
+  });
+});

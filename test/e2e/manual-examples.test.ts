@@ -1,0 +1,149 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { agentd, startAgentd } from '../support/daemon.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+const text = (file: string) => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8');
+
+/** The displayed program of a manual page that begins so. */
+function program(page: string, begin: string): string {
+  const found = [...text(page).matchAll(/^\.Bd -literal\n(.*?)^\.Ed$/gms)].find(([, body]) =>
+    body?.startsWith(begin),
+  );
+  if (!found?.[1]) throw new Error(`${page} shows no program that begins with ${begin}`);
+  return found[1];
+}
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'agentd-manual-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+it('the channel of agentd-channel(7) runs as it stands there', async () => {
+  await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7', '// telex.ts'));
+  const daemon = await startAgentd({
+    directory,
+    env: { TELEX_ENABLED: 'true', MESSAGING_PLATFORMS: 'webchat,./telex.ts' },
+  });
+  try {
+    const response = await fetch(`${daemon.url}/telex`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ from: 'ada', text: 'help' }),
+    });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('Who am I?');
+    expect(daemon.stdout()).toContain('webchat, telex');
+  } finally {
+    await daemon.stop();
+  }
+});
+
+it('the channel of agentd-channel(7) passes the conformance suite, as it is run there', async () => {
+  await mkdir(join(directory, 'node_modules'));
+  await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
+  await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7', '// telex.ts'));
+  await writeFile(join(directory, 'telex.test.ts'), program('man/agentd-channel.7', '// telex.test.ts'));
+  // What this runner tells its own children would make the other one report to it.
+  const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
+  const { stdout } = await promisify(execFile)(process.execPath, ['telex.test.ts'], { cwd: directory, env });
+  expect(stdout).toContain('telex: survives bodies of any form');
+  expect(stdout).toMatch(/^(?:#|ℹ) fail 0$/m);
+});
+
+it('the channel of agentd-channel(7) that answers later runs as it stands there, and proves itself', async () => {
+  await mkdir(join(directory, 'node_modules'));
+  await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
+  for (const file of ['wire.ts', 'wire.test.ts'])
+    await writeFile(join(directory, file), program('man/agentd-channel.7', `// ${file}`));
+  const proof = await promisify(execFile)(process.execPath, ['--test', 'wire.test.ts'], { cwd: directory });
+  expect(proof.stdout).toMatch(/pass [1-9][0-9]/);
+  expect(proof.stdout).toMatch(/fail 0/);
+
+  const daemon = await startAgentd({
+    directory,
+    args: ['--dev'],
+    env: { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', MESSAGING_PLATFORMS: 'webchat,./wire.ts' },
+  });
+  const run = (args: string[], input = '') => agentd(args, { cwd: directory, base: false, input });
+  const settings = ['--env-file', '.agentd/env'];
+  try {
+    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('you are not signed in');
+    const ada = ['--sub', 'ada', '--email', 'ada@example.com'];
+    const { stdout: signed } = await run(['token', 'issue', ...ada, ...settings]);
+    expect(await run(['link', 'wire', 'ada', '-', ...settings], signed)).toMatchObject({ code: 0 });
+    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('You are Ada Lovelace');
+    const command = await run(
+      ['simulate', 'wire', '--user', 'grace', '--command', '-'],
+      `/sign-in ${signed}`,
+    );
+    expect(command.stdout).toContain('You are ada@example.com.');
+  } finally {
+    await daemon.stop();
+  }
+});
+
+it('the renderer of agentd-channel(7) runs as it stands there, from the installed package', async () => {
+  await mkdir(join(directory, 'node_modules'));
+  await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
+  await writeFile(join(directory, 'pager.ts'), program('man/agentd-channel.7', '// pager.ts'));
+  const markdown = '# Order & co\n\nIt **is on its way** to [you](https://x.example/1).\n\n> \\*late\\*';
+  const { stdout } = await promisify(execFile)(process.execPath, ['pager.ts', markdown], { cwd: directory });
+  expect(stdout).toBe(
+    ['*Order &amp; co*', '', 'It *is on its way* to', 'you (https://x.example/1).', '', '> +late+', ''].join(
+      '\n',
+    ),
+  );
+});
+
+it('the agent runtime of the README runs as it stands there', async () => {
+  const source = /^```ts\n(export default \{\n {2}apiVersion: 1,\n.*?)^```$/ms.exec(text('README.md'))?.[1];
+  if (!source) throw new Error('the README shows no agent runtime');
+  await writeFile(join(directory, 'runtime.ts'), source);
+  const daemon = await startAgentd({ directory, env: { AGENT_RUNTIME: './runtime.ts' } });
+  try {
+    const { body } = await post(daemon.url, { user_id: 'ada', message: 'Hi.' });
+    expect(body.response).toBe('You said: Hi.');
+  } finally {
+    await daemon.stop();
+  }
+});
+
+it('the business API of agentd-api(7) serves agentd as it stands there', async () => {
+  const source = program('man/agentd-api.7', '// api.mjs');
+  const listen = ".listen(9000, '127.0.0.1');";
+  expect(source).toContain(listen);
+  // Any free port instead, told when it listens.
+  const told = ".listen(0, '127.0.0.1', function () { console.log(this.address().port); });";
+  await writeFile(join(directory, 'api.mjs'), source.replace(listen, told));
+  const api = spawn(process.execPath, ['api.mjs'], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [port] = (await once(api.stdout, 'data')) as [Buffer];
+  const daemon = await startAgentd({
+    directory,
+    env: {
+      API_BASE_URL: `http://127.0.0.1:${String(port).trim()}`,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'secret',
+    },
+  });
+  try {
+    const { body } = await post(
+      daemon.url,
+      { user_id: 'ada', message: 'Who am I?' },
+      { bearer: await token({ sub: 'ada' }) },
+    );
+    expect(body.response).toContain('gold');
+  } finally {
+    await daemon.stop();
+    api.kill();
+    await once(api, 'exit');
+  }
+});

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { post } from '../support/webchat.ts';
+
+// Modules of an operator's own, in a folder without node_modules: a channel that imports of agentd by value, and a
+// runtime that fails.
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-own-'));
+
+const CHANNEL = `
+import { type ChannelPlugin, TEXT_MAX } from 'agentd/channel';
+import { PLAIN, renderMarkdown } from 'agentd/channel/markdown';
+
+export default {
+  name: 'slip',
+  apiVersion: 1,
+  summary: 'People with a printer for slips.',
+  settings: [],
+  detect: () => true,
+  capabilities: { reply: 'in-request', streaming: false, textLimit: 25, markdown: 'commonmark', typing: false },
+  create: (scope) => ({
+    routes: [{ method: 'POST', path: '/slip', async handle(request) {
+      const text = String(request.json().text).slice(0, TEXT_MAX);
+      const message = { platform: 'slip', user_id: 'ada', channel_id: 'ada', thread_id: null, text, metadata: {} };
+      for await (const event of scope.converse(message, request))
+        if (event.type === 'complete') return { body: { slips: renderMarkdown(event.response, { ...PLAIN, limit: 25 }) } };
+      return { status: 204 };
+    } }],
+  }),
+} satisfies ChannelPlugin;
+`;
+
+const RUNTIME = `
+export default {
+  apiVersion: 1,
+  async *run({ text }: { text: string }) {
+    if (text === 'fail') fail();
+    yield 'It is **on its way** to\\n[Ada](http://a.example).';
+  },
+};
+
+function fail() {
+  throw new RangeError('the private words of a person');
+}
+`;
+
+let daemon: Agentd;
+beforeAll(async () => {
+  writeFileSync(join(folder, 'slip.ts'), CHANNEL);
+  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
+  const env = { MESSAGING_PLATFORMS: './slip.ts', AGENT_RUNTIME: './runtime.ts' };
+  daemon = await startAgentd({ directory: folder, env });
+});
+afterAll(async () => {
+  await daemon.stop();
+  rmSync(folder, { recursive: true });
+});
+
+const say = (text: string) => post(daemon.url, { text }, { path: '/slip' });
+
+test('a channel without node_modules imports renderMarkdown and PLAIN by value', async () => {
+  expect((await say('Where is it?')).body).toEqual({
+    slips: ['It is on its way to', 'Ada (http://a.example).'],
+  });
+});
+
+test('a runtime that throws is found by file and line, in the log and in the trace alone', async () => {
+  const { status, body } = await say('fail');
+  expect([status, body.code]).toEqual([502, 'agent_failed']);
+  expect(JSON.stringify(body)).not.toMatch(/private|RangeError|runtime/);
+
+  const at = `${join(folder, 'runtime.ts')}:11`;
+  const line = await daemon.logged(
+    ({ request_id, msg }) => request_id === body.request_id && msg === 'message failed',
+  );
+  expect(line.err).toMatchObject({ cause: { name: 'RangeError', at } });
+
+  const { stdout } = await agentd(['explain', String(body.request_id)], { cwd: folder });
+  expect(stdout).toContain('runtime_threw');
+  expect(stdout).toMatch(new RegExp(`error=RangeError\\s+at=${at}`));
+  expect(stdout).not.toContain('private words');
+});

@@ -1,0 +1,375 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Phonechat } from '../support/phonechat.ts';
+import { lapsed, type TokenOptions, token } from '../support/tokens.ts';
+
+const PATH = '/phonechat/link';
+const SITE = 'https://shop.example.com';
+
+let shared: Phonechat;
+
+beforeAll(async () => {
+  shared = await Phonechat.prepare();
+  await shared.start();
+});
+
+afterAll(() => shared.stop());
+
+/** The one daemon of most tests, each of which has people of its own; or one with settings of its own. */
+let here: Phonechat;
+
+beforeEach(() => {
+  here = shared;
+  here.meet();
+});
+
+async function startAnother(settings: Record<string, string>): Promise<void> {
+  here = await Phonechat.prepare();
+  onTestFinished(() => here.stop());
+  await here.start(settings);
+}
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  body: { success: boolean; message: string };
+}
+
+interface Asked {
+  method?: string;
+  bearer?: string;
+  body?: unknown;
+  query?: string;
+  headers?: Record<string, string>;
+}
+
+async function ask({ method = 'POST', bearer, body, query = '', headers = {} }: Asked): Promise<Answer> {
+  const response = await fetch(`${here.daemon.url}${PATH}${query}`, {
+    method,
+    headers: {
+      ...(bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Answer['body'],
+  };
+}
+
+const alice = (claims: object = {}, options: TokenOptions = {}) =>
+  token({ sub: 'user-1', email: 'alice@example.com', claims: { ...claims }, ...options });
+const bob = (claims: object = {}) =>
+  token({ sub: 'user-2', email: 'bob@example.com', claims: { ...claims } });
+
+const link = async (bearer: string, phone_number: unknown = `+${here.ada}`) =>
+  ask({ bearer, body: { phone_number } });
+
+/** What somebody is told who asks who they are. */
+async function whoIs(user: string, place = user): Promise<string> {
+  const before = here.platform.textsTo(place).length;
+  await here.deliver({ user, text: 'Who am I?' });
+  return (await here.texts(place, before + 1))[before] ?? '';
+}
+
+describe('POST /phonechat/link', () => {
+  it('links a number: its person is answered with their own data', async () => {
+    expect(await whoIs(here.ada)).not.toContain('Alice');
+    const answer = await link(await alice());
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      success: true,
+      message: expect.stringMatching(
+        /^\+1650555\d{4} is linked to alice@example\.com until \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)\.$/,
+      ),
+    });
+    expect(await whoIs(here.ada)).toContain('Alice');
+    expect(here.api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1']);
+    expect(await whoIs(here.bob)).not.toMatch(/Alice|Bob/);
+    const listed = await here.run('link', 'list', '--json');
+    if (listed.code === 0) expect(listed.stdout).toContain(`+${here.ada}`);
+  });
+
+  it('says until when by the token, which ends before the link', async () => {
+    const { body } = await link(await alice({}, { ttl: 3600 }));
+    const until = Date.parse(`${/until (.+) \(UTC\)/.exec(body.message)?.[1]?.replace(' ', 'T')}:00Z`);
+    expect(Math.abs(until - (Date.now() + 3_600_000))).toBeLessThan(120_000);
+  });
+
+  it.each([
+    ['1650555####'],
+    ['+1 (650) 555-####'],
+    ['+1-650-555-####'],
+    ['001650555####'],
+    [' +1650555#### '],
+  ])('takes the number however it is written: %s', async (written) => {
+    const number = written.replace('####', here.ada.slice(-4));
+    expect((await link(await alice(), number)).status).toBe(200);
+    expect(await whoIs(here.ada)).toContain('Alice');
+  });
+
+  it('takes `phone` for `phone_number`, which comes first', async () => {
+    const bearer = await alice();
+    expect((await ask({ bearer, body: { phone: `+${here.ada}` } })).status).toBe(200);
+    const both = await ask({ bearer, body: { phone: `+${here.ada}`, phone_number: `+${here.bob}` } });
+    expect(both.body.message).toContain(`+${here.bob}`);
+  });
+
+  it.each([
+    ['no number', undefined],
+    ['null', null],
+    ['a number without quotes', 16505551234],
+    ['words', 'my phone'],
+    ['too few digits', '+1650555'],
+    ['too many', '+1650555123456789012'],
+    ['an extension', '+16505551234;ext=5'],
+    ['a country that is none', '+999123456789'],
+    ['a list', ['+16505551234']],
+    ['an empty text', ''],
+  ])('answers 400 to %s', async (_title, phone_number) => {
+    const { status, body } = await ask({ bearer: await alice(), body: { phone_number } });
+    expect([status, body]).toEqual([
+      400,
+      {
+        success: false,
+        message: 'phone_number must be a phone number in international format, such as +16505551234.',
+      },
+    ]);
+  });
+
+  it('answers 401 with the reason where the token is no use', async () => {
+    for (const [bearer, reason] of [
+      [await alice({}, { ttl: -1 }), 'Token Expired'],
+      [await alice({}, { secret: 'another-secret-of-at-least-256-bits-for-it' }), 'Invalid Signature'],
+      ['a.b', 'JWT Malformed'],
+    ] as const) {
+      const answer = await link(bearer);
+      expect([answer.status, answer.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
+      expect(answer.body).toEqual({ success: false, message: `The token is no use: ${reason}.` });
+    }
+    const none = await ask({ body: { phone_number: `+${here.ada}`, jwt_token: await alice() } });
+    expect([none.status, none.body.success, none.headers.get('WWW-Authenticate')]).toEqual([
+      401,
+      false,
+      'Bearer',
+    ]);
+    expect(await whoIs(here.ada)).not.toContain('Alice');
+  });
+
+  it('answers 403 to a token whose phone claim names another number', async () => {
+    for (const phone of [
+      `+${here.bob}`,
+      here.bob,
+      Number(here.bob),
+      `(650) 555-${here.bob.slice(-4)}`,
+      'unknown',
+    ]) {
+      const answer = await link(await alice({ phone }));
+      expect([answer.status, answer.body.success]).toEqual([403, false]);
+    }
+    for (const phone of [
+      `+${here.ada}`,
+      here.ada,
+      Number(here.ada),
+      `(650) 555-${here.ada.slice(-4)}`,
+      '',
+      undefined,
+    ])
+      expect((await link(await alice({ phone }))).status).toBe(200);
+  });
+
+  it('takes over what another person holds only with a phone claim that matches', async () => {
+    await link(await alice());
+    const refused = await link(await bob());
+    expect([refused.status, refused.body]).toEqual([
+      403,
+      { success: false, message: 'The number is linked to another person.' },
+    ]);
+    expect(refused.body.message).not.toContain('alice');
+    expect(await whoIs(here.ada)).toContain('Alice');
+    // Without its country, the same number may be anybody's.
+    expect((await link(await bob({ phone: here.ada.slice(1) }))).status).toBe(403);
+    expect(await whoIs(here.ada)).toContain('Alice');
+    expect((await link(await bob({ phone: `+${here.ada}` }))).status).toBe(200);
+    expect(await whoIs(here.ada)).toContain('Bob');
+  });
+
+  it('takes over what nobody holds any more, and lets its person renew it', async () => {
+    const short = await alice({}, { ttl: 1 });
+    await link(short);
+    expect((await link(await alice())).status).toBe(200);
+    const last = await alice({}, { ttl: 1 });
+    await link(last);
+    await lapsed(last);
+    expect((await link(await bob())).status).toBe(200);
+  });
+
+  it.each([
+    ['Brazilian', '+55 11 98765-4321', '551187654321', '5511987654321'],
+    ['Mexican', '+52 55 1234 5678', '5215512345678', '525512345678'],
+  ])('is found in both writings of the platform: %s', async (_title, linked, one, other) => {
+    await link(await alice(), linked);
+    expect(await whoIs(one)).toContain('Alice');
+    expect(await whoIs(other)).toContain('Alice');
+    const held = await link(await bob(), `+${one}`);
+    expect(held.status).toBe(403);
+  });
+
+  it('is found by the id that came with the number, when it comes alone', async () => {
+    await link(await alice());
+    await here.deliver({ user: here.ada, text: 'Who am I?' });
+    expect((await here.texts(here.ada, 1))[0]).toContain('Alice');
+    const call = here.platform.simulator.delivery(here.event({ user: here.ada }), here.platform.settings);
+    const id = /"from_user_id":"([^"]+)"/.exec(call.body)?.[1] ?? '';
+    expect(await whoIs(id)).toContain('Alice');
+    // An id that never came with the number has no link.
+    expect(await whoIs(here.hidden)).not.toContain('Alice');
+  });
+
+  it('is not found by a number that comes with another id than before; without an id it is', async () => {
+    await link(await alice());
+    const comesWith = async (id: string | undefined) => {
+      const before = here.platform.textsTo(here.ada).length;
+      const event = here.event({ user: here.ada, text: 'Who am I?' });
+      const { body } = here.platform.simulator.delivery(event, here.platform.settings);
+      // The contact names the sender as the message does.
+      const ids = /,"(?:from_)?user_id":"(US\.\w+)"/g;
+      expect(body.match(ids)).toHaveLength(2);
+      const other = body.replace(ids, (found, old: string) =>
+        id === undefined ? '' : found.replace(old, id),
+      );
+      expect((await here.post(other)).status).toBe(200);
+      return (await here.texts(here.ada, before + 1))[before];
+    };
+    expect(await comesWith('US.1000')).toContain('Alice');
+    expect(await comesWith('US.2000')).not.toContain('Alice');
+    expect(await comesWith('US.1000')).toContain('Alice');
+    expect(await comesWith(undefined)).toContain('Alice');
+    expect(await whoIs('US.2000')).not.toContain('Alice');
+    await here.daemon.logged(({ msg }) => /made by another sender/.test(String(msg)));
+  });
+});
+
+describe('DELETE /phonechat/link', () => {
+  it.each<[string, () => Asked]>([
+    ['body', () => ({ body: { phone_number: `+${here.ada}` } })],
+    ['body, by its other name', () => ({ body: { phone: here.ada } })],
+    ['query', () => ({ query: `?phone_number=%2B${here.ada}` })],
+    ['query, with a plus that was not encoded', () => ({ query: `?phone_number=+${here.ada}` })],
+  ])("takes a person's own link away, the number being in the %s", async (_title, asked) => {
+    const bearer = await alice();
+    await link(bearer);
+    const answer = await ask({ method: 'DELETE', bearer, ...asked() });
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { success: true, message: `+${here.ada} is no longer linked.` },
+    ]);
+    expect(await whoIs(here.ada)).not.toContain('Alice');
+  });
+
+  it("does not touch another's, and tells nothing of it", async () => {
+    await link(await alice());
+    const query = `?phone_number=%2B${here.ada}`;
+    const [held, none] = [
+      await ask({ method: 'DELETE', bearer: await bob(), query }),
+      await ask({ method: 'DELETE', bearer: await bob(), query: `?phone_number=%2B${here.bob}` }),
+    ];
+    expect([held.status, held.body]).toEqual([none.status, none.body]);
+    expect(held).toMatchObject({ status: 404, body: { success: false } });
+    expect(await whoIs(here.ada)).toContain('Alice');
+  });
+
+  it('asks for a token and a number', async () => {
+    const noToken = await ask({ method: 'DELETE', query: `?phone_number=%2B${here.ada}` });
+    expect([noToken.status, noToken.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
+    expect((await ask({ method: 'DELETE', bearer: 'a.b.c' })).status).toBe(401);
+    const noNumber = await ask({ method: 'DELETE', bearer: await alice() });
+    expect([noNumber.status, noNumber.body.success]).toEqual([400, false]);
+  });
+});
+
+describe('every answer of /phonechat/link has its documented shape', () => {
+  const shape = { success: false, message: expect.any(String) };
+
+  it.each<[number, Asked]>([
+    [400, { bearer: 'TOKEN', body: '{' }],
+    [400, { bearer: 'TOKEN', body: '[]' }],
+    [405, { method: 'GET' }],
+    [405, { method: 'PUT', body: {} }],
+    [413, { bearer: 'TOKEN', body: { phone_number: 'x'.repeat(300_000) } }],
+    [415, { bearer: 'TOKEN', body: '{}', headers: { 'Content-Type': 'text/plain' } }],
+    [415, { method: 'DELETE', bearer: 'TOKEN', body: '{}', headers: { 'Content-Type': 'text/plain' } }],
+  ])('%i', async (status, asked) => {
+    const bearer = asked.bearer === undefined ? {} : { bearer: await alice() };
+    const answer = await ask({ ...asked, ...bearer });
+    expect([answer.status, answer.body]).toEqual([status, shape]);
+    expect(answer.headers.get('Content-Type')).toMatch(/^application\/json/);
+    if (status === 405) expect(answer.headers.get('Allow')).toContain('POST');
+  });
+
+  it('429: it counts in the rate limit, per person', async () => {
+    await startAnother({ RATE_LIMIT_TOKEN_MAX: '2', RATE_LIMIT_ANONYMOUS_MAX: '1' });
+    const bearer = await alice();
+    expect((await link(bearer)).status).toBe(200);
+    expect((await link(bearer, 'bad')).status).toBe(400);
+    const limited = await link(bearer);
+    expect([limited.status, limited.body]).toEqual([429, shape]);
+    expect(Number(limited.headers.get('Retry-After'))).toBeGreaterThan(0);
+    expect((await link(await bob(), `+${here.bob}`)).status).toBe(200);
+    expect((await ask({ body: {} })).status).toBe(401);
+    expect((await ask({ body: {} })).status).toBe(429);
+    // The platform is not counted.
+    for (let n = 0; n < 5; n++) expect((await here.deliver()).status).toBe(200);
+  });
+
+  it('also to browsers of an allowed origin', async () => {
+    await startAnother({ WEBCHAT_ALLOWED_ORIGINS: SITE });
+    const preflight = await fetch(`${here.daemon.url}${PATH}`, {
+      method: 'OPTIONS',
+      headers: { Origin: SITE, 'Access-Control-Request-Method': 'POST' },
+    });
+    expect(preflight.headers.get('Access-Control-Allow-Origin')).toBe(SITE);
+    expect(preflight.headers.get('Access-Control-Allow-Methods')).toContain('DELETE');
+    const answer = await ask({ body: {}, headers: { Origin: SITE } });
+    expect([answer.status, answer.headers.get('Access-Control-Allow-Origin')]).toEqual([401, SITE]);
+    const other = await ask({ body: {}, headers: { Origin: 'https://evil.example.com' } });
+    expect(other.headers.get('Access-Control-Allow-Origin')).toBeNull();
+  });
+});
+
+it('the token of a request is validated once, and logged once with the id of the request', async () => {
+  await startAnother({ JWT_DEBUG: 'true' });
+  const body = { phone_number: '+16505550199' };
+  const mine = await alice();
+  for (const [id, method, bearer, status] of [
+    ['linking', 'POST', mine, 200],
+    ['unlinking', 'DELETE', mine, 200],
+    ['refused', 'POST', await alice({}, { ttl: -5 }), 401],
+  ] as const) {
+    const answer = await ask({ method, bearer, body, headers: { 'X-Request-Id': id } });
+    expect(answer.status, id).toBe(status);
+    const checked = here.daemon.log().filter(({ msg }) => msg === 'token checked');
+    expect(checked.map(({ request_id }) => request_id)).toEqual([id]);
+    here.daemon.forget();
+  }
+});
+
+describe('a link whose token has expired', () => {
+  it('is no use, which the person is told once', async () => {
+    const short = await alice({}, { ttl: 2 });
+    await link(short);
+    expect(await whoIs(here.ada)).toContain('Alice');
+    await lapsed(short);
+    const told = /sign-in has expired|expired/i;
+    expect(await whoIs(here.ada)).toMatch(told);
+    const later = await whoIs(here.ada);
+    expect(later).not.toMatch(told);
+    expect(later).not.toContain('Alice');
+    await here.daemon.logged(
+      ({ msg }) => msg === 'linked token is no use: Token Expired; default credentials',
+    );
+    expect(here.daemon.stderr()).not.toContain(short.split('.')[1]);
+  });
+});

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentd, baseEnv } from '../support/daemon.ts';
+import { ADA, Phonechat, sample } from '../support/phonechat.ts';
+
+const BODY = sample('text');
+const PATH = '/webhook/phonechat';
+
+let here: Phonechat;
+
+beforeAll(async () => {
+  here = await Phonechat.prepare();
+  await here.start();
+});
+
+afterAll(() => here.stop());
+
+/** Resolves when a message of somebody who wrote after all that was refused has been answered. */
+async function nothingGotThrough(sentBefore: number): Promise<void> {
+  await here.platform.deliver(here.daemon, { text: 'help' });
+  await here.texts(ADA, sentBefore + 1);
+  expect(here.platform.textsTo(ADA)).toHaveLength(sentBefore + 1);
+}
+
+describe('the signature of a webhook', () => {
+  const hex = () => here.signature(BODY).slice('sha256='.length);
+
+  it.each<[string, () => Record<string, string>]>([
+    ['of another secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, 'another') })],
+    ['of another body', () => ({ 'X-Hub-Signature-256': here.signature(`${BODY} `) })],
+    ['of the other algorithm', () => ({ 'X-Hub-Signature-256': `sha1=${hex().slice(0, 40)}` })],
+    ['without its algorithm', () => ({ 'X-Hub-Signature-256': hex() })],
+    ['cut short', () => ({ 'X-Hub-Signature-256': `sha256=${hex().slice(0, 62)}` })],
+    ['with something after it', () => ({ 'X-Hub-Signature-256': `sha256=${hex()}00` })],
+    ['twice', () => ({ 'X-Hub-Signature-256': `sha256=${hex()}, sha256=${hex()}` })],
+    [
+      'in base64',
+      () => ({ 'X-Hub-Signature-256': `sha256=${Buffer.from(hex(), 'hex').toString('base64')}` }),
+    ],
+    ['that is empty', () => ({ 'X-Hub-Signature-256': '' })],
+    ['of the empty secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, '') })],
+  ])('is refused where it is one %s', async (_title, headers) => {
+    const before = here.platform.textsTo(ADA).length;
+    const answer = await here.post(BODY, headers());
+    expect(answer.status).toBe(401);
+    expect(JSON.parse(answer.text)).toMatchObject({ code: 'invalid_signature', status: 401 });
+    await nothingGotThrough(before);
+  });
+
+  it('is refused where it is missing, also with the older header alone', async () => {
+    const post = (headers: Record<string, string>) =>
+      here.platform.post(here.daemon, {
+        method: 'POST',
+        path: PATH,
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: BODY,
+      });
+    expect((await post({})).status).toBe(401);
+    expect((await post({ 'X-Hub-Signature': `sha1=${hex().slice(0, 40)}` })).status).toBe(401);
+  });
+
+  it('is over every byte: each one that is changed is found', async () => {
+    const bytes = Buffer.from(BODY);
+    for (const at of [0, bytes.length >> 1, bytes.length - 1]) {
+      const changed = Buffer.from(bytes);
+      changed.writeUInt8((changed.readUInt8(at) ?? 0) ^ 1, at);
+      const answer = await here.post(changed.toString('latin1'), {
+        'X-Hub-Signature-256': here.signature(BODY),
+      });
+      expect(answer.status).toBe(401);
+    }
+  });
+
+  it('covers the bytes, not their meaning: escapes and line breaks stay as they were signed', async () => {
+    const escaped = BODY.replace('Does it come', 'D\\u006fes it c\\u00f6me').replace(/\n/g, '\r\n');
+    const fresh = escaped.replace(/wamid\.[^"]+/, 'wamid.escaped');
+    const answer = await here.post(fresh, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'X-Hub-Signature-256': here.signature(fresh).toUpperCase().replace('SHA256', 'sha256'),
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  it('is looked at before the body: of one that is not signed nothing is told', async () => {
+    const answer = await here.post('{"entry": [', { 'X-Hub-Signature-256': 'sha256=00' });
+    expect(JSON.parse(answer.text)).toMatchObject({ code: 'invalid_signature' });
+  });
+
+  it('is told in the log once, with what may be wrong', async () => {
+    const lines = here.daemon.log().filter(({ msg }) => String(msg).includes('PHONECHAT_APP_SECRET'));
+    expect(lines).toHaveLength(1);
+    expect(here.daemon.stderr()).not.toContain(here.env.PHONECHAT_APP_SECRET);
+  });
+
+  it('does not make JSON of what is none', async () => {
+    const answer = await here.post('{"entry": [');
+    expect(answer.status).toBe(400);
+    expect(JSON.parse(answer.text)).toMatchObject({ code: 'malformed_json' });
+  });
+
+  it.each([
+    '{}',
+    '{"object":"whatsapp_business_account"}',
+    '{"entry":7,"object":"whatsapp_business_account"}',
+  ])('has what holds nothing acknowledged: %s', async (body) => {
+    expect((await here.post(body)).status).toBe(200);
+  });
+});
+
+describe('a webhook of 4 MiB, more than the platform sends after an outage', () => {
+  const LARGEST = 4 * 1024 * 1024;
+  /** One message and as many statuses as fit. */
+  function large(): string {
+    const { entry, ...rest } = JSON.parse(BODY.replace(/wamid\.[^"]+/, 'wamid.large')) as {
+      entry: [{ changes: [{ value: { messages: object[]; statuses?: object[] } }] }];
+    };
+    const { value } = entry[0].changes[0];
+    const statuses: object[] = [];
+    value.statuses = statuses;
+    const status = { id: 'wamid.x', status: 'delivered', timestamp: '1758254144', recipient_id: '1' };
+    const room = LARGEST - JSON.stringify({ ...rest, entry }).length;
+    for (let left = room; left > 100; left -= 100)
+      statuses.push({ ...status, id: 'x'.repeat(99 - JSON.stringify({ ...status, id: '' }).length) });
+    const body = JSON.stringify({ ...rest, entry });
+    return body + ' '.repeat(LARGEST - body.length);
+  }
+
+  it('is taken as a whole, but refused without a valid signature', async () => {
+    const body = large();
+    expect(Buffer.byteLength(body)).toBe(LARGEST);
+    const before = here.platform.textsTo(ADA).length;
+    for (const signature of ['', 'sha256=00', here.signature(body, 'another')]) {
+      const answer = await here.post(body, { 'X-Hub-Signature-256': signature });
+      expect(answer.status).toBe(401);
+    }
+    expect(here.platform.textsTo(ADA)).toHaveLength(before);
+    expect((await here.post(body)).status).toBe(200);
+    await here.texts(ADA, before + 1);
+    expect((await here.post(`${body} `)).status).toBe(413);
+  });
+});
+
+describe('the content type of a webhook', () => {
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1'])(
+    'must be application/json in UTF-8: %s is answered 415',
+    async (type) => {
+      const answer = await here.post(BODY, { 'Content-Type': type });
+      expect(answer.status).toBe(415);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: 'unsupported_media_type' });
+    },
+  );
+});
+
+describe('the challenge', () => {
+  const ask = (query: Record<string, string>) =>
+    fetch(`${here.daemon.url}${PATH}?${new URLSearchParams(query)}`);
+  const right = () => ({
+    'hub.mode': 'subscribe',
+    'hub.verify_token': here.env.PHONECHAT_VERIFY_TOKEN ?? '',
+    'hub.challenge': '1158201444',
+  });
+
+  it('is sent back as text for the right verify token', async () => {
+    const answer = await ask(right());
+    expect([answer.status, answer.headers.get('Content-Type'), await answer.text()]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+      '1158201444',
+    ]);
+    expect(answer.headers.get('X-Content-Type-Options')).toBe('nosniff');
+  });
+
+  it.each([
+    ['another token', { 'hub.verify_token': 'wrong' }],
+    ['an empty token', { 'hub.verify_token': '' }],
+    ['another mode', { 'hub.mode': 'unsubscribe' }],
+    ['no challenge', { 'hub.challenge': '' }],
+    ['a challenge of any length', { 'hub.challenge': 'x'.repeat(5000) }],
+  ])('is refused with 403 for %s, and not sent back', async (_title, change) => {
+    const answer = await ask({ ...right(), ...change });
+    const text = await answer.text();
+    expect([answer.status, JSON.parse(text).code]).toEqual([403, 'forbidden']);
+    expect(text).not.toContain('1158201444');
+    expect(text).not.toContain(here.env.PHONECHAT_VERIFY_TOKEN);
+  });
+});
+
+describe('the settings', () => {
+  const check = (env: Record<string, string>) =>
+    agentd(['config', 'check'], { env: { ...baseEnv(here.directory), ...env } });
+
+  it('are all named where the platform is listed without them', async () => {
+    const { code, stderr } = await check({ MESSAGING_PLATFORMS: 'phonechat' });
+    expect(code).toBe(78);
+    for (const name of ['ACCESS_TOKEN', 'PHONE_NUMBER_ID', 'APP_SECRET', 'VERIFY_TOKEN'])
+      expect(stderr).toContain(`PHONECHAT_${name}`);
+  });
+
+  it('turn the channel on where all are set, and say what is missing where some are', async () => {
+    expect((await check(here.platform.env)).stdout).toContain('phonechat');
+    const { PHONECHAT_APP_SECRET: _, ...some } = here.platform.env;
+    const { code, stdout, stderr } = await check(some);
+    expect([code, stdout.includes('phonechat')]).toEqual([0, false]);
+    expect(stderr).toContain('PHONECHAT_APP_SECRET');
+  });
+
+  it('hide their secrets', async () => {
+    const { stdout } = await here.run('config', 'show');
+    expect(stdout).toContain('PHONECHAT_ACCESS_TOKEN');
+    for (const name of ['ACCESS_TOKEN', 'APP_SECRET', 'VERIFY_TOKEN'])
+      expect(stdout).not.toContain(here.env[`PHONECHAT_${name}`]);
+  });
+});

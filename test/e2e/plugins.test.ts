@@ -1,0 +1,342 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-plugins-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
+
+/** The members that a plugin must have besides its name. */
+const REST = `
+  summary: 'People with a telex.',
+  settings: [],
+  detect: () => true,
+  capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+  create: () => ({ routes: [] }),`;
+
+/** A channel in one file: a message by POST, the reply as lines of text while it is written. */
+const TELEX = `
+import type { Channel, ChannelPlugin, ChannelRequest, ChannelScope } from 'agentd/channel';
+
+const telex: ChannelPlugin = {
+  name: 'telex',
+  apiVersion: 1,
+  summary: 'People with a telex.',
+  settings: [
+    { name: 'TELEX_ANSWERBACK', kind: 'string', required: true, sentence: 'The code that ends each message.' },
+    { name: 'TELEX_LINE', kind: 'integer', min: 1, max: 99, required: true, sentence: 'The line.' },
+  ],
+  detect: (settings) => settings.TELEX_ANSWERBACK !== undefined,
+  capabilities: { reply: 'in-request', streaming: true, textLimit: 400, markdown: 'none', typing: false },
+  create: (scope: ChannelScope): Channel => ({
+    routes: [
+      { method: 'POST', path: '/telex/:line/say', limited: true, handle: (request: ChannelRequest) => ({
+        headers: { 'Content-Type': 'text/plain; charset=utf-8' },
+        body: async (out) => {
+          const text = new TextDecoder().decode(request.body);
+          const user_id = request.headers['x-line'] ?? 'unknown';
+          const message = { platform: 'telex', user_id, channel_id: user_id, thread_id: null, text, metadata: {} };
+          for await (const event of scope.converse(message, request)) {
+            if (event.type === 'text_chunk' && !out.write(event.text.toUpperCase())) await out.drained();
+            if (event.type === 'complete') out.write(' ' + scope.settings.TELEX_ANSWERBACK + ' ' + request.params.line);
+          }
+        },
+      }) },
+      { method: 'POST', path: '/telex/hand-over/:door', handle: async (request: ChannelRequest) => {
+        const message = { platform: 'telex', user_id: '0815', channel_id: 'c', thread_id: null, text: 'hello', metadata: {},
+          ...request.json() };
+        if (request.params.door === 'streams')
+          return { body: await scope.streams.start(message, request, { ttl_ms: 60_000 }) };
+        for await (const event of scope.converse(message, request))
+          if (event.type === 'complete') return { body: { response: event.response } };
+        return { status: 204 };
+      } },
+      { method: 'GET', path: '/telex/drip', handle: () => ({
+        body: async (out) => {
+          out.write('first');
+          await released.promise;
+          out.write('second');
+        },
+      }) },
+      { method: 'PUT', path: '/telex/drip', handle: () => (released.resolve(), { status: 204 }) },
+      { method: 'POST', path: '/telex/refuse', handle: () => {
+        throw scope.problem('invalid_request', 'Not in five-bit code.', [{ field: 'body', message: 'must be Baudot' }]);
+      } },
+      { method: 'POST', path: '/telex/break', handle: () => { throw new Error('paper jam with secret inside'); } },
+      { method: 'POST', path: '/telex/who', handle: async (request: ChannelRequest) => ({
+        body: await scope.tokens.validate(new TextDecoder().decode(request.body)),
+      }) },
+    ],
+    health: () => ({ status: 'degraded', detail: 'Out of paper.' }),
+  }),
+};
+const released: PromiseWithResolvers<void> = Promise.withResolvers();
+export default telex;
+`;
+
+const XYZ = `
+export default {
+  name: 'xyz',
+  apiVersion: 1,${REST.replace(
+    'routes: []',
+    "routes: [{ method: 'GET', path: '/xyz', handle: () => ({ body: { from: 'package' } }) }]",
+  )}
+};
+`;
+
+describe('a channel of a third party', () => {
+  let daemon: Agentd;
+  beforeAll(async () => {
+    write('telex.ts', TELEX);
+    write('node_modules/agentd-channel-xyz/index.js', XYZ);
+    write(
+      'node_modules/agentd-channel-xyz/package.json',
+      JSON.stringify({ name: 'agentd-channel-xyz', version: '1.0.0', type: 'module', exports: './index.js' }),
+    );
+    daemon = await startAgentd({
+      directory: folder,
+      env: {
+        MESSAGING_PLATFORMS: 'webchat,./telex.ts,xyz',
+        TELEX_ANSWERBACK: '4711 ACME D',
+        TELEX_LINE: '7',
+      },
+    });
+  });
+  afterAll(() => daemon.stop());
+
+  test('in one TypeScript file outside of the project answers in its own way', async () => {
+    const response = await fetch(`${daemon.url}/telex/7/say`, {
+      method: 'POST',
+      headers: { 'X-Line': '0815' },
+      body: 'hello',
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(await response.text()).toMatch(/^HELLO! I AM THE ASSISTANT\..* 4711 ACME D 7$/s);
+  });
+
+  test.each(['converse', 'streams'])(
+    'hands over by %s what the contract says, else it is refused',
+    async (door) => {
+      const handOver = async (members: object) => {
+        const response = await fetch(`${daemon.url}/telex/hand-over/${door}`, {
+          method: 'POST',
+          body: JSON.stringify(members),
+        });
+        return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+      };
+      const wrong: [field: string, value: unknown, message: string][] = [
+        ['platform', 'webchat', 'must be telex'],
+        ['user_id', 'x'.repeat(257), 'must have at most 256 characters'],
+        ['user_id', 42, 'must be a string'],
+        ['channel_id', 'a\u0000', 'must not contain control characters'],
+        ['thread_id', '', 'must not be empty'],
+        ['message_id', '\ud800', 'must be well-formed Unicode'],
+        ['text', ' \n', 'must not be empty'],
+        ['text', 'x'.repeat(16_001), 'must have at most 16000 characters'],
+        ['metadata', { note: 'x'.repeat(70_000) }, 'must have at most 65536 characters as JSON'],
+        ['metadata', { jwt_token: 42 }, 'jwt_token must be a string or null'],
+        ['sent_at', 'now', 'must be a number, ms since the epoch'],
+      ];
+      for (const [field, value, message] of wrong) {
+        expect(await handOver({ [field]: value })).toMatchObject({
+          status: 400,
+          body: { code: 'invalid_request', errors: [{ field: `message.${field}`, message }] },
+        });
+      }
+      const right = [
+        {},
+        { thread_id: 'chosen-by-the-client' },
+        { text: ' hello \n' },
+        // However long it is, a token is no reason to refuse what was said.
+        { metadata: { jwt_token: 'x'.repeat(100_000) } },
+      ];
+      for (const members of right) expect((await handOver(members)).status).toBe(200);
+    },
+  );
+
+  test('is listed by the health check beside the bundled ones, with its own health', async () => {
+    const health = (await (await fetch(daemon.url)).json()) as Record<string, unknown>;
+    expect(health).toEqual({
+      status: 'ok',
+      platforms: ['webchat', 'telex', 'xyz'],
+      adapters: {
+        webchat: { status: 'ok' },
+        telex: { status: 'degraded', detail: 'Out of paper.' },
+        xyz: { status: 'ok' },
+      },
+    });
+  });
+
+  test('as an installed package agentd-channel-NAME is found by its name', async () => {
+    const response = await fetch(`${daemon.url}/xyz`);
+    expect(await response.json()).toEqual({ from: 'package' });
+  });
+
+  test('gets sessions of its own that no web client reaches', async () => {
+    const say = await fetch(`${daemon.url}/telex/7/say`, {
+      method: 'POST',
+      headers: { 'X-Line': '0816' },
+      body: 'hello',
+    });
+    await say.text();
+    const listed = await agentd(['sessions', 'list', '--platform', 'telex', '--user', '0816', '--json'], {
+      cwd: folder,
+    });
+    const [session] = JSON.parse(listed.stdout) as { session_id: string }[];
+    expect(session?.session_id).toMatch(/^telex_0816_/);
+    const stolen = await post(daemon.url, {
+      user_id: '0816',
+      message: 'hello',
+      session_id: session?.session_id,
+    });
+    expect([stolen.status, stolen.body.code]).toEqual([403, 'session_forbidden']);
+    const claimed = await post(daemon.url, { user_id: 'u', message: 'hello', session_id: 'telex:1' });
+    expect([claimed.status, claimed.body.code]).toEqual([403, 'session_forbidden']);
+  });
+
+  test('streams piece by piece: the first reaches the client before the second is written', async () => {
+    const response = await fetch(`${daemon.url}/telex/drip`);
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    const read = async () => new TextDecoder().decode((await reader.read()).value);
+    expect(await read()).toBe('first');
+    expect((await fetch(`${daemon.url}/telex/drip`, { method: 'PUT' })).status).toBe(204);
+    expect(await read()).toBe('second');
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  test('throws problems that are answered as problem documents', async () => {
+    const refused = await post(daemon.url, '{}', { path: '/telex/refuse' });
+    expect(refused.status).toBe(400);
+    expect(refused.headers.get('content-type')).toBe('application/problem+json');
+    expect(refused.body).toMatchObject({
+      code: 'invalid_request',
+      detail: 'Not in five-bit code.',
+      errors: [{ field: 'body', message: 'must be Baudot' }],
+    });
+  });
+
+  test('that breaks is answered 500 without inner detail, and the daemon goes on', async () => {
+    const broken = await post(daemon.url, '{}', { path: '/telex/break' });
+    expect([broken.status, broken.body.code]).toEqual([500, 'internal_error']);
+    expect(JSON.stringify(broken.body)).not.toContain('paper jam');
+    const line = await daemon.logged(({ request_id, level }) =>
+      [request_id, level].every((part, index) => part === [broken.body.request_id, 'error'][index]),
+    );
+    expect(JSON.stringify(line)).toContain('paper jam');
+    expect((await post(daemon.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
+  });
+
+  test('learns whose token it is, and of a bad one the reason', async () => {
+    const ask = (text: string) => post(daemon.url, text, { path: '/telex/who' });
+    expect((await ask(await token({ sub: 'ada' }))).body).toMatchObject({
+      valid: true,
+      user_id: 'ada',
+      email: 'ada@example.com',
+    });
+    expect((await ask(await token({ ttl: -1 }))).body).toEqual({ valid: false, reason: 'Token Expired' });
+  });
+
+  test('shows its settings in the configuration commands', async () => {
+    const env = { MESSAGING_PLATFORMS: './telex.ts', TELEX_ANSWERBACK: 'x', TELEX_LINE: '7' };
+    const shown = await agentd(['config', 'show', '--set', '--json'], { cwd: folder, env });
+    expect(JSON.parse(shown.stdout)).toContainEqual({
+      name: 'TELEX_LINE',
+      value: 7,
+      source: 'environment',
+      secret: false,
+    });
+    const reference = await agentd(['config', 'reference'], { cwd: folder, env });
+    expect(reference.stdout).toContain('TELEX_ANSWERBACK\n    The code that ends each message.');
+  });
+});
+
+describe('a plugin that does not fit stops the start with 78', () => {
+  /** The daemon's last words. */
+  async function refused(platforms: string, env: Record<string, string> = {}): Promise<string> {
+    const { code, stdout, stderr } = await agentd(['serve'], {
+      cwd: folder,
+      env: { MESSAGING_PLATFORMS: platforms, ...env },
+    });
+    expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+    return stderr;
+  }
+
+  test('and all problems are told at once, each with what was expected and what came', async () => {
+    write('throws.ts', "throw new Error('no telex here');");
+    write('syntax.mjs', 'const a = 1;\nconst b = ;\n');
+    write('folder/index.ts', 'export default () => {};');
+    write('later.ts', "export default { name: 'later', apiVersion: 2 };");
+    write('shape.ts', "export default { name: 'shape', apiVersion: 1, settings: 'none', capabilities: {} };");
+    write('namesake.ts', `export default { name: 'telex', apiVersion: 1, ${REST} };`);
+    write('reserved.ts', `export default { name: 'msgbot', apiVersion: 1, ${REST} };`);
+    write('named.ts', 'export const channel = {};');
+    const platforms =
+      'webchat,./telex.ts,./missing.ts,./throws.ts,./syntax.mjs,./folder,./later.ts,./shape.ts,./namesake.ts,./reserved.ts,./named.ts,nosuch';
+    const said = await refused(platforms, { LOG_LEVEL: 'LOUD' });
+    for (const words of [
+      `names a file that does not exist: ${join(folder, 'missing.ts')}`,
+      `cannot be loaded: no telex here (at ${join(folder, 'throws.ts')}:1)`,
+      `cannot be loaded: SyntaxError: Unexpected token ';' (at ${join(folder, 'syntax.mjs')}:2)`,
+      `has a function as default export (in ${join(folder, 'folder/index.ts')})`,
+      'has apiVersion 2, and this agentd speaks 1',
+      '`settings` is "none"',
+      '`detect` is missing',
+      '`create` is missing',
+      '`capabilities.reply` is missing',
+      'has the name telex, which is taken (./telex.ts)',
+      'has the reserved name msgbot',
+      'has no default export (it exports only channel)',
+      'MESSAGING_PLATFORMS=nosuch (environment)\n    wrong: there is no channel of this name',
+      'TELEX_ANSWERBACK\n    wrong: is not set, so the platform telex is not configured',
+      'TELEX_LINE\n    wrong: is not set, so the platform telex is not configured',
+      'LOG_LEVEL=LOUD (environment)',
+    ])
+      expect(said).toContain(words);
+  });
+
+  test('when another channel, or the daemon itself, has its route', async () => {
+    const route = (path: string, method = 'POST') =>
+      REST.replace('routes: []', `routes: [{ method: '${method}', path: '${path}', handle: () => ({}) }]`);
+    write('twin.ts', `export default { name: 'twin', apiVersion: 1, ${route('/webchat/message')} };`);
+    write('root.ts', `export default { name: 'root', apiVersion: 1, ${route('/', 'GET')} };`);
+    const said = await refused('webchat,./twin.ts,./root.ts');
+    expect(said).toContain('the route POST /webchat/message is taken by the channel webchat');
+    expect(said).toContain('the route GET / is taken by the daemon itself');
+  });
+
+  test('when what it creates is no channel, or it throws instead', async () => {
+    write(
+      'blank.ts',
+      `export default { name: 'blank', apiVersion: 1, ${REST.replace('({ routes: [] })', '({ routes: [{ method: "HEAD" }] })')} };`,
+    );
+    write(
+      'thrower.ts',
+      `export default { name: 'thrower', apiVersion: 1, ${REST.replace('({ routes: [] })', "{ throw new Error('no line'); }")} };`,
+    );
+    const said = await refused('./blank.ts,./thrower.ts');
+    expect(said).toContain('`routes[0].method` is "HEAD"');
+    expect(said).toContain('`routes[0].handle` is missing');
+    expect(said).toContain(`\`create\` threw: no line (at ${join(folder, 'thrower.ts')}:`);
+    expect(said).not.toContain('defect of agentd');
+  });
+});
+
+test('a channel that cannot start stops the start of the daemon with 69', async () => {
+  write(
+    'starter.ts',
+    `export default { name: 'starter', apiVersion: 1, ${REST.replace('({ routes: [] })', "({ routes: [], start: async () => { throw new Error('no dial tone'); } })")} };`,
+  );
+  const env = { MESSAGING_PLATFORMS: './starter.ts' };
+  const { code, stdout, stderr } = await agentd(['serve'], { cwd: folder, env });
+  expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
+  expect(stderr).toContain('agentd: the channel starter did not start: no dial tone\n');
+});

@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { outputPattern, shownCommands } from '../support/console.ts';
+import { type Agentd, BIN, startAgentd } from '../support/daemon.ts';
+
+const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
+const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) => text ?? '');
+/** Commands, each with what the README says it prints. */
+const commands = blocks.flatMap(shownCommands);
+
+/** The README says that it leaves out this line. */
+const FOUND_SETTINGS = 'Using the settings of `serve --dev` in .agentd/env.\n';
+
+/** All that the README shows is run one after the other, each a program of its own. */
+const HOOK_MS = 120_000;
+
+let daemon: Agentd;
+let outputs: string[];
+
+beforeAll(async () => {
+  daemon = await startAgentd({
+    args: ['--dev'],
+    env: { PORT: '0', WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' },
+  });
+  const programs = join(daemon.directory, 'programs');
+  mkdirSync(programs);
+  writeFileSync(join(programs, 'agentd'), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, {
+    mode: 0o755,
+  });
+  // One shell for all, as one terminal; a line that no command prints stands between their outputs.
+  const script = commands
+    .map(({ line }) => `${line.replaceAll('http://127.0.0.1:8080', daemon.url)}\necho '=-='`)
+    .join('\n');
+  const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${script}`], {
+    cwd: daemon.directory,
+    env: { PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
+  });
+  outputs = stdout
+    .replaceAll(daemon.url, 'http://127.0.0.1:8080')
+    .replaceAll(FOUND_SETTINGS, '')
+    .split('=-=\n');
+}, HOOK_MS);
+
+afterAll(() => daemon?.stop());
+
+it('has commands to try', () => {
+  expect(commands.length).toBeGreaterThan(8);
+});
+
+it.each(commands.map((command, index) => ({ ...command, index })))(
+  'prints what it shows: $line',
+  ({ prints, index }) => {
+    expect(outputs[index]?.trim()).toMatch(outputPattern(prints));
+  },
+);

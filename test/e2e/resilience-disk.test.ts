@@ -1,0 +1,228 @@
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { type Agentd, agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { FakeApi } from '../support/fake-api.ts';
+import { showSession } from '../support/session-view.ts';
+import { canMount, smallDisk } from '../support/small-disk.ts';
+import { token } from '../support/tokens.ts';
+import { type Answer, post } from '../support/webchat.ts';
+
+// Some of these take seconds on a machine of their own; others may be at work beside them.
+vi.setConfig({ testTimeout: 90_000 });
+
+const canLimit = spawnSync('prlimit', ['--version']).status === 0;
+
+/** A file that may not grow beyond the limit fails a write as a full disk does; pipes are not limited. */
+function limitFiles(daemon: Agentd, bytes: number | 'unlimited'): void {
+  const { status, stderr } = spawnSync('prlimit', [
+    '--pid',
+    String(daemon.pid),
+    `--fsize=${bytes}:unlimited`,
+  ]);
+  expect(status, String(stderr)).toBe(0);
+}
+
+/** From now on none of these files can grow. */
+function fillDisk(daemon: Agentd, files: readonly string[]): void {
+  limitFiles(daemon, Math.min(...files.map((name) => statSync(join(daemon.directory, name)).size)));
+}
+
+function expectUnavailable(answer: Answer): void {
+  expect(answer.status, JSON.stringify(answer.body)).toBe(503);
+  expect(answer.headers.get('Content-Type')).toBe('application/problem+json');
+  expect(answer.body).toMatchObject({
+    code: 'unavailable',
+    status: 503,
+    detail: 'The store is out of reach at the moment.',
+  });
+  expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
+}
+
+async function started(env: Record<string, string> = {}): Promise<Agentd> {
+  const daemon = await startAgentd({ env: { LOOP_GUARD_ENABLED: 'false', ...env } });
+  onTestFinished(async () => void (await daemon.stop()));
+  return daemon;
+}
+
+/** A message that was refused may leave a failed turn, if there was room for that. */
+async function answeredTexts(daemon: Agentd, session_id: string): Promise<string[]> {
+  const { turns } = await showSession(daemon, session_id);
+  return turns.filter(({ outcome }) => outcome === 'answered').map(({ text }) => text);
+}
+
+const long = 'word '.repeat(3000);
+
+it.skipIf(!canLimit)(
+  'answers 503 while the disk is full, loses nothing that it had answered, and recovers by itself',
+  async () => {
+    const daemon = await started();
+    const session_id = 'on-a-full-disk';
+    const answered: string[] = [];
+    const refused: Answer[] = [];
+    const say = async (number: number) => {
+      const message = `number ${number} ${long}`.trim();
+      const answer = await post(daemon.url, { user_id: 'ada', session_id, message });
+      if (answer.status === 200) answered.push(message);
+      else refused.push(answer);
+    };
+    const room = statSync(join(daemon.directory, 'state/agentd.db-wal')).size + 500_000;
+    limitFiles(daemon, room);
+    let number = 0;
+    while (refused.length < 5) await say(number++);
+    refused.forEach(expectUnavailable);
+    expect(answered.length).toBeGreaterThan(5);
+
+    // It serves what needs no disk, and what is there can be read.
+    expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+    expect(await answeredTexts(daemon, session_id)).toEqual(answered);
+
+    limitFiles(daemon, 'unlimited');
+    const before = answered.length;
+    for (let more = 0; more < 5; more++) await say(number++);
+    expect(answered).toHaveLength(before + 5);
+    expect(await answeredTexts(daemon, session_id)).toEqual(answered);
+    expect(daemon.log().filter(({ level }) => level === 'fatal')).toEqual([]);
+  },
+);
+
+it.skipIf(!canLimit)(
+  'acknowledges nothing when the disk fills up during the run, and runs the repeated request anew',
+  async () => {
+    const api = await FakeApi.start({ secret: SECRET });
+    onTestFinished(() => api.close());
+    const daemon = await started({
+      API_BASE_URL: api.url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+    });
+    const released = Promise.withResolvers<void>();
+    api.misbehave('/authentication_token', { wait: released.promise }, 1);
+    const body = {
+      user_id: 'ada',
+      session_id: 'filling-up',
+      message: `Who is bob@example.com? ${long}`.trim(),
+    };
+    const headers = { 'Idempotency-Key': randomUUID() };
+    const running = post(daemon.url, body, { headers });
+    await until(() => api.seen('/authentication_token').length === 1);
+    fillDisk(daemon, ['state/agentd.db', 'state/agentd.db-wal']);
+    released.resolve();
+    expectUnavailable(await running);
+
+    limitFiles(daemon, 'unlimited');
+    const repeated = await post(daemon.url, body, { headers });
+    expect(repeated.status, JSON.stringify(repeated.body)).toBe(200);
+    expect(repeated.headers.get('Idempotency-Replayed')).toBeNull();
+    const { turns } = await showSession(daemon, 'filling-up');
+    expect(turns.filter(({ outcome }) => outcome === 'answered')).toHaveLength(1);
+  },
+);
+
+/** The API tells no event; its next request is at most a moment away. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise(setImmediate);
+}
+
+it.skipIf(!canLimit)('outlives a log file that cannot grow, and writes it again when it can', async () => {
+  const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
+  const log = join(daemon.directory, 'agentd.log');
+  const say = (message: string) =>
+    post(daemon.url, { user_id: 'ada', message }, { headers: { 'X-Request-Id': message } });
+  expect((await say('before')).status).toBe(200);
+  // The store has to grow as well, so it is refused; the daemon lives, and logs on stderr.
+  fillDisk(daemon, ['agentd.log']);
+  expectUnavailable(await say('full'));
+  expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+  await daemon.logged(({ request_id }) => request_id === 'full');
+
+  limitFiles(daemon, 'unlimited');
+  expect((await say('after')).status).toBe(200);
+  const kept = readFileSync(log, 'utf8');
+  expect(kept).toContain('"before"');
+  expect(kept).toContain('"after"');
+});
+
+it('answers 503 while another process keeps the database to itself, and recovers by itself', async () => {
+  const daemon = await started();
+  const say = () => post(daemon.url, { user_id: 'ada', session_id: 'kept-out', message: 'hello' });
+  expect((await say()).status).toBe(200);
+  const other = new Database(join(daemon.directory, 'state/agentd.db'));
+  onTestFinished(() => void other.close());
+  other.exec('BEGIN IMMEDIATE');
+  expectUnavailable(await say());
+  expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+  other.exec('ROLLBACK');
+
+  expect((await say()).status).toBe(200);
+  const { turns } = await showSession(daemon, 'kept-out');
+  expect(turns.filter(({ outcome }) => outcome === 'answered')).toHaveLength(2);
+});
+
+it.skipIf(!canMount)(
+  'refuses new messages before its disk is full, and takes them again once sessions have expired',
+  async () => {
+    const disk = smallDisk(40);
+    const env = { STATE_DIR: join(disk, 'state'), SESSION_TTL_SECONDS: '10' };
+    const daemon = await started(env);
+    const say = () => post(daemon.url, { user_id: 'ada', message: long });
+    const sayUntilRefused = async (): Promise<Answer> => {
+      for (;;) {
+        const answers = await Promise.all(Array.from({ length: 8 }, say));
+        const refused = answers.find(({ status }) => status !== 200);
+        if (refused) return refused;
+      }
+    };
+    const refused = await sayUntilRefused();
+    expect(refused.status).toBe(503);
+    expect(refused.body).toMatchObject({ code: 'unavailable' });
+    expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0);
+    expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+
+    await daemon.logged(({ msg }) => msg === 'the store can be written again');
+    expect((await say()).status).toBe(200);
+    expect(daemon.log().filter(({ level }) => level === 'fatal')).toEqual([]);
+  },
+);
+
+it('deletes what anonymous clients said the longest ago when they have stored too much, and of persons nothing', async () => {
+  const daemon = await started({ ANONYMOUS_STORE_BYTES: '1048576' });
+  const begin = async (options: { bearer?: string } = {}): Promise<string> => {
+    const { status, body } = await post(daemon.url, { user_id: 'ada', message: long }, options);
+    expect(status).toBe(200);
+    return body.session_id;
+  };
+  const person = await begin({ bearer: await token({ sub: 'ada' }) });
+  // Begun by nobody, and a person's since.
+  const signedIn = await begin();
+  const joined = { user_id: 'ada', session_id: signedIn, message: 'it is me' };
+  const { body } = await post(daemon.url, joined, { bearer: await token({ sub: 'ada' }) });
+  const anonymous: string[] = [];
+  for (let n = 0; n < 60; n++) anonymous.push(await begin());
+  const { stdout } = await agentd(['sessions', 'list', '--json', '--limit', '1000'], {
+    cwd: daemon.directory,
+    env: {},
+  });
+  const kept = (JSON.parse(stdout) as { session_id: string }[]).map(({ session_id }) => session_id);
+  expect(kept).toEqual(expect.arrayContaining([person, body.session_id]));
+  const left = anonymous.filter((session) => kept.includes(session));
+  expect(left.length).toBeGreaterThan(10);
+  expect(left.length).toBeLessThan(60);
+  expect(left).toEqual(anonymous.slice(-left.length));
+});
+
+it('does not start where its state cannot be kept, and says so with exit code 69', async () => {
+  const daemon = await started();
+  const inTheWay = join(daemon.directory, 'a-file');
+  writeFileSync(inTheWay, '');
+  const { code, stdout, stderr } = await agentd(['serve'], {
+    cwd: daemon.directory,
+    env: { STATE_DIR: join(inTheWay, 'state') },
+  });
+  expect(code).toBe(69);
+  expect(stdout).toBe('');
+  expect(stderr).toContain('the store is out of reach: ENOTDIR');
+});

@@ -1,0 +1,253 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { SimulatedEvent } from '../../src/channel/index.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { FakePlatform } from '../support/fake-platform.ts';
+import { PLATFORMS } from '../support/platforms.ts';
+import { seededRandom } from '../support/random.ts';
+import { Runs } from '../support/runs.ts';
+
+// These take seconds on a machine of their own; others may be at work beside them.
+vi.setConfig({ testTimeout: 120_000 });
+
+const MESSAGES = 500;
+const SESSIONS = 50;
+const KILLS = 10;
+/**
+ * How often a call is tried before it no longer fails: each attempt, also one that a kill broke off, doubles the
+ * wait for the next, and the test is to end.
+ */
+const TRIES_THAT_FAIL = 3;
+/** How soon a platform comes again that was not told 200 by a daemon that runs, ms. */
+const COMES_AGAIN_MS = 50;
+
+/** A private conversation on one of the platforms. */
+interface Conversation {
+  platform: FakePlatform;
+  /** Who writes, and where. */
+  event: Partial<SimulatedEvent>;
+  texts: readonly string[];
+}
+
+async function startPlatforms(): Promise<FakePlatform[]> {
+  const platforms = await Promise.all(PLATFORMS.map(({ plugin }) => FakePlatform.start(plugin)));
+  onTestFinished(() => Promise.all(platforms.map((platform) => platform.close())).then(() => {}));
+  return platforms;
+}
+
+async function startRuns(): Promise<Runs> {
+  const runs = await Runs.start();
+  onTestFinished(() => runs.close());
+  return runs;
+}
+
+function envOf(platforms: readonly FakePlatform[], runs: Runs): Record<string, string> {
+  return Object.assign({ ...runs.env, LOOP_GUARD_ENABLED: 'true' }, ...platforms.map(({ env }) => env));
+}
+
+/** Long ago enough, and far enough apart, that the loop guard takes nobody's messages for a burst. */
+function sentAt(began: number, index: number): number {
+  return began - (MESSAGES - index) * 15_000;
+}
+
+function conversations(platforms: readonly FakePlatform[]): Conversation[] {
+  return Array.from({ length: SESSIONS }, (_, session) => {
+    const which = session % platforms.length;
+    const platform = platforms[which] as FakePlatform;
+    const user = PLATFORMS[which]?.personOf(session) ?? '';
+    const texts = Array.from({ length: MESSAGES / SESSIONS }, (_, index) => `s${session}m${index}`);
+    return { platform, event: { user, place: 'direct' }, texts };
+  });
+}
+
+/**
+ * Delivers until the daemon has said 200, as a platform does.
+ * @param daemon resolves with the one that runs, or with the next where it was killed
+ */
+async function deliverUntilTaken(
+  platform: FakePlatform,
+  daemon: () => Promise<{ url: string }>,
+  event: SimulatedEvent,
+): Promise<void> {
+  for (;;) {
+    // A daemon that is killed breaks the connection, or refuses it.
+    const answer = await platform.deliver(await daemon(), event).catch(() => null);
+    if (answer?.status === 200) return;
+    if (answer !== null) expect(answer.status, answer.text).toBe(503);
+    await delay(COMES_AGAIN_MS);
+  }
+}
+
+/** What a person was answered, in order, without the mark-up. */
+function answersOf({ platform, event }: Omit<Conversation, 'texts'>): string[] {
+  const places = platform.simulator.seenIn(platform.event({ ...event, number: 1 }), platform.settings);
+  return platform.shown
+    .filter(({ what, to }) => what === 'message' && places.includes(to))
+    .map(({ text }) => text);
+}
+
+describe('what a platform was told 200 for', () => {
+  it.each([
+    { failing: 0, title: 'whatever is killed' },
+    { failing: 1 / 3, title: "whatever is killed, while a third of the platform's answers are failures" },
+  ])('is answered, once, in order, $title', async ({ failing }) => {
+    const random = seededRandom(20_260_401);
+    const platforms = await startPlatforms();
+    const runs = await startRuns();
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-platforms-'));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const env = { ...envOf(platforms, runs), INBOX_MAX_ATTEMPTS: '20' };
+
+    let daemon: Agentd = await startAgentd({ directory, env });
+    const { port } = new URL(daemon.url);
+    onTestFinished(() => daemon.stop('SIGKILL').then(() => {}));
+    for (const platform of platforms) {
+      const tried = new Map<string, number>();
+      platform.answer = ({ body }) => {
+        const times = (tried.get(body) ?? 0) + 1;
+        tried.set(body, times);
+        return times <= TRIES_THAT_FAIL && random.chance(failing) ? { status: 500, body: {} } : null;
+      };
+    }
+
+    const began = Date.now();
+    const all = conversations(platforms);
+    // Of each session: how many messages were answered when the daemon was killed.
+    const answeredAtKill: number[][] = [];
+    let calls = 0;
+    let nextKill = 0;
+    let killed: Promise<void> = Promise.resolve();
+    const watch = () => {
+      calls++;
+      if (calls < nextKill || answeredAtKill.length === KILLS) return;
+      nextKill = Number.POSITIVE_INFINITY;
+      killed = killAndStart();
+    };
+    const plan = () => {
+      nextKill = calls + 1 + random.below(60);
+    };
+    const killAndStart = async () => {
+      daemon.signal('SIGKILL');
+      await daemon.exited;
+      answeredAtKill.push(all.map((one) => new Set(answersOf(one)).size));
+      daemon = await startAgentd({ directory, env: { ...env, PORT: port } });
+      plan();
+    };
+    plan();
+    for (const platform of platforms) platform.on('came', watch);
+
+    await Promise.all(
+      all.map(async ({ platform, event, texts }, session) => {
+        for (const [index, text] of texts.entries()) {
+          const number = session * texts.length + index + 1;
+          const sent_at = sentAt(began, number);
+          const whole = platform.event({ ...event, text, number, sent_at });
+          await deliverUntilTaken(platform, () => killed.then(() => daemon), whole);
+        }
+      }),
+    );
+    await Promise.all(
+      all.map((one) => one.platform.until(() => new Set(answersOf(one)).size === one.texts.length)),
+    );
+    await killed;
+    expect(answeredAtKill).toHaveLength(KILLS);
+
+    const doubledRuns = runs.texts.length - new Set(runs.texts).size;
+    all.forEach((one, session) => {
+      const answers = answersOf(one);
+      const first = answers.filter((text, index) => answers.indexOf(text) === index);
+      expect(first, `session ${session}`).toEqual(one.texts.map((text) => `re: ${text}`));
+      // A doubled answer is one that was on its way at a kill: the last before it, at most one for each.
+      const doubled = new Set(answers.filter((text, index) => answers.indexOf(text) !== index));
+      for (const text of doubled) {
+        const place = first.indexOf(text);
+        const kills = answeredAtKill.filter((answered) => answered[session] === place + 1).length;
+        const times = answers.filter((other) => other === text).length;
+        expect(times - 1, `${text} was answered again`).toBeLessThanOrEqual(kills);
+      }
+    });
+    expect(new Set(runs.texts).size).toBe(MESSAGES);
+    // One message of a session runs at a time.
+    expect(doubledRuns).toBeLessThanOrEqual(KILLS * SESSIONS);
+    for (const text of new Set(runs.texts)) {
+      const times = runs.texts.filter((other) => other === text).length;
+      expect(times - 1, `${text} ran again`).toBeLessThanOrEqual(KILLS);
+    }
+  });
+});
+
+describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
+  let platform: FakePlatform;
+  let runs: Runs;
+  let daemon: Agentd;
+  beforeAll(async () => {
+    platform = await FakePlatform.start(plugin);
+    runs = await Runs.start();
+    daemon = await startAgentd({ env: envOf([platform], runs) });
+  });
+  afterAll(async () => {
+    await daemon.stop();
+    await platform.close();
+    await runs.close();
+  });
+  // Each test is of a person of its own.
+  let user = '';
+  let people = 0;
+  beforeEach(() => {
+    user = personOf(++people);
+    runs.texts.length = 0;
+    platform.removeAllListeners('came');
+  });
+  const answers = () => answersOf({ platform, event: { user, place: 'direct' } });
+
+  it.each([
+    {
+      words: 'ever new words',
+      textOf: (count: number) => `new words ${count}`,
+      passed: 5,
+      reason: 'rate_limit',
+    },
+    { words: 'the same words', textOf: () => 'Thank you for your message!', passed: 2, reason: 'repetition' },
+  ])(
+    'is stopped when something answers every message of ours in $words',
+    async ({ textOf, passed, reason }) => {
+      let seen = 0;
+      const answerBack = async () => {
+        while (seen < answers().length) {
+          seen++;
+          const { status } = await platform.deliver(daemon, { user, text: textOf(seen) });
+          expect(status).toBe(200);
+        }
+      };
+      platform.on('came', () => void answerBack());
+      await platform.deliver(daemon, { user, text: textOf(0) });
+      await daemon.logged(({ msg }) => String(msg).startsWith(`[LoopGuard] CIRCUIT_OPEN reason=${reason}`));
+      expect(runs.texts).toHaveLength(passed);
+      expect(answers()).toHaveLength(passed);
+    },
+  );
+
+  it('has no end of hints either: who sends no words is told so once, and heard again', async () => {
+    for (let count = 0; count < 10; count++)
+      expect((await platform.deliver(daemon, { user, kind: 'other', text: '' })).status).toBe(200);
+    await platform.deliver(daemon, { user, text: 'in words' });
+    await platform.until(() => answers().includes('re: in words'));
+    expect(answers()).toHaveLength(2);
+    expect(runs.texts).toEqual(['in words']);
+  });
+
+  it('is not seen in a backlog of 50 old messages that comes at once', async () => {
+    const now = Date.now();
+    const texts = Array.from({ length: 50 }, (_, index) => `message ${index}`);
+    for (const [index, text] of texts.entries()) {
+      const sent_at = now - (50 - index) * 60_000;
+      const { status } = await platform.deliver(daemon, { user, text, sent_at });
+      expect(status).toBe(200);
+    }
+    await platform.until(() => answers().length === texts.length);
+    expect(answers()).toEqual(texts.map((text) => `re: ${text}`));
+  });
+});

@@ -1,0 +1,155 @@
+import { copyFileSync, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { type Agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { FakeApi } from '../support/fake-api.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { seededRandom } from '../support/random.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+/**
+ * Three people write in one thread. Each message asks for an e-mail address of its own, so the API's records tell
+ * which message each bearer came for; the API answers with data of the bearer's person, so each reply, and each
+ * history that is handed to the agent, tells whose data it holds.
+ */
+
+/** Whom each member may be linked to; C never is. No two have a person in common. */
+const PERSONS = { A: ['ada', 'grace'], B: ['bob', 'edsger'], C: [] } as const;
+type Member = keyof typeof PERSONS;
+const LINKED = ['A', 'B'] as const;
+
+const MESSAGES = 1000;
+const ROUND = 20;
+
+interface Message {
+  number: number;
+  member: Member;
+  /** Persons that it may act for: one, or two where the link changed while it waited. Null: nobody. */
+  allowed: Set<string | null>;
+}
+
+const textOf = (number: number) => `look up message${number}x@look.example`;
+const numberOf = (text: string) => Number(/message(\d+)x/.exec(text)?.[1]);
+const subsIn = (value: unknown) =>
+  [...JSON.stringify(value).matchAll(/dataof(\w+?)x/g)].map(([, sub]) => sub);
+
+let directory: string;
+let exchange: FakeExchange;
+let api: FakeApi;
+let daemon: Agentd;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-thread-'));
+  exchange = await FakeExchange.start();
+  api = await FakeApi.start({
+    secret: SECRET,
+    find: ({ sub, query }) => ({ email: query.userEmail, data: `dataof${sub}x` }),
+  });
+  const agent = join(directory, 'looking-agent.ts');
+  copyFileSync(resolve(import.meta.dirname, '../fixtures/looking-agent.ts'), agent);
+  daemon = await startAgentd({
+    directory,
+    env: {
+      ...exchange.env(directory),
+      AGENT_RUNTIME: agent,
+      API_BASE_URL: api.url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+    },
+  });
+});
+
+afterEach(async () => {
+  await daemon.stop('SIGKILL');
+  await Promise.all([exchange.close(), api.close()]);
+  await rm(directory, { recursive: true, force: true });
+});
+
+it('serves each message of a shared thread as its sender or as nobody, and hands nobody the words that another was told', async () => {
+  const random = seededRandom(20_261_121);
+  const links: Record<Member, string | null> = { A: null, B: null, C: null };
+  const deliver = async (body: object) => {
+    const answer = await post(daemon.url, body, { path: '/telex' });
+    expect(answer.status).toBe(200);
+    return answer.body;
+  };
+  const change = async (member: (typeof LINKED)[number]) => {
+    const person = random.pick([...PERSONS[member], null]);
+    if (person === null) await deliver({ unlink: { user: member } });
+    else {
+      const linked = await deliver({ link: { user: member, token: await token({ sub: person }) } });
+      expect(linked).toMatchObject({ linked: true, user_id: person });
+    }
+    links[member] = person;
+  };
+
+  const messages: Message[] = [];
+  while (messages.length < MESSAGES) {
+    if (random.chance(0.7)) await change(random.pick(LINKED));
+    const before = { ...links };
+    const round = Array.from({ length: ROUND }, (_, index): Message => {
+      const member = random.pick(Object.keys(PERSONS) as Member[]);
+      return { number: messages.length + index, member, allowed: new Set([before[member]]) };
+    });
+    messages.push(...round);
+    await deliver({
+      messages: round.map(({ number, member }) => ({
+        id: `m${number}`,
+        user: member,
+        thread: 'all',
+        shared: true,
+        text: textOf(number),
+      })),
+    });
+    if (random.chance(0.5)) {
+      const answered = messages.length - ROUND + random.below(ROUND);
+      await exchange.until(() => exchange.taken.length >= answered);
+      const member = random.pick(LINKED);
+      await change(member);
+      for (const message of round) if (message.member === member) message.allowed.add(links[member]);
+    }
+    await exchange.until(() => exchange.taken.length >= messages.length);
+  }
+
+  const runs = new Map(exchange.runs.map((run) => [numberOf(run.text), run]));
+  const actedFor = (number: number) => runs.get(number)?.person?.email.split('@')[0] ?? null;
+  const calls = Map.groupBy(api.seen('/users'), ({ query }) => numberOf(query.userEmail ?? ''));
+  const replies = new Map(exchange.taken.map(({ text }) => [numberOf(text), text]));
+  const wrong: string[] = [];
+  let ownWordsSeen = 0;
+  for (const { number, member, allowed } of messages) {
+    const say = (what: string) => wrong.push(`message ${number} of ${member} ${what}`);
+    const person = actedFor(number);
+    const run = runs.get(number);
+    if (run?.speaker !== member) say(`was told to the agent as ${run?.speaker}'s`);
+    if (!allowed.has(person)) say(`acted for ${person}`);
+    const bearers = (calls.get(number) ?? []).map(({ sub }) => sub);
+    if (bearers.length !== 1 || bearers[0] !== (person ?? 'service'))
+      say(`carried ${bearers}, for ${person}`);
+    const shown = subsIn(replies.get(number));
+    if (shown.length !== (person === null ? 0 : 1) || shown.some((sub) => sub !== person))
+      say(`was answered with data of ${shown}`);
+    for (const past of run?.history ?? []) {
+      const other = numberOf(past.user);
+      const whose = actedFor(other);
+      if (whose !== null && whose !== person) say(`was handed the exchange of message ${other}, of ${whose}`);
+      if (past.speaker !== messages[other]?.member) say(`took message ${other} for ${past.speaker}'s`);
+    }
+    const inHistory = subsIn(run?.history ?? []);
+    if (inHistory.some((sub) => sub !== person)) say(`was handed data of ${inHistory}`);
+    if (inHistory.length > 0) ownWordsSeen++;
+  }
+  expect(wrong).toEqual([]);
+  expect([runs.size, replies.size, calls.size]).toEqual([MESSAGES, MESSAGES, MESSAGES]);
+  // What could see nothing wrong would pass as well: all persons spoke, and their own words were handed to them.
+  const persons = new Set(messages.map(({ number }) => actedFor(number)));
+  expect([...persons].sort()).toEqual(['ada', 'bob', 'edsger', 'grace', null].sort());
+  expect(messages.filter(({ number }) => actedFor(number) === null).length).toBeGreaterThan(300);
+  expect(ownWordsSeen).toBeGreaterThan(200);
+  expect(messages.filter(({ allowed }) => allowed.size > 1).length).toBeGreaterThan(30);
+});

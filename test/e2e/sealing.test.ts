@@ -1,0 +1,136 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { agentd, readAll } from '../support/daemon.ts';
+import { type Shop, startShop } from '../support/shop.ts';
+import { token } from '../support/tokens.ts';
+
+const WHO = 'Who am I?';
+
+let directory: string;
+let state: string;
+let keyFile: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-sealing-'));
+  state = join(directory, 'state');
+  keyFile = join(state, 'encryption-key');
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const start = (env: Record<string, string> = {}) => startShop({ directory, env });
+const stored = () => readAll(['agentd.db', 'agentd.db-wal'].map((name) => join(state, name)));
+const ada = () => token({ sub: 'user-ada', email: 'ada@example.com' });
+
+/** Signs Ada in. @returns her session, and a part of her token that is in no other. */
+async function signIn({ say }: Shop): Promise<{ session_id: string; payload: string }> {
+  const bearer = await ada();
+  const { body } = await say({ user_id: 'visitor', message: WHO }, { bearer });
+  return { session_id: body.session_id, payload: bearer.split('.')[1] ?? '' };
+}
+
+async function answerIn({ say }: Shop, session_id: string): Promise<string> {
+  return (await say({ user_id: 'visitor', session_id, message: WHO })).body.response;
+}
+
+/** A start that fails, and why. */
+async function refusedStart(env: Record<string, string> = {}): Promise<string> {
+  const { code, stdout, stderr } = await agentd(['serve'], { cwd: directory, env });
+  expect([code, stdout]).toEqual([78, '']);
+  return stderr;
+}
+
+async function sealing(env: Record<string, string> = {}) {
+  const { stdout } = await command(['doctor', '--json'], { cwd: directory, env });
+  const findings = JSON.parse(stdout) as { check: string; outcome: string; detail: string }[];
+  return findings.filter(({ check }) => check === 'sealing');
+}
+
+describe('Stored tokens with nothing set', () => {
+  test('are sealed with a key that the first start makes, and that the next one and commands find', async () => {
+    expect(await sealing()).toMatchObject([{ outcome: 'skipped' }]);
+    const first = await start();
+    const { session_id, payload } = await signIn(first);
+    expect(stored()).toContain('sealed.v1.');
+    expect(stored()).not.toContain(payload);
+    const linked = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
+    expect(linked).toMatchObject({ code: 0, stderr: '' });
+    const key = readFileSync(keyFile, 'utf8');
+    await first.stop();
+
+    const second = await start();
+    expect(readFileSync(keyFile, 'utf8')).toBe(key);
+    expect(await answerIn(second, session_id)).toContain('Ada Lovelace');
+    expect(second.daemon.stdout() + second.daemon.stderr()).not.toContain(key.trim());
+    expect(await sealing()).toEqual([
+      { check: 'sealing', outcome: 'ok', detail: `stored tokens are sealed with the key in ${keyFile}` },
+    ]);
+    const list = await command(['link', 'list', '--json'], { cwd: directory });
+    expect(JSON.parse(list.stdout)).toMatchObject([{ user_id: '42', state: 'live' }]);
+    await second.stop();
+    // The link is sealed as well: without the key it does not open.
+    rmSync(keyFile);
+    const without = await command(['link', 'list', '--json'], { cwd: directory });
+    expect(JSON.parse(without.stdout)).toMatchObject([{ state: 'unreadable' }]);
+  });
+
+  test('stop the start when the key is gone or broken, and doctor says the same', async () => {
+    const first = await start();
+    await signIn(first);
+    await first.stop();
+    const key = readFileSync(keyFile, 'utf8');
+
+    rmSync(keyFile);
+    const gone = await refusedStart();
+    expect(gone).toContain('the store holds 1 sealed token');
+    expect(await sealing()).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('1 sealed token') },
+    ]);
+    const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
+    expect(link.code).toBe(78);
+    expect(link.stderr).toContain('the key that seals stored tokens is not known here');
+
+    writeFileSync(keyFile, key.slice(0, 10), { mode: 0o600 });
+    const broken = await refusedStart();
+    expect(broken).toContain(`${keyFile}\n    wrong: is not 32 bytes in base64`);
+    expect(await sealing()).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('is not 32 bytes') },
+    ]);
+
+    writeFileSync(keyFile, `${Buffer.alloc(32, 1).toString('base64')}\n`);
+    expect(await sealing()).toMatchObject([
+      {
+        outcome: 'failed',
+        detail: `the key in ${keyFile} opens none of the 1 sealed tokens that are stored`,
+      },
+    ]);
+    writeFileSync(keyFile, key);
+    chmodSync(keyFile, 0o644);
+    expect(await sealing()).toMatchObject([
+      { outcome: 'warning', detail: expect.stringContaining('(mode 0644)') },
+    ]);
+    const loose = await start();
+    await loose.daemon.logged(({ level, msg }) => level === 'warn' && String(msg).includes('(mode 0644)'));
+    await loose.stop();
+  });
+});
+
+describe('TOKEN_ENCRYPTION_KEY=off', () => {
+  test('stores tokens unsealed, with a warning, and what was stored so stays readable', async () => {
+    const off = await start({ TOKEN_ENCRYPTION_KEY: 'off' });
+    const { session_id, payload } = await signIn(off);
+    expect(stored()).toContain(payload);
+    await off.daemon.logged(
+      ({ level, msg }) => level === 'warn' && String(msg).startsWith('TOKEN_ENCRYPTION_KEY=off'),
+    );
+    await off.stop();
+    expect(() => readFileSync(keyFile)).toThrow('ENOENT');
+    expect(await sealing({ TOKEN_ENCRYPTION_KEY: 'off' })).toMatchObject([{ outcome: 'warning' }]);
+
+    const sealed = await start();
+    expect(await answerIn(sealed, session_id)).toContain('Ada Lovelace');
+    await sealed.stop();
+  });
+});

@@ -1,0 +1,301 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv, promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { FakeModel } from '../support/fake-model.ts';
+import { post } from '../support/webchat.ts';
+
+const run = promisify(execFile);
+
+/** The harness sets up a daemon; here nothing is set up but a free port. */
+const NOTHING = {
+  STATE_DIR: '',
+  JWT_SECRET_KEY: '',
+  JWT_ALGORITHM: '',
+  WEBCHAT_ENABLED: '',
+};
+
+// A folder whose name a shell would take apart.
+const folder = join(mkdtempSync(join(tmpdir(), 'agentd-dev-')), "an empty folder of Ada's");
+mkdirSync(folder);
+afterAll(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
+
+const serveDev = () => startAgentd({ directory: folder, args: ['--dev'], env: NOTHING });
+
+/** The line after this one, as it was printed. */
+function lineAfter(printed: string, heading: string): string {
+  const lines = printed.split('\n');
+  const at = lines.indexOf(heading);
+  expect(at, `${heading} in\n${printed}`).not.toBe(-1);
+  return lines[at + 1] ?? '';
+}
+
+/** Runs a printed line as a person would paste it. */
+async function paste(line: string): Promise<{ response: string; session_id: string; metadata: unknown }> {
+  const { stdout } = await run('sh', ['-c', line], { cwd: tmpdir() });
+  return JSON.parse(stdout);
+}
+
+describe('serve --dev in an empty folder', () => {
+  let daemon: Agentd;
+  let printed: string;
+  beforeAll(async () => {
+    daemon = await serveDev();
+    printed = daemon.stdout();
+  });
+  afterAll(() => daemon.stop());
+
+  test('prints a curl line that is answered with the data of the person whose token it holds', async () => {
+    const { response, session_id, metadata } = await paste(lineAfter(printed, 'Ask as Ada Lovelace:'));
+    expect(response).toContain('You are **Ada Lovelace** (ada@example.com).');
+    expect(response).toContain('Analytical engine, brass');
+    expect(session_id).toMatch(/^webchat_ada_[\w-]{22,}$/);
+    expect(metadata).toEqual({ platform: 'webchat', user_id: 'ada' });
+  });
+
+  test('prints a curl line without a token that is answered generically', async () => {
+    const { response } = await paste(lineAfter(printed, 'Ask as nobody:'));
+    expect(response).toContain('you are not signed in');
+    expect(response).not.toMatch(/Ada|Lovelace/);
+  });
+
+  test('prints a token that is good for 24 hours', async () => {
+    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const [, payload = ''] = token.split('.');
+    const { exp, iat } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, number>;
+    expect((exp ?? 0) - (iat ?? 0)).toBe(86_400);
+    const { body } = await post(daemon.url, { user_id: 'x', message: 'Who am I?', jwt_token: token });
+    expect(body.response).toContain('Ada Lovelace');
+  });
+
+  test('shows nobody another person: Ada asks for Grace and learns nothing', async () => {
+    const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const { body } = await post(daemon.url, { user_id: 'x', message: 'grace@example.com', jwt_token });
+    expect(body.response).not.toMatch(/Hopper|Compiler/);
+  });
+
+  test('prints how commands in a second terminal get the same settings', async () => {
+    const line = lineAfter(printed, 'All other commands, in a second terminal in this directory:');
+    const env = { PATH: process.env.PATH ?? '' };
+    const list = await run('sh', ['-c', `${line} --json`], { cwd: folder, env });
+    const sessions = JSON.parse(list.stdout) as { user_id: string }[];
+    expect(sessions.map(({ user_id }) => user_id)).toContain('ada');
+    expect(list.stderr).toBe('Using the settings of `serve --dev` in .agentd/env.\n');
+    const status = await run('sh', ['-c', line.replace('sessions list', 'status')], { cwd: folder, env });
+    expect(status.stdout).toContain(`agentd at ${daemon.url} is ok`);
+    expect(printed).toContain('`npx agentd`');
+  });
+
+  test('shows the address of the page first, then the lines to paste', () => {
+    const order = [
+      `${daemon.url}/demo`,
+      'Ask as Ada',
+      'Ask as nobody',
+      'A token of Ada',
+      'sessions list',
+      'guard',
+    ];
+    const found = order.map((text) => printed.indexOf(text));
+    expect(found).toEqual([...found].sort((one, other) => one - other));
+    expect(found).not.toContain(-1);
+  });
+
+  test('lets its commands be about another daemon where settings of one are given', async () => {
+    const env = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: 's', STATE_DIR: join(folder, 'elsewhere') };
+    const { code, stderr } = await agentd(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
+    expect(code).toBe(1);
+    expect(stderr).not.toContain('Using the settings');
+    expect(stderr).toContain('For the daemon of `serve --dev` in this directory add --env-file .agentd/env.');
+    const production = { cwd: folder, env: { NODE_ENV: 'production', STATE_DIR: folder }, base: false };
+    expect((await agentd(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
+  });
+
+  test('prints how to write as a platform would, which is answered with nothing set', async () => {
+    const [heading = '', line = ''] = printed
+      .split('\n')
+      .slice(printed.split('\n').findIndex((line) => line.startsWith('Write as a platform would')));
+    const names = RESERVED_CHANNEL_NAMES.filter((name) => !['webchat', 'sse'].includes(name));
+    for (const name of names) expect(heading + line).toContain(name);
+    for (const name of names) {
+      const command = line.replace(/simulate \S+/, `simulate ${name}`);
+      const { stdout } = await run('sh', ['-c', command], {
+        cwd: folder,
+        env: { PATH: process.env.PATH ?? '' },
+      });
+      expect(stdout).toMatch(/^→ .*: Who am I\?\n {2}200 after (?:.|\n)*\n← .*: I do not know who you are/);
+    }
+  });
+
+  test('keeps its state in .agentd of the folder, for its owner alone', () => {
+    expect(statSync(join(folder, '.agentd')).mode & 0o777).toBe(0o700);
+    for (const file of ['jwt-secret', 'encryption-key', 'agentd.db'])
+      expect(statSync(join(folder, '.agentd', file)).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(folder, '.agentd', 'agentd.log'), 'utf8')).toContain('agentd is ready');
+  });
+
+  test('keeps tokens sealed, and out of the log', () => {
+    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    for (const file of ['agentd.db', 'agentd.db-wal', 'agentd.log'])
+      expect(readFileSync(join(folder, '.agentd', file), 'latin1')).not.toContain(token.split('.')[2]);
+    expect(daemon.stderr()).not.toContain(token.split('.')[1]);
+  });
+});
+
+test('a second start keeps the secret and the sessions', async () => {
+  const first = await serveDev();
+  const jwt_token = lineAfter(first.stdout(), 'A token of Ada Lovelace, good for 24 hours:').trim();
+  const begun = await post(first.url, { user_id: 'ada', message: 'Who am I?', jwt_token });
+  expect(await first.stop()).toBe(0);
+
+  const second = await serveDev();
+  const { session_id } = begun.body;
+  // No token this time: the one of the first run is still in the session, and still opens.
+  const again = await post(second.url, { user_id: 'ada', message: 'Who am I?', session_id });
+  expect(again.body.response).toContain('Ada Lovelace');
+  const renewed = await post(second.url, { user_id: 'ada', message: 'Who am I?', session_id, jwt_token });
+  expect(renewed.body.response).toContain('Ada Lovelace');
+  await second.stop();
+});
+
+test('what is set explicitly wins', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
+  writeFileSync(
+    join(cwd, '.env'),
+    'APP_NAME=Concierge\nWEBCHAT_WEBHOOK_PATH=/talk\nJWT_ISSUER=https://site\n',
+  );
+  const daemon = await startAgentd({
+    directory: cwd,
+    args: ['--dev'],
+    env: { ...NOTHING, STATE_DIR: join(cwd, 'elsewhere') },
+  });
+  const hello = await post(daemon.url, { user_id: 'u', message: 'hello' }, { path: '/talk' });
+  expect(hello.body.response).toContain('I am the assistant of Concierge');
+  const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
+  expect(response).toContain('You are **Ada Lovelace**');
+  expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
+  await daemon.stop();
+  rmSync(cwd, { recursive: true });
+});
+
+describe('what was set for the daemon', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-agent-'));
+  const doctor = async () => {
+    const { stdout } = await agentd(['doctor', '--json'], { cwd, base: false });
+    return JSON.parse(stdout) as { check: string; outcome: string; detail: string; advice?: string }[];
+  };
+  let model: FakeModel;
+  let daemon: Agentd;
+  beforeAll(async () => {
+    model = await FakeModel.start();
+    model.key = 'the-key-of-the-model';
+    model.models = ['small'];
+    const agent = { AGENT_MODEL: 'small', AGENT_BASE_URL: model.url, AGENT_API_KEY: model.key };
+    const guard = { LOOP_GUARD_ENABLED: '', LOOP_GUARD_REPEAT_THRESHOLD: '4' };
+    daemon = await startAgentd({ directory: cwd, args: ['--dev'], env: { ...NOTHING, ...agent, ...guard } });
+  });
+  afterAll(async () => {
+    await model.close();
+    rmSync(cwd, { recursive: true });
+  });
+
+  test('is kept for commands in a second terminal, but for secrets', async () => {
+    const kept = parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
+    expect(kept).toMatchObject({ AGENT_MODEL: 'small', AGENT_BASE_URL: model.url });
+    expect(kept.AGENT_API_KEY).toBeUndefined();
+    const found = (await doctor()).find(({ check }) => check === 'model');
+    expect(found).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringMatching(/asks for a key \(401.*\), and AGENT_API_KEY is not set here/),
+    });
+  });
+
+  test('wins over what is relaxed', () => {
+    expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
+  });
+
+  test('is not said to fail when the sample API has ended with the daemon', async () => {
+    expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
+      { outcome: 'ok' },
+      { outcome: 'ok' },
+    ]);
+    await daemon.stop();
+    expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
+      {
+        check: 'business API',
+        outcome: 'skipped',
+        detail: expect.stringContaining('the sample API of `serve --dev`'),
+      },
+      { check: 'default credentials', outcome: 'skipped' },
+    ]);
+  });
+});
+
+test('the loop guard lets somebody ask the same again and again, and says so', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-guard-'));
+  const daemon = await startAgentd({
+    directory: cwd,
+    args: ['--dev'],
+    env: { ...NOTHING, LOOP_GUARD_ENABLED: '' },
+  });
+  expect(daemon.stdout()).toContain(
+    'guard     relaxed for trying it out: the 20th equal message within 60 s',
+  );
+  for (let n = 0; n < 4; n++)
+    expect((await post(daemon.url, { user_id: 'visitor', message: 'Who am I?' })).status).toBe(200);
+  await daemon.stop();
+  rmSync(cwd, { recursive: true });
+});
+
+describe('a channel that answers through a platform', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-platform-'));
+  copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(cwd, 'telex.ts'));
+  afterAll(() => rmSync(cwd, { recursive: true }));
+  const start = (env: Record<string, string> = {}) =>
+    startAgentd({
+      directory: cwd,
+      args: ['--dev'],
+      env: { ...NOTHING, MESSAGING_PLATFORMS: 'webchat,./telex.ts', ...env },
+    });
+  const kept = () => parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
+
+  test('runs with a generated secret and a loopback address for its API, the same from run to run', async () => {
+    await (await start()).stop();
+    const { TELEX_API_URL, TELEX_SECRET, MESSAGING_PLATFORMS } = kept();
+    expect(TELEX_API_URL).toMatch(/^http:\/\/127\.0\.0\.1:[23]\d{4}$/);
+    expect(TELEX_SECRET).toMatch(/^[\w-]{43}$/);
+    expect(MESSAGING_PLATFORMS).toBe('webchat,./telex.ts');
+    const daemon = await start();
+    expect(kept()).toMatchObject({ TELEX_API_URL, TELEX_SECRET });
+    expect(daemon.stdout()).not.toContain(TELEX_SECRET);
+    await daemon.stop();
+  });
+
+  test('talks to its platform where somebody has set it up', async () => {
+    const TELEX_API_URL = 'https://telex.example.com';
+    const daemon = await start({ TELEX_API_URL, TELEX_SECRET: 'of the operator' });
+    expect(kept().TELEX_API_URL).toBeUndefined();
+    expect(kept().TELEX_SECRET).toBeUndefined();
+    await daemon.stop();
+  });
+});
+
+test.each([
+  ['the environment', { NODE_ENV: 'production' }, ''],
+  ['the environment, in capitals', { NODE_ENV: 'Production' }, ''],
+  ['.env', {}, 'NODE_ENV=production\n'],
+])('is refused with 78 under NODE_ENV=production of %s, and makes nothing', async (_where, env, dotenv) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-production-'));
+  if (dotenv !== '') writeFileSync(join(cwd, '.env'), dotenv);
+  const { code, stdout, stderr } = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...env } });
+  expect([code, stdout]).toEqual([78, '']);
+  expect(stderr).toContain('serve --dev is refused under NODE_ENV=production');
+  expect(() => statSync(join(cwd, '.agentd'))).toThrow('ENOENT');
+  const issue = await agentd(['token', 'issue', '--sub', 'a', '--email', 'a@example.com'], { cwd, env });
+  expect([issue.code, issue.stdout]).toEqual([78, '']);
+  expect(issue.stderr).toContain('token issue is refused under NODE_ENV=production');
+  rmSync(cwd, { recursive: true });
+});

@@ -1,0 +1,400 @@
+import { mkdtempSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as passed } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readAll } from '../support/daemon.ts';
+import { FakeModel } from '../support/fake-model.ts';
+import { gate, type Shop, startShop } from '../support/shop.ts';
+import { lapsed, token } from '../support/tokens.ts';
+
+// service.md "Session token-context lifecycle" and decisions §3, as webchat users and an operator see them.
+
+const WHO = 'Who am I?';
+const GENERATED = /^webchat_visitor_[A-Za-z0-9_-]{22,}$/;
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await startShop();
+});
+afterAll(() => shop.stop());
+
+/** A session with a generated id that Ada has signed in to. */
+async function signedIn(user_id = 'visitor'): Promise<string> {
+  const { body } = await shop.say({ user_id, message: WHO }, { bearer: await token() });
+  expect(body.response).toContain('Ada Lovelace');
+  return body.session_id;
+}
+
+/** The bearer's `sub` of the look-up that this message leads to. */
+async function actsAs(body: Record<string, unknown>, bearer?: string): Promise<string | null | undefined> {
+  const before = shop.lookedUpAs().length;
+  const answer = await shop.say(
+    { message: 'Who is ada@example.com?', ...body },
+    bearer === undefined ? {} : { bearer },
+  );
+  expect(answer.status).toBe(200);
+  const since = shop.lookedUpAs().slice(before);
+  expect(since).toHaveLength(1);
+  return since[0];
+}
+
+describe('The token-context of a session goes through the documented states', () => {
+  test('before the first message there is no session', async () => {
+    expect(await shop.session('never-seen')).toBeNull();
+    const { code, stderr } = await shop.run('sessions', 'show', 'never-seen');
+    expect(code).toBe(1);
+    expect(stderr).toContain("there is no session 'never-seen'");
+  });
+
+  test('while its first message without a token is processed it is SessionCreated, then NoJWT', async () => {
+    const slow = gate();
+    shop.api.misbehave('/users', { wait: slow.opened }, 1);
+    const asked = shop.api.next('/users');
+    const answered = shop.say({ user_id: 'visitor', session_id: 'first', message: 'ada@example.com' });
+    await asked;
+    expect(await shop.session('first')).toMatchObject({ state: 'SessionCreated', turns: [] });
+    slow.open();
+    expect((await answered).status).toBe(200);
+    expect(await shop.session('first')).toMatchObject({
+      state: 'NoJWT',
+      metadata: { jwt_context: null },
+      turns: [{ credentials: 'default', credentials_reason: 'no_token', outcome: 'answered' }],
+    });
+    expect(shop.lookedUpAs().at(-1)).toBe('service');
+  });
+
+  test('NoJWT and a message with a valid token: the context is stored first, then the message is processed with it', async () => {
+    const { body } = await shop.say({ user_id: 'visitor', message: 'Hello' });
+    const session_id: string = body.session_id;
+    expect(await shop.session(session_id)).toMatchObject({ state: 'NoJWT' });
+    const slow = gate();
+    shop.api.misbehave('/users', { wait: slow.opened }, 1);
+    const asked = shop.api.next('/users');
+    const answered = shop.say({ user_id: 'visitor', session_id, message: WHO }, { bearer: await token() });
+    expect((await asked).sub).toBe('ada');
+    const during = await shop.session(session_id);
+    expect(during).toMatchObject({
+      state: 'ValidJWT',
+      owner: { sub: 'ada' },
+      metadata: { jwt_context: { has_jwt: true, user_id: 'ada', email: 'ada@example.com' } },
+    });
+    expect(during.metadata.jwt_context.token_exp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    slow.open();
+    expect((await answered).body.response).toContain('A-1001');
+    expect((await shop.session(session_id)).turns[1]).toMatchObject({ credentials: 'user' });
+  });
+
+  test('a message with an invalid token falls back to NoJWT, answers, and a warning is logged', async () => {
+    const session_id = await signedIn();
+    const answer = await shop.say(
+      { user_id: 'visitor', session_id, message: WHO },
+      {
+        bearer: await token({ secret: 'another-secret-of-at-least-256-bits-length' }),
+        headers: { 'X-Request-Id': 'invalid-in-session' },
+      },
+    );
+    expect(answer.status).toBe(200);
+    expect(answer.body.response).not.toContain('A-1001');
+    expect(await shop.session(session_id)).toMatchObject({ state: 'NoJWT', metadata: { jwt_context: null } });
+    await shop.daemon.logged(
+      (line) =>
+        line.level === 'warn' &&
+        line.reason === 'Invalid Signature' &&
+        line.request_id === 'invalid-in-session',
+    );
+  });
+
+  test('a token that lapses within the session leads back to NoJWT and default credentials', async () => {
+    const bearer = await token({ ttl: 3 });
+    const { body } = await shop.say({ user_id: 'visitor', message: WHO }, { bearer });
+    const { session_id } = body;
+    expect(body.response).toContain('Ada Lovelace');
+    await lapsed(bearer);
+    expect(await shop.session(session_id)).toMatchObject({ state: 'NoJWT' });
+    const later = await shop.say({ user_id: 'visitor', session_id, message: WHO });
+    expect(later.status).toBe(200);
+    expect(later.body.response).toContain('Your sign-in has expired');
+    expect(later.body.response).not.toContain('A-1001');
+    expect((await shop.session(session_id)).turns[1]).toMatchObject({
+      credentials: 'default',
+      credentials_reason: 'stored_token_expired',
+    });
+  });
+});
+
+describe('A session belongs to its channel user and to its person', () => {
+  test('another user_id gets 403 session_forbidden, and nothing of the session is touched', async () => {
+    const session_id = await signedIn();
+    const before = await shop.session(session_id);
+    for (const options of [{}, { bearer: await token() }, { bearer: 'x.y.z' }]) {
+      const answer = await shop.say({ user_id: 'eve', session_id, message: WHO }, options);
+      expect(answer.status).toBe(403);
+      expect(answer.body).toMatchObject({
+        code: 'session_forbidden',
+        detail: 'This session belongs to someone else.',
+      });
+    }
+    expect(await shop.say({ user_id: 'eve', session_id, message: WHO, jwt_token: null })).toMatchObject({
+      status: 403,
+    });
+    expect(await shop.session(session_id)).toEqual(before);
+  });
+
+  test("another person's valid token gets 403, and nothing of the session is touched", async () => {
+    const session_id = await signedIn();
+    const before = await shop.session(session_id);
+    const bearers = [
+      await token({ sub: 'grace' }),
+      await token({ claims: { tenant_id: 'other' } }),
+      await token({ claims: { iss: 'https://other.example' } }),
+    ];
+    for (const bearer of bearers) {
+      const answer = await shop.say({ user_id: 'visitor', session_id, message: WHO }, { bearer });
+      expect(answer.status).toBe(403);
+      expect(answer.body.code).toBe('session_forbidden');
+    }
+    expect(await shop.session(session_id)).toEqual(before);
+  });
+
+  test('it stays that of its first person after they signed out', async () => {
+    const session_id = await signedIn();
+    await shop.say({ user_id: 'visitor', session_id, message: WHO, jwt_token: null });
+    const answer = await shop.say(
+      { user_id: 'visitor', session_id, message: WHO },
+      { bearer: await token({ sub: 'grace' }) },
+    );
+    expect(answer).toMatchObject({ status: 403, body: { code: 'session_forbidden' } });
+  });
+
+  test('an id that begins like one of a platform is refused with 403 and not created', async () => {
+    for (const session_id of ['teamchat:T1:C1', 'phonechat:1:+15550100', 'msgbot:42', 'webchat:x', 'sse:x']) {
+      const answer = await shop.say({ user_id: 'visitor', session_id, message: 'Hello' });
+      expect(answer, session_id).toMatchObject({ status: 403, body: { code: 'session_forbidden' } });
+      expect(await shop.session(session_id)).toBeNull();
+    }
+  });
+
+  test('a request that is refused with 403 is found by its request id only, not in the story of the session', async () => {
+    const session_id = await signedIn();
+    await shop.say(
+      { user_id: 'eve', session_id, message: WHO },
+      { headers: { 'X-Request-Id': 'stranger-1' } },
+    );
+    expect((await shop.run('explain', 'stranger-1')).stdout).toContain('session_forbidden');
+    expect((await shop.run('explain', session_id)).stdout).not.toContain('session_forbidden');
+  });
+});
+
+describe('Ids of sessions are generated or chosen by the client', () => {
+  test('an absent or null session_id is generated as webchat_<user_id>_<suffix> with 128 random bits', async () => {
+    const ids = new Set<string>();
+    for (const extra of [{}, { session_id: null }]) {
+      const { body } = await shop.say({ user_id: 'visitor', message: 'Hello', ...extra });
+      expect(body.session_id).toMatch(GENERATED);
+      ids.add(body.session_id);
+    }
+    expect(ids.size).toBe(2);
+  });
+
+  test('a generated id always passes when it comes back, whatever the user_id', async () => {
+    for (const user_id of ['é'.repeat(256), 'teamchat:T1', 'a b/c?d', '😀'.repeat(256)]) {
+      const first = await shop.say({ user_id, message: 'Hello' });
+      const { session_id } = first.body;
+      expect(session_id.startsWith(`webchat_${user_id}_`)).toBe(true);
+      expect(await shop.say({ user_id, session_id, message: 'Hello again' })).toMatchObject({
+        status: 200,
+        body: { session_id },
+      });
+    }
+  });
+
+  test('an unknown session_id is created as given', async () => {
+    const { body } = await shop.say({ user_id: 'visitor', session_id: 'my own: id', message: 'Hello' });
+    expect(body.session_id).toBe('my own: id');
+    expect(await shop.session('my own: id')).toMatchObject({ user_id: 'visitor', generated: false });
+  });
+
+  test('in a session whose id the client chose, a message without a token uses default credentials and the context stays', async () => {
+    // It looks generated, but the daemon did not make it.
+    const session_id = `webchat_visitor_${'A'.repeat(22)}`;
+    const own = { user_id: 'visitor', session_id };
+    expect(await actsAs(own, await token())).toBe('ada');
+    expect(await actsAs(own)).toBe('service');
+    expect(await shop.session(session_id)).toMatchObject({
+      state: 'ValidJWT',
+      generated: false,
+      turns: [{ credentials: 'user' }, { credentials_reason: 'client_chosen_session' }],
+    });
+    expect(await actsAs(own, await token())).toBe('ada');
+  });
+
+  test('a log line shows only the first 6 characters of the random part', async () => {
+    const session_id = await signedIn('log-reader');
+    await shop.daemon.logged((line) => String(line.session).startsWith('webchat_log-reader_'));
+    expect(shop.daemon.stderr()).not.toContain(session_id);
+    expect(shop.daemon.stderr()).toContain(session_id.slice(0, 'webchat_log-reader_'.length + 6));
+  });
+});
+
+describe('In a session with a generated id', () => {
+  test('a message without a token leaves the stored context in use', async () => {
+    const session_id = await signedIn();
+    expect(await actsAs({ user_id: 'visitor', session_id })).toBe('ada');
+    expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: '' })).toBe('ada');
+    expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
+  });
+
+  test('an explicit null signs out and clears it', async () => {
+    const session_id = await signedIn();
+    expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: null })).toBe('service');
+    expect(await shop.session(session_id)).toMatchObject({ state: 'NoJWT', metadata: { jwt_context: null } });
+    expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
+  });
+
+  test('an invalid token clears it', async () => {
+    const session_id = await signedIn();
+    expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: 'no-token' })).toBe('service');
+    expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
+  });
+
+  test('a valid token replaces it', async () => {
+    const session_id = await signedIn();
+    const renewed = await token({ claims: { jti: 'renewed' } });
+    await shop.say({ user_id: 'visitor', session_id, message: WHO }, { bearer: renewed });
+    await shop.say({ user_id: 'visitor', session_id, message: WHO });
+    expect(shop.api.seen('/users').at(-1)?.bearer).toBe(renewed);
+  });
+
+  test('what was said for the person is not shown to whoever is signed out', async () => {
+    const model = await FakeModel.start();
+    const chat = await startShop({ env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted' } });
+    try {
+      const said = () => JSON.stringify(model.requests.at(-1)?.messages);
+      model.script([{ text: ['Your order A-1001 has shipped.'] }]);
+      const bearer = await token();
+      const { body } = await chat.say({ user_id: 'visitor', message: 'My order?' }, { bearer });
+      const own = { user_id: 'visitor', session_id: body.session_id };
+      await chat.say({ ...own, message: 'And now?', jwt_token: null });
+      expect(said()).not.toContain('A-1001');
+      await chat.say({ ...own, message: 'And then?' }, { bearer });
+      expect(said()).toContain('A-1001');
+    } finally {
+      await chat.stop();
+      await model.close();
+    }
+  });
+});
+
+describe('Messages of one session', () => {
+  test('are processed one at a time, in order of arrival, while other sessions run', async () => {
+    const slow = gate();
+    shop.api.misbehave('/users', { wait: slow.opened }, 1);
+    const own = { user_id: 'visitor', session_id: 'in-order' };
+    let asked = shop.api.next('/users');
+    const first = shop.say({ ...own, message: 'Who is one@example.com?' });
+    expect((await asked).query.userEmail).toBe('one@example.com');
+    const second = shop.say({ ...own, message: 'Who is two@example.com?' });
+    const other = await shop.say({ user_id: 'visitor', session_id: 'parallel', message: 'Hello' });
+    expect(other.status).toBe(200);
+    asked = shop.api.next('/users');
+    expect((await shop.session('in-order')).turns).toEqual([]);
+    slow.open();
+    expect((await asked).query.userEmail).toBe('two@example.com');
+    await Promise.all([first, second]);
+    const { turns } = await shop.session('in-order');
+    expect(turns.map((turn: { text: string }) => turn.text)).toEqual([
+      'Who is one@example.com?',
+      'Who is two@example.com?',
+    ]);
+  });
+
+  test('begin it anew after `sessions end` beside the running daemon', async () => {
+    const session_id = await signedIn();
+    expect(await shop.run('sessions', 'end', session_id)).toMatchObject({
+      code: 0,
+      stdout: `ended ${session_id}\n`,
+    });
+    expect(await shop.session(session_id)).toBeNull();
+    expect((await shop.run('sessions', 'end', session_id)).code).toBe(1);
+    expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
+    const anew = await shop.session(session_id);
+    // Whoever still knows the id chose it, so it stands for nobody any more.
+    expect(anew).toMatchObject({ state: 'NoJWT', owner: null, generated: false });
+    expect(anew.turns).toHaveLength(1);
+  });
+});
+
+describe('SESSION_TTL_SECONDS', () => {
+  let brief: Shop;
+  beforeAll(async () => {
+    brief = await startShop({ env: { SESSION_TTL_SECONDS: '6' } });
+  });
+  afterAll(() => brief.stop());
+
+  test('slides with each message, not with a refused one; past it the session is deleted', async () => {
+    const own = { user_id: 'visitor', session_id: 'brief', message: 'Hello' };
+    const ends = async () => Date.parse((await brief.session('brief')).expires_at);
+    await brief.say(own, { bearer: await token() });
+    const first = await ends();
+    await passed(3000);
+    await brief.say(own);
+    const second = await ends();
+    expect(second - first).toBeGreaterThan(2000);
+    await passed(Math.max(0, first - Date.now()) + 10);
+    // The first end has passed, and the session lives.
+    expect((await brief.session('brief')).turns).toHaveLength(2);
+    expect((await brief.say({ ...own, user_id: 'eve' })).status).toBe(403);
+    expect(await ends()).toBe(second);
+    await passed(Math.max(0, second - Date.now()) + 10);
+    expect(await brief.session('brief')).toBeNull();
+    expect(await brief.run('sessions', 'list')).toMatchObject({ code: 0, stdout: '' });
+    // The id is free again: nothing of the old session is left, not even whose it was.
+    expect((await brief.say({ ...own, user_id: 'eve' })).status).toBe(200);
+    expect(await brief.session('brief')).toMatchObject({ user_id: 'eve', owner: null, state: 'NoJWT' });
+    expect((await brief.session('brief')).turns).toHaveLength(1);
+  });
+});
+
+describe('Stored tokens', () => {
+  const files = (directory: string) =>
+    ['agentd.db', 'agentd.db-wal'].map((name) => join(directory, 'state', name));
+
+  test('stand in a file that only its owner may read', async () => {
+    await signedIn();
+    expect(statSync(files(shop.daemon.directory)[0] ?? '').mode & 0o777).toBe(0o600);
+  });
+
+  test('are sealed when TOKEN_ENCRYPTION_KEY is set, and the old key opens them after a change of keys', async () => {
+    const [old, next] = ['o', 'n'].map((letter) => Buffer.alloc(32, letter).toString('base64'));
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-sealed-'));
+    const withKeys = (keys: string) => startShop({ directory, env: { TOKEN_ENCRYPTION_KEY: keys } });
+    const bearer = await token();
+    const payload = bearer.split('.')[1] ?? '';
+    try {
+      const sealed = await withKeys(`${old}`);
+      const { body } = await sealed.say({ user_id: 'visitor', message: WHO }, { bearer });
+      const stored = readAll(files(directory));
+      expect(stored).toContain(body.session_id);
+      expect(stored).not.toContain(payload);
+      const shown = await sealed.run('sessions', 'show', body.session_id, '--json');
+      expect(shown.stdout).toContain('"token_hint": "sealed"');
+      await sealed.stop();
+
+      const own = { user_id: 'visitor', session_id: body.session_id, message: WHO };
+      const changed = await withKeys(`${next},${old}`);
+      expect((await changed.say(own)).body.response).toContain('Ada Lovelace');
+      await changed.stop();
+
+      const lost = await withKeys(`${next}`);
+      const answer = await lost.say(own);
+      expect(answer.status).toBe(200);
+      expect(answer.body.response).toContain('not signed in');
+      await lost.daemon.logged((line) => line.level === 'warn' && /does not open/.test(String(line.msg)));
+      await lost.stop();
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,382 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { agentd, BIN, baseEnv, SECRET, startAgentd } from '../support/daemon.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A working directory with these files. */
+function folderWith(files: Record<string, string> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agentd-settings-'));
+  folders.push(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+interface Shown {
+  name: string;
+  value: unknown;
+  source: string;
+  secret: boolean;
+}
+
+async function shown(cwd: string, env: Record<string, string> = {}, args: string[] = []): Promise<Shown[]> {
+  const { stdout } = await command(['config', 'show', '--json', ...args], { cwd, env, base: false });
+  return JSON.parse(stdout) as Shown[];
+}
+
+const TOKENS = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: SECRET };
+
+describe('the environment wins over .env, and .env over the configuration file', () => {
+  const cwd = folderWith({
+    'agentd.yaml': 'APP_NAME: of-file\nPORT: 1111\nAGENT_MAX_STEPS: 3\n',
+    '.env': 'APP_NAME=of-dotenv\nPORT=2222\n',
+  });
+
+  test('each value tells where it comes from', async () => {
+    const settings = await shown(cwd, { ...TOKENS, PORT: '3333' });
+    const of = (wanted: string) => settings.find(({ name }) => name === wanted);
+    expect(of('PORT')).toEqual({ name: 'PORT', value: 3333, source: 'environment', secret: false });
+    expect(of('APP_NAME')).toMatchObject({ value: 'of-dotenv', source: '.env' });
+    expect(of('AGENT_MAX_STEPS')).toMatchObject({ value: 3, source: 'agentd.yaml' });
+    expect(of('HOST')).toMatchObject({ value: '127.0.0.1', source: 'default' });
+    expect(of('JWT_ISSUER')).toMatchObject({ value: null, source: 'unset' });
+    expect(of('JWT_SECRET_KEY')).toMatchObject({ value: '[secret]', secret: true });
+  });
+
+  test('--env-file is read instead of .env, and --config instead of the file that is found', async () => {
+    writeFileSync(join(cwd, 'other.env'), 'PORT=4444\n');
+    writeFileSync(join(cwd, 'other.json'), '{"AGENT_MAX_STEPS": 5}');
+    const settings = await shown(cwd, TOKENS, ['--env-file', 'other.env', '--config', 'other.json']);
+    const of = (wanted: string) => settings.find(({ name }) => name === wanted);
+    expect(of('PORT')).toMatchObject({ value: 4444, source: 'other.env' });
+    expect(of('AGENT_MAX_STEPS')).toMatchObject({ value: 5, source: 'other.json' });
+    expect(of('APP_NAME')).toMatchObject({ value: 'agentd', source: 'default' });
+  });
+
+  test('no secret is shown, wherever it stands', async () => {
+    writeFileSync(join(cwd, 'secrets.yaml'), 'API_PASSWORD: sesame-of-file\nJWT_SECRET_KEY: short-of-file\n');
+    const args = ['--config', 'secrets.yaml'];
+    const env = { JWT_ALGORITHM: 'HS256', TOKEN_ENCRYPTION_KEY: 'not-32-bytes', AGENT_API_KEY: 'sk-sesame' };
+    for (const words of [['config', 'show'], ['config', 'show', '--json'], ['config', 'check'], ['serve']]) {
+      const { stdout, stderr } = await agentd([...words, ...args], { cwd, env, base: false });
+      expect(stdout + stderr).not.toMatch(/sesame|short-of-file|not-32-bytes/);
+    }
+  });
+});
+
+describe('config check', () => {
+  test('of a sound configuration says so, with the channels, and exits 0', async () => {
+    const cwd = folderWith();
+    const env = { ...TOKENS, WEBCHAT_ENABLED: 'true' };
+    const { code, stdout, stderr } = await command(['config', 'check'], { cwd, env, base: false });
+    expect([code, stdout, stderr]).toEqual([0, 'configuration is valid\nchannels: webchat\n', '']);
+    const json = await command(['config', 'check', '--json'], { cwd, env, base: false });
+    expect(JSON.parse(json.stdout)).toEqual({
+      valid: true,
+      channels: ['webchat'],
+      environment: '',
+      warnings: [],
+      problems: [],
+    });
+  });
+
+  test('names every problem at once with setting, source, what is wrong and what is right, and exits 78', async () => {
+    const cwd = folderWith({
+      'agentd.yaml': 'AGENT_MAX_STEPS: many\nAGENT_MAXSTEPS: 3\n',
+      '.env': 'HOST=127.0.0.1\nWEBCHAT_ENABLD=true\n',
+    });
+    const env = { PORT: '99999', MESSAGING_PLATFORMS: 'webchta' };
+    const { code, stdout } = await command(['config', 'check', '--json'], { cwd, env, base: false });
+    const { valid, problems } = JSON.parse(stdout) as {
+      valid: boolean;
+      problems: Record<string, string | null>[];
+    };
+    expect([code, valid]).toEqual([78, false]);
+    expect(problems).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ setting: 'JWT_ALGORITHM', problem: 'is not set' }),
+        expect.objectContaining({ setting: 'JWT_SECRET_KEY' }),
+        {
+          setting: 'PORT',
+          value: '99999',
+          source: 'environment',
+          problem: 'is more than 65535',
+          right: 'a whole number from 0 to 65535',
+        },
+        expect.objectContaining({ setting: 'AGENT_MAX_STEPS', value: 'many', source: 'agentd.yaml' }),
+        expect.objectContaining({ setting: 'AGENT_MAXSTEPS', right: 'AGENT_MAX_STEPS, perhaps' }),
+        expect.objectContaining({
+          setting: 'WEBCHAT_ENABLD',
+          source: '.env',
+          problem: 'is no setting, but looks like WEBCHAT_ENABLED',
+        }),
+        expect.objectContaining({
+          setting: 'MESSAGING_PLATFORMS',
+          value: 'webchta',
+          problem: 'there is no channel of this name',
+        }),
+      ]),
+    );
+    const serve = await agentd(['serve'], { cwd, env, base: false });
+    expect([serve.code, serve.stdout]).toEqual([78, '']);
+    for (const { setting } of problems) expect(serve.stderr).toContain(String(setting));
+  });
+
+  test.each([
+    ['JWT_VERIFY_SIGNATURE', 'production'],
+    ['JWT_VERIFY_EXP', 'production'],
+    ['JWT_VERIFY_SIGNATURE', 'staging'],
+    ['JWT_VERIFY_EXP', 'staging'],
+    ['JWT_VERIFY_SIGNATURE', ''],
+  ])(
+    'refuses %s=false under NODE_ENV=%s with 78; under NODE_ENV=development it warns',
+    async (name, NODE_ENV) => {
+      const cwd = folderWith();
+      const env = { ...TOKENS, WEBCHAT_ENABLED: 'true', [name]: 'false' };
+      const refused = await command(['config', 'check'], { cwd, env: { ...env, NODE_ENV }, base: false });
+      expect(refused.code).toBe(78);
+      expect(refused.stderr).toContain(`${name}=false (environment)\n    wrong: is refused `);
+      const developing = { ...env, NODE_ENV: 'development' };
+      const warned = await command(['config', 'check'], { cwd, env: developing, base: false });
+      expect(warned.code).toBe(0);
+      expect(warned.stderr).toMatch(new RegExp(`^warning: ${name}=false: `));
+    },
+  );
+
+  test('refuses an HS256 secret that is a public key, and warns of a short one', async () => {
+    const cwd = folderWith();
+    const check = (JWT_SECRET_KEY: string) =>
+      command(['config', 'check'], {
+        cwd,
+        env: { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY, WEBCHAT_ENABLED: 'true' },
+        base: false,
+      });
+    const refused = await check('-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----');
+    expect([refused.code, refused.stderr]).toEqual([78, expect.stringContaining('is a public key')]);
+    const warned = await check('short');
+    expect([warned.code, warned.stderr]).toEqual([
+      0,
+      expect.stringContaining('JWT_SECRET_KEY has 40 bits; HS256 should have'),
+    ]);
+  });
+});
+
+test('config reference describes every setting; with --json it is a JSON Schema', async () => {
+  const cwd = folderWith();
+  const [text, json, settings] = await Promise.all([
+    command(['config', 'reference'], { cwd, base: false }),
+    command(['config', 'reference', '--json'], { cwd, base: false }),
+    shown(cwd),
+  ]);
+  expect([text.code, json.code]).toEqual([0, 0]);
+  const { $schema, properties } = JSON.parse(json.stdout) as {
+    $schema: string;
+    properties: Record<string, unknown>;
+  };
+  expect($schema).toBe('https://json-schema.org/draft/2020-12/schema');
+  for (const { name } of settings) {
+    expect(text.stdout).toContain(`\n${name}\n`);
+    expect(properties).toHaveProperty(name);
+  }
+});
+
+describe('serve', () => {
+  test('ends with 69 when its port is in use', async () => {
+    const { server, port } = await busyPort();
+    const cwd = folderWith();
+    const { code, stdout, stderr } = await agentd(['serve'], { cwd, env: { PORT: String(port) } });
+    server.close();
+    expect([code, stdout]).toEqual([69, '']);
+    expect(stderr).toContain(`the address is in use (127.0.0.1:${port})`);
+  });
+
+  test('ends with 69 when another daemon works on the same STATE_DIR', async () => {
+    const cwd = folderWith();
+    const first = await startAgentd({ directory: cwd });
+    const second = await agentd(['serve'], { cwd });
+    expect([second.code, second.stdout]).toEqual([69, '']);
+    expect(second.stderr).toContain('Another daemon works on the same STATE_DIR');
+    expect((await post(first.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
+    // A daemon that is killed leaves no lock behind.
+    await first.stop('SIGKILL');
+    const third = await startAgentd({ directory: cwd });
+    expect(await third.stop()).toBe(0);
+  });
+
+  test.each([
+    ['HOST', 'no-such-host.invalid', 78, 'HOST=no-such-host.invalid'],
+    ['STATE_DIR', '/proc/agentd', 69, 'the store is out of reach'],
+    ['STATE_DIR', '/dev/null/agentd', 69, 'the store is out of reach'],
+    ['LOG_FILE', '/proc/agentd/agentd.log', 78, 'LOG_FILE=/proc/agentd/agentd.log'],
+    ['LOG_FILE', '/dev', 78, 'LOG_FILE=/dev\n    wrong: cannot be opened: EISDIR'],
+  ])('ends at once when %s=%s cannot be used', async (name, value, code, words) => {
+    const ended = await agentd(['serve'], { cwd: folderWith(), env: { [name]: value } });
+    expect([ended.code, ended.stdout]).toEqual([code, '']);
+    expect(ended.stderr).toContain(words);
+    expect(ended.stderr).not.toContain('defect of agentd');
+  });
+});
+
+describe('ENABLE_DEBUGPY', () => {
+  test('opens the inspector on 127.0.0.1:5678 only, with a warning; a busy port is no reason to end', async () => {
+    const taken = await listenOn(5678).catch(() => null);
+    const blocked = await startAgentd({ env: { ENABLE_DEBUGPY: 'true' } });
+    await blocked.logged(({ level, msg }) => level === 'warn' && /5678 is in use/.test(String(msg)));
+    expect((await post(blocked.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
+    await blocked.stop();
+    // Somebody else's listener: then there is nothing more to see here.
+    if (taken === null) return;
+    await new Promise((resolve) => taken.close(resolve));
+
+    const daemon = await startAgentd({ env: { ENABLE_DEBUGPY: 'true', HOST: '0.0.0.0' } });
+    await daemon.logged(
+      ({ level, msg }) => level === 'warn' && /listens on 127\.0\.0\.1:5678/.test(String(msg)),
+    );
+    const version = (await (await fetch('http://127.0.0.1:5678/json/version')).json()) as { Browser: string };
+    expect(version.Browser).toMatch(/^node\.js/);
+    expect(listenersOn(5678)).toEqual(['0100007F']);
+    await daemon.stop();
+  });
+});
+
+describe('the log', () => {
+  test('JWT_DEBUG tells claims and decision, and of the token 8 characters and a hash, never all', async () => {
+    const cwd = folderWith();
+    const LOG_FILE = join(cwd, 'log', 'agentd.log');
+    const daemon = await startAgentd({
+      directory: cwd,
+      env: { JWT_DEBUG: 'true', LOG_LEVEL: 'debug', LOG_FILE },
+    });
+    const good = await token({ sub: 'ada' });
+    const bad = await token({ secret: 'another-secret-of-at-least-256-bits--' });
+    await post(daemon.url, { user_id: 'u', message: 'hello' }, { bearer: good });
+    await post(daemon.url, { user_id: 'u', message: `my token is ${bad}`, jwt_token: bad });
+    await daemon.stop();
+    const written = readFileSync(LOG_FILE, 'utf8');
+    expect(written).toBe(
+      `${daemon
+        .stderr()
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+        .join('\n')}\n`,
+    );
+    const checked = daemon.log().filter(({ msg }) => msg === 'token checked');
+    expect(checked).toHaveLength(2);
+    expect(JSON.stringify(checked[0])).toContain('ada@example.com');
+    expect(JSON.stringify(checked[0])).toContain(good.slice(0, 8));
+    for (const text of [written, daemon.stderr(), daemon.stdout()]) {
+      for (const secret of [good, bad, good.split('.')[1], good.split('.')[2], bad.split('.')[2], SECRET])
+        expect(text).not.toContain(secret);
+    }
+    expect(statSync(LOG_FILE).mode & 0o007).toBe(0);
+  });
+
+  test('LOG_LEVEL leaves out what is less severe, in upper or lower case and by other names', async () => {
+    const daemon = await startAgentd({ env: { LOG_LEVEL: 'warning' } });
+    await post(daemon.url, { user_id: 'u', message: 'hello', jwt_token: 'no.token.' });
+    await daemon.stop();
+    const levels = new Set(daemon.log().map(({ level }) => level));
+    expect([...levels]).toEqual(['warn']);
+  });
+
+  test('LOG_FILE is opened anew on SIGHUP, so that it can be rotated', async () => {
+    const cwd = folderWith();
+    const LOG_FILE = join(cwd, 'agentd.log');
+    const daemon = await startAgentd({ directory: cwd, env: { LOG_FILE } });
+    renameSync(LOG_FILE, `${LOG_FILE}.1`);
+    daemon.signal('SIGHUP');
+    await daemon.logged(({ msg }) => msg === 'log file opened anew');
+    expect(readFileSync(`${LOG_FILE}.1`, 'utf8')).toContain('agentd is ready');
+    expect(readFileSync(LOG_FILE, 'utf8')).toContain('log file opened anew');
+    await daemon.stop();
+  });
+
+  test('a reader of standard error that goes away, or a full disk below it, is no reason to end', async () => {
+    const cwd = folderWith();
+    for (const target of ['/dev/full', '>(head -c 1 >/dev/null)']) {
+      const LOG_FILE = join(cwd, `${target.length}.log`);
+      const shell = spawn('bash', ['-c', `exec '${process.execPath}' '${BIN}' serve 2> ${target}`], {
+        cwd,
+        env: { ...baseEnv(cwd), LOG_FILE },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      const [printed] = (await once(shell.stdout, 'data')) as [Buffer];
+      const url = /ready on (\S+)/.exec(String(printed))?.[1] ?? '';
+      for (let count = 0; count < 3; count++)
+        expect((await post(url, { user_id: 'u', message: 'hello' })).status).toBe(200);
+      shell.kill('SIGTERM');
+      expect(await once(shell, 'exit')).toEqual([0, null]);
+      expect(readFileSync(LOG_FILE, 'utf8').match(/message answered/g)).toHaveLength(3);
+    }
+  });
+
+  test('LOG_FILE on a full disk is told once, and the daemon serves on', async () => {
+    const daemon = await startAgentd({ env: { LOG_FILE: '/dev/full' } });
+    const asked = await post(daemon.url, { user_id: 'u', message: 'hello' });
+    expect(asked.status).toBe(200);
+    expect(await daemon.stop()).toBe(0);
+    const told = daemon.log().filter(({ msg }) => /log file cannot be written: ENOSPC/.test(String(msg)));
+    expect(told).toHaveLength(1);
+  });
+});
+
+function listenOn(port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
+}
+
+async function busyPort(): Promise<{ server: Server; port: number }> {
+  const server = await listenOn(0);
+  return { server, port: (server.address() as { port: number }).port };
+}
+
+/** The local addresses that listen on a port, as the kernel writes them. */
+function listenersOn(port: number): string[] {
+  const LISTENING = '0A';
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, local = '', , state]) => state === LISTENING && local.endsWith(`:${hex}`))
+      .map(([, local = '']) => local.split(':')[0] ?? ''),
+  );
+}
+
+test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no success', () => {
+  const full = openSync('/dev/full', 'w');
+  for (const words of [['config', 'reference'], ['--help']]) {
+    const { status, stderr } = spawnSync(process.execPath, [BIN, ...words], {
+      cwd: folderWith(),
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(/^agentd: the output cannot be written: ENOSPC.*\n$/);
+    expect(status).toBe(1);
+  }
+  closeSync(full);
+});

@@ -1,0 +1,309 @@
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+
+// cli.md `agentd simulate`: every channel of a platform can be tried with no account. Here with the sample
+// channel of a third party, in the folder of a `serve --dev`, and with nothing set.
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
+copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(folder, 'telex.ts'));
+
+let daemon: Agentd;
+let api: string;
+
+beforeAll(async () => {
+  daemon = await startAgentd({
+    directory: folder,
+    args: ['--dev'],
+    env: {
+      STATE_DIR: '',
+      JWT_SECRET_KEY: '',
+      JWT_ALGORITHM: '',
+      LOOP_GUARD_ENABLED: '',
+      LOOP_GUARD_REPEAT_THRESHOLD: '3',
+      MESSAGING_PLATFORMS: 'webchat,./telex.ts',
+    },
+  });
+  api = parseEnv(readFileSync(join(folder, '.agentd/env'), 'utf8')).TELEX_API_URL ?? '';
+});
+afterAll(async () => {
+  await daemon.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Line {
+  type: string;
+  [member: string]: unknown;
+}
+
+/** As in a second terminal: nothing is set there. */
+const run = (args: string[], env: Record<string, string> = {}, input = '') =>
+  command(args, { cwd: folder, base: false, env, input });
+
+/** The same as a program, beside others. */
+const runBeside = (args: string[]) => agentd(args, { cwd: folder, base: false });
+
+async function simulate(...args: string[]) {
+  return told(await run(['simulate', 'telex', '--json', ...args]));
+}
+
+function told({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }) {
+  // Nothing is printed where nothing has happened.
+  const lines = stdout === '' ? [] : (JSON.parse(stdout) as Line[]);
+  return { code, stderr, lines, end: lines.at(-1), texts: texts(lines) };
+}
+
+function texts(lines: readonly Line[]) {
+  return lines.filter(({ type, what, other }) => type === 'shown' && what === 'message' && !other);
+}
+
+/** One of those lines that are the daemon's answers. */
+const statuses = (lines: readonly Line[]) =>
+  lines.filter(({ type }) => type === 'answer').map(({ status }) => status);
+
+describe('agentd simulate', () => {
+  test('shows a conversation with nothing set, and says whose settings it uses', async () => {
+    const { code, stdout, stderr } = await runBeside(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^→ visitor, to the bot: Who am I\?\n {2}200 after \d+ ms, request \S+\n← visitor: \[an answer is being written\]\n← visitor: I do not know who you are/,
+    );
+    expect(stderr).toContain('Using the settings of `serve --dev` in .agentd/env.\n');
+    expect(stderr).toContain('The message was answered.\n');
+  });
+
+  test('prints what happens as one JSON document, an item a line', async () => {
+    const { code, lines, end } = await simulate('Hello', '--user', 'json', '--name', 'Jay');
+    expect(code).toBe(0);
+    expect(lines[0]).toMatchObject({ type: 'sent', kind: 'message', user: 'json', user_name: 'Jay' });
+    expect(lines.map(({ type }) => type)).toContain('shown');
+    expect(end).toEqual({
+      type: 'end',
+      messages: 1,
+      answered: 1,
+      blocked: 0,
+      failed: 0,
+      unanswered: 0,
+      unseen: 0,
+      reasons: [],
+    });
+  });
+
+  test('links a person by the command of the platform, so that they are known from then on', async () => {
+    const issue = [
+      'token',
+      'issue',
+      '--env-file',
+      '.agentd/env',
+      '--sub',
+      'ada',
+      '--email',
+      'ada@example.com',
+    ];
+    const { stdout: token } = await run(issue);
+    const line = `/link ${token.trim()}`;
+    const linked = await run(['simulate', 'telex', '--command', '-'], {}, line);
+    expect(linked.code).toBe(0);
+    expect(linked.stdout).toContain('← the sender, in private: You are ada@example.com from now on.');
+    expect(linked.stdout + linked.stderr).not.toContain(token.trim());
+    const { stdout } = await run(['simulate', 'telex', 'Who am I?']);
+    expect(stdout).toContain('Analytical engine, brass');
+    const shown = await run(['simulate', 'telex', '--command', line]);
+    expect(shown.stderr).toContain('warning: a token in the arguments shows in the process list');
+    expect(shown.stdout + shown.stderr).not.toContain(token.trim());
+  });
+
+  test('speaks in a thread of a group', async () => {
+    const { code, texts } = await simulate('Hello', '--group', '--thread', 'lunch', '--user', 'grace');
+    expect(code).toBe(0);
+    expect(texts).toMatchObject([{ to: 'room/lunch' }]);
+  });
+
+  test('delivers a message twice, which is answered once', async () => {
+    const { code, lines, texts, end } = await simulate('Hello', '--duplicate', '--user', 'twice');
+    expect(code).toBe(0);
+    expect(statuses(lines)).toEqual([200, 200]);
+    expect(texts).toHaveLength(1);
+    expect(end).toMatchObject({ messages: 1, answered: 1 });
+  });
+
+  test('runs into the loop guard, and says so: a burst, a repetition', async () => {
+    const burst = await simulate('Hi', '--burst', '7', '--user', 'burst');
+    expect(burst.end).toMatchObject({ messages: 7, answered: 5, blocked: 2, reasons: ['rate_limit'] });
+    expect([burst.code, burst.texts.length]).toEqual([0, 5]);
+    const repeat = await run(['simulate', 'telex', 'Hi', '--repeat', '4', '--user', 'repeat']);
+    expect(repeat.code).toBe(0);
+    expect(repeat.stderr).toContain('4 messages: 2 answered, 2 blocked by the loop guard (repetition).');
+  });
+
+  test('signs badly, which must be refused', async () => {
+    const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi', '--bad-signature']);
+    expect(stdout).toMatch(/→ ada, to the bot \[badly signed\]: Hi\n {2}401 invalid_signature /);
+    expect(stderr).toContain('The daemon refused it, as it must.');
+    expect(code).toBe(0);
+  });
+
+  test('edits a message that waits: its new text is answered', async () => {
+    // The edit stands behind the message that its session is busy with.
+    const { code, lines } = await simulate('Hello', '--edit', 'Who am I?', '--user', 'editor');
+    expect(code).toBe(0);
+    expect(lines.filter(({ type }) => type === 'sent').map(({ kind }) => kind)).toEqual(['message', 'edit']);
+    const numbers = new Set(lines.filter(({ type }) => type === 'sent').map(({ number }) => number));
+    expect(numbers.size).toBe(1);
+  });
+
+  test.each(['other', 'status'])('sends what gets no answer: --kind %s', async (kind) => {
+    const { code, lines, end } = await simulate('--kind', kind, '--user', 'silent');
+    expect([code, statuses(lines), end?.messages]).toEqual([0, [200], 0]);
+  });
+
+  test('refuses replies, as a platform does that is down or asks to wait: they are sent again', async () => {
+    const { code, lines, texts } = await simulate(
+      ...['Hello', '--user', 'again', '--fail', '1', '--fail-status', '429', '--retry-after', '1'],
+    );
+    expect(code).toBe(0);
+    expect(lines).toContainEqual({ type: 'refused', status: 429, asked_for: true });
+    expect(texts).toHaveLength(1);
+  });
+
+  test('tells with 1 that a reply was refused for good', async () => {
+    const { code, end } = await simulate(
+      ...['Hello', '--user', 'refused', '--fail', '1', '--fail-status', '400'],
+    );
+    expect([code, end?.failed, end?.reasons]).toEqual([1, 1, ['delivery_refused: line refused']]);
+  });
+
+  test('tells with 1 that nothing came in time', async () => {
+    const { code, end } = await simulate('Hello', '--user', 'slow', '--slow', '5', '--wait', '1');
+    expect([code, end?.unanswered]).toEqual([1, 1]);
+  });
+
+  test('does not take the answer to an earlier conversation for its own', async () => {
+    const wait = ['--fail', '1', '--fail-status', '429', '--retry-after'];
+    const earlier = await simulate('Hello', '--user', 'earlier', ...wait, '3000', '--wait', '1');
+    const request_id = earlier.lines.find(({ type }) => type === 'answer')?.request_id as string;
+    expect(earlier.code).toBe(1);
+    const next = runBeside(['simulate', 'telex', 'Hello', '--user', 'next', ...wait, '8']);
+    await daemon.logged(({ wait_ms }) => wait_ms === 8000);
+    // While the next one waits for its reply, that of the earlier one comes.
+    const retry = await run(['inbox', 'retry', request_id, '--env-file', '.agentd/env']);
+    expect(retry.stdout).toMatch(/: due now\n$/);
+    const { code, stdout, stderr } = await next;
+    expect(code).toBe(0);
+    expect(stdout).toContain('← next: Hello!');
+    expect(stdout).not.toContain('← earlier');
+    expect(stderr).toContain('An answer to an earlier conversation came too; -v shows such.');
+  });
+
+  test('waits for another call of its own to end', async () => {
+    const hello = ['simulate', 'telex', '--json', 'Hello', '--user'];
+    const both = await Promise.all([
+      runBeside([...hello, 'first', '--fail', '1']),
+      runBeside([...hello, 'second']),
+    ]);
+    expect(both.map(told).map(({ code, texts }) => [code, texts.length])).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+  });
+
+  test('says with 69 that the place of the API is taken', async () => {
+    const other: Server = createServer().listen(Number(new URL(api).port), '127.0.0.1');
+    await once(other, 'listening');
+    const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi']);
+    other.close();
+    expect([code, stdout]).toEqual([69, '']);
+    expect(stderr).toContain(`cannot be stood in for at ${api} (TELEX_API_URL): the address is in use`);
+  });
+
+  test('says what it cannot show where the API is elsewhere, and what the daemon knows', async () => {
+    const { code, stderr } = await run(['simulate', 'telex', 'Hi', '--user', 'elsewhere', '--wait', '1'], {
+      TELEX_API_URL: 'https://telex.example.com',
+      TELEX_SECRET: parseEnv(readFileSync(join(folder, '.agentd/env'), 'utf8')).TELEX_SECRET ?? '',
+      MESSAGING_PLATFORMS: './telex.ts',
+      STATE_DIR: join(folder, '.agentd'),
+      PORT: new URL(daemon.url).port,
+    });
+    expect(stderr).toContain(
+      'TELEX_API_URL is https://telex.example.com: what the channel telex replies goes to',
+    );
+    expect(stderr).toContain('not answered within 1 seconds (delivery_failed');
+    expect(stderr).not.toContain('.agentd/env');
+    expect(code).toBe(1);
+  });
+
+  test.each<[string, string[], Record<string, string>, number, string]>([
+    ['an unknown channel', ['nix', 'Hi'], {}, 2, "there is no channel 'nix'\nThose that can be simulated: "],
+    [
+      'a channel without a platform',
+      ['webchat', 'Hi'],
+      {},
+      2,
+      'brings nothing that stands in for its platform',
+    ],
+    ['no text', ['telex'], {}, 2, 'no text was given'],
+    ['two ways to send many', ['telex', 'Hi', '--repeat', '2', '--burst', '2'], {}, 2, 'take one of them'],
+    ['an unknown kind', ['telex', 'Hi', '--kind', 'poem'], {}, 2, "not 'poem'"],
+    [
+      'a daemon that is down',
+      ['telex', 'Hi', '--url', 'http://127.0.0.1:1'],
+      {},
+      69,
+      'the daemon is out of reach',
+    ],
+    [
+      'a failing API that it cannot stand in for',
+      ['telex', 'Hi', '--fail', '1'],
+      { TELEX_API_URL: 'https://telex.example.com', MESSAGING_PLATFORMS: './telex.ts' },
+      2,
+      '--slow and --fail need TELEX_API_URL to name a loopback address',
+    ],
+    [
+      'settings that are wrong',
+      ['telex', 'Hi'],
+      { TELEX_API_URL: 'nowhere', MESSAGING_PLATFORMS: './telex.ts' },
+      78,
+      'TELEX_API_URL=nowhere (environment)',
+    ],
+  ])('refuses %s', async (_what, args, env, code, words) => {
+    const result = await run(['simulate', ...args], env);
+    expect([result.code, result.stdout]).toEqual([code, result.code === 69 ? result.stdout : '']);
+    expect(result.stderr).toContain(words);
+  });
+
+  test('names the settings that are missing where nothing is set up', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'agentd-simulate-bare-'));
+    copyFileSync(join(folder, 'telex.ts'), join(cwd, 'telex.ts'));
+    const { code, stderr } = await command(['simulate', 'telex', 'Hi'], {
+      cwd,
+      base: false,
+      env: { MESSAGING_PLATFORMS: './telex.ts' },
+    });
+    expect(code).toBe(78);
+    expect(stderr).toContain('TELEX_API_URL\n    wrong: is not set');
+    rmSync(cwd, { recursive: true });
+  });
+
+  test('leaves the settings of serve --dev alone in production', async () => {
+    const { code, stderr } = await run(['simulate', 'telex', 'Hi'], {
+      NODE_ENV: 'production',
+      MESSAGING_PLATFORMS: './telex.ts',
+    });
+    expect(code).toBe(78);
+    expect(stderr).not.toContain('.agentd/env');
+  });
+
+  test('says that the daemon does not have the channel', async () => {
+    const bare = await startAgentd();
+    const { code, stderr } = await run(['simulate', 'telex', 'Hi', '--url', bare.url]);
+    await bare.stop();
+    expect(code).toBe(1);
+    expect(stderr).toContain(`the daemon at ${bare.url} has no channel telex`);
+  });
+});

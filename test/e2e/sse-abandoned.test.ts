@@ -1,0 +1,96 @@
+import { getEventListeners } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
+import { configure } from '../../src/daemon/settings/configure.ts';
+import { baseEnv } from '../support/daemon.ts';
+import { read } from '../support/event-stream.ts';
+import { collectLog } from '../support/log-lines.ts';
+import { RawConnection, rawPost } from '../support/raw-http.ts';
+
+const STREAMS = 1000;
+const AT_ONCE = 50;
+
+/** A daemon within this process, so that what it holds can be counted. */
+async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-abandoned-'));
+  const env = {
+    ...baseEnv(directory),
+    SSE_ENABLED: 'true',
+    SSE_STREAM_TTL_SECONDS: '1',
+    AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/dictated-agent.ts'),
+  };
+  const daemon = await startDaemon(await configure({ env, cwd: directory }), collectLog().log);
+  onTestFinished(async () => {
+    await daemon.stop();
+    await rm(directory, { recursive: true });
+  });
+  return { daemon, directory };
+}
+
+/** What there is of each kind that keeps memory or the process: sockets, timers, watchers, places, runs. */
+function held({ services }: Daemon): Record<string, number> {
+  const resources = process.getActiveResourcesInfo();
+  return {
+    feeds: services.feeds.size,
+    runs: services.running.size,
+    'places on the way': services.arrivals.size,
+    'waiting for a run': services.queue.waiting,
+    'listeners for the stop': getEventListeners(services.stopping, 'abort').length,
+    sockets: resources.filter((kind) => kind === 'TCPSocketWrap').length,
+  };
+}
+
+/** On a connection of its own, which is gone then: those that `fetch` keeps would be counted. */
+async function start(url: string, body: object): Promise<string> {
+  const connection = await RawConnection.open(url);
+  await connection.write(rawPost('/sse/chat', body));
+  const [answer] = await connection.responses(1);
+  await connection.cut();
+  const { stream_id } = JSON.parse(String(answer?.body)) as { stream_id: string };
+  return stream_id;
+}
+
+function rowsIn(directory: string): number[] {
+  const db = new Database(join(directory, 'state', 'agentd.db'), { readonly: true });
+  try {
+    return ['streams', 'stream_events'].map(
+      (table) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0,
+    );
+  } finally {
+    db.close();
+  }
+}
+
+it('leaves nothing behind of 1,000 streams that were opened and dropped, or never opened', async () => {
+  const { daemon, directory } = await daemonHere();
+  const { url, services } = daemon;
+  const before = held(daemon);
+
+  let begun = 0;
+  const started = new Set<string>();
+  const abandon = async () => {
+    while (begun < STREAMS) {
+      const number = begun++;
+      const stream_id = await start(url, { user_id: `visitor-${number}`, message: 'count 20' });
+      started.add(stream_id);
+      if (number % 2 === 0) continue;
+      const reader = read(url, stream_id, { cutAfter: 1 + (number % 700) });
+      await reader.ended;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, abandon));
+  expect(started.size).toBe(STREAMS);
+
+  // The runs go on without a reader, and end; then all of it expires.
+  await expect.poll(() => held(daemon), { timeout: 20_000 }).toEqual(before);
+  const expired = async () => {
+    while ((await services.store.sweep()) > 0);
+    return rowsIn(directory);
+  };
+  await expect.poll(expired, { timeout: 10_000 }).toEqual([0, 0]);
+}, 90_000);

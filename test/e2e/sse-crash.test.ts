@@ -1,0 +1,186 @@
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { Dictation } from '../support/dictation.ts';
+import { eventsIn, read, readAll, start, startRaw } from '../support/event-stream.ts';
+import { token } from '../support/tokens.ts';
+
+let dictation: Dictation;
+let directory: string;
+let running: Agentd[];
+
+beforeEach(async () => {
+  dictation = await Dictation.start();
+  directory = mkdtempSync(join(tmpdir(), 'agentd-sse-'));
+  running = [];
+});
+
+afterEach(async () => {
+  for (const daemon of running) await daemon.stop('SIGKILL');
+  await dictation.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
+  const daemon = await startAgentd({
+    directory,
+    env: { ...dictation.env, SSE_ENABLED: 'true', ...env },
+  });
+  running.push(daemon);
+  return daemon;
+}
+
+describe('kill -9', () => {
+  it('in the middle of a run: what was read stays, and the stream ends as interrupted', async () => {
+    const before = await daemonWith();
+    const body = { user_id: 'ada', message: 'killed' };
+    const stream_id = await start(before.url, body, { 'Idempotency-Key': 'k' });
+    const reader = read(before.url, stream_id);
+    dictation.say('killed', 'Half of it');
+    await reader.holds('Half of it');
+    await before.stop('SIGKILL');
+    const seen = eventsIn((await reader.ended).text);
+
+    const after = await daemonWith();
+    const { events } = await readAll(after.url, stream_id, {
+      headers: { 'Last-Event-ID': seen.at(-1)?.id ?? '' },
+    });
+    expect(events).toEqual([
+      {
+        id: String(seen.length + 1),
+        event: 'error',
+        data: { code: 'interrupted', message: 'The answer was interrupted. Please ask again.' },
+      },
+    ]);
+    expect((await readAll(after.url, stream_id)).events).toEqual([...seen, ...events]);
+    const again = await start(after.url, body, { 'Idempotency-Key': 'k' });
+    expect(again).not.toBe(stream_id);
+  });
+
+  it('between the message and the opening, and after the end: nothing is lost', async () => {
+    const before = await daemonWith();
+    const ended = await start(before.url, { user_id: 'ada', message: 'count 3' });
+    const whole = await readAll(before.url, ended);
+    const waiting = await start(before.url, {
+      user_id: 'ada',
+      message: 'me',
+      jwt_token: await token({ sub: 'ada' }),
+    });
+    await before.stop('SIGKILL');
+    const after = await daemonWith();
+    expect((await readAll(after.url, ended)).events).toEqual(whole.events);
+    expect((await readAll(after.url, waiting)).events.at(-1)?.data.response).toBe('ada@example.com');
+  });
+});
+
+describe('a daemon that stops', () => {
+  it('just ends the connections, lets the run finish, and tells the rest after its return', async () => {
+    const before = await daemonWith();
+    const stream_id = await start(before.url, { user_id: 'ada', message: 'goes on' });
+    const reader = read(before.url, stream_id);
+    dictation.say('goes on', 'One. ');
+    await reader.holds('One. ');
+    before.signal('SIGTERM');
+    const { text, whole } = await reader.ended;
+    const seen = eventsIn(text);
+    expect([whole, seen.at(-1)?.event]).toEqual([true, 'text_chunk']);
+    const refused = read(before.url, stream_id);
+    expect((await refused.ended).status).toBe(0);
+    dictation.say('goes on', 'Two.');
+    dictation.end('goes on');
+    expect(await before.exited).toBe(0);
+
+    const after = await daemonWith();
+    const { events } = await readAll(after.url, stream_id, { headers: { 'Last-Event-ID': '2' } });
+    expect(events.map(({ event }) => event)).toEqual(['text_chunk', 'complete', 'stream_complete']);
+    expect(events.at(-1)?.data.response).toBe('One. Two.');
+  });
+
+  it('cuts a run that takes longer than the grace, which ends as interrupted', async () => {
+    const before = await daemonWith({ SHUTDOWN_GRACE_SECONDS: '1' });
+    const stream_id = await start(before.url, { user_id: 'ada', message: 'too long' });
+    const reader = read(before.url, stream_id);
+    dictation.say('too long', 'One. ');
+    await reader.holds('One. ');
+    before.signal('SIGTERM');
+    await before.exited;
+    const after = await daemonWith();
+    expect((await readAll(after.url, stream_id)).events.at(-1)).toMatchObject({
+      event: 'error',
+      data: { code: 'interrupted' },
+    });
+  });
+
+  it('is not held up by streams that are only read', async () => {
+    const daemon = await daemonWith();
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
+    await readAll(daemon.url, stream_id);
+    const waiting = await start(daemon.url, { user_id: 'ada', message: 'quiet' });
+    const reader = read(daemon.url, waiting);
+    await dictation.begun('quiet');
+    reader.socket.pause();
+    dictation.end('quiet');
+    expect(await daemon.stop()).toBe(0);
+  });
+});
+
+describe('time', () => {
+  it('frees streams that nobody opened, and those that ended: 404', async () => {
+    const daemon = await daemonWith({ SSE_STREAM_TTL_SECONDS: '1' });
+    const waiting = await start(daemon.url, { user_id: 'ada', message: 'abandoned' });
+    const ended = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
+    await readAll(daemon.url, ended);
+    const status = async (id: string) =>
+      (await fetch(`${daemon.url}/sse/stream/${id}`, { method: 'HEAD' })).status;
+    await expect.poll(() => status(waiting), { timeout: 5000 }).toBe(404);
+    await expect.poll(() => status(ended), { timeout: 5000 }).toBe(404);
+    expect(dictation.runs).toEqual([]);
+  });
+});
+
+describe('SSE_REQUIRE_TOKEN', () => {
+  it('asks for some token, valid or not, from whichever source, and again by no other rule', async () => {
+    const daemon = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
+    const message = { user_id: 'ada', message: 'me' };
+    const bare = await start(daemon.url, message);
+    for (const method of ['GET', 'DELETE']) {
+      const refused = await fetch(`${daemon.url}/sse/stream/${bare}`, { method });
+      expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
+      expect(await refused.json()).toMatchObject({ code: 'token_missing' });
+    }
+    expect((await readAll(daemon.url, bare, { query: 'token=bad' })).events.at(-1)?.data.response).toBe(
+      'nobody',
+    );
+    expect((await readAll(daemon.url, bare, { headers: { Cookie: 'jwt_token=bad' } })).status).toBe(200);
+
+    const given = await start(daemon.url, { ...message, jwt_token: await token({ sub: 'ada' }) });
+    expect((await readAll(daemon.url, given)).events.at(-1)?.data.response).toBe('ada@example.com');
+    expect((await readAll(daemon.url, given)).status).toBe(200);
+
+    const signedOut = await start(daemon.url, { ...message, jwt_token: null });
+    const withCookie = await readAll(daemon.url, signedOut, { headers: { Cookie: 'jwt_token=bad' } });
+    expect(withCookie.status).toBe(401);
+  });
+});
+
+describe('the token of a message', () => {
+  it('is kept sealed until its stream is opened, then deleted', async () => {
+    const daemon = await daemonWith({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') });
+    const jwt = await token({ sub: 'ada' });
+    const response = await startRaw(daemon.url, { user_id: 'ada', message: 'me', jwt_token: jwt });
+    const { stream_id } = (await response.json()) as { stream_id: string };
+    const state = join(directory, 'state');
+    const kept = () =>
+      readdirSync(state)
+        .map((name) => readFileSync(join(state, name), 'latin1'))
+        .join('\n');
+    expect(kept()).toContain('sealed.v1.');
+    expect(kept()).not.toContain(jwt);
+    expect((await readAll(daemon.url, stream_id)).events.at(-1)?.data.response).toBe('ada@example.com');
+    expect(kept()).not.toContain(jwt);
+    expect(daemon.stderr()).not.toContain(jwt);
+  });
+});

@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { Dictation } from '../support/dictation.ts';
+import { type ReadOptions, readAll, start } from '../support/event-stream.ts';
+import { lapsed, token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+// agentd-message(7), "Whose stream it is": a cookie travels with a link that somebody else made.
+
+const SITE = 'https://shop.example';
+
+let dictation: Dictation;
+let daemon: Agentd;
+let [ada, bob] = ['', ''];
+
+beforeAll(async () => {
+  dictation = await Dictation.start();
+  daemon = await startAgentd({
+    env: {
+      ...dictation.env,
+      SSE_ENABLED: 'true',
+      WEBCHAT_ALLOWED_ORIGINS: SITE,
+      LOOP_GUARD_ENABLED: 'false',
+      RATE_LIMIT_ANONYMOUS_MAX: '100000',
+    },
+  });
+  [ada, bob] = await Promise.all([token({ sub: 'ada' }), token({ sub: 'bob' })]);
+});
+
+afterAll(async () => {
+  await daemon.stop();
+  await dictation.close();
+});
+
+const cookie = (...values: string[]) => ({ Cookie: values.map((value) => `jwt_token=${value}`).join('; ') });
+const url = (stream_id: string) => `${daemon.url}/sse/stream/${stream_id}`;
+
+/** A stream that will tell whom its run answers. */
+function me(body: object = {}, headers: Record<string, string> = {}): Promise<string> {
+  return start(daemon.url, { user_id: 'u', message: 'me', ...body }, headers);
+}
+
+/** What the agent answers; the status if it does not. */
+async function reply(stream_id: string, options: ReadOptions = {}): Promise<string | number> {
+  const { status, events } = await readAll(daemon.url, stream_id, options);
+  return status === 200 ? events.at(-1)?.data.response : status;
+}
+
+async function refusal(stream_id: string, init: RequestInit = {}, query = ''): Promise<unknown[]> {
+  const response = await fetch(`${url(stream_id)}${query}`, init);
+  const { code } = (await response.json()) as { code: string };
+  return [response.status, code];
+}
+
+describe('a cookie', () => {
+  it('does not act for whoever opens a stream that somebody else began', async () => {
+    expect(await reply(await me(), { headers: cookie(ada) })).toBe('nobody');
+    expect(await reply(await me({}, cookie(bob)), { headers: cookie(ada) })).toBe('nobody');
+    expect(await reply(await me({ jwt_token: 'x.y.z' }), { headers: cookie(ada) })).toBe('nobody');
+  });
+
+  it('counts if the message came from the same person, with a token or with a cookie', async () => {
+    const renewed = await token({ sub: 'ada', email: 'renewed@example.com' });
+    expect(await reply(await me({}, cookie(ada)), { headers: cookie(renewed) })).toBe('renewed@example.com');
+    expect(await reply(await me({ jwt_token: ada }), { headers: cookie(renewed) })).toBe(
+      'renewed@example.com',
+    );
+    expect(await reply(await me({}, { Authorization: `Bearer ${ada}` }), { headers: cookie(renewed) })).toBe(
+      'renewed@example.com',
+    );
+  });
+
+  it('of the message alone acts for nobody', async () => {
+    expect(await reply(await me({}, cookie(ada)))).toBe('nobody');
+  });
+
+  it('of another person than the token of the message is refused', async () => {
+    const stream_id = await me({ jwt_token: ada });
+    expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
+    expect(await reply(stream_id)).toBe('ada@example.com');
+  });
+
+  it('of another person than the owner of the session is refused, also where that one is signed in there', async () => {
+    const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
+    const stream_id = await me({ session_id });
+    expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
+    expect(await reply(stream_id)).toBe('ada@example.com');
+  });
+
+  it('that is not valid, or one of several, counts as none', async () => {
+    const query = `token=${bob}`;
+    expect(await reply(await me({ jwt_token: ada }), { headers: cookie('x.y.z') })).toBe('ada@example.com');
+    expect(await reply(await me(), { headers: cookie('x.y.z'), query })).toBe('bob@example.com');
+    const several = cookie(ada, ada);
+    expect(await reply(await me({}, cookie(ada)), { headers: several })).toBe('nobody');
+    expect(await reply(await me({}, several), { headers: cookie(ada) })).toBe('nobody');
+    expect(await reply(await me({ jwt_token: ada }), { headers: cookie(bob, bob) })).toBe('ada@example.com');
+  });
+
+  it('is not used after a message that said "signed out"', async () => {
+    const stream_id = await me({ jwt_token: null }, cookie(ada));
+    expect(await reply(stream_id, { headers: cookie(ada) })).toBe('nobody');
+    const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
+    const signedOut = await me({ session_id, jwt_token: null });
+    expect(await reply(signedOut, { headers: cookie(bob) })).toBe('nobody');
+  });
+});
+
+describe('a stream that became a person’s by the token in its address', () => {
+  async function adas(): Promise<string> {
+    const stream_id = await me();
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    return stream_id;
+  }
+
+  it('is read again and stopped with a token of that person only', async () => {
+    const stream_id = await adas();
+    for (const [init, query] of [
+      [{}, ''],
+      [{ headers: { 'Last-Event-ID': '1' } }, ''],
+      [{}, `?token=${bob}`],
+      [{}, '?token=x.y.z'],
+      [{ headers: cookie(bob) }, ''],
+      [{ method: 'DELETE' }, ''],
+      [{ method: 'DELETE' }, `?token=${bob}`],
+    ] as const) {
+      expect(await refusal(stream_id, init, query)).toEqual([403, 'forbidden']);
+    }
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    // The message came from nobody, so a cookie does not count.
+    expect(await refusal(stream_id, { headers: cookie(ada) })).toEqual([403, 'forbidden']);
+    expect(await refusal(stream_id, { method: 'DELETE', headers: cookie(ada) })).toEqual([403, 'forbidden']);
+    expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
+  });
+
+  it('is resumed with a token of that person that has expired meanwhile, but not stopped with it', async () => {
+    const brief = await token({ sub: 'ada', ttl: 2 });
+    const forged = await token({
+      sub: 'ada',
+      ttl: -60,
+      secret: 'another-secret-of-at-least-256-bits-length',
+    });
+    const stream_id = await adas();
+    await lapsed(brief);
+    const resume = { 'Last-Event-ID': '1' };
+    expect(await reply(stream_id, { query: `token=${brief}`, headers: resume })).toBe('ada@example.com');
+    expect(await refusal(stream_id, {}, `?token=${brief}`)).toEqual([403, 'forbidden']);
+    const long_ago = await token({ sub: 'ada', ttl: -60 });
+    expect(await refusal(stream_id, { headers: resume }, `?token=${long_ago}`)).toEqual([403, 'forbidden']);
+    expect(await refusal(stream_id, { method: 'DELETE' }, `?token=${brief}`)).toEqual([403, 'forbidden']);
+    expect(await refusal(stream_id, { headers: resume }, `?token=${forged}`)).toEqual([403, 'forbidden']);
+  });
+
+  it('gives its answer and its session to nobody else who repeats the message under its key', async () => {
+    const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me' })).body;
+    for (const members of [{}, { session_id }]) {
+      const key = { 'Idempotency-Key': randomUUID() };
+      const body = { user_id: 'u', message: 'me', ...members };
+      const stream_id = await me(members, key);
+      expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+      for (const sender of [body, { ...body, jwt_token: 'x.y.z' }]) {
+        const repeat = await post(daemon.url, sender, { headers: key });
+        expect([repeat.status, repeat.body.code]).toEqual([403, 'session_forbidden']);
+        expect(JSON.stringify(repeat.body)).not.toMatch(/ada|sse_u_/);
+      }
+      expect(await me(members, key)).toBe(stream_id);
+      expect(await refusal(stream_id)).toEqual([403, 'forbidden']);
+    }
+  });
+
+  it('is read with its id if the token came with the message, by cookie or from the session', async () => {
+    const withToken = await me({ jwt_token: ada });
+    expect(await reply(withToken, { query: `token=${ada}` })).toBe('ada@example.com');
+    const withCookie = await me({}, cookie(ada));
+    expect(await reply(withCookie, { headers: cookie(ada) })).toBe('ada@example.com');
+    const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
+    const stored = await me({ session_id });
+    expect(await reply(stored)).toBe('ada@example.com');
+    for (const stream_id of [withToken, withCookie, stored]) {
+      expect(await reply(stream_id)).toBe('ada@example.com');
+    }
+  });
+});
+
+describe('a request for a stream that a page of another site made', () => {
+  const foreign: [string, Record<string, string>][] = [
+    ['a link', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' }],
+    ['a link of the own site', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
+    ['an address that somebody typed', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'none' }],
+    ['an image', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Site': 'cross-site' }],
+    ['a script of a sibling host', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-site' }],
+    [
+      'a script of a foreign site',
+      { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' },
+    ],
+    ['a page of an old browser', { Cookie: 'jwt_token=x', Accept: 'text/html,*/*' }],
+  ];
+
+  it.each(foreign)('is refused: %s', async (_what, headers) => {
+    const stream_id = await me();
+    for (const method of ['GET', 'DELETE']) {
+      const answer = await readAll(daemon.url, stream_id, { headers, method });
+      expect(answer.status).toBe(403);
+      expect(JSON.parse(answer.text).code).toBe('forbidden');
+    }
+    expect(await reply(stream_id)).toBe('nobody');
+  });
+
+  const own: [string, Record<string, string>][] = [
+    ['a script of the own origin', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-origin' }],
+    [
+      'a script of an allowed origin',
+      { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'cross-site', Origin: SITE },
+    ],
+    ['a program', {}],
+    ['a program that takes any type', { Accept: 'text/html' }],
+  ];
+
+  it.each(own)('is not refused: %s', async (_what, headers) => {
+    expect(await reply(await me(), { headers })).toBe('nobody');
+  });
+});

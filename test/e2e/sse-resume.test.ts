@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { EventSource } from 'eventsource';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { Dictation } from '../support/dictation.ts';
+import { eventsIn, read, readAll, type Seen, start } from '../support/event-stream.ts';
+
+let dictation: Dictation;
+let daemon: Agentd;
+
+beforeAll(async () => {
+  dictation = await Dictation.start();
+  daemon = await startAgentd({ env: { ...dictation.env, SSE_ENABLED: 'true' } });
+});
+
+afterAll(async () => {
+  await daemon.stop();
+  await dictation.close();
+});
+
+describe('a reader that comes back', () => {
+  it('gets exactly what it has missed, wherever its connection was cut', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 5' });
+    const { text, events } = await readAll(daemon.url, stream_id);
+    const bytes = Buffer.from(text);
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      const before = eventsIn(bytes.subarray(0, cut).toString());
+      const id = before.at(-1)?.id;
+      const response = await fetch(`${daemon.url}/sse/stream/${stream_id}`, {
+        headers: id === undefined ? {} : { 'Last-Event-ID': id },
+      });
+      const after = eventsIn(await response.text());
+      expect([...before, ...after], `cut after ${cut} bytes`).toEqual(events);
+    }
+  });
+
+  it('gets each event once and in order through 1,000 cuts of streams that run', async () => {
+    let cuts = 0;
+    while (cuts < 1000) {
+      const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 100' });
+      const seen: Seen[] = [];
+      for (;;) {
+        const id = seen.at(-1)?.id;
+        const { status, text } = await read(daemon.url, stream_id, {
+          ...(id === undefined ? {} : { headers: { 'Last-Event-ID': id } }),
+          cutAfter: 1 + Math.floor(Math.random() * 2500),
+        }).ended;
+        if (status === 204) break;
+        expect(status).toBe(200);
+        seen.push(...eventsIn(text));
+        cuts++;
+        if (seen.at(-1)?.event === 'stream_complete') break;
+      }
+      const words = Array.from({ length: 100 }, (_, index) => `word${index + 1} `).join('');
+      expect(seen.map(({ id }) => Number(id))).toEqual(seen.map((_, index) => index + 1));
+      const said = seen.filter(({ event }) => event === 'text_chunk').map(({ data }) => data.text);
+      expect(said.join('')).toBe(words);
+      expect(seen.at(-1)?.data.response).toBe(words);
+    }
+  }, 240_000);
+
+  it('takes up a run in the middle', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'in the middle' });
+    const first = read(daemon.url, stream_id);
+    dictation.say('in the middle', 'One. ');
+    await first.holds('One. ');
+    first.socket.destroy();
+    await first.ended;
+    dictation.say('in the middle', 'Two. ');
+    const second = read(daemon.url, stream_id, { query: 'last_event_id=2' });
+    await second.holds('Two. ');
+    dictation.end('in the middle');
+    expect(eventsIn((await second.ended).text).map(({ id, event }) => `${id} ${event}`)).toEqual([
+      '3 text_chunk',
+      '4 complete',
+      '5 stream_complete',
+    ]);
+  });
+
+  it('is an EventSource that we did not write: it comes back by itself, and stops at 204', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 3' });
+    const script = `
+      const seen = [];
+      const source = new EventSource('${daemon.url}/sse/stream/${stream_id}');
+      for (const name of ['stream_start', 'text_chunk', 'complete', 'stream_complete'])
+        source.addEventListener(name, (event) => seen.push(event.lastEventId + ' ' + name));
+      // The client does not close the stream at its end, so it comes back; its own timer keeps no process alive.
+      const waiting = setInterval(() => {}, 1000);
+      source.onerror = () => {
+        if (source.readyState !== EventSource.CLOSED) return;
+        console.log(JSON.stringify(seen));
+        clearInterval(waiting);
+      };`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--no-warnings',
+      '--experimental-eventsource',
+      '--eval',
+      script,
+    ]);
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(JSON.parse(stdout)).toEqual(events.map(({ id, event }) => `${id} ${event}`));
+  });
+});
+
+describe('a client that we did not write', () => {
+  it('has every event once over connections that break', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 60' });
+    let connections = 0;
+    const proxy = await CuttingProxy.start(daemon.url, () =>
+      ++connections <= 3 ? 900 + 400 * connections : Number.POSITIVE_INFINITY,
+    );
+    const source = new EventSource(`${proxy.url}/sse/stream/${stream_id}`);
+    const seen: string[] = [];
+    await new Promise<void>((resolve) => {
+      for (const name of ['stream_start', 'text_chunk', 'complete', 'stream_complete']) {
+        source.addEventListener(name, ({ lastEventId, data }) => {
+          seen.push(`${lastEventId} ${name} ${data}`);
+          if (name === 'stream_complete') resolve();
+        });
+      }
+    });
+    source.close();
+    await proxy.close();
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(seen).toEqual(events.map(({ id, event, data }) => `${id} ${event} ${JSON.stringify(data)}`));
+    expect(proxy.cuts).toBe(3);
+  });
+});
+
+describe('a reader that does not read', () => {
+  it('holds up neither the run nor the other readers, and costs bounded memory', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'slow reader' });
+    const slow = Array.from({ length: 20 }, () => read(daemon.url, stream_id));
+    for (const { socket } of slow) socket.pause();
+    const quick = read(daemon.url, stream_id);
+    const piece = 'x'.repeat(9_000);
+    for (let number = 0; number < 10; number++) {
+      dictation.say('slow reader', `${piece}${number} `);
+      await quick.holds(`${number} "`);
+    }
+    dictation.end('slow reader');
+    expect(eventsIn((await quick.ended).text).at(-1)?.event).toBe('stream_complete');
+    for (const { socket } of slow) socket.resume();
+    for (const { ended } of slow) {
+      expect(eventsIn((await ended).text)).toEqual(eventsIn(quick.text()));
+    }
+  });
+});

@@ -1,0 +1,449 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { Dictation } from '../support/dictation.ts';
+import { eventsIn, read, readAll, type Seen, start, startRaw } from '../support/event-stream.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+const COOKIE_CLEARED = 'jwt_token=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax';
+
+let dictation: Dictation;
+let daemon: Agentd;
+
+beforeAll(async () => {
+  dictation = await Dictation.start();
+  daemon = await startAgentd({
+    env: {
+      ...dictation.env,
+      SSE_ENABLED: 'true',
+      WEBCHAT_ALLOWED_ORIGINS: 'https://shop.example',
+      TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+      LOG_LEVEL: 'DEBUG',
+    },
+  });
+});
+
+afterAll(async () => {
+  await daemon.stop();
+  await dictation.close();
+});
+
+const names = (events: readonly Seen[]) => events.map(({ event }) => event);
+
+function said(events: readonly Seen[]): string {
+  return events
+    .filter(({ event }) => event === 'text_chunk')
+    .map(({ data }) => data.text)
+    .join('');
+}
+
+/** What the agent answers, once the stream is read to its end. */
+async function reply(stream_id: string, options: Parameters<typeof readAll>[2] = {}): Promise<string> {
+  return (await readAll(daemon.url, stream_id, options)).events.at(-1)?.data.response;
+}
+
+const code = async (response: Response) => [
+  response.status,
+  ((await response.json()) as { code: string }).code,
+];
+
+describe('a stream', () => {
+  it('tells the answer as documented: start, text, then both names of the end', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 3' });
+    expect(stream_id).toMatch(/^sse_[A-Za-z0-9_-]{22}$/);
+    const { status, head, text, events, whole } = await readAll(daemon.url, stream_id);
+    expect([status, whole]).toEqual([200, true]);
+    expect(head).toMatch(/^content-type: text\/event-stream; charset=utf-8$/im);
+    expect(head).toMatch(/^cache-control: no-cache, no-transform$/im);
+    expect(head).toMatch(/^x-accel-buffering: no$/im);
+    expect(text.match(/^retry: \d+$/gm)).toHaveLength(1);
+    const session_id = events[0]?.data.session_id;
+    expect(session_id).toMatch(/^sse_ada_[A-Za-z0-9_-]{22}$/);
+    const end = { stream_id, session_id, response: 'word1 word2 word3 ' };
+    expect(events[0]).toEqual({ id: '1', event: 'stream_start', data: { stream_id, session_id } });
+    expect(said(events)).toBe(end.response);
+    expect(events.slice(-2)).toEqual([
+      { id: String(events.length - 1), event: 'complete', data: end },
+      { id: String(events.length), event: 'stream_complete', data: end },
+    ]);
+    expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, index) => index + 1));
+  });
+
+  it('tells words when they are said, to all who read, and runs once', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'two readers' });
+    const readers = [read(daemon.url, stream_id), read(daemon.url, stream_id)];
+    for (const piece of ['One. ', 'Two. ']) {
+      dictation.say('two readers', piece);
+      await Promise.all(readers.map((reader) => reader.holds(piece)));
+    }
+    const late = read(daemon.url, stream_id);
+    await late.holds('Two. ');
+    dictation.end('two readers');
+    const texts = await Promise.all([...readers, late].map(async (reader) => (await reader.ended).text));
+    expect(new Set(texts.map((text) => JSON.stringify(eventsIn(text)))).size).toBe(1);
+    expect(said(eventsIn(texts[0] ?? ''))).toBe('One. Two. ');
+    expect(dictation.runs.filter((run) => run === 'two readers')).toHaveLength(1);
+  });
+
+  it('runs when it is opened, not before, not for HEAD, and once, however many open it at once', async () => {
+    const stream_id = await start(
+      daemon.url,
+      { user_id: 'ada', message: 'once' },
+      { 'Idempotency-Key': 'opened-by-many' },
+    );
+    const head = await fetch(`${daemon.url}/sse/stream/${stream_id}`, {
+      method: 'HEAD',
+      headers: { 'X-Request-Id': 'only-a-look' },
+    });
+    expect([head.status, head.headers.get('content-type')]).toEqual([
+      200,
+      'text/event-stream; charset=utf-8',
+    ]);
+    expect(dictation.runs).not.toContain('once');
+    const readers = Array.from({ length: 10 }, () => read(daemon.url, stream_id));
+    dictation.say('once', 'Yes.');
+    dictation.end('once');
+    for (const reader of readers) expect(said(eventsIn((await reader.ended).text))).toBe('Yes.');
+    expect(dictation.runs.filter((run) => run === 'once')).toHaveLength(1);
+    expect(daemon.log().some(({ opened_by }) => opened_by === 'only-a-look')).toBe(false);
+  });
+
+  it('goes on when its reader goes away', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'left alone' });
+    const reader = read(daemon.url, stream_id);
+    dictation.say('left alone', 'Before. ');
+    await reader.holds('Before. ');
+    reader.socket.destroy();
+    await reader.ended;
+    dictation.say('left alone', 'After.');
+    dictation.end('left alone');
+    expect(await reply(stream_id, { headers: { 'Last-Event-ID': '2' } })).toBe('Before. After.');
+  });
+
+  it('ends in an error that has a code, in words without inner detail', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'breaks' });
+    dictation.say('breaks', 'Half');
+    dictation.fail('breaks');
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(names(events)).toEqual(['stream_start', 'text_chunk', 'error']);
+    expect(events.at(-1)?.data).toEqual({ code: 'agent_failed', message: 'The agent could not answer.' });
+  });
+
+  it('is 204 after its last event, a replay without an id, and 404 where there is none', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 2' });
+    const { events } = await readAll(daemon.url, stream_id);
+    const last = String(events.length);
+    expect((await readAll(daemon.url, stream_id)).events).toEqual(events);
+    for (const options of [{ headers: { 'Last-Event-ID': last } }, { query: `last_event_id=${last}` }]) {
+      const done = await readAll(daemon.url, stream_id, options);
+      expect([done.status, done.text]).toEqual([204, '']);
+    }
+    const after = { headers: { 'Last-Event-ID': '1' }, query: `last_event_id=${last}` };
+    expect((await readAll(daemon.url, stream_id, after)).events).toEqual(events.slice(1));
+    for (const odd of ['-1', 'x', '1.5', '']) {
+      expect((await readAll(daemon.url, stream_id, { query: `last_event_id=${odd}` })).events).toEqual(
+        events,
+      );
+    }
+    const missing = await fetch(`${daemon.url}/sse/stream/sse_AAAAAAAAAAAAAAAAAAAAAA`);
+    expect(await code(missing)).toEqual([404, 'stream_not_found']);
+  });
+
+  it('belongs to its session: the next message finds the turn, over the other channel too', async () => {
+    const first = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
+    const { session_id } = (await readAll(daemon.url, first)).events[0]?.data ?? {};
+    const second = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
+    expect(second.body.response).toBe('[["count 1","word1 "]]');
+    const third = await start(daemon.url, { user_id: 'ada', message: 'history', session_id });
+    expect(JSON.parse(await reply(third))).toHaveLength(2);
+  });
+
+  it('has the request that posted it, and the one that opened it, on the lines of its run', async () => {
+    const stream_id = await start(
+      daemon.url,
+      { user_id: 'ada', message: 'count 1' },
+      { 'X-Request-Id': 'posted-1' },
+    );
+    await readAll(daemon.url, stream_id, { headers: { 'X-Request-Id': 'opened-1' } });
+    await daemon.logged(
+      ({ msg, request_id, opened_by }) =>
+        msg === 'message answered' && request_id === 'posted-1' && opened_by === 'opened-1',
+    );
+    expect(daemon.stderr()).not.toContain(stream_id);
+  });
+});
+
+describe('stopping', () => {
+  it('makes the reply what was said so far, and keeps it as such', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'long story' });
+    const reader = read(daemon.url, stream_id);
+    dictation.say('long story', 'Once ', 'upon ');
+    await reader.holds('upon ');
+    const stopped = await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' });
+    expect([stopped.status, await stopped.text()]).toEqual([204, '']);
+    const events = eventsIn((await reader.ended).text);
+    const session_id = events[0]?.data.session_id;
+    const data = { stream_id, session_id, response: 'Once upon ', stopped: true };
+    expect(events.slice(-2)).toMatchObject([
+      { event: 'complete', data },
+      { event: 'stream_complete', data },
+    ]);
+    const next = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
+    expect(next.body.response).toBe('[["long story","Once upon "]]');
+  });
+
+  it('is 204 for a stream that has ended, and changes nothing of it', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
+    const { events } = await readAll(daemon.url, stream_id);
+    expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await readAll(daemon.url, stream_id)).events).toEqual(events);
+  });
+
+  it('ends a stream that nobody opened without a run, and is 404 where there is none', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'never run' });
+    expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(names(events)).toEqual(['stream_start', 'complete', 'stream_complete']);
+    expect(events.at(-1)?.data).toMatchObject({ response: '', stopped: true });
+    expect(dictation.runs).not.toContain('never run');
+    const missing = await fetch(`${daemon.url}/sse/stream/sse_nothing`, { method: 'DELETE' });
+    expect(await code(missing)).toEqual([404, 'stream_not_found']);
+  });
+
+  it('does not wait for the turn of the session: what waits behind another message ends at once', async () => {
+    const session_id = 'a-busy-session';
+    const first = await start(daemon.url, { user_id: 'ada', message: 'holds the turn', session_id });
+    const holding = read(daemon.url, first);
+    await dictation.begun('holds the turn');
+    const second = await start(daemon.url, { user_id: 'ada', message: 'waits behind', session_id });
+    const waiting = read(daemon.url, second);
+    await waiting.holds('stream_start');
+    expect((await fetch(`${daemon.url}/sse/stream/${second}`, { method: 'DELETE' })).status).toBe(204);
+    expect(eventsIn((await waiting.ended).text).at(-1)?.data).toMatchObject({ response: '', stopped: true });
+    dictation.say('holds the turn', 'Done.');
+    dictation.end('holds the turn');
+    await holding.ended;
+    expect(dictation.runs).not.toContain('waits behind');
+  });
+});
+
+describe('tokens', () => {
+  it('come from cookie, then query, then the message, and the first one there is wins', async () => {
+    const ada = await token({ sub: 'ada' });
+    const other = await token({ sub: 'ada', email: 'query@example.com' });
+    const third = await token({ sub: 'ada', email: 'cookie@example.com' });
+    const me = (body: object = {}) => start(daemon.url, { user_id: 'u', message: 'me', ...body });
+    const cookie = { Cookie: `a=b; jwt_token=${third}` };
+    expect(await reply(await me())).toBe('nobody');
+    expect(await reply(await me({ jwt_token: ada }))).toBe('ada@example.com');
+    expect(await reply(await me({ jwt_token: ada }), { query: `token=${other}` })).toBe('query@example.com');
+    expect(await reply(await me({ jwt_token: ada }), { query: `token=${other}`, headers: cookie })).toBe(
+      'cookie@example.com',
+    );
+    expect(await reply(await me(), { headers: { Cookie: 'jwt_token=bad' }, query: `token=${other}` })).toBe(
+      'query@example.com',
+    );
+    expect(await reply(await me(), { headers: { Cookie: 'jwt_token=' }, query: `token=${other}` })).toBe(
+      'query@example.com',
+    );
+  });
+
+  it('may come in the header of the message, before its body', async () => {
+    const header = { Authorization: `Bearer ${await token({ sub: 'ada', email: 'header@example.com' })}` };
+    const body = { user_id: 'u', message: 'me', jwt_token: await token({ sub: 'ada' }) };
+    expect(await reply(await start(daemon.url, body, header))).toBe('header@example.com');
+  });
+
+  it('of a cookie are not looked at for a message that said "signed out"', async () => {
+    const ada = await token({ sub: 'ada' });
+    const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: null });
+    expect(await reply(stream_id, { headers: { Cookie: `jwt_token=${ada}` } })).toBe('nobody');
+  });
+
+  it('of another person are refused, to read and to stop, and cost nothing', async () => {
+    const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
+    const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada });
+    const url = `${daemon.url}/sse/stream/${stream_id}`;
+    for (const request of [
+      fetch(`${url}?token=${bob}`),
+      fetch(url, { headers: { Cookie: `jwt_token=${bob}` } }),
+      fetch(`${url}?token=${bob}`, { method: 'DELETE' }),
+    ]) {
+      expect(await code(await request)).toEqual([403, 'forbidden']);
+    }
+    expect(await reply(stream_id)).toBe('ada@example.com');
+    expect(await code(await fetch(`${url}?token=${bob}`))).toEqual([403, 'forbidden']);
+    expect(await reply(stream_id)).toBe('ada@example.com');
+  });
+
+  it('that opened a stream make it theirs', async () => {
+    const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
+    const stream_id = await start(daemon.url, { user_id: 'u', message: 'me' });
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    const response = await fetch(`${daemon.url}/sse/stream/${stream_id}?token=${bob}`);
+    expect(await code(response)).toEqual([403, 'forbidden']);
+  });
+
+  it('become the cookie, or clear it, as the rules say', async () => {
+    const cookie = async (body: object, headers = {}) =>
+      (await startRaw(daemon.url, { user_id: 'u', message: 'count 1', ...body }, headers)).headers.get(
+        'set-cookie',
+      );
+    const ada = await token({ sub: 'ada' });
+    const kept = (value: string) =>
+      `jwt_token=${value}; Max-Age=3600; Path=/; HttpOnly; Secure; SameSite=Lax`;
+    expect(await cookie({})).toBeNull();
+    expect(await cookie({ jwt_token: ada })).toBe(kept(ada));
+    expect(await cookie({}, { Authorization: `Bearer ${ada}` })).toBe(kept(ada));
+    expect(await cookie({ jwt_token: 'not.valid' })).toBe(kept('not.valid'));
+    expect(await cookie({ jwt_token: 'a;b' })).toBe(COOKIE_CLEARED);
+    expect(await cookie({ jwt_token: 'x'.repeat(5000) })).toBe(COOKIE_CLEARED);
+    expect(await cookie({ jwt_token: null })).toBe(COOKIE_CLEARED);
+    expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
+  });
+});
+
+describe('a message that is refused', () => {
+  it('is refused when it is posted: its body, and a session of someone else', async () => {
+    const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-mine' };
+    await readAll(daemon.url, await start(daemon.url, mine));
+    expect(await code(await startRaw(daemon.url, { ...mine, user_id: 'eve' }))).toEqual([
+      403,
+      'session_forbidden',
+    ]);
+    expect(await code(await startRaw(daemon.url, { ...mine, session_id: 'teamchat:T1:C1' }))).toEqual([
+      403,
+      'session_forbidden',
+    ]);
+    expect(await code(await startRaw(daemon.url, { user_id: 'ada' }))).toEqual([400, 'invalid_request']);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  const key = (value: string) => ({ 'Idempotency-Key': value });
+
+  it('gets the same stream again, before and after it has run, and 422 with another body', async () => {
+    const body = { user_id: 'ada', message: 'count 2' };
+    const other = { user_id: 'ada', message: 'count 3' };
+    const stream_id = await start(daemon.url, body, key('same'));
+    expect(await start(daemon.url, body, key('same'))).toBe(stream_id);
+    expect((await post(daemon.url, other, { headers: key('same') })).body.code).toBe(
+      'idempotency_key_reused',
+    );
+    await readAll(daemon.url, stream_id);
+    expect(await start(daemon.url, body, key('same'))).toBe(stream_id);
+    expect(await code(await startRaw(daemon.url, other, key('same')))).toEqual([
+      422,
+      'idempotency_key_reused',
+    ]);
+    expect((await post(daemon.url, other, { headers: key('same') })).body.code).toBe(
+      'idempotency_key_reused',
+    );
+    expect(daemon.stderr()).toContain('[LoopGuard] DUPLICATE platform=sse user=ada message_id=same');
+    const another = await start(daemon.url, { user_id: 'bob', message: 'count 2' }, key('same'));
+    expect(another).not.toBe(stream_id);
+  });
+
+  it('has one run over both channels: the stream first', async () => {
+    const body = { user_id: 'ada', message: 'stream first' };
+    const stream_id = await start(daemon.url, body, key('stream-first'));
+    const reader = read(daemon.url, stream_id);
+    await dictation.begun('stream first');
+    expect((await post(daemon.url, body, { headers: key('stream-first') })).body.code).toBe(
+      'duplicate_in_progress',
+    );
+    dictation.say('stream first', 'Once.');
+    dictation.end('stream first');
+    const { session_id } = eventsIn((await reader.ended).text)[0]?.data ?? {};
+    const answer = await post(daemon.url, body, { headers: key('stream-first') });
+    expect(answer.body).toMatchObject({ response: 'Once.', session_id });
+    expect(answer.headers.get('idempotency-replayed')).toBe('true');
+    expect(dictation.runs.filter((run) => run === 'stream first')).toHaveLength(1);
+  });
+
+  it('has one run over both channels: the stream is posted, and answered otherwise before it is opened', async () => {
+    const body = { user_id: 'ada', message: 'fallback' };
+    const stream_id = await start(daemon.url, body, key('fallback'));
+    const other = post(daemon.url, body, { headers: key('fallback') });
+    await dictation.begun('fallback');
+    expect(await code(await fetch(`${daemon.url}/sse/stream/${stream_id}`))).toEqual([
+      409,
+      'duplicate_in_progress',
+    ]);
+    dictation.say('fallback', 'Once.');
+    dictation.end('fallback');
+    const { session_id } = (await other).body;
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(names(events)).toEqual(['stream_start', 'text_chunk', 'complete', 'stream_complete']);
+    expect(events[0]?.data).toEqual({ stream_id, session_id });
+    expect(events.at(-1)?.data).toEqual({ stream_id, session_id, response: 'Once.' });
+    expect(dictation.runs.filter((run) => run === 'fallback')).toHaveLength(1);
+  });
+
+  it('tells the answer of the other channel on a stream that is posted later', async () => {
+    const body = { user_id: 'ada', message: 'count 1' };
+    const answer = await post(daemon.url, body, { headers: key('told-again') });
+    const stream_id = await start(daemon.url, body, key('told-again'));
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(events.at(-1)?.data).toEqual({
+      stream_id,
+      session_id: answer.body.session_id,
+      response: 'word1 ',
+    });
+  });
+
+  it('of a stream that failed may be used again', async () => {
+    const body = { user_id: 'ada', message: 'fails once' };
+    const first = await start(daemon.url, body, key('again'));
+    dictation.fail('fails once');
+    expect(names((await readAll(daemon.url, first)).events).at(-1)).toBe('error');
+    const second = await start(daemon.url, body, key('again'));
+    expect(second).not.toBe(first);
+    dictation.say('fails once', 'Now.');
+    dictation.end('fails once');
+    expect(await reply(second)).toBe('Now.');
+  });
+});
+
+describe('browsers of allowed origins', () => {
+  it('may post, open and stop with credentials; others may not', async () => {
+    const asked = (path: string, method: string, origin = 'https://shop.example') =>
+      fetch(`${daemon.url}${path}`, {
+        method: 'OPTIONS',
+        headers: { Origin: origin, 'Access-Control-Request-Method': method },
+      });
+    for (const [path, method] of [
+      ['/sse/chat', 'POST'],
+      ['/sse/stream/sse_x', 'GET'],
+      ['/sse/stream/sse_x', 'DELETE'],
+    ] as const) {
+      const { headers } = await asked(path, method);
+      expect(headers.get('access-control-allow-origin')).toBe('https://shop.example');
+      expect(headers.get('access-control-allow-credentials')).toBe('true');
+      expect(headers.get('access-control-allow-methods')).toContain(method);
+      expect(
+        (await asked(path, method, 'https://evil.example')).headers.has('access-control-allow-origin'),
+      ).toBe(false);
+    }
+  });
+});
+
+it.each([
+  ['alone', {}],
+  ['and the cookie of the same token', { sent: true }],
+])(
+  'a token that is refused with the message %s is logged once, not again when the stream is opened',
+  async (_, { sent = false }: { sent?: boolean }) => {
+    daemon.forget();
+    const refused = await token({ ttl: -5 });
+    const stream_id = await start(
+      daemon.url,
+      { user_id: 'ada', message: 'count 1' },
+      { Authorization: `Bearer ${refused}` },
+    );
+    await reply(stream_id, sent ? { headers: { Cookie: `jwt_token=${refused}` } } : {});
+    await daemon.logged(({ msg }) => msg === 'message answered');
+    const lines = daemon.log().filter(({ msg }) => msg === 'token refused: Token Expired');
+    expect(lines).toHaveLength(1);
+  },
+);

@@ -1,0 +1,190 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { FakeModel } from '../support/fake-model.ts';
+import { post } from '../support/webchat.ts';
+
+/** A runtime whose answers are held until SIGUSR2, since a stopping daemon takes no request that could say so. */
+const HELD = `
+const held = new Set();
+process.on('SIGUSR2', () => { for (const wait of held) wait.resolve(); });
+export default {
+  apiVersion: 1,
+  async *run(turn) {
+    if (!turn.text.startsWith('wait')) { yield turn.text; return; }
+    const wait = Promise.withResolvers();
+    held.add(wait);
+    turn.log.info({ held: turn.text }, 'answer held');
+    yield 'One moment. ';
+    if (turn.text !== 'wait stubbornly') turn.signal.addEventListener('abort', () => wait.reject(turn.signal.reason));
+    await wait.promise;
+    yield 'Here it is.';
+  },
+};
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-stopping-'));
+const AGENT_RUNTIME = join(folder, 'held.mjs');
+writeFileSync(AGENT_RUNTIME, HELD);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(folder, 'state-'));
+});
+
+const start = (env: Record<string, string> = {}) =>
+  startAgentd({ directory, env: { AGENT_RUNTIME, ...env } });
+const held = (daemon: Agentd, text: string) => daemon.logged((line) => line.held === text);
+const release = (daemon: Agentd) => daemon.signal('SIGUSR2');
+const stopping = (daemon: Agentd) => daemon.logged(({ msg }) => String(msg).startsWith('stopping'));
+
+async function session(id: string): Promise<{ turns: { text: string; reply: string; outcome: string }[] }> {
+  const { stdout, stderr, code } = await command(['sessions', 'show', id, '--json'], { cwd: directory });
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout);
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'on %s the running answer is finished, new requests get 503 with Retry-After, and the exit code is 0',
+  async (signal) => {
+    const daemon = await start();
+    const running = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
+    await held(daemon, 'wait');
+    daemon.signal(signal);
+    await stopping(daemon);
+    const refused = await post(daemon.url, { user_id: 'v', message: 'hello' });
+    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+      503,
+      'unavailable',
+      'The daemon is stopping.',
+    ]);
+    expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    expect(refused.headers.get('x-request-id')).toBe(refused.body.request_id);
+    const status = await agentd(['status', '--url', daemon.url], { cwd: directory });
+    expect(status.code).toBe(69);
+    expect(status.stderr).toContain('It is stopping');
+    release(daemon);
+    const { status: answered, body } = await running;
+    expect([answered, body.response]).toEqual([200, 'One moment. Here it is.']);
+    expect(await daemon.exited).toBe(0);
+    expect((await session('s')).turns).toMatchObject([{ text: 'wait', outcome: 'answered' }]);
+  },
+);
+
+test('an idle daemon ends at once with 0, also while a client keeps its connection open', async () => {
+  const daemon = await start();
+  expect((await post(daemon.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
+  const began = Date.now();
+  expect(await daemon.stop()).toBe(0);
+  expect(Date.now() - began).toBeLessThan(2000);
+});
+
+test('when the grace passes with a request unanswered, it gets 503 and the exit code is 1', async () => {
+  const daemon = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
+  const running = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
+  await held(daemon, 'wait');
+  daemon.signal('SIGTERM');
+  const { status, body, headers } = await running;
+  expect([status, body.code]).toEqual([503, 'unavailable']);
+  expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  expect(await daemon.exited).toBe(1);
+  expect((await session('s')).turns).toMatchObject([{ text: 'wait', reply: null, outcome: 'failed' }]);
+  const { stdout } = await command(['explain', body.request_id], { cwd: directory });
+  expect(stdout).toContain('The daemon was stopping; the client got 503.');
+});
+
+test('a runtime that ignores its signal does not keep the daemon beyond the grace', async () => {
+  const daemon = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
+  const running = post(daemon.url, { user_id: 'u', message: 'wait stubbornly' });
+  await held(daemon, 'wait stubbornly');
+  daemon.signal('SIGTERM');
+  expect((await running).status).toBe(503);
+  expect(await daemon.exited).toBe(1);
+});
+
+test('a second signal ends it at once with 1', async () => {
+  const daemon = await start();
+  const running = post(daemon.url, { user_id: 'u', message: 'wait' });
+  const cut = expect(running).rejects.toThrow('fetch failed');
+  await held(daemon, 'wait');
+  daemon.signal('SIGTERM');
+  await stopping(daemon);
+  const began = Date.now();
+  daemon.signal('SIGTERM');
+  expect(await daemon.exited).toBe(1);
+  expect(Date.now() - began).toBeLessThan(1000);
+  await cut;
+});
+
+test('a client that goes away leaves a whole turn in its session', async () => {
+  const daemon = await start();
+  await leave(daemon, { user_id: 'u', message: 'wait', session_id: 's' }, () => held(daemon, 'wait'));
+  release(daemon);
+  const next = await post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
+  expect(next.status).toBe(200);
+  expect((await session('s')).turns).toMatchObject([
+    { text: 'wait', reply: 'One moment. Here it is.', outcome: 'answered' },
+    { text: 'hello', reply: 'hello', outcome: 'answered' },
+  ]);
+  await daemon.stop();
+});
+
+test('a run whose client has gone is finished before the daemon ends', async () => {
+  const daemon = await start();
+  await leave(daemon, { user_id: 'u', message: 'wait', session_id: 's' }, () => held(daemon, 'wait'));
+  daemon.signal('SIGTERM');
+  await stopping(daemon);
+  release(daemon);
+  expect(await daemon.exited).toBe(0);
+  expect((await session('s')).turns).toMatchObject([
+    { text: 'wait', reply: 'One moment. Here it is.', outcome: 'answered' },
+  ]);
+});
+
+test('messages that wait for their session are answered too', async () => {
+  const daemon = await start();
+  const first = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
+  await held(daemon, 'wait');
+  const second = post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
+  // Its answer shows that the one before it has been taken in.
+  expect((await post(daemon.url, { user_id: 'x', message: 'hello' })).status).toBe(200);
+  daemon.signal('SIGTERM');
+  await stopping(daemon);
+  release(daemon);
+  expect((await first).body.response).toBe('One moment. Here it is.');
+  expect((await second).body.response).toBe('hello');
+  expect(await daemon.exited).toBe(0);
+});
+
+test('a model that is being asked is given up when the grace has passed', async () => {
+  const model = await FakeModel.start();
+  model.script(['hang']);
+  const daemon = await startAgentd({
+    directory,
+    env: { AGENT_MODEL: 'test', AGENT_BASE_URL: model.url, SHUTDOWN_GRACE_SECONDS: '0' },
+  });
+  const running = post(daemon.url, { user_id: 'u', message: 'hello' });
+  await model.hanging;
+  daemon.signal('SIGTERM');
+  expect((await running).status).toBe(503);
+  expect(await daemon.exited).toBe(1);
+  await model.close();
+});
+
+/** Posts a message, and hangs up as soon as it is being answered. */
+async function leave(daemon: Agentd, body: object, when: () => Promise<unknown>): Promise<void> {
+  const sent = request(`${daemon.url}/webchat/message`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+  });
+  const gone = new Promise((resolve) => sent.once('error', resolve));
+  sent.end(JSON.stringify(body));
+  await when();
+  sent.destroy(new Error('the client hangs up'));
+  await gone;
+}

@@ -1,0 +1,159 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { parse } from '../../plugins/teamchat/parse.ts';
+import { sample, sampleNames } from '../fixtures/teamchat/sample.ts';
+import { agentd, readAll, startAgentd } from '../support/daemon.ts';
+import { CHANNEL, Workspace, words } from '../support/teamchat.ts';
+import { token } from '../support/tokens.ts';
+
+// decisions §6 and §7 on teamchat, where each test needs a daemon of its own.
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+let work: Workspace;
+beforeEach(async () => {
+  work = await Workspace.open();
+});
+afterEach(() => work.close());
+
+it('every documented delivery is acknowledged; only what people say to the bot is answered', async () => {
+  const { log, logged } = await work.run({ AGENT_RUNTIME: 'builtin' });
+  const spoken = new Set<string>();
+  for (const name of sampleNames()) {
+    const parsed = parse(sample(name), null);
+    if (parsed.kind === 'message') spoken.add(String(parsed.message.message_id));
+    // The same hint again, within seconds and to the same place, is one.
+    if (parsed.kind === 'unreadable') spoken.add(`${parsed.reply_to.channel} ${parsed.notice}`);
+    expect((await work.send({ body: JSON.stringify(sample(name)) })).status, name).toBe(200);
+  }
+  await work.platform.until(() => work.posts().length >= spoken.size);
+  await work.deliver({ text: 'hello' });
+  await work.texts('D0ADA', 1);
+  expect(work.posts()).toHaveLength(spoken.size + 1);
+  await logged(({ msg }) =>
+    String(msg).startsWith('the app was taken out of the workspace (tokens_revoked)'),
+  );
+  const unwell = log().filter(({ level }) => level !== 'info' && level !== 'debug');
+  expect(unwell.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
+    'warn: the platform drops events of this app: there are too many of them',
+    'warn: the app was taken out of the workspace (app_uninstalled)',
+    'warn: the app was taken out of the workspace (tokens_revoked)',
+  ]);
+});
+
+describe('the loop guard', () => {
+  const patient = { LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_WINDOW_SECONDS: '600' };
+
+  it('answers the platform, and nobody else, where somebody writes too much; bots are not even counted', async () => {
+    await work.run(patient);
+    for (let number = 101; number <= 110; number++)
+      await work.deliver({ kind: 'status', text: 'what I said', number, place: 'group' });
+    for (let number = 1; number <= 7; number++)
+      expect((await work.deliver({ text: `count ${number}`, number })).status).toBe(200);
+    await work.deliver({ user: 'U0GRACE', text: 'count 1' });
+    await work.texts('D0GRACE', 1);
+    expect(await work.texts('D0ADA', 5)).toHaveLength(5);
+    expect(work.lines('[LoopGuard]')).toEqual([
+      '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=teamchat user=U0ADA',
+    ]);
+  });
+
+  it('tells a thread once that it has had all its turns', async () => {
+    await work.run({ ...patient, LOOP_GUARD_MAX_TURNS_PER_SESSION: '1' });
+    for (let number = 1; number <= 3; number++)
+      await work.deliver({ place: 'group', thread: 't', text: `count ${number}`, number });
+    await work.deliver({ user: 'U0GRACE', text: 'count 1' });
+    await work.texts('D0GRACE', 1);
+    const [first, second, ...more] = (await work.texts(CHANNEL, 2)).sort();
+    expect(first).toMatch(/^This conversation has had all of its 1 messages/);
+    expect([second, more]).toEqual([words(1), []]);
+  });
+});
+
+describe('a daemon that dies', () => {
+  it('sends the reply after it comes back, without another run, and knows the message again', async () => {
+    const { stop } = await work.run();
+    work.platform.answer = ({ path }) => (path === '/chat.postMessage' ? 'hang' : null);
+    await work.deliver({ text: 'once', number: 1 });
+    work.dictation.say('once', 'only');
+    work.dictation.end('once');
+    await work.platform.until(() => work.posts().length === 1);
+    await stop('SIGKILL');
+    work.platform.answer = () => null;
+    await work.run();
+    await work.deliver({ text: 'once', number: 1 });
+    await work.deliver({ text: 'count 1', number: 2 });
+    expect(await work.texts('D0ADA', 2)).toEqual(['only', words(1)]);
+    expect(work.dictation.runs).toEqual(['once']);
+    // The platform can know the repetition by its id.
+    const [before, after] = work.posts().map(({ at: _, ...form }) => form);
+    expect(after).toEqual(before);
+  });
+});
+
+describe('a daemon starts', () => {
+  it('and serves while the platform refuses its token, and says so', async () => {
+    work.platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
+    const { url, logged } = await work.run();
+    const line = await logged(({ channel, level }) => channel === 'teamchat' && level === 'error');
+    expect(line).toMatchObject({ reason: 'invalid_auth' });
+    const detail = 'the platform refuses our credentials: invalid_auth';
+    expect(await (await fetch(url)).json()).toMatchObject({
+      status: 'ok',
+      platforms: expect.arrayContaining(['teamchat']),
+      adapters: { teamchat: { status: 'degraded', detail } },
+    });
+    expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
+  });
+
+  it('and serves while the platform is not there', async () => {
+    const { logged } = await work.run({ TEAMCHAT_API_URL: 'http://127.0.0.1:9' });
+    expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
+    await logged(({ reason }) => String(reason).startsWith('no answer ('));
+  });
+
+  it('not where it is told to be on this platform without its settings: each is named', async () => {
+    const env = { MESSAGING_PLATFORMS: 'webchat,teamchat' };
+    const { code, stderr } = await agentd(['serve'], { env, cwd: work.directory });
+    expect(code).toBe(78);
+    for (const name of ['TEAMCHAT_BOT_TOKEN', 'TEAMCHAT_SIGNING_SECRET'])
+      expect(stderr).toMatch(
+        new RegExp(`${name}\\n.*is not set, so the platform teamchat is not configured`),
+      );
+  });
+
+  it('without the channel where only one of the two is set, and says what is missing', async () => {
+    const { TEAMCHAT_SIGNING_SECRET: _, ...half } = work.platform.env;
+    const daemon = await startAgentd({ env: half });
+    expect(daemon.stdout() + daemon.stderr()).toContain(
+      'the channel teamchat is off: TEAMCHAT_BOT_TOKEN is set, but not TEAMCHAT_SIGNING_SECRET',
+    );
+    await daemon.stop();
+  });
+});
+
+it('the secrets of the channel, and tokens that people type, are in no log and no file', async () => {
+  const { stop, stdout, stderr } = await work.run({ LOG_LEVEL: 'DEBUG' });
+  const typed = await token({ sub: 'eve' });
+  const failures = [
+    { status: 500 },
+    { status: 200, body: 'nonsense' },
+    { status: 429, headers: { 'Retry-After': '1' } },
+  ];
+  work.platform.answer = ({ path }) => (path === '/chat.postMessage' ? (failures.shift() ?? null) : null);
+  await work.deliver({ text: 'count 1' });
+  await work.texts('D0ADA', 1);
+  await work.deliver({ text: `look: ${typed}` });
+  work.dictation.say('look: [token]', 'fine');
+  work.dictation.end('look: [token]');
+  await work.texts('D0ADA', 2);
+  await work.deliver({ bad_signature: true });
+  await stop();
+  const state = join(work.directory, 'state');
+  const left = readAll(readdirSync(state).map((name) => join(state, name))) + stdout() + stderr();
+  expect(left).toContain('look: [token]');
+  const { TEAMCHAT_BOT_TOKEN, TEAMCHAT_SIGNING_SECRET } = work.platform.env;
+  for (const secret of [TEAMCHAT_BOT_TOKEN?.slice(5), TEAMCHAT_SIGNING_SECRET, typed.split('.')[1]])
+    expect(left).not.toContain(secret);
+});

@@ -1,0 +1,281 @@
+import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { sample } from '../fixtures/teamchat/sample.ts';
+import { CHANNEL, COMMANDS, EVENTS, problemOf, type Sent, Workspace, words } from '../support/teamchat.ts';
+import { token } from '../support/tokens.ts';
+
+// decisions §3 and §6, and service.md on teamchat, through one daemon. Each test has people of its own. What
+// needs a daemon of its own: teamchat-trouble.test.ts; linking: teamchat-linking.test.ts.
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let work: Workspace;
+beforeAll(async () => {
+  work = await Workspace.open();
+  await work.run();
+});
+afterEach(() => {
+  work.platform.answer = () => null;
+});
+afterAll(() => work.close());
+
+describe('a direct message', () => {
+  it('is answered where it was written, after its 200, in one session for all of them', async () => {
+    expect(await work.deliver({ user: 'U0A1', text: 'count 2' })).toMatchObject({ status: 200, text: '' });
+    await work.texts('D0A1', 1);
+    await work.deliver({ user: 'U0A1', text: 'history' });
+    expect(await work.texts('D0A1', 2)).toEqual([words(2), '[["count 2","word1 word2 "]]']);
+    expect(work.posts('D0A1')[0]).not.toHaveProperty('thread_ts');
+    await work.daemon.logged(
+      ({ msg, session }) => msg === 'message answered' && session === 'teamchat:T0SIMULATE:D0A1',
+    );
+  });
+
+  it('in a thread is a conversation of its own, answered there', async () => {
+    await work.deliver({ user: 'U0A2', text: 'count 1' });
+    await work.texts('D0A2', 1);
+    await work.deliver({ user: 'U0A2', text: 'history', thread: 'aside' });
+    expect(await work.texts('D0A2', 2)).toEqual([words(1), '[]']);
+    const thread = work.posts('D0A2')[1]?.thread_ts;
+    await work.daemon.logged(({ session }) => session === `teamchat:T0SIMULATE:D0A2:${thread}`);
+  });
+});
+
+describe('a mention in a channel', () => {
+  it('is answered into its thread, without the mention, with a sign of it meanwhile', async () => {
+    await work.deliver({ user: 'U0B1', place: 'group', text: 'ping', thread: 'b1' });
+    await work.dictation.begun('ping');
+    const typing = () => work.platform.shown.find(({ what, to }) => what === 'typing' && to === CHANNEL);
+    await work.platform.until(() => typing() !== undefined);
+    const thread = typing()?.thread;
+    work.dictation.say('ping', '**pong**');
+    work.dictation.end('ping');
+    expect(await work.texts(CHANNEL, 1, thread)).toEqual(['*pong*']);
+    await work.daemon.logged(({ session }) => session === `teamchat:T0SIMULATE:${CHANNEL}:${thread}`);
+  });
+
+  it('is the root of the thread that answers it, and all people there share a session', async () => {
+    const { event, ...envelope } = sample('app-mention') as { event: object };
+    const ts = '1700000000.000123';
+    const mention = (members: object) =>
+      work.send({
+        body: JSON.stringify({ ...envelope, event: { ...event, channel: 'C0B2', ...members } }),
+      });
+    expect((await mention({ user: 'U0B2', ts, text: '<@U0LAN0Z89> count 1' })).status).toBe(200);
+    expect(await work.texts('C0B2', 1, ts)).toEqual([words(1)]);
+    await mention({ user: 'W0B3', ts: '1700000001.000456', thread_ts: ts, text: 'history, <@U0LAN0Z89>' });
+    expect((await work.texts('C0B2', 2, ts))[1]).toContain('count 1');
+  });
+});
+
+describe('a message that comes more than once', () => {
+  it('is answered once, however often it is delivered, as what, and whatever the retry header says', async () => {
+    const event = work.platform.event({ user: 'U0C1', text: 'count 1', place: 'group', thread: 'c1' });
+    const first = work.platform.simulator.delivery(event, work.platform.settings);
+    const retried = (attempt: number) => ({
+      ...first,
+      headers: {
+        ...first.headers,
+        'X-Slack-Retry-Num': String(attempt),
+        'X-Slack-Retry-Reason': 'http_timeout',
+      },
+    });
+    // The first that arrives may be a retry; and the last tells of the same message in another event.
+    for (const attempt of [3, 1, 2])
+      expect((await work.platform.post(work.daemon, retried(attempt))).status).toBe(200);
+    expect((await work.deliver(event)).status).toBe(200);
+    await work.deliver({ user: 'U0C1', text: 'count 2', place: 'group', thread: 'c1' });
+    const { ts, thread_ts } = (JSON.parse(first.body) as { event: { ts: string; thread_ts: string } }).event;
+    expect(await work.texts(CHANNEL, 2, thread_ts)).toEqual([words(1), words(2)]);
+    const line = `[LoopGuard] DUPLICATE platform=teamchat user=U0C1 message_id=${CHANNEL}:${ts}`;
+    expect(work.lines('[LoopGuard] DUPLICATE').filter((told) => told.includes('U0C1'))).toEqual([
+      line,
+      line,
+      line,
+    ]);
+  });
+});
+
+describe('signatures', () => {
+  const form = { path: COMMANDS, type: 'application/x-www-form-urlencoded', body: 'ssl_check=1' };
+  const challenge = JSON.stringify(sample('url-verification'));
+
+  it.each<[string, Sent]>([
+    ['no signature', { headers: { 'X-Slack-Signature': '' } }],
+    ['no timestamp', { headers: { 'X-Slack-Request-Timestamp': '' } }],
+    ['another secret', { secret: 'another' }],
+    ['six minutes ago', { signedAt: -360 }],
+    ['six minutes ahead', { signedAt: 360 }],
+    ['another scheme', { headers: { 'X-Slack-Signature': `v1=${'0'.repeat(64)}` } }],
+    ['a challenge of a stranger', { body: challenge, secret: 'another' }],
+    ['what is no JSON, before it is looked at', { body: '{', secret: 'another' }],
+    ['a command', { ...form, body: 'command=/service-auth&text=off&user_id=U1', secret: 'another' }],
+    ['a look at the certificate', { ...form, secret: 'another' }],
+  ])('refuse %s', async (_what, sent) => {
+    const answer = await work.send(sent);
+    expect(problemOf(answer)).toEqual([401, 'invalid_signature']);
+    expect(answer.headers.get('Content-Type')).toBe('application/problem+json');
+  });
+
+  it('refuse a body that was altered by one byte, and let nothing of it through', async () => {
+    const event = work.platform.event({ user: 'U0D1', text: 'count 1' });
+    const request = work.platform.simulator.delivery(event, work.platform.settings);
+    const altered = { ...request, body: request.body.replace('count 1', 'count 2') };
+    expect(problemOf(await work.platform.post(work.daemon, altered))).toEqual([401, 'invalid_signature']);
+    expect((await work.platform.post(work.daemon, request)).status).toBe(200);
+    expect(await work.texts('D0D1', 1)).toEqual([words(1)]);
+  });
+
+  it('are of bytes: other white space, other escapes and several headers', async () => {
+    const body = '{ "type":"event_callback",\r\n\t"event":{"type":"\\u006dessage"} }';
+    expect((await work.send({ body })).status).toBe(200);
+    expect((await work.send({ body, type: 'application/json; charset=utf-8' })).status).toBe(200);
+    const { headers, ...request } = work.signed({ body });
+    const lower = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+    expect((await work.platform.post(work.daemon, { ...request, headers: lower })).status).toBe(200);
+    const twice = { ...lower, 'x-slack-signature': `${lower['x-slack-signature']}, v0=0` };
+    expect(problemOf(await work.platform.post(work.daemon, { ...request, headers: twice }))[0]).toBe(401);
+  });
+});
+
+describe('a delivery', () => {
+  it('answers the challenge', async () => {
+    const { status, text } = await work.send({ body: JSON.stringify(sample('url-verification')) });
+    expect([status, JSON.parse(text)]).toEqual([200, { challenge: sample('url-verification').challenge }]);
+  });
+
+  it('that is signed and no JSON, of another type, or to another place, is refused as everywhere', async () => {
+    expect(problemOf(await work.send({ body: '{' }))).toEqual([400, 'malformed_json']);
+    expect(problemOf(await work.send({ body: '[]' }))).toEqual([400, 'malformed_json']);
+    const form = { body: 'a=b', type: 'application/x-www-form-urlencoded' };
+    expect(problemOf(await work.send(form))).toEqual([415, 'unsupported_media_type']);
+    expect(problemOf(await work.send({ path: COMMANDS }))).toEqual([415, 'unsupported_media_type']);
+    expect(problemOf(await work.send({ path: '/teamchat/events' }))).toEqual([404, 'not_found']);
+    const got = await fetch(work.daemon.url + EVENTS);
+    expect([got.status, got.headers.get('Allow')]).toEqual([405, 'POST, OPTIONS']);
+  });
+
+  it('that cannot be read is told to its sender, once', async () => {
+    const long = { user: 'U0E1', text: 'x'.repeat(16_001), number: 900_001 };
+    for (let n = 0; n < 3; n++) expect((await work.deliver(long)).status).toBe(200);
+    expect((await work.deliver({ user: 'U0E1', kind: 'other' })).status).toBe(200);
+    await work.deliver({ user: 'U0E1', text: 'count 1' });
+    expect((await work.texts('D0E1', 3)).sort()).toEqual([
+      expect.stringMatching(/text only/),
+      expect.stringMatching(/too long for me: a message may have 16,000 characters/),
+      words(1),
+    ]);
+  });
+
+  it('of a bot, the own one too, is not heard', async () => {
+    await work.deliver({ user: 'U0E2', kind: 'status', text: 'count 3' });
+    await work.deliver({ user: 'U0E2', text: 'count 1' });
+    expect(await work.texts('D0E2', 1)).toEqual([words(1)]);
+  });
+
+  it.skipIf(spawnSync('prlimit', ['--version']).status !== 0)(
+    'is not acknowledged while nothing can be kept, and answered once when it comes again',
+    async () => {
+      await work.deliver({ user: 'U0E3', text: 'count 1' });
+      await work.texts('D0E3', 1);
+      const sizes = ['agentd.db', 'agentd.db-wal'].map((name) =>
+        statSync(join(work.directory, 'state', name)),
+      );
+      limitFiles(Math.min(...sizes.map(({ size }) => size)));
+      const typed = await token();
+      const again = { user: 'U0E3', text: 'count 2', number: 900_002 };
+      const refused = await work.deliver(again);
+      const command = await work.deliver({ user: 'U0E3', kind: 'command', text: `/service-auth ${typed}` });
+      limitFiles('unlimited');
+      expect(problemOf(refused)).toEqual([503, 'unavailable']);
+      // A person gets words: the platform would show them an error of its own.
+      expect([command.status, JSON.parse(command.text)]).toEqual([
+        200,
+        { response_type: 'ephemeral', text: expect.stringMatching(/^❌ .*cannot keep anything/) },
+      ]);
+      expect((await work.deliver(again)).status).toBe(200);
+      expect(await work.texts('D0E3', 2)).toEqual([words(1), words(2)]);
+    },
+  );
+});
+
+/** From now on no file of the daemon grows beyond this, as on a full disk. */
+function limitFiles(bytes: number | 'unlimited'): void {
+  const args = ['--pid', String(work.daemon.pid), `--fsize=${bytes}:unlimited`];
+  const { status, stderr } = spawnSync('prlimit', args);
+  expect(status, String(stderr)).toBe(0);
+}
+
+describe('an edit', () => {
+  it('replaces the text until its turn begins; later it is ignored, and logged', async () => {
+    const user = 'U0F1';
+    await work.deliver({ user, text: 'first', number: 900_003 });
+    await work.deliver({ user, text: 'count 1', number: 900_004 });
+    await work.dictation.begun('first');
+    await work.deliver({ user, kind: 'edit', text: 'too late', number: 900_003 });
+    await work.deliver({ user, kind: 'edit', text: 'count 2', number: 900_004 });
+    work.dictation.say('first', 'done');
+    work.dictation.end('first');
+    expect(await work.texts('D0F1', 2)).toEqual(['done', words(2)]);
+    expect(work.lines('edit ignored')).toHaveLength(1);
+  });
+});
+
+describe('a reply', () => {
+  it('that is long comes in several messages, in order; a part that was taken is not sent again', async () => {
+    let failures = 0;
+    work.platform.answer = ({ path, body }) =>
+      path === '/chat.postMessage' && body.includes('Part%201') && failures++ === 0 ? { status: 500 } : null;
+    await work.deliver({ user: 'U0G1', text: 'long' });
+    const parts = [0, 1, 2].map((part) => `Part ${part}. ${'word '.repeat(750)}`.trim());
+    work.dictation.say('long', parts.join('\n\n'));
+    work.dictation.end('long');
+    expect(await work.texts('D0G1', 3)).toEqual(parts);
+    expect(work.posts('D0G1')).toHaveLength(4);
+  });
+
+  it('waits as long as the platform says, without another run, and others do not wait', async () => {
+    let limited = 0;
+    work.platform.answer = ({ path, body }) =>
+      path === '/chat.postMessage' && body.includes('D0G2') && limited++ === 0
+        ? { status: 429, headers: { 'Retry-After': '2' }, body: { ok: false, error: 'ratelimited' } }
+        : null;
+    await work.deliver({ user: 'U0G2', text: 'slow' });
+    work.dictation.say('slow', 'at last');
+    work.dictation.end('slow');
+    await work.platform.until(() => limited === 1);
+    await work.deliver({ user: 'U0G3', text: 'count 1' });
+    await work.texts('D0G3', 1);
+    expect(await work.texts('D0G2', 1)).toEqual(['at last']);
+    const [first, second] = work.posts('D0G2').map(({ at }) => Number(at));
+    expect(Number(second) - Number(first)).toBeGreaterThanOrEqual(2000);
+    expect(work.dictation.runs.filter((text) => text === 'slow')).toHaveLength(1);
+  });
+
+  it('that the platform refuses for good is not sent again, and nobody gets a notice', async () => {
+    work.platform.answer = ({ body }) =>
+      body.includes('channel=D0G4') ? { status: 200, body: { ok: false, error: 'is_archived' } } : null;
+    await work.deliver({ user: 'U0G4', text: 'count 1' });
+    const line = await work.daemon.logged(({ msg }) => msg === 'message has failed for good');
+    expect(line).toMatchObject({ failure: 'delivery_refused: is_archived', sends: 1 });
+    work.platform.answer = () => null;
+    await work.deliver({ user: 'U0G4', text: 'count 2' });
+    expect(await work.texts('D0G4', 1)).toEqual([words(2)]);
+    expect(work.posts('D0G4')).toHaveLength(2);
+    const health = await (await fetch(work.daemon.url)).json();
+    expect(health).toMatchObject({ adapters: { teamchat: { status: 'ok' } } });
+  });
+
+  it('mentions nobody', async () => {
+    await work.deliver({ user: 'U0G5', text: 'loud' });
+    work.dictation.say('loud', '<!channel> <!here> @everyone <@U0GRACE> & all');
+    work.dictation.end('loud');
+    const [text] = await work.texts('D0G5', 1);
+    expect(text).not.toMatch(/<[!@]|@(?:channel|here|everyone)/);
+    expect(work.posts('D0G5')[0]).toMatchObject({ parse: 'none', link_names: 'false' });
+  });
+});

@@ -1,0 +1,291 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { SECRET } from '../support/daemon.ts';
+import { signToken } from '../support/fake-api.ts';
+import { type Shop, startShop } from '../support/shop.ts';
+import { token } from '../support/tokens.ts';
+
+// service.md "Token validation decision sequence" and "Token problems"; details: decisions §2.
+
+const ISSUER = 'https://login.example.com';
+const AUDIENCE = 'agentd';
+const RIGHT = { iss: ISSUER, aud: AUDIENCE };
+const OTHER_SECRET = 'another-secret-of-at-least-256-bits-length';
+const ENV = { JWT_ISSUER: ISSUER, JWT_AUDIENCE: AUDIENCE, JWT_DEBUG: 'true' };
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await startShop({ env: ENV });
+});
+afterAll(() => shop.stop());
+
+const now = () => Math.floor(Date.now() / 1000);
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** A rightly signed token with this header, and these claims beside the right ones; undefined leaves one out. */
+function made(claims: Record<string, unknown> = {}, header: object = {}, secret = SECRET): string {
+  const all = { sub: 'ada', email: 'ada@example.com', exp: now() + 3600, ...RIGHT, ...claims };
+  const signed = `${encode({ alg: 'HS256', typ: 'JWT', ...header })}.${encode(all)}`;
+  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+}
+
+/** What is wrong with a token, and such a token. */
+type Row = [reason: string, condition: string, token: () => string];
+const ROWS: readonly Row[] = [
+  ['JWT Malformed', 'one part', () => 'not-a-token'],
+  ['JWT Malformed', 'two parts', () => made().split('.').slice(0, 2).join('.')],
+  ['JWT Malformed', 'four parts', () => `${made()}.more`],
+  ['JWT Malformed', 'an empty part', () => `${made().split('.').slice(0, 2).join('.')}.`],
+  ['JWT Malformed', 'a part that is not base64url', () => made().replace('.', '.+')],
+  ['JWT Malformed', 'a header that is no JSON object', () => `${encode('HS256')}.${encode({})}.c2ln`],
+  [
+    'JWT Malformed',
+    'a payload that is no JSON object',
+    () => `${encode({ alg: 'HS256' })}.${encode([1])}.c2ln`,
+  ],
+  ['JWT Malformed', 'a crit header', () => made({}, { crit: ['exp'] })],
+  ['JWT Malformed', 'more than 8,192 characters', () => made({ padding: 'x'.repeat(8192) })],
+  ['JWT Malformed', 'an nbf that is no number', () => made({ nbf: 'tomorrow' })],
+  ['JWT Malformed', 'an iat that is no number', () => made({ iat: 'today' })],
+  ['Algorithm Not Allowed', 'alg none', () => made({}, { alg: 'none' })],
+  ['Algorithm Not Allowed', 'no alg', () => made({}, { alg: undefined })],
+  ['Algorithm Not Allowed', 'HS512 under HS256', () => made({}, { alg: 'HS512' })],
+  ['Algorithm Not Allowed', 'RS256 under HS256', () => made({}, { alg: 'RS256' })],
+  ['Algorithm Not Allowed', 'alg in another case', () => made({}, { alg: 'hs256' })],
+  ['Invalid Signature', 'another secret', () => made({}, {}, OTHER_SECRET)],
+  ['Invalid Signature', 'changed claims', () => made().replace(/\.[^.]+\./, `.${encode({ sub: 'grace' })}.`)],
+  ...['sub', 'email', 'exp'].map(
+    (name): Row => ['Missing Required Claims', `no ${name}`, () => made({ [name]: undefined })],
+  ),
+  ['Missing Required Claims', 'an empty sub', () => made({ sub: '' })],
+  ['Missing Required Claims', 'an email that is no string', () => made({ email: 7 })],
+  ['Missing Required Claims', 'an exp that is no number', () => made({ exp: String(now() + 3600) })],
+  ['Missing Required Claims', 'an exp beyond what a date can hold', () => made({ exp: 1e300 })],
+  ['Token Expired', 'exp in the past', () => made({ exp: now() - 1 })],
+  ['Token Expired', 'exp now', () => made({ exp: now() })],
+  ['Token Not Yet Valid', 'nbf in the future', () => made({ nbf: now() + 60 })],
+  ['Token Not Yet Valid', 'iat in the future', () => made({ iat: now() + 60 })],
+  ['Invalid Issuer', 'another iss', () => made({ iss: 'https://other.example.com' })],
+  ['Invalid Issuer', 'no iss', () => made({ iss: undefined })],
+  ['Invalid Audience', 'another aud', () => made({ aud: 'other' })],
+  ['Invalid Audience', 'no aud', () => made({ aud: undefined })],
+  ['Invalid Audience', 'a list without the audience', () => made({ aud: ['one', 'two'] })],
+];
+
+let requests = 0;
+async function sayWith(bearer: string, body: Record<string, unknown> = {}) {
+  const request_id = `token-reasons-${++requests}`;
+  const answer = await shop.say(
+    { user_id: 'visitor', message: 'Who is ada@example.com?', ...body },
+    { bearer, headers: { 'X-Request-Id': request_id } },
+  );
+  return { answer, request_id };
+}
+
+describe('A token problem is never an HTTP failure', () => {
+  test.each(ROWS)('%s (%s): 200, default credentials, a warning with the reason', async (reason, _, make) => {
+    const bearer = make();
+    const { answer, request_id } = await sayWith(bearer);
+    expect(answer.status).toBe(200);
+    expect(answer.body.response).not.toContain('A-1001');
+    expect(shop.lookedUpAs().at(-1)).toBe('service');
+    const warning = await shop.daemon.logged(
+      (line) => line.level === 'warn' && line.request_id === request_id,
+    );
+    expect(warning).toMatchObject({ reason, msg: `token refused: ${reason}` });
+  });
+
+  test('a valid token: the answer is personal', async () => {
+    const { answer } = await sayWith(made());
+    expect(answer.body.response).toContain('A-1001');
+    expect(shop.lookedUpAs().at(-1)).toBe('ada');
+  });
+
+  test('an audience among several, and nbf and iat that have passed, are valid', async () => {
+    for (const claims of [{ aud: ['other', AUDIENCE] }, { nbf: now() - 1, iat: now() - 1 }]) {
+      await sayWith(made(claims));
+      expect(shop.lookedUpAs().at(-1)).toBe('ada');
+    }
+  });
+
+  test('no log line holds a token', () => {
+    expect(shop.daemon.stderr()).not.toMatch(/eyJ[A-Za-z0-9_-]{10,}\./);
+    expect(shop.daemon.stderr()).not.toContain(made().split('.')[0]);
+  });
+});
+
+describe('`agentd token verify` gives the same reason', () => {
+  const verify = (input: string, ...args: string[]) =>
+    command(['token', 'verify', '-', ...args], { env: ENV, input });
+  const firsts = [...new Map(ROWS.map(([reason, condition, make]) => [reason, { condition, make }]))];
+
+  test.each(firsts)('%s, with exit code 1', async (reason, { make }) => {
+    const bearer = make();
+    const { code, stdout, stderr } = await verify(`${bearer}\n`, '--json');
+    expect(code).toBe(1);
+    const report = JSON.parse(stdout);
+    expect(report).toMatchObject({ valid: false, reason, user: null });
+    expect(report.steps.filter((step: { ok: boolean }) => step.ok === false)).toHaveLength(1);
+    expect(stdout + stderr).not.toContain(bearer);
+  });
+
+  test('valid: every step ok, the user context, exit code 0', async () => {
+    const { code, stdout } = await verify(made(), '--json');
+    expect(code).toBe(0);
+    const report = JSON.parse(stdout);
+    expect(report).toMatchObject({
+      valid: true,
+      reason: null,
+      user: { user_id: 'ada', email: 'ada@example.com', roles: [] },
+    });
+    expect(report.steps.every((step: { ok: boolean }) => step.ok)).toBe(true);
+    expect(report.expires_at).toMatch(/Z$/);
+  });
+
+  test('for people it names the step that failed, in the documented order', async () => {
+    const { code, stdout } = await verify(made({ exp: now() - 90 }));
+    expect(code).toBe(1);
+    const checks = ['format', 'algorithm', 'signature', 'required claims', 'expiry'];
+    const places = [...checks, 'not before', 'issuer', 'audience'].map((check) =>
+      stdout.indexOf(`\n${check}`),
+    );
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+    expect(places[0]).toBeGreaterThan(0);
+    expect(stdout).toMatch(/\nexpiry +Token Expired\n/);
+    expect(stdout).toContain('The token is invalid: Token Expired');
+    expect(stdout).toMatch(/Expired \S+, 1 min \d+ s ago/);
+  });
+});
+
+describe('Of several faults the first in the sequence is the reason', () => {
+  // From the last check to the first, each adds a fault to those below it.
+  const faults: readonly [string, Record<string, unknown>, object, string][] = [
+    ['Invalid Audience', { aud: 'other' }, {}, SECRET],
+    ['Invalid Issuer', { iss: 'other' }, {}, SECRET],
+    ['Token Not Yet Valid', { nbf: now() + 60 }, {}, SECRET],
+    ['Token Expired', { exp: 1 }, {}, SECRET],
+    ['Missing Required Claims', { email: undefined }, {}, SECRET],
+    ['Invalid Signature', {}, {}, OTHER_SECRET],
+    ['Algorithm Not Allowed', {}, { alg: 'HS512' }, OTHER_SECRET],
+    ['JWT Malformed', {}, { alg: 'HS512', crit: ['exp'] }, OTHER_SECRET],
+  ];
+
+  test.each(faults.map(([reason], index) => [reason, index] as const))('%s', async (reason, index) => {
+    const until = faults.slice(0, index + 1);
+    const claims = Object.assign({}, ...until.map((fault) => fault[1]));
+    const [, , header, secret] = until.at(-1) ?? ['', {}, {}, SECRET];
+    const { request_id } = await sayWith(made(claims, header, secret));
+    const warning = await shop.daemon.logged(
+      (line) => line.level === 'warn' && line.request_id === request_id,
+    );
+    expect(warning.reason).toBe(reason);
+  });
+});
+
+describe('Token sources', () => {
+  const as = (sub: string) => made({ sub, email: `${sub}@example.com` });
+
+  test('the header wins over jwt_token, and that over metadata.jwt_token', async () => {
+    const body = { jwt_token: as('body'), metadata: { jwt_token: as('metadata') } };
+    await sayWith(as('header'), body);
+    expect(shop.lookedUpAs().at(-1)).toBe('header');
+    const say = (extra: object) =>
+      shop.say({ user_id: 'visitor', message: 'ada@example.com', ...body, ...extra });
+    await say({});
+    expect(shop.lookedUpAs().at(-1)).toBe('body');
+    await say({ jwt_token: undefined });
+    expect(shop.lookedUpAs().at(-1)).toBe('metadata');
+  });
+
+  test('a bad token in the header does not fall through to the body', async () => {
+    await sayWith('bad', { jwt_token: made() });
+    expect(shop.lookedUpAs().at(-1)).toBe('service');
+  });
+
+  test('an empty string or an Authorization that is not Bearer is no token', async () => {
+    for (const Authorization of ['', 'Bearer', 'Bearer ', 'Basic YTpi', made()]) {
+      await shop.say(
+        { user_id: 'visitor', message: 'ada@example.com', jwt_token: '', metadata: { jwt_token: made() } },
+        { headers: { Authorization } },
+      );
+      expect(shop.lookedUpAs().at(-1), Authorization).toBe('ada');
+    }
+  });
+
+  test('the scheme is case-insensitive', async () => {
+    await shop.say(
+      { user_id: 'visitor', message: 'ada@example.com' },
+      { headers: { Authorization: `bearer ${made()}` } },
+    );
+    expect(shop.lookedUpAs().at(-1)).toBe('ada');
+  });
+
+  test('a token is validated once per message, however many tools and sources there are', async () => {
+    const { request_id } = await sayWith(made(), { jwt_token: made(), metadata: { jwt_token: made() } });
+    await shop.daemon.logged((line) => line.request_id === request_id && line.msg === 'message answered');
+    const checks = shop.daemon
+      .log()
+      .filter((line) => line.msg === 'token checked' && line.request_id === request_id);
+    expect(checks).toHaveLength(1);
+    expect(checks[0]).toMatchObject({ decision: 'valid', claims: { sub: 'ada' } });
+  });
+
+  test('a message without a token validates none, also where a stored one is used', async () => {
+    const first = await sayWith(made());
+    await shop.say(
+      { user_id: 'visitor', message: 'Who am I?', session_id: first.answer.body.session_id },
+      { headers: { 'X-Request-Id': 'stored-only' } },
+    );
+    await shop.daemon.logged((line) => line.request_id === 'stored-only' && line.msg === 'message answered');
+    expect(shop.lookedUpAs().at(-1)).toBe('ada');
+    expect(
+      shop.daemon.log().filter((line) => line.msg === 'token checked' && line.request_id === 'stored-only'),
+    ).toEqual([]);
+  });
+});
+
+describe('Settings of validation', () => {
+  test('JWT_CLOCK_SKEW_SECONDS applies to exp, nbf and iat', async () => {
+    const env = { JWT_CLOCK_SKEW_SECONDS: '30' };
+    const reasonOf = async (claims: Record<string, unknown>) => {
+      const all = { sub: 'ada', email: 'ada@example.com', exp: now() + 3600, ...claims };
+      const { stdout } = await command(['token', 'verify', '-', '--json'], {
+        env,
+        input: signToken(all, SECRET),
+      });
+      return JSON.parse(stdout).reason;
+    };
+    expect(await reasonOf({ exp: now() - 20 })).toBeNull();
+    expect(await reasonOf({ nbf: now() + 20, iat: now() + 20 })).toBeNull();
+    expect(await reasonOf({ exp: now() - 40 })).toBe('Token Expired');
+    expect(await reasonOf({ iat: now() + 60 })).toBe('Token Not Yet Valid');
+  });
+
+  test('JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false switch just these checks off, with a warning at start', async () => {
+    const lax = await startShop({
+      env: { NODE_ENV: 'test', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
+    });
+    try {
+      for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'])
+        await lax.daemon.logged((line) => line.level === 'warn' && JSON.stringify(line).includes(name));
+      const bearer = await token({ secret: OTHER_SECRET, ttl: -60 });
+      const first = await lax.say({ user_id: 'visitor', message: 'Who am I?' }, { bearer });
+      // The API does not take it, so the call falls back; the daemon let it pass.
+      expect(lax.api.seen('/users').map((request) => request.bearer)).toContain(bearer);
+      // The expiry of the stored token is not looked at either.
+      const { session_id } = first.body;
+      await lax.say({ user_id: 'visitor', session_id, message: 'Who am I?' });
+      expect(lax.api.seen('/users').filter((request) => request.bearer === bearer)).toHaveLength(2);
+      expect(await lax.session(session_id)).toMatchObject({ state: 'ValidJWT' });
+      const none = signToken({ sub: 'ada' }, SECRET).replace(/^[^.]+/, encode({ alg: 'none' }));
+      await lax.say(
+        { user_id: 'visitor', message: 'ada@example.com' },
+        { bearer: none, headers: { 'X-Request-Id': 'none' } },
+      );
+      await lax.daemon.logged((line) => line.reason === 'Algorithm Not Allowed');
+    } finally {
+      await lax.stop();
+    }
+  });
+});

@@ -1,0 +1,359 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { FakeModel } from '../support/fake-model.ts';
+import { gate, type Shop, startShop } from '../support/shop.ts';
+import { lapsed, token } from '../support/tokens.ts';
+
+// service.md "Tool credential selection" and "Default credentials and fallback"; decisions §8.
+
+const WHO = 'Who am I?';
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await startShop({ env: { API_TIMEOUT_SECONDS: '1', LOG_LEVEL: 'DEBUG' } });
+});
+afterEach(() => {
+  shop.api.behave();
+  shop.api.requests.length = 0;
+});
+afterAll(() => shop.stop());
+
+const logins = () => shop.api.seen('/authentication_token');
+
+let requests = 0;
+async function say(message: string, options: { bearer?: string; session_id?: string } = {}) {
+  const { bearer, session_id } = options;
+  const request_id = `credentials-${++requests}`;
+  const answer = await shop.say(
+    { user_id: 'visitor', message, ...(session_id === undefined ? {} : { session_id }) },
+    { headers: { 'X-Request-Id': request_id }, ...(bearer === undefined ? {} : { bearer }) },
+  );
+  expect(answer.status).toBe(200);
+  const { response, session_id: id } = answer.body as { response: string; session_id: string };
+  return { response, session_id: id, request_id };
+}
+
+/** The log line with which the choice of credentials of this request was told. */
+const choice = (request_id: string) =>
+  shop.daemon.logged(
+    (line) => line.request_id === request_id && /^tool uses default credentials/.test(String(line.msg)),
+  );
+
+describe('Which credentials a tool uses', () => {
+  test("all checks pass: the user's token is the bearer credential of GET /users?userEmail=…", async () => {
+    const bearer = await token();
+    const { response } = await say(WHO, { bearer });
+    expect(shop.api.requests).toEqual([
+      expect.objectContaining({
+        method: 'GET',
+        path: '/users',
+        query: { userEmail: 'ada@example.com' },
+        bearer,
+      }),
+    ]);
+    expect(response).toContain('A-1001');
+  });
+
+  test('session metadata has no jwt_context: default credentials, logged', async () => {
+    const { request_id } = await say('ada@example.com');
+    expect(shop.api.seen('/users')).toEqual([
+      expect.objectContaining({ sub: 'service', query: { userEmail: 'ada@example.com' } }),
+    ]);
+    expect(await choice(request_id)).toMatchObject({ level: 'info', reason: 'no_jwt_context' });
+  });
+
+  test('the downstream calls of parallel messages each use their own person', async () => {
+    const people = Array.from({ length: 20 }, (_, index) => `person-${index}`);
+    await Promise.all(
+      people.map(async (sub) => {
+        await say(WHO, { bearer: await token({ sub }) });
+      }),
+    );
+    const seen = shop.api.seen('/users');
+    expect(seen).toHaveLength(20);
+    for (const { sub, query } of seen) expect(query.userEmail).toBe(`${sub}@example.com`);
+  });
+});
+
+describe('What is looked at again at each call', () => {
+  let model: FakeModel;
+  let chat: Shop;
+  beforeAll(async () => {
+    model = await FakeModel.start();
+    chat = await startShop({ env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted' } });
+  });
+  afterAll(async () => {
+    await chat.stop();
+    await model.close();
+  });
+
+  /** One message that looks up two people; between the two calls, `meanwhile` happens. */
+  async function lookUpTwice(session_id: string, bearer: string, meanwhile: () => Promise<void>) {
+    const call = (email: string) => ({ tools: [{ name: 'get_user', args: { email } }] });
+    model.script([call('one@example.com'), call('two@example.com'), { text: ['Done.'] }]);
+    chat.api.requests.length = 0;
+    const held = gate();
+    chat.api.misbehave('/users', { wait: held.opened }, 1);
+    const asked = chat.api.next('/users');
+    const answered = chat.say(
+      { user_id: 'visitor', message: 'Look them up', session_id },
+      { bearer, headers: { 'X-Request-Id': session_id } },
+    );
+    await asked;
+    await meanwhile();
+    held.open();
+    expect((await answered).body.response).toBe('Done.');
+    return chat.lookedUpAs();
+  }
+
+  test('the session: where it was ended meanwhile, default credentials, with a warning', async () => {
+    const subs = await lookUpTwice('ended', await token(), async () => {
+      expect((await chat.run('sessions', 'end', 'ended')).code).toBe(0);
+    });
+    expect(subs).toEqual(['ada', 'service']);
+    await chat.daemon.logged(
+      (line) => line.level === 'warn' && line.reason === 'session_not_found' && line.request_id === 'ended',
+    );
+  });
+
+  test('the expiry: where the stored token lapsed meanwhile, default credentials, with a warning', async () => {
+    const bearer = await token({ ttl: 3 });
+    const subs = await lookUpTwice('lapsed', bearer, () => lapsed(bearer));
+    expect(subs[1]).toBe('service');
+    expect(chat.api.seen('/users')[0]?.bearer).toBe(bearer);
+    await chat.daemon.logged(
+      (line) =>
+        line.level === 'warn' && line.reason === 'stored_token_expired' && line.request_id === 'lapsed',
+    );
+  });
+});
+
+describe("A 401 to the user's token", () => {
+  test('falls back to default credentials for that call, once, with a warning', async () => {
+    const bearer = await token({ claims: { jti: 'revoked' } });
+    shop.api.revoke(bearer);
+    const { response, request_id, session_id } = await say(WHO, { bearer });
+    expect(shop.lookedUpAs()).toEqual([null, 'service']);
+    expect(response).not.toContain('A-1001');
+    await shop.daemon.logged(
+      (line) =>
+        line.level === 'warn' &&
+        line.request_id === request_id &&
+        line.msg === "the business API refused the user's token: default credentials for this call",
+    );
+    // Only for that call: the person stays signed in here.
+    expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
+  });
+
+  test('does not repeat for ever where the default token is refused too', async () => {
+    const strict = await startShop();
+    try {
+      strict.api.misbehave('/users', { status: 401 });
+      const { status, body } = await strict.say(
+        { user_id: 'visitor', message: WHO },
+        { bearer: await token() },
+      );
+      expect(status).toBe(200);
+      expect(body.response).not.toContain('A-1001');
+      // The user's, the default one, and a new default one.
+      expect(strict.api.seen('/users')).toHaveLength(3);
+      expect(strict.api.seen('/authentication_token')).toHaveLength(2);
+    } finally {
+      await strict.stop();
+    }
+  });
+});
+
+describe('The default token', () => {
+  test('comes from POST /authentication_token with email and password as JSON, and is cached', async () => {
+    const own = await startShop();
+    try {
+      for (const email of ['one@example.com', 'two@example.com'])
+        await own.say({ user_id: 'visitor', message: email });
+      const login = own.api.seen('/authentication_token');
+      expect(login).toEqual([
+        expect.objectContaining({
+          method: 'POST',
+          bearer: null,
+          body: { email: 'service@example.com', password: 'service-password' },
+        }),
+      ]);
+      expect(own.lookedUpAs()).toEqual(['service', 'service']);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test('is fetched once for 50 messages in parallel', async () => {
+    const own = await startShop({ env: { AGENT_CONCURRENCY: '64' } });
+    const slow = gate();
+    try {
+      own.api.misbehave('/authentication_token', { wait: slow.opened }, 1);
+      const asked = own.api.next('/authentication_token');
+      const answers = Array.from({ length: 50 }, (_, index) =>
+        own.say({ user_id: `visitor-${index}`, message: 'ada@example.com' }),
+      );
+      await asked;
+      slow.open();
+      for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
+      expect(own.api.seen('/authentication_token')).toHaveLength(1);
+      expect(own.lookedUpAs()).toEqual(Array(50).fill('service'));
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test('is taken from access_token where there is no token', async () => {
+    const own = await startShop();
+    try {
+      own.api.misbehave('/authentication_token', {
+        status: 200,
+        body: { access_token: 'opaque-default-token' },
+      });
+      await own.say({ user_id: 'visitor', message: 'ada@example.com' });
+      expect(own.api.seen('/users')[0]?.bearer).toBe('opaque-default-token');
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test('is not used in the last 5 minutes before its exp', async () => {
+    const own = await startShop({ api: { tokenLife: 299 } });
+    try {
+      for (const email of ['one@example.com', 'two@example.com'])
+        await own.say({ user_id: 'visitor', message: email });
+      expect(own.api.seen('/authentication_token')).toHaveLength(2);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test('is fetched again once after a 401', async () => {
+    await say('ada@example.com');
+    shop.api.requests.length = 0;
+    shop.api.revokeDefaultTokens();
+    await say('ada@example.com');
+    expect(logins()).toHaveLength(1);
+    expect(shop.lookedUpAs()).toEqual([null, 'service']);
+  });
+});
+
+describe('Under default credentials', () => {
+  test('Who am I? makes no call and says that sign-in is needed', async () => {
+    const { response } = await say(WHO);
+    expect(response).toMatch(/sign in/i);
+    expect(shop.api.requests).toEqual([]);
+  });
+
+  test('a known and an unknown address get the same words, and the call is made as documented', async () => {
+    const [known, unknown] = [await say('ada@example.com'), await say('eve@example.com')];
+    expect(known.response).toBe(unknown.response);
+    expect(known.response).not.toMatch(/Lovelace|A-1001/);
+    expect(shop.api.seen('/users').map(({ query, sub }) => [query.userEmail, sub])).toEqual([
+      ['ada@example.com', 'service'],
+      ['eve@example.com', 'service'],
+    ]);
+  });
+
+  test('the agent sees the fields of API_PUBLIC_USER_FIELDS and no others', async () => {
+    const open = await startShop({ env: { API_PUBLIC_USER_FIELDS: 'name' } });
+    try {
+      const { body } = await open.say({ user_id: 'visitor', message: 'ada@example.com' });
+      expect(body.response).toContain('Ada Lovelace');
+      expect(body.response).not.toContain('A-1001');
+    } finally {
+      await open.stop();
+    }
+  });
+});
+
+describe('The conversation goes on', () => {
+  test('when the API does not answer within API_TIMEOUT_SECONDS', async () => {
+    shop.api.misbehave('/users', 'hang', 1);
+    const { response, session_id, request_id } = await say(WHO, { bearer: await token() });
+    expect(response).toContain('I could not look that up just now. The business API did not answer in time.');
+    await shop.daemon.logged((line) => line.request_id === request_id && line.reason === 'timeout');
+    expect((await say(WHO, { session_id })).response).toContain('A-1001');
+  });
+
+  test('when the API answers 500, something else than JSON, or too much', async () => {
+    for (const how of [{ status: 500 }, { status: 200, body: '<html>' }, 'huge'] as const) {
+      shop.api.misbehave('/users', how, 1);
+      const { response } = await say(WHO, { bearer: await token() });
+      expect(response).toContain('I could not look that up just now.');
+    }
+  });
+
+  test('when the default credentials are refused, with a warning in the log', async () => {
+    const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
+    try {
+      const answer = await wrong.say({ user_id: 'visitor', message: 'ada@example.com' });
+      expect(answer.status).toBe(200);
+      await wrong.daemon.logged(
+        (line) => line.level === 'warn' && line.reason === 'default_credentials_refused',
+      );
+      // A user's own token needs none of it.
+      const own = await wrong.say({ user_id: 'visitor', message: WHO }, { bearer: await token() });
+      expect(own.body.response).toContain('A-1001');
+    } finally {
+      await wrong.stop();
+    }
+  });
+
+  test('when the API is down, or there is none', async () => {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const { port } = closed.address() as AddressInfo;
+    closed.close();
+    await once(closed, 'close');
+    const down = await startShop({ env: { API_BASE_URL: `http://127.0.0.1:${port}` } });
+    try {
+      const answer = await down.say({ user_id: 'visitor', message: WHO }, { bearer: await token() });
+      expect(answer.status).toBe(200);
+      expect(answer.body.response).toContain('The business API cannot be reached.');
+    } finally {
+      await down.stop();
+    }
+  });
+});
+
+describe('No token goes to another origin', () => {
+  test('a redirect there is not followed', async () => {
+    const bearers: (string | undefined)[] = [];
+    const other = createServer((request, response) => {
+      bearers.push(request.headers.authorization);
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    try {
+      for (const status of [301, 302, 303, 307, 308]) {
+        shop.api.misbehave('/users', { redirect: `http://127.0.0.1:${port}/users`, status }, 1);
+        const { response } = await say(WHO, { bearer: await token() });
+        expect(response).toContain('I could not look that up just now.');
+      }
+      expect(bearers).toEqual([]);
+    } finally {
+      other.close();
+    }
+  });
+
+  test('into a prompt, a reply or a log line none gets either, also where the API echoes it', async () => {
+    const bearer = await token();
+    shop.api.misbehave(
+      '/users',
+      { status: 200, body: { email: 'ada@example.com', echo: `Bearer ${bearer}` } },
+      1,
+    );
+    const { response, session_id } = await say(WHO, { bearer });
+    expect(response).not.toContain(bearer.split('.')[1]);
+    await say('ada@example.com');
+    const { stdout } = await shop.run('sessions', 'show', session_id);
+    for (const text of [stdout, shop.daemon.stderr(), shop.daemon.stdout()]) {
+      expect(text).not.toMatch(/eyJ[A-Za-z0-9_-]{10,}/);
+      expect(text).not.toContain('service-password');
+    }
+  });
+});

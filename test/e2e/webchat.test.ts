@@ -1,0 +1,657 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FakeModel } from '../support/fake-model.ts';
+import { gate, type Shop, startShop } from '../support/shop.ts';
+import { token } from '../support/tokens.ts';
+import type { Answer } from '../support/webchat.ts';
+
+// service.md "POST /webchat/message" and decisions §1 and §6 (Idempotency-Key).
+
+const SITE = 'https://www.example.com';
+const HELLO = { user_id: 'visitor', message: 'Hello' };
+
+let shop: Shop;
+let model: FakeModel;
+/** With a scripted model: a message is what its answer shall be. */
+let chat: Shop;
+
+beforeAll(async () => {
+  model = await FakeModel.start();
+  model.script(({ messages }) => {
+    const said = JSON.stringify(messages.at(-1)?.content);
+    if (said.includes('refuse')) return { status: 400 };
+    if (said.includes('hang')) return 'hang';
+    if (said.includes('cut')) return { cut: ['Half a '] };
+    return { text: ['Fine, ', 'thank you.'] };
+  });
+  [shop, chat] = await Promise.all([
+    startShop({ env: { WEBCHAT_ALLOWED_ORIGINS: `${SITE},https://shop.example.com:8443` } }),
+    startShop({
+      env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted', AGENT_TIMEOUT_SECONDS: '1' },
+    }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([shop.stop(), chat.stop()]);
+  await model.close();
+});
+
+/** A problem document of RFC 9457 to the letter of decisions §1. */
+function expectProblem(answer: Answer, status: number, code: string): void {
+  expect(answer.status).toBe(status);
+  expect(answer.headers.get('content-type')).toBe('application/problem+json');
+  const { errors, ...rest } = answer.body;
+  expect(rest).toEqual({
+    type: 'about:blank',
+    title: expect.stringMatching(/^[A-Z]/),
+    status,
+    detail: expect.stringMatching(/\S/),
+    code,
+    request_id: answer.headers.get('x-request-id'),
+  });
+  if (code === 'invalid_request') expect(errors.length).toBeGreaterThan(0);
+}
+
+describe('POST /webchat/message', () => {
+  test('answers in the same response with response, session_id and metadata', async () => {
+    const answer = await shop.say({ ...HELLO, session_id: 'mine', metadata: { page_url: SITE, other: [1] } });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(answer.body).toEqual({
+      response: expect.stringMatching(/\S/),
+      session_id: 'mine',
+      metadata: { platform: 'webchat', user_id: 'visitor' },
+    });
+  });
+
+  test('ignores unknown fields, and takes null for what is optional', async () => {
+    const body = { ...HELLO, session_id: null, metadata: null, color: 'blue', exp: { a: 1 } };
+    expect((await shop.say(body)).status).toBe(200);
+  });
+
+  test('counts characters as people do: the longest values pass', async () => {
+    const accepted = [
+      { ...HELLO, user_id: '😀'.repeat(256) },
+      { ...HELLO, session_id: 's'.repeat(512) },
+      { ...HELLO, message: `  ${'x'.repeat(16_000)}\n` },
+      { ...HELLO, message: 'two\nlines\tand a tab' },
+    ];
+    for (const body of accepted) expect((await shop.say(body)).status).toBe(200);
+  });
+
+  test('tells the agent what the client says of itself as unverified', async () => {
+    const metadata = {
+      user_name: 'Eve <admin>',
+      page_url: 'https://www.example.com/cart',
+      user_agent: 'Agent/1',
+    };
+    await chat.say({ ...HELLO, message: 'How are you?', metadata });
+    const prompt = JSON.stringify(model.requests.at(-1)?.messages);
+    for (const value of [metadata.page_url, metadata.user_agent]) expect(prompt).toContain(value);
+    expect(prompt).toMatch(/unverified|not verified/i);
+  });
+
+  test('lives at WEBCHAT_WEBHOOK_PATH where that is set, and no more at the default path', async () => {
+    const moved = await startShop({ env: { WEBCHAT_WEBHOOK_PATH: '/api/chat' } });
+    try {
+      expect((await moved.say(HELLO, { path: '/api/chat' })).status).toBe(200);
+      expectProblem(await moved.say(HELLO), 404, 'not_found');
+    } finally {
+      await moved.stop();
+    }
+  });
+});
+
+describe('A request that is refused for its form', () => {
+  test.each([
+    ['nothing', ''],
+    ['half of it', '{"user_id": "visitor", "mess'],
+    ['an array', '[]'],
+    ['a string', '"Hello"'],
+    ['null', 'null'],
+    ['two documents', '{}{}'],
+  ])('a body that is no JSON object (%s): 400 malformed_json', async (_, body) => {
+    expectProblem(await shop.say(body), 400, 'malformed_json');
+  });
+
+  test('a body that is not UTF-8: 400 malformed_json', async () => {
+    const response = await fetch(`${shop.daemon.url}/webchat/message`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: Buffer.from('{"user_id":"\xff","message":"Hello"}', 'latin1'),
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: 'malformed_json' });
+  });
+
+  const NUL = String.fromCharCode(0);
+  test.each([
+    ['user_id', 'missing', { message: 'Hello' }],
+    ['user_id', 'null', { ...HELLO, user_id: null }],
+    ['user_id', 'empty', { ...HELLO, user_id: '' }],
+    ['user_id', 'a number', { ...HELLO, user_id: 7 }],
+    ['user_id', 'of 257 characters', { ...HELLO, user_id: 'x'.repeat(257) }],
+    ['user_id', 'with a control character', { ...HELLO, user_id: `a${NUL}b` }],
+    ['message', 'missing', { user_id: 'visitor' }],
+    ['message', 'empty', { ...HELLO, message: '' }],
+    ['message', 'blank', { ...HELLO, message: ' \n\t ' }],
+    ['message', 'an object', { ...HELLO, message: {} }],
+    ['message', 'of 16,001 characters', { ...HELLO, message: 'x'.repeat(16_001) }],
+    ['session_id', 'empty', { ...HELLO, session_id: '' }],
+    ['session_id', 'a boolean', { ...HELLO, session_id: true }],
+    ['session_id', 'of 513 characters', { ...HELLO, session_id: 'x'.repeat(513) }],
+    ['session_id', 'with a line break', { ...HELLO, session_id: 'a\nb' }],
+    ['jwt_token', 'a number', { ...HELLO, jwt_token: 7 }],
+    ['metadata', 'a list', { ...HELLO, metadata: [] }],
+    ['metadata.jwt_token', 'an object', { ...HELLO, metadata: { jwt_token: {} } }],
+  ])('%s %s: 400 invalid_request, and `errors` names the field', async (field, _, body) => {
+    const answer = await shop.say(body);
+    expectProblem(answer, 400, 'invalid_request');
+    expect(answer.body.errors).toEqual([{ field, message: expect.stringMatching(/^(is|must)/) }]);
+  });
+
+  test('names every field that is wrong at once', async () => {
+    const { body } = await shop.say({ user_id: '', session_id: 7 });
+    expect(body.errors.map((error: { field: string }) => error.field)).toEqual([
+      'user_id',
+      'message',
+      'session_id',
+    ]);
+  });
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', ''])(
+    'content type %j: 415 unsupported_media_type',
+    async (type) => {
+      const answer = await shop.say(HELLO, { headers: { 'Content-Type': type } });
+      expectProblem(answer, 415, 'unsupported_media_type');
+    },
+  );
+
+  test('application/json with charset=UTF-8, in any case, is the content type', async () => {
+    const answer = await shop.say(HELLO, { headers: { 'Content-Type': 'Application/JSON; charset=UTF-8' } });
+    expect(answer.status).toBe(200);
+  });
+
+  test('a body over BODY_LIMIT_BYTES (262,144): 413 body_too_large; one of just that size passes', async () => {
+    const bytes = (size: number) => {
+      const body = { ...HELLO, metadata: { padding: '' } };
+      body.metadata.padding = 'x'.repeat(size - JSON.stringify(body).length);
+      return JSON.stringify(body);
+    };
+    expect((await shop.say(bytes(262_144))).status).toBe(200);
+    expectProblem(await shop.say(bytes(262_145)), 413, 'body_too_large');
+  });
+
+  test('no such path: 404 not_found', async () => {
+    for (const path of ['/nowhere', '/webchat/message/', '/WEBCHAT/message', '/webchat/%zz'])
+      expectProblem(await shop.say(HELLO, { path }), 404, 'not_found');
+  });
+
+  test('method not allowed: 405 with Allow', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+      const response = await fetch(`${shop.daemon.url}/webchat/message`, { method });
+      expect(response.headers.get('allow')).toBe('POST, OPTIONS');
+      expectProblem(
+        { status: response.status, headers: response.headers, body: await response.json() },
+        405,
+        'method_not_allowed',
+      );
+    }
+    const response = await fetch(shop.daemon.url, { method: 'POST' });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
+  });
+});
+
+describe('An agent that fails', () => {
+  test.each(['refuse', 'cut'])('(%s): 502 agent_failed, with no inner detail', async (how) => {
+    const answer = await chat.say({ ...HELLO, message: how });
+    expectProblem(answer, 502, 'agent_failed');
+    expect(answer.body.detail).toBe('The agent could not answer.');
+  });
+
+  test('longer than AGENT_TIMEOUT_SECONDS: 504 agent_timeout', async () => {
+    expectProblem(await chat.say({ ...HELLO, message: 'hang' }), 504, 'agent_timeout');
+  });
+
+  test('does not spoil its session: the next message is answered', async () => {
+    const own = { ...HELLO, session_id: 'after-failure' };
+    await chat.say({ ...own, message: 'refuse' });
+    const answer = await chat.say({ ...own, message: 'How are you?' });
+    expect(answer.body.response).toBe('Fine, thank you.');
+    expect((await chat.session('after-failure')).turns).toMatchObject([
+      { outcome: 'failed', failure: 'agent_failed', reply: null },
+      { outcome: 'answered', reply: 'Fine, thank you.' },
+    ]);
+  });
+});
+
+describe('An overloaded daemon', () => {
+  test('503 unavailable with Retry-After when AGENT_QUEUE_MAX messages wait, or for AGENT_QUEUE_WAIT_SECONDS', async () => {
+    const narrow = await startShop({
+      env: { AGENT_CONCURRENCY: '1', AGENT_QUEUE_MAX: '1', AGENT_QUEUE_WAIT_SECONDS: '1' },
+    });
+    const held = gate();
+    try {
+      narrow.api.misbehave('/users', { wait: held.opened }, 1);
+      const asked = narrow.api.next('/users');
+      const running = narrow.say({ ...HELLO, message: 'ada@example.com' });
+      await asked;
+      // Of two more, one waits in the queue in vain, the other finds no place in it.
+      const others = await Promise.all([
+        narrow.say({ ...HELLO, user_id: 'second' }),
+        narrow.say({ ...HELLO, user_id: 'third' }),
+      ]);
+      for (const answer of others) {
+        expectProblem(answer, 503, 'unavailable');
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      }
+      expect(others.map((answer) => answer.body.detail).sort()).toEqual([
+        'No run was free in time.',
+        'Too many messages are waiting for an answer.',
+      ]);
+      held.open();
+      expect((await running).status).toBe(200);
+      expect((await narrow.say(HELLO)).status).toBe(200);
+    } finally {
+      held.open();
+      await narrow.stop();
+    }
+  });
+});
+
+describe('The unexpected', () => {
+  test('500 internal_error, with no inner detail; the log has it under the request id', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-broken-'));
+    const file = join(directory, 'broken.ts');
+    writeFileSync(
+      file,
+      `export default {
+        name: 'broken', apiVersion: 1, summary: 'A channel with a defect.', settings: [],
+        detect: () => true,
+        capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+        create: () => ({
+          routes: [{ method: 'POST', path: '/broken', handle() { throw new TypeError('the inner detail'); } }],
+        }),
+      };`,
+    );
+    const broken = await startShop({ env: { MESSAGING_PLATFORMS: `webchat,${file}` } });
+    try {
+      const answer = await broken.say(HELLO, { path: '/broken', headers: { 'X-Request-Id': 'defect-1' } });
+      expectProblem(answer, 500, 'internal_error');
+      expect(JSON.stringify(answer.body)).not.toContain('inner detail');
+      const line = await broken.daemon.logged(
+        (entry) => entry.request_id === 'defect-1' && entry.level === 'error',
+      );
+      expect(JSON.stringify(line)).toContain('the inner detail');
+      expect((await broken.say(HELLO)).status).toBe(200);
+    } finally {
+      await broken.stop();
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
+describe('X-Request-Id', () => {
+  const idOf = async (given?: string, body: unknown = HELLO) => {
+    const headers = given === undefined ? {} : { 'X-Request-Id': given };
+    return (await shop.say(body, { headers })).headers.get('x-request-id');
+  };
+
+  test("is the caller's where it has the documented form", async () => {
+    for (const id of ['a', 'A-1_b.2', 'x'.repeat(64)]) {
+      expect(await idOf(id)).toBe(id);
+      expect(await idOf(id, '{')).toBe(id);
+    }
+  });
+
+  test('is a new one, of that form, otherwise', async () => {
+    const ids = new Set<string | null>();
+    for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'é', 'a/b']) {
+      const answered = await idOf(id);
+      expect(answered).toMatch(/^[A-Za-z0-9._-]{1,64}$/);
+      expect(answered).not.toBe(id);
+      ids.add(answered);
+    }
+    expect(ids.size).toBe(6);
+  });
+
+  test('is on the log lines of the request and of its agent run', async () => {
+    await idOf('on-every-line', { ...HELLO, message: 'ada@example.com' });
+    await shop.daemon.logged(
+      (line) => line.request_id === 'on-every-line' && line.msg === 'message answered',
+    );
+    const lines = shop.daemon.log().filter((line) => line.request_id === 'on-every-line');
+    expect(lines.map((line) => line.msg)).toContain('tool uses default credentials: no_jwt_context');
+  });
+});
+
+describe('CORS', () => {
+  const ask = (method: string, headers: Record<string, string>, path = '/webchat/message') =>
+    fetch(`${shop.daemon.url}${path}`, {
+      method,
+      headers: { 'Content-Type': 'application/json', ...headers },
+      ...(method === 'POST' ? { body: JSON.stringify(HELLO) } : {}),
+    });
+  const list = (header: string | null) => (header ?? '').split(', ');
+
+  test('an allowed origin may read the answer, and the documented headers of it', async () => {
+    const { headers } = await ask('POST', { Origin: SITE });
+    expect(headers.get('access-control-allow-origin')).toBe(SITE);
+    expect(headers.get('access-control-allow-credentials')).toBe('true');
+    expect(headers.get('vary')).toMatch(/\borigin\b/i);
+    expect(list(headers.get('access-control-expose-headers'))).toEqual(
+      expect.arrayContaining([
+        'X-Request-Id',
+        'Retry-After',
+        'RateLimit',
+        'RateLimit-Policy',
+        'Idempotency-Replayed',
+      ]),
+    );
+  });
+
+  test('also a refusal may be read', async () => {
+    const answer = await shop.say('{', { headers: { Origin: SITE } });
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get('access-control-allow-origin')).toBe(SITE);
+  });
+
+  test('a preflight is answered for an allowed origin', async () => {
+    const response = await ask('OPTIONS', {
+      Origin: SITE,
+      'Access-Control-Request-Method': 'POST',
+      'Access-Control-Request-Headers': 'content-type,authorization',
+    });
+    expect(response.status).toBe(204);
+    expect(response.headers.get('access-control-allow-origin')).toBe(SITE);
+    expect(response.headers.get('access-control-allow-credentials')).toBe('true');
+    expect(list(response.headers.get('access-control-allow-methods'))).toContain('POST');
+    expect(list(response.headers.get('access-control-allow-headers'))).toEqual(
+      expect.arrayContaining([
+        'Content-Type',
+        'Authorization',
+        'Idempotency-Key',
+        'Last-Event-ID',
+        'X-Request-Id',
+      ]),
+    );
+  });
+
+  test('origins are compared exactly: any other gets no allow-origin header', async () => {
+    const others = [
+      'http://www.example.com',
+      'https://www.example.com:8443',
+      'https://example.com',
+      'https://www.example.com.evil.example',
+      'https://WWW.example.com',
+      'null',
+    ];
+    for (const Origin of others) {
+      for (const method of ['POST', 'OPTIONS']) {
+        const { headers } = await ask(method, { Origin, 'Access-Control-Request-Method': 'POST' });
+        expect(headers.get('access-control-allow-origin'), `${method} ${Origin}`).toBeNull();
+        expect(headers.get('access-control-allow-credentials')).toBeNull();
+      }
+    }
+  });
+
+  test('with * any origin is let in, without credentials', async () => {
+    const open = await startShop({ env: { WEBCHAT_ALLOWED_ORIGINS: '*' } });
+    try {
+      const { headers } = await open.say(HELLO, { headers: { Origin: 'https://anywhere.example' } });
+      expect(headers.get('access-control-allow-origin')).toBe('*');
+      expect(headers.get('access-control-allow-credentials')).toBeNull();
+    } finally {
+      await open.stop();
+    }
+  });
+});
+
+test('security headers are on every response', async () => {
+  const { url } = shop.daemon;
+  const responses = await Promise.all([
+    fetch(url),
+    fetch(`${url}/nowhere`),
+    fetch(`${url}/webchat/message`, { method: 'OPTIONS', headers: { Origin: SITE } }),
+    fetch(`${url}/webchat/message`, { method: 'POST', body: '{' }),
+    fetch(`${url}/webchat/message`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(HELLO),
+    }),
+  ]);
+  expect(responses.map((response) => response.status)).toEqual([200, 404, 204, 415, 200]);
+  for (const { headers } of responses) {
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('x-request-id')).toMatch(/\S/);
+    expect(headers.get('x-powered-by')).toBeNull();
+    expect(headers.get('server')).toBeNull();
+  }
+});
+
+test('GET / tells status, platforms and adapters', async () => {
+  const response = await fetch(shop.daemon.url);
+  expect(response.status).toBe(200);
+  expect(await response.json()).toEqual({
+    status: 'ok',
+    platforms: ['webchat'],
+    adapters: { webchat: { status: 'ok' } },
+  });
+});
+
+describe('Idempotency-Key', () => {
+  const keyed = (key: string, body: object, bearer?: string) =>
+    shop.say(body, { headers: { 'Idempotency-Key': key }, ...(bearer === undefined ? {} : { bearer }) });
+  const replayed = (answer: Answer) => answer.headers.get('idempotency-replayed');
+
+  test('a repeat of a finished request gets the first answer again, marked, and is no new turn', async () => {
+    const first = await keyed('repeat-1', HELLO);
+    const again = await keyed('repeat-1', HELLO);
+    expect([first.status, replayed(first)]).toEqual([200, null]);
+    expect([again.status, replayed(again)]).toEqual([200, 'true']);
+    expect(again.body).toEqual(first.body);
+    expect((await shop.session(first.body.session_id)).turns).toHaveLength(1);
+    await shop.daemon.logged(
+      (line) => line.msg === '[LoopGuard] DUPLICATE platform=webchat user=visitor message_id=repeat-1',
+    );
+  });
+
+  test('while the first is still running: 409 duplicate_in_progress', async () => {
+    const held = gate();
+    shop.api.misbehave('/users', { wait: held.opened }, 1);
+    const asked = shop.api.next('/users');
+    const body = { ...HELLO, message: 'ada@example.com' };
+    const first = keyed('running-1', body);
+    await asked;
+    expectProblem(await keyed('running-1', body), 409, 'duplicate_in_progress');
+    held.open();
+    expect((await first).status).toBe(200);
+    expect(replayed(await keyed('running-1', body))).toBe('true');
+  });
+
+  test('the same key with another body: 422 idempotency_key_reused', async () => {
+    await keyed('reused-1', HELLO);
+    for (const other of [{ message: 'Bye' }, { session_id: 'another' }])
+      expectProblem(await keyed('reused-1', { ...HELLO, ...other }), 422, 'idempotency_key_reused');
+    expect(replayed(await keyed('reused-1', HELLO))).toBe('true');
+  });
+
+  test("another user's equal key is another key", async () => {
+    const bearers = [undefined, await token(), await token({ sub: 'grace' })];
+    for (const bearer of bearers) expect(replayed(await keyed('own-1', HELLO, bearer))).toBeNull();
+    expect(replayed(await keyed('own-1', { ...HELLO, user_id: 'other' }))).toBeNull();
+    for (const bearer of bearers) expect(replayed(await keyed('own-1', HELLO, bearer))).toBe('true');
+  });
+
+  test('tokens are left out of the comparison: a renewed one makes no other body', async () => {
+    const body = { ...HELLO, message: 'Who am I?' };
+    await keyed('renewed-1', { ...body, jwt_token: await token() });
+    const again = await keyed('renewed-1', { ...body, jwt_token: await token({ claims: { jti: 'new' } }) });
+    expect(replayed(again)).toBe('true');
+    expect(again.body.response).toContain('A-1001');
+  });
+
+  test('a failed run gives the key back', async () => {
+    const body = { ...HELLO, message: 'refuse' };
+    const options = { headers: { 'Idempotency-Key': 'failed-1' } };
+    for (let attempt = 0; attempt < 2; attempt++)
+      expectProblem(await chat.say(body, options), 502, 'agent_failed');
+  });
+
+  test('one that is empty, too long or not visible ASCII: 400 invalid_request', async () => {
+    for (const key of ['', 'x'.repeat(256), 'a b']) {
+      const answer = await keyed(key, HELLO);
+      expectProblem(answer, 400, 'invalid_request');
+      expect(answer.body.errors[0].field).toBe('Idempotency-Key');
+    }
+  });
+
+  test('without the header there is no duplicate check', async () => {
+    const own = { ...HELLO, session_id: 'no-key' };
+    await shop.say(own);
+    await shop.say(own);
+    expect((await shop.session('no-key')).turns).toHaveLength(2);
+  });
+
+  test('after a restart of the daemon the stored answer is replayed, the key of a run that died is free', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-restart-'));
+    const options = { headers: { 'Idempotency-Key': 'restart-1' } };
+    const lost = { headers: { 'Idempotency-Key': 'restart-2' } };
+    try {
+      const before = await startShop({ directory });
+      const first = await before.say(HELLO, options);
+      before.api.misbehave('/users', 'hang');
+      const asked = before.api.next('/users');
+      const died = before.say({ ...HELLO, message: 'ada@example.com' }, lost).catch(() => 'died');
+      await asked;
+      await before.daemon.stop('SIGKILL');
+      expect(await died).toBe('died');
+      await before.api.close();
+
+      const after = await startShop({ directory });
+      const again = await after.say(HELLO, options);
+      expect(replayed(again)).toBe('true');
+      expect(again.body).toEqual(first.body);
+      expect((await after.say({ ...HELLO, message: 'ada@example.com' }, lost)).status).toBe(200);
+      await after.stop();
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
+describe('The rate limit', () => {
+  let strict: Shop;
+  beforeAll(async () => {
+    strict = await startShop({
+      env: {
+        RATE_LIMIT_ANONYMOUS_MAX: '3',
+        RATE_LIMIT_TOKEN_MAX: '4',
+        RATE_LIMIT_WINDOW_SECONDS: '2',
+        TRUST_PROXY: '1',
+      },
+    });
+  });
+  afterAll(() => strict.stop());
+
+  /** So many statuses of requests from one address. */
+  async function statuses(
+    count: number,
+    address: string,
+    options: { body?: unknown; bearer?: string } = {},
+  ): Promise<number[]> {
+    const all: number[] = [];
+    for (let index = 0; index < count; index++) {
+      const answer = await strict.say(options.body ?? { ...HELLO, user_id: `visitor-${index}` }, {
+        headers: { 'X-Forwarded-For': address },
+        ...(options.bearer === undefined ? {} : { bearer: options.bearer }),
+      });
+      all.push(answer.status);
+    }
+    return all;
+  }
+
+  test('without a token counts per address, whatever the user_id: then 429 rate_limited with its headers', async () => {
+    const headers = { 'X-Forwarded-For': '192.0.2.1' };
+    const first = await strict.say(HELLO, { headers });
+    expect(first.headers.get('ratelimit-policy')).toBe('"address";q=3;w=2');
+    expect(first.headers.get('ratelimit')).toMatch(/^"address";r=2;t=\d+$/);
+    expect(await statuses(2, '192.0.2.1')).toEqual([200, 200]);
+    const refused = await strict.say(HELLO, { headers });
+    expectProblem(refused, 429, 'rate_limited');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(refused.headers.get('ratelimit-policy')).toBe('"address";q=3;w=2');
+    expect(refused.headers.get('ratelimit')).toMatch(/^"address";r=0;t=[12]$/);
+    expect(await statuses(1, '192.0.2.2')).toEqual([200]);
+  });
+
+  test('with a valid token counts per person, over all addresses, users and sessions', async () => {
+    const bearer = await token({ sub: 'limited' });
+    const all: number[] = [];
+    for (let index = 0; index < 5; index++)
+      all.push(...(await statuses(1, `192.0.2.${10 + index}`, { bearer })));
+    expect(all).toEqual([200, 200, 200, 200, 429]);
+    const other = await token({ sub: 'limited', claims: { tenant_id: 'other' } });
+    expect(await statuses(1, '192.0.2.10', { bearer: other })).toEqual([200]);
+    expect(await statuses(1, '192.0.2.10')).toEqual([200]);
+  });
+
+  test('with an invalid token counts per address', async () => {
+    const bearer = await token({ secret: 'another-secret-of-at-least-256-bits-length' });
+    expect(await statuses(4, '192.0.2.20', { bearer })).toEqual([200, 200, 200, 429]);
+  });
+
+  test('counts a request that is refused for its body', async () => {
+    expect(await statuses(4, '192.0.2.30', { body: '{' })).toEqual([400, 400, 400, 429]);
+    const large = { ...HELLO, metadata: { padding: 'x'.repeat(300_000) } };
+    expect(await statuses(4, '192.0.2.31', { body: large })).toEqual([413, 413, 413, 429]);
+  });
+
+  test('counts for the person of a token in the body as well', async () => {
+    const jwt_token = await token({ sub: 'in-body' });
+    const all: number[] = [];
+    for (let index = 0; index < 5; index++)
+      all.push(...(await statuses(1, `192.0.2.${40 + index}`, { body: { ...HELLO, jwt_token } })));
+    expect(all).toEqual([200, 200, 200, 200, 429]);
+  });
+
+  test('slides: a refusal does not lengthen it, and Retry-After is long enough', async () => {
+    const address = '192.0.2.50';
+    expect(await statuses(5, address)).toEqual([200, 200, 200, 429, 429]);
+    const refused = await strict.say(HELLO, { headers: { 'X-Forwarded-For': address } });
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect(seconds).toBeLessThanOrEqual(2);
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    expect(await statuses(1, address)).toEqual([200]);
+  });
+
+  test('an IPv6 client is its /64; TRUST_PROXY reads X-Forwarded-For from the right', async () => {
+    const all: number[] = [];
+    for (let index = 0; index < 4; index++)
+      all.push(...(await statuses(1, `203.0.113.${index}, 2001:db8:0:1::${index}`)));
+    expect(all).toEqual([200, 200, 200, 429]);
+    expect(await statuses(1, '2001:db8:0:2::1')).toEqual([200]);
+  });
+
+  test('without TRUST_PROXY the header is not believed', async () => {
+    const direct = await startShop({ env: { RATE_LIMIT_ANONYMOUS_MAX: '2' } });
+    try {
+      const all: number[] = [];
+      for (let index = 0; index < 3; index++) {
+        const headers = { 'X-Forwarded-For': `192.0.2.${index}` };
+        all.push((await direct.say(HELLO, { headers })).status);
+      }
+      expect(all).toEqual([200, 200, 429]);
+      expect((await fetch(direct.daemon.url)).status).toBe(200);
+    } finally {
+      await direct.stop();
+    }
+  });
+});

@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
+import { type Visitor, visit } from '../browser/visitor.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { Dictation } from '../support/dictation.ts';
+
+/** A website of another origin than the daemon's, with the one script tag that the manual shows. */
+const site = createServer((_request, response) => {
+  response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
+  response.end(
+    `<!doctype html><title>A shop</title><script async src="${daemon.url}/webchat/widget.js"></script>`,
+  );
+});
+
+/** Outlives a daemon that is killed. */
+const directory = mkdtempSync(join(tmpdir(), 'agentd-widget-'));
+
+let origin: string;
+let dictation: Dictation;
+let daemon: Agentd;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (withoutBrowser) return;
+  site.listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  dictation = await Dictation.start();
+  daemon = await startAgentd({ directory, env: settings() });
+  browser = await launch();
+});
+afterEach(() => browser?.leave());
+afterAll(async () => {
+  await browser?.close();
+  await daemon?.stop();
+  await dictation?.close();
+  site.closeAllConnections();
+  site.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function settings(): Record<string, string> {
+  return {
+    ...dictation.env,
+    SSE_ENABLED: 'true',
+    WEBCHAT_ALLOWED_ORIGINS: origin,
+    LOOP_GUARD_ENABLED: 'false',
+  };
+}
+
+/** The same daemon again, at the same address and with the same state. */
+async function startAgain(): Promise<void> {
+  daemon = await startAgentd({ directory, env: { ...settings(), PORT: new URL(daemon.url).port } });
+}
+
+const shows = (visitor: Visitor, text: string | RegExp) =>
+  visitor.answer.filter({ hasText: text }).waitFor({ timeout: 20_000 });
+
+describe.skipIf(withoutBrowser)('the widget on another site', () => {
+  it('shows an answer as it is written', async () => {
+    dictation.say('stream', 'One. ');
+    const visitor = await visit(browser.context, origin);
+    await visitor.say('stream');
+    await shows(visitor, /^One\.\s*$/);
+    dictation.say('stream', 'Two.');
+    dictation.end('stream');
+    await shows(visitor, /^One\. Two\.$/);
+    expect(dictation.runs.filter((text) => text === 'stream')).toHaveLength(1);
+  });
+
+  it('stops an answer where it stands', async () => {
+    dictation.say('stop', 'So much ');
+    const visitor = await visit(browser.context, origin);
+    await visitor.say('stop');
+    await shows(visitor, 'So much');
+    const [stop] = await Promise.all([
+      visitor.page.waitForResponse((response) => response.request().method() === 'DELETE'),
+      visitor.chat.getByRole('button', { name: 'Stop the answer' }).click(),
+    ]);
+    expect(stop.status()).toBe(204);
+    await visitor.chat.getByText('Stopped').waitFor();
+    expect(await visitor.answer.textContent()).toMatch(/^So much\s*$/);
+  });
+
+  it('goes on with an answer after a page load and after the daemon was killed: it says that it was interrupted', async () => {
+    dictation.say('killed', 'Half ');
+    const visitor = await visit(browser.context, origin);
+    await visitor.say('killed');
+    await shows(visitor, 'Half');
+    await visitor.page.reload();
+    await shows(visitor, 'Half');
+    await daemon.stop('SIGKILL');
+    await startAgain();
+    await visitor.trouble.getByText('The answer was interrupted').waitFor({ timeout: 20_000 });
+    await shows(visitor, /^Half\s*$/);
+    await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
+    // What is said before is said to the daemon that is dead.
+    await vi.waitUntil(() => dictation.runs.filter((text) => text === 'killed').length === 2);
+    dictation.say('killed', 'Whole.');
+    dictation.end('killed');
+    await shows(visitor, 'Whole.');
+    expect(await visitor.chat.locator('.agent .body').allTextContents()).toEqual(['Half', 'Whole.']);
+  });
+
+  it('sends a message by itself that was written while the daemon was away', async () => {
+    const visitor = await visit(browser.context, origin);
+    await visitor.launcher.click();
+    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+    await daemon.stop();
+    await visitor.say('away');
+    await visitor.chat.getByText('Not delivered').waitFor();
+    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    dictation.say('away', 'Here I am.');
+    dictation.end('away');
+    await startAgain();
+    await shows(visitor, 'Here I am.');
+    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+    expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);
+  });
+
+  it('asks in one piece where the daemon has no streams, at the path that it was told', async () => {
+    const other = await startAgentd({
+      env: { ...settings(), SSE_ENABLED: 'false', WEBCHAT_WEBHOOK_PATH: '/talk' },
+    });
+    const first = daemon;
+    daemon = other;
+    try {
+      dictation.say('whole', 'All at once.');
+      dictation.end('whole');
+      const visitor = await visit(browser.context, origin);
+      const [answer] = await Promise.all([
+        visitor.page.waitForResponse(`${other.url}/talk`),
+        visitor.say('whole'),
+      ]);
+      expect(answer.status()).toBe(200);
+      await shows(visitor, 'All at once.');
+    } finally {
+      daemon = first;
+      await other.stop();
+    }
+  });
+});

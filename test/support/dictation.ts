@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+
+/** Where the sample agent (test/fixtures/dictated-agent.ts) asks what to say next, on loopback. */
+export class Dictation {
+  /** The text of each run that was begun, in order. */
+  readonly runs: string[] = [];
+  readonly #said = new Map<string, { status: number; body?: string }[]>();
+  readonly #waiting = new Map<string, ServerResponse>();
+  readonly #begun = new Map<string, () => void>();
+  readonly #server = createServer((request, response) => {
+    const text = new URL(request.url ?? '', 'http://dictation').searchParams.get('text') ?? '';
+    if (request.method === 'POST') {
+      this.runs.push(text);
+      this.#begun.get(text)?.();
+    }
+    this.#waiting.set(text, response);
+    this.#deliver(text);
+  });
+
+  static async start(): Promise<Dictation> {
+    const dictation = new Dictation();
+    dictation.#server.listen(0, '127.0.0.1');
+    await once(dictation.#server, 'listening');
+    return dictation;
+  }
+
+  /** For the daemon. */
+  get env(): Record<string, string> {
+    return {
+      AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/dictated-agent.ts'),
+      DICTATION_URL: `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`,
+    };
+  }
+
+  /** The next pieces of the answer to `text`. */
+  say(text: string, ...pieces: string[]): void {
+    for (const body of pieces) this.#add(text, { status: 200, body });
+  }
+
+  /** No more of it. */
+  end(text: string): void {
+    this.#add(text, { status: 204 });
+  }
+
+  /** The agent throws. */
+  fail(text: string): void {
+    this.#add(text, { status: 500, body: 'the agent was told to fail' });
+  }
+
+  /** Resolves when the run that answers `text` begins, or has begun. */
+  begun(text: string): Promise<void> {
+    if (this.runs.includes(text)) return Promise.resolve();
+    return new Promise((resolveBegun) => this.#begun.set(text, resolveBegun));
+  }
+
+  /** Nothing has been said, and no run begun: another test begins. */
+  forget(): void {
+    this.runs.length = 0;
+    this.#said.clear();
+    this.#waiting.clear();
+    this.#begun.clear();
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #add(text: string, answer: { status: number; body?: string }): void {
+    this.#said.set(text, [...(this.#said.get(text) ?? []), answer]);
+    this.#deliver(text);
+  }
+
+  #deliver(text: string): void {
+    const response = this.#waiting.get(text);
+    const next = response && this.#said.get(text)?.shift();
+    if (!next) return;
+    this.#waiting.delete(text);
+    response.writeHead(next.status).end(next.body);
+  }
+}

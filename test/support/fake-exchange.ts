@@ -1,0 +1,120 @@
+import { EventEmitter, once } from 'node:events';
+import { copyFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+
+export interface SentText {
+  id: string;
+  to: string | null;
+  text: string;
+  session_id: string | null;
+  /** ms since the epoch. */
+  at: number;
+}
+
+/** What an agent tells of a run; which of it, depends on the agent. */
+export interface Run {
+  text: string;
+  sign_in_expired: boolean;
+  person: { email: string } | null;
+  speaker: string;
+  history: { user: string; speaker: string; reply: string }[];
+}
+
+/** How a text is answered: a status, perhaps with `Retry-After`; `hang`: never. */
+export type Answer = { status: number; retryAfter?: number } | 'hang';
+
+/**
+ * The platform behind the sample channel telex (test/fixtures/telex.ts), on loopback: what the daemon sends
+ * it, and how it answers. `run` is where the sample agent tells of its runs.
+ */
+export class FakeExchange extends EventEmitter<{ came: [] }> {
+  /** Texts that were taken, and calls of `/send` with any outcome. */
+  readonly taken: SentText[] = [];
+  readonly calls: SentText[] = [];
+  readonly typed: (string | null)[] = [];
+  readonly runs: Run[] = [];
+  /** Asked for each text; taken unless it says otherwise. */
+  answer: (text: SentText) => Answer = () => ({ status: 200 });
+  /** Asked for each run, which goes on when it resolves. */
+  holdRun: (run: Run) => Promise<void> = async () => {};
+  readonly #server = createServer((request, response) => {
+    this.#receive(request, response).catch((error: Error) => response.destroy(error));
+  });
+
+  static async start(): Promise<FakeExchange> {
+    const exchange = new FakeExchange();
+    exchange.setMaxListeners(0);
+    exchange.#server.listen(0, '127.0.0.1');
+    await once(exchange.#server, 'listening');
+    return exchange;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Settings of a daemon that has the channel telex, from a file of its own, and the sample agent. */
+  env(directory: string): Record<string, string> {
+    const plugin = join(directory, 'telex.ts');
+    const agent = join(directory, 'telling-agent.ts');
+    const samples = resolve(import.meta.dirname, '../fixtures');
+    copyFileSync(join(samples, 'telex.ts'), plugin);
+    copyFileSync(join(samples, 'telling-agent.ts'), agent);
+    return {
+      MESSAGING_PLATFORMS: `webchat,${plugin}`,
+      TELEX_API_URL: this.url,
+      RUNS_URL: this.url,
+      AGENT_RUNTIME: agent,
+    };
+  }
+
+  /** Resolves when the condition holds; looked at whenever something has come. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await once(this, 'came');
+  }
+
+  /** Texts that were taken for a place, in order. */
+  textsTo(place: string): string[] {
+    return this.taken.filter(({ to }) => to === place).map(({ text }) => text);
+  }
+
+  /** Nothing came, and it works again: another test begins. */
+  forget(): void {
+    for (const list of [this.taken, this.calls, this.typed, this.runs]) list.length = 0;
+    this.answer = () => ({ status: 200 });
+    this.holdRun = async () => {};
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as SentText & Run;
+    let status = 200;
+    if (request.url === '/run') {
+      this.runs.push(body);
+      this.emit('came');
+      await this.holdRun(body);
+    }
+    if (request.url === '/typing') this.typed.push(body.to);
+    if (request.url === '/send') {
+      const text = { ...body, at: Date.now() };
+      this.calls.push(text);
+      const answer = this.answer(text);
+      this.emit('came');
+      if (answer === 'hang') return;
+      status = answer.status;
+      if (answer.retryAfter !== undefined) response.setHeader('Retry-After', String(answer.retryAfter));
+      if (status === 200) this.taken.push(text);
+    }
+    response.writeHead(status).end();
+    this.emit('came');
+  }
+}

@@ -1,0 +1,252 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deliver } from '../../src/channel/conformance/deliver.ts';
+import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
+import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
+import { createTools } from '../../src/daemon/agent/registry.ts';
+import { Arrivals } from '../../src/daemon/http/arrivals.ts';
+import { importKeys } from '../../src/daemon/identity/keys.ts';
+import { createSeal } from '../../src/daemon/identity/seal.ts';
+import { createValidator } from '../../src/daemon/identity/validator.ts';
+import { InboxWorker } from '../../src/daemon/inbox/work.ts';
+import { RunQueue } from '../../src/daemon/message/run-queue.ts';
+import { createScope } from '../../src/daemon/plugin/scope.ts';
+import type { Services } from '../../src/daemon/services.ts';
+import { type Configuration, configure } from '../../src/daemon/settings/configure.ts';
+import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { Feeds } from '../../src/daemon/stream/feeds.ts';
+import { Readers } from '../../src/daemon/stream/readers.ts';
+import { baseEnv } from './daemon.ts';
+import { collectLog, type LogLine } from './log-lines.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+import type { VirtualPlatform } from './virtual-platform.ts';
+
+/** Ports of the store whose calls end with the process. */
+const MORTAL = ['inbox', 'outages', 'sessions', 'traces'] as const;
+/** Calls that only read: a process that dies at one dies as after the write before it. */
+const READS = ['find', 'history', 'holdsInterrupted', 'list', 'nextDueAt', 'partsSent', 'renew', 'search'];
+/** How far the clock is moved at most while nothing is known to be due, ms. */
+const STEP_MS = 60 * 60 * 1000;
+
+export interface InboxProcessOptions {
+  directory: string;
+  clock: VirtualClock;
+  platforms: readonly VirtualPlatform[];
+  agent: AgentRuntime;
+  env?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The daemon's inbox with all steps of a message, the real channels and a real database on disk, in this process
+ * and on a virtual clock. It can be killed: nothing it has begun goes on, and another one takes over.
+ */
+export class InboxProcess {
+  readonly services: Services;
+  readonly worker: InboxWorker;
+  readonly log: readonly LogLine[];
+  readonly #store: Store;
+  readonly #clock: VirtualClock;
+  readonly #stopping: AbortController;
+  readonly #channels = new Map<string, { platform: VirtualPlatform; channel: Channel }>();
+  readonly #life = new Life();
+
+  private constructor(
+    { platforms, clock, agent, directory }: InboxProcessOptions,
+    { settings, channels }: Configuration,
+    tokens: Services['tokens'],
+  ) {
+    const { log, lines } = collectLog();
+    const path = join(directory, 'agentd.db');
+    this.log = lines;
+    this.#clock = clock;
+    this.#store = openSqliteStore(path, { role: 'daemon', clock, traceRetentionMs: 86_400_000 });
+    this.#stopping = new AbortController();
+    const store = this.#life.of(this.#store);
+    const seal = createSeal(undefined);
+    this.services = {
+      settings,
+      clock,
+      log,
+      store,
+      tokens,
+      seal,
+      agent,
+      tools: createTools(settings, { clock, log, seal }),
+      arrivals: new Arrivals(),
+      queue: new RunQueue(store.leases, {
+        concurrency: settings.AGENT_CONCURRENCY,
+        max: 1000,
+        wait_ms: 30_000,
+      }),
+      feeds: new Feeds(store.streams, log),
+      readers: new Readers(),
+      channelNames: channels.map(({ plugin }) => plugin.name),
+      running: new Set(),
+      stopping: this.#stopping.signal,
+    };
+    this.worker = new InboxWorker(this.services);
+    for (const { plugin, settings: own } of channels) {
+      const platform = platforms.find((one) => one.plugin.name === plugin.name);
+      if (!platform) continue;
+      const scope = createScope(plugin, own, this.services, this.worker);
+      const fetch: typeof globalThis.fetch = (...call) => this.#life.lasting(() => platform.fetch(...call));
+      // The simulators sign with the system's time.
+      const channel = plugin.create({ ...scope, fetch, now: () => Date.now() });
+      this.worker.add(plugin, channel);
+      this.#channels.set(plugin.name, { platform, channel });
+    }
+  }
+
+  static async start(options: InboxProcessOptions): Promise<InboxProcess> {
+    const names = options.platforms.map(({ plugin }) => plugin.name);
+    const env = {
+      ...baseEnv(tmpdir()),
+      ...Object.assign({}, ...options.platforms.map((platform) => platform.env)),
+      MESSAGING_PLATFORMS: names.join(','),
+      ...options.env,
+    } as Record<string, string>;
+    const configuration = await configured(env);
+    const keys = await importKeys(configuration.settings);
+    const tokens = createValidator(configuration.settings, keys, options.clock, collectLog().log);
+    const process = new InboxProcess(options, configuration, tokens);
+    await process.#life.orDeath(process.worker.start());
+    return process;
+  }
+
+  /** As the platform delivers it. Rejects if the daemon does not take it; resolves too if the process has died. */
+  async deliver(name: string, event: SimulatedEvent): Promise<void> {
+    const found = this.#channels.get(name);
+    if (!found) throw new Error(`no channel ${name}`);
+    const answered = deliver(found.channel, found.platform.delivery(event));
+    await this.#life.orDeath(
+      answered.then(({ status = 200 }) => {
+        if (status !== 200) throw new Error(`answered ${status}`);
+      }),
+    );
+  }
+
+  /** Resolves when nothing can be done before time passes, or when the process has died. */
+  async idle(): Promise<void> {
+    await this.#life.orDeath(this.worker.idle());
+  }
+
+  /** Lets time pass until then, from one moment at which something is due to the next. */
+  async passUntil(end: number): Promise<void> {
+    await this.idle();
+    while (this.#clock.now() < end && !this.#life.isOver) {
+      const now = this.#clock.now();
+      const due = (await this.#nextDueAt()) ?? Number.POSITIVE_INFINITY;
+      this.#clock.moveTo(Math.min(end, Math.max(due, now + 1), now + STEP_MS));
+      await this.idle();
+    }
+  }
+
+  /** Dies at this write to the store, counted from now on: before it is carried out, or before its outcome is known. */
+  dieAt(call: number, when: 'before' | 'after'): void {
+    this.#life.endAt(call, when);
+  }
+
+  get isDead(): boolean {
+    return this.#life.isOver;
+  }
+
+  /** As by SIGKILL: nothing it has begun goes on. */
+  async kill(): Promise<void> {
+    this.#life.end();
+    await this.#store.close();
+  }
+
+  /** As by SIGTERM after the grace: runs are broken off, their attempts given back. */
+  async stop(): Promise<void> {
+    this.worker.pause();
+    this.#stopping.abort(new Error('the daemon is stopping'));
+    await this.worker.stop();
+    await this.#store.close();
+  }
+
+  async #nextDueAt(): Promise<number | null> {
+    const { inbox, outages } = this.#store;
+    const names = [...this.#channels.keys()];
+    const probes = new Map((await outages.list()).map(({ platform, probe_at }) => [platform, probe_at]));
+    const sends = names.map(async (name) => {
+      const due = await inbox.nextDueAt('send', [name]);
+      return due === null ? null : Math.max(due, probes.get(name) ?? 0);
+    });
+    const times = (await Promise.all([inbox.nextDueAt('run', names), ...sends])).filter(
+      (time) => time !== null,
+    );
+    return times.length === 0 ? null : Math.min(...times);
+  }
+}
+
+const configurations = new Map<string, Promise<Configuration>>();
+
+/** The same for the same settings: tests start many processes. */
+function configured(env: Record<string, string>): Promise<Configuration> {
+  const key = JSON.stringify(env);
+  const configuration = configurations.get(key) ?? configure({ env, cwd: tmpdir() });
+  configurations.set(key, configuration);
+  return configuration;
+}
+
+/** The life of a process: what it has asked for is never answered once it is over. */
+class Life {
+  readonly #death = Promise.withResolvers<void>();
+  #calls = 0;
+  #last: { call: number; when: 'before' | 'after' } | null = null;
+  isOver = false;
+
+  end(): void {
+    this.isOver = true;
+    this.#death.resolve();
+  }
+
+  endAt(call: number, when: 'before' | 'after'): void {
+    this.#calls = 0;
+    this.#last = { call, when };
+  }
+
+  async orDeath(work: Promise<unknown>): Promise<void> {
+    await Promise.race([work, this.#death.promise]);
+  }
+
+  async lasting<T>(work: () => Promise<T> | T): Promise<T> {
+    if (this.isOver) return NEVER;
+    const result = await work();
+    return this.isOver ? NEVER : result;
+  }
+
+  /** The store, as far as this life can use it. */
+  of(store: Store): Store {
+    const mortal = Object.fromEntries(MORTAL.map((name) => [name, this.#port(store[name])]));
+    return { ...store, ...mortal };
+  }
+
+  #port(port: object): object {
+    return new Proxy(port, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name) as unknown;
+        if (typeof method !== 'function') return method;
+        const isRead = READS.includes(String(name));
+        return (...args: unknown[]) => {
+          const work = () => method.apply(target, args) as Promise<unknown>;
+          return isRead ? this.lasting(work) : this.#call(work);
+        };
+      },
+    });
+  }
+
+  #call(work: () => Promise<unknown>): Promise<unknown> {
+    this.#calls++;
+    const isLast = this.#calls === this.#last?.call;
+    if (isLast && this.#last?.when === 'before') this.end();
+    return this.lasting(async () => {
+      const result = await work();
+      if (isLast) this.end();
+      return result;
+    });
+  }
+}
+
+const NEVER = new Promise<never>(() => {});

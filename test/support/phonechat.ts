@@ -1,0 +1,164 @@
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import phonechat from '../../plugins/phonechat/index.ts';
+import { messageIdOf } from '../../plugins/phonechat/simulator/payload.ts';
+import type { SimulatedEvent } from '../../src/channel/index.ts';
+import { command } from './command.ts';
+import { type Agentd, SECRET, startAgentd } from './daemon.ts';
+import { FakeApi } from './fake-api.ts';
+import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
+
+export const NUMBER_ID = '106540352242922';
+/** Two people of the samples, as the platform writes them, and the id of one who hides the number. */
+export const ADA = '16505551234';
+const BOB = '16505555678';
+const HIDDEN = 'US.13491208655302741918';
+
+const SAMPLES = resolve(import.meta.dirname, '../fixtures/phonechat');
+
+/** A body that the platform documents. */
+export function sample(name: string): string {
+  return readFileSync(join(SAMPLES, `${name}.json`), 'utf8');
+}
+
+/** A daemon with the channel phonechat between the platform and a business API. */
+export class Phonechat {
+  readonly platform: FakePlatform;
+  readonly api: FakeApi;
+  readonly directory = mkdtempSync(join(tmpdir(), 'agentd-phonechat-'));
+  /** The people of this test; they write as those of the samples do. */
+  ada = ADA;
+  bob = BOB;
+  hidden = HIDDEN;
+  #daemon: Agentd | null = null;
+  #settings: Record<string, string> = {};
+  #meetings = 0;
+
+  private constructor(platform: FakePlatform, api: FakeApi) {
+    this.platform = platform;
+    this.api = api;
+  }
+
+  static async prepare(): Promise<Phonechat> {
+    return new Phonechat(await FakePlatform.start(phonechat), await FakeApi.start({ secret: SECRET }));
+  }
+
+  get env(): Record<string, string> {
+    return {
+      ...this.platform.env,
+      API_BASE_URL: this.api.url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+      ...this.#settings,
+    };
+  }
+
+  async start(settings: Record<string, string> = {}): Promise<Agentd> {
+    this.#settings = settings;
+    this.#daemon = await startAgentd({ directory: this.directory, env: this.env });
+    return this.#daemon;
+  }
+
+  /** Another test begins, with people whom the daemon does not know. */
+  meet(): void {
+    const meeting = ++this.#meetings;
+    this.ada = String(16_505_551_000 + meeting);
+    this.bob = String(16_505_556_000 + meeting);
+    this.hidden = `US.134912086553027${40_000 + meeting}`;
+    this.platform.forget();
+    this.api.requests.length = 0;
+    this.#daemon?.forget();
+  }
+
+  get daemon(): Agentd {
+    if (!this.#daemon) throw new Error('the daemon does not run');
+    return this.#daemon;
+  }
+
+  /** A command beside the daemon. */
+  run(...args: string[]): ReturnType<typeof command> {
+    return command(args, {
+      cwd: this.directory,
+      env: { ...this.env, STATE_DIR: join(this.directory, 'state') },
+    });
+  }
+
+  /** An event with all that is not given filled in: a new message of the first person. */
+  event(given: Partial<SimulatedEvent> = {}): SimulatedEvent {
+    return this.platform.event({ user: this.ada, ...given });
+  }
+
+  deliver(given: Partial<SimulatedEvent> = {}): Promise<DaemonAnswer> {
+    return this.platform.deliver(this.daemon, { user: this.ada, ...given });
+  }
+
+  /** A body that the platform documents, as if the people of this test had written it. */
+  sample(name: string): string {
+    return sample(name)
+      .replaceAll(ADA, this.ada)
+      .replaceAll(BOB, this.bob)
+      .replaceAll(HIDDEN, this.hidden)
+      .replaceAll('"wamid.', `"wamid.${this.#meetings}`);
+  }
+
+  /** Posts a body as the platform signs it; the headers given win. */
+  post(body: string, headers: Record<string, string> = {}): Promise<DaemonAnswer> {
+    return this.platform.post(this.daemon, {
+      method: 'POST',
+      path: '/webhook/phonechat',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-Hub-Signature-256': this.signature(body),
+        ...headers,
+      },
+      body,
+    });
+  }
+
+  signature(body: string, secret = this.platform.env.PHONECHAT_APP_SECRET ?? ''): string {
+    return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+  }
+
+  /** Calls that send a text to the people of this test, or to a group, with their bodies. */
+  sends(): { call: PlatformCall; body: Record<string, unknown> }[] {
+    const people = [this.ada, this.bob, this.hidden];
+    return this.calls().filter(
+      ({ body }) =>
+        body.type === 'text' &&
+        (body.recipient_type === 'group' || people.includes(String(body.to ?? body.recipient))),
+    );
+  }
+
+  /** Calls that mark one of these messages as read. */
+  marks(...events: SimulatedEvent[]): Record<string, unknown>[] {
+    const ids: unknown[] = events.map(messageIdOf);
+    return this.calls().flatMap(({ body }) =>
+      body.status === 'read' && ids.includes(body.message_id) ? [body] : [],
+    );
+  }
+
+  /** Resolves with what somebody has been sent, once it is so many texts. */
+  async texts(place: string, count: number): Promise<string[]> {
+    await this.platform.until(() => this.platform.textsTo(place).length >= count);
+    return this.platform.textsTo(place);
+  }
+
+  async stop(): Promise<void> {
+    await this.#daemon?.stop('SIGKILL');
+    await this.platform.close();
+    await this.api.close();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  private calls() {
+    // The daemon also looks its numbers up, which has no body.
+    const posted = this.platform.calls.filter(({ method }) => method === 'POST');
+    return posted.map((call) => ({
+      call,
+      body: JSON.parse(call.body) as Record<string, unknown>,
+    }));
+  }
+}

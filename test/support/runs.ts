@@ -1,0 +1,38 @@
+import { EventEmitter, once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+
+/** Hears of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
+export class Runs extends EventEmitter<{ came: [] }> {
+  /** The text of each run that was begun, in order. */
+  readonly texts: string[] = [];
+  readonly #server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    this.texts.push((JSON.parse(body) as { text: string }).text);
+    response.end();
+    this.emit('came');
+  });
+
+  static async start(): Promise<Runs> {
+    const runs = new Runs();
+    runs.#server.listen(0, '127.0.0.1');
+    await once(runs.#server, 'listening');
+    return runs;
+  }
+
+  /** For the daemon. */
+  get env(): Record<string, string> {
+    return {
+      AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/telling-agent.ts'),
+      RUNS_URL: `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
