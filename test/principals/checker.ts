@@ -141,6 +141,8 @@ interface Stream {
   message: StreamedMessage;
   keptUnder: string | null;
   state: 'waiting' | 'ended';
+  /** It was stopped before its reply. */
+  isStopped: boolean;
   owner: Person | null;
   /** It became its owner's by a query token. */
   byQuery: boolean;
@@ -292,6 +294,7 @@ export class Checker {
       message: { ...message, named },
       keptUnder: key,
       state: 'waiting',
+      isStopped: false,
       owner: presented.kind === 'person' ? presented.person : null,
       byQuery: false,
       answer: null,
@@ -302,8 +305,12 @@ export class Checker {
     return [];
   }
 
-  /** A stream is opened and read to its end, or stopped. */
-  stream(request: StreamRequest, seen: Seen): Problem[] {
+  /**
+   * A stream is opened and read to its end, or stopped.
+   * @param cutOff the other thing that can have happened to a request at once with the stop: its run began before
+   * the stop and ended by it. Then the session is the opener's, although the reply is empty.
+   */
+  stream(request: StreamRequest, seen: Seen, { cutOff = false } = {}): Problem[] {
     if (seen.hasToken) return [TOKEN_TOLD];
     const stream = this.#state.streams.find(({ id }) => id === request.stream);
     if (request.isForeign) return seen.status === 404 && !stream ? [] : expectRefusal(seen);
@@ -317,6 +324,10 @@ export class Checker {
       personOf(cookie) !== null && [personOf(message.presented), message.cookie].includes(personOf(cookie));
     const counted = isMeant ? cookie : NONE;
     const chosen = counted.kind === 'none' ? request.query : counted;
+    if (cutOff) {
+      if (!stream.isStopped) return [{ kind: 'unanswered', text: 'a run was cut off that nobody stopped' }];
+      return this.#cutOff(stream, chosen, chosen === request.query, seen);
+    }
     if (stream.state === 'ended') {
       const readers = [cookie, request.query];
       if (stream.byQuery && personOf(chosen) !== stream.owner) {
@@ -330,6 +341,7 @@ export class Checker {
     }
     if (request.method === 'DELETE') {
       stream.state = 'ended';
+      stream.isStopped = true;
       stream.answer = { session_id: '', marks: [], actedFor: undefined };
       return expectCode(seen, 204);
     }
@@ -581,6 +593,21 @@ export class Checker {
       this.#state.answers.set(keptUnder, { fingerprint, session_id, marks, actedFor, reader });
     }
     return problems;
+  }
+
+  /** Its run had begun when it was stopped. */
+  #cutOff(stream: Stream, chosen: Presented, isQuery: boolean, seen: Seen): Problem[] {
+    const { message } = stream;
+    const presented = chosen.kind === 'none' ? message.presented : chosen;
+    const outcome = this.#speak({ ...message, presented });
+    if (outcome.refused) return expectRefusal(seen);
+    const { session, hasNewId } = outcome;
+    const person = personOf(presented);
+    if (hasNewId) session.id = seen.session_id;
+    stream.owner = person ?? outcome.person;
+    stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
+    stream.session_id = session.id;
+    return seen.status === 200 ? marksProblems(seen.marks, []) : expectCode(seen, 200);
   }
 
   #readAgain(stream: Stream, { method, after }: StreamRequest, seen: Seen): Problem[] {

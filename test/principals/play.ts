@@ -15,8 +15,12 @@ export interface Played {
   meanings: ReadonlyMap<string, string>;
 }
 
-/** What is to be held against the rules. Operations that ran at once are tried in each order. */
-type Judge = (checker: Checker) => Problem[];
+/** Compares one operation with the rules. Operations that ran at once are tried in each order. */
+interface Judge {
+  (checker: Checker): Problem[];
+  /** The other thing that can have happened, which no order of whole operations explains. */
+  orElse?: (checker: Checker) => Problem[];
+}
 
 /** Waits while other histories of the batch come to the same point. */
 export type Interval = () => Promise<'restart' | 'hour'>;
@@ -110,7 +114,7 @@ class Player {
     const accepted = new Map<string, Checker>();
     const isCertain = lists.length === 1 && this.#states.length === 1;
     for (const state of this.#states) {
-      for (const order of interleavings(lists)) {
+      for (const order of [...interleavings(lists)].flatMap((order) => [...alternatives(order)])) {
         const checker = isCertain ? state : state.copy();
         const problems = problemsIn(order, checker);
         if (problems.length === 0) accepted.set(isCertain ? '' : checker.fingerprint, checker);
@@ -295,7 +299,11 @@ class Player {
       query: presentedBy(token, this.#hour),
       after: last,
     };
-    return (checker) => checker.stream(request, seen);
+    const judge: Judge = (checker) => checker.stream(request, seen);
+    if (method === 'GET' && this.#isConcurrent) {
+      judge.orElse = (checker) => checker.stream(request, seen, { cutOff: true });
+    }
+    return judge;
   }
 
   /** What a form of a foreign site can send: a body that looks like JSON, and no cookie. */
@@ -559,6 +567,18 @@ function foundInEvents(body: string): Found {
     actedFor: actedFor(String(last?.data.response ?? '')),
     said: said(String(last?.data.response ?? '')),
   };
+}
+
+/** Each choice between what the operations of an order can have been. */
+function* alternatives([first, ...rest]: readonly Judge[]): Generator<Judge[]> {
+  if (first === undefined) {
+    yield [];
+    return;
+  }
+  for (const others of alternatives(rest)) {
+    yield [first, ...others];
+    if (first.orElse) yield [first.orElse, ...others];
+  }
 }
 
 /** All orders in which operations of several lists can have happened. */
