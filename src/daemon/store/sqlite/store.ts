@@ -7,7 +7,6 @@ import type { Store } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { backUp } from './backup.ts';
 import { conditionOf } from './condition.ts';
-import { countTokens } from './count-tokens.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
 import { makeShrinkable } from './free-pages.ts';
@@ -22,6 +21,7 @@ import { takeLock } from './lock.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
 import { SqliteSessions } from './sessions.ts';
+import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
 import { Sweep } from './sweep.ts';
 import { REFUSED_MAX, SqliteTraces, TRACES_MAX } from './traces.ts';
@@ -156,6 +156,7 @@ function assemble(
   const links = new SqliteLinks(db, commit, clock);
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
+  const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
   const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces], {
     db,
@@ -187,7 +188,9 @@ function assemble(
         noteCheck.run(clock.now());
       }),
     examine: () => read(() => damagesOf(db)),
-    countTokens: (prefix) => read(() => countTokens(db, prefix, clock.now())),
+    countTokens: (prefix) => tokens.count(prefix),
+    storedTokens: () => tokens.all(),
+    replaceToken: (token, value) => tokens.replace(token, value),
     sweep: () => sweep.run(),
     async close() {
       leases.close();
