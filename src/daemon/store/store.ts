@@ -6,6 +6,7 @@ import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
 import type { OutageStore } from './outages.ts';
 import type { SessionStore } from './sessions.ts';
+import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
 import type { TraceStore } from './traces.ts';
 
@@ -38,6 +39,10 @@ export interface Store {
   examine(): Promise<readonly string[]>;
   /** How many live tokens, of links, sessions and streams, are stored with a value that begins like this. */
   countTokens(prefix: string): Promise<number>;
+  /** The live tokens of links, sessions and streams, in bounded bites. */
+  storedTokens(): AsyncIterable<readonly StoredToken[]>;
+  /** Stores another value of a token; atomic. False if the token was replaced or deleted meanwhile. */
+  replaceToken(token: StoredToken, value: string): Promise<boolean>;
   /**
    * Deletes what has expired and gives free space back to the file system, in bounded bites. Works on a full
    * disk. Called now and then by the daemon. @returns 0 if nothing is left to do; else how much was done.
