@@ -125,7 +125,7 @@ function splitTerm(tokens: readonly Token[]): { term: string; body: Token[] } | 
   const [before = '', ...after] = colon.content.split(/:(?:\s|$)/);
   const behind = colon.content.slice(before.length + 1).trimStart();
   if (after.length === 0) return null;
-  const term = flat([...tokens.slice(0, at), withContent(colon, before)]);
+  const term = flat([...tokens.slice(0, at), withContent(colon, before)]).replaceAll(BLANK, ' ');
   const rest = tokens.slice(at + 1);
   if (behind === '' && rest[0]?.type === 'softbreak') rest.shift();
   return { term, body: [withContent(colon, behind), ...rest] };

@@ -114,16 +114,20 @@ describe('a page for man(1)', () => {
   });
 
   it('has lists of terms, points and steps', () => {
-    expect(body('- `a`, `b` (c): One. Two\n\n  ```\n  x\n  ```\n- **d**:\n  three')).toBe(
+    expect(body('- `a`, `b c` (d): One. Two\n\n  ```\n  x\n  ```\n- **e**:\n  three')).toBe(
       [
         '.Bl -tag -width Ds',
-        '.It "\\fB\\%a\\fR, \\fB\\%b\\fR (c)"\nOne.\nTwo\n.Bd -literal -offset indent\nx\n.Ed',
-        '.It "\\fBd\\fR"\nthree',
+        '.It "\\fB\\%a\\fR, \\fB\\%b \\%c\\fR (d)"\nOne.\nTwo\n.Bd -literal -offset indent\nx\n.Ed',
+        '.It "\\fBe\\fR"\nthree',
         '.El',
       ].join('\n'),
     );
     expect(body('- a\n- b: c')).toBe('.Bl -bullet -compact\n.It\na\n.It\nb: c\n.El');
     expect(body('1. a\n\n   b\n\n1. c')).toBe('.Bl -enum\n.It\na\n.Pp\nb\n.It\nc\n.El');
+  });
+
+  it('leaves nothing of the writer in a page', () => {
+    for (const [page, content] of mdocPages()) expect(content, page).not.toMatch(/\p{Co}/u);
   });
 
   it('refuses Markdown that it would lose', () => {
