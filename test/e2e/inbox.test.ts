@@ -291,8 +291,20 @@ describe('agentd explain of a message that is answered later', () => {
       { outcome: 'waiting', lines: [{ step: 'accept' }, { step: 'next', reason: 'waiting' }] },
     ]);
     const { stdout } = await run('explain', 'request-7');
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}is being answered$/m);
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}waits for its turn$/m);
     expect(stdout).toContain('running\n  what happened: The message is being answered.');
     expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
+  });
+
+  it('is headed by what the inbox says while its reply waits', async () => {
+    exchange.answer = () => ({ status: 503 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'hello' });
+    await failedWith(to, 'delivery_failed');
+    const { stdout } = await run('explain', 'm1');
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}reply is to be sent( again)?$/m);
+    expect((await printed<Explained>('explain', 'm1')).traces).toMatchObject([{ outcome: 'replied' }]);
   });
 
   it('ends with why it failed for good', async () => {
