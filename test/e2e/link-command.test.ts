@@ -123,7 +123,10 @@ describe('agentd link', () => {
   });
 
   it.each([
-    [['link', 'fax', 'u1', '-'], /there is no channel 'fax' whose users can be linked\n.*\bprinter\b/],
+    [
+      ['link', 'fax', 'u1', '-'],
+      /there is no channel 'fax' whose users can be linked\n.*\bphone or phonechat\b.*\bprinter or telex\b/,
+    ],
     [['link', 'webchat', 'u1', '-'], /there is no channel 'webchat'/],
     [['link', 'printer', 'no id!', '-'], /'no id!' is no ID of telex/],
     [['link', 'printer'], /missing required argument 'user'/],
