@@ -117,12 +117,16 @@ describe('agentd inbox', () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
     await failedWith(to, 'delivery_failed');
-    const { stdout } = await run('inbox', 'list');
+    const { stdout, stderr } = await run('inbox', 'list', '--limit', '2');
+    expect(stderr).toBe('');
     const [, behind, first] = stdout.split('\n');
     expect(first).toMatch(
       / reply is to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
     );
     expect(behind).toMatch(/ waits for its turn +\S+ +after the one before it$/);
+    const one = await run('inbox', 'list', '--limit', '1', '--json');
+    expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: 'm2' }]);
+    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
     exchange.answer = () => ({ status: 200 });
     expect((await run('inbox', 'retry', 'm1')).stdout).toMatch(/: due now\n$/);
     await exchange.until(() => exchange.textsTo('t1').length === 2);
