@@ -6,6 +6,7 @@ import { channelNames } from '../completion/channel-words.ts';
 import { coreSettings } from '../core-settings.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectChannel } from '../expect-channel.ts';
 import { follow, tail } from '../log-file.ts';
 import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, parseEntry, passes } from '../log-filter.ts';
 import { wholeNumber } from '../number-option.ts';
@@ -56,6 +57,7 @@ export const command: Command = {
       if (error.code === 'ENOENT' && options.follow) return { lines: [], end: 0 };
       throw error.code === 'ENOENT' ? noFile(path, error) : error;
     });
+    if (lines.length === 0) await expectChannel(options, 'channel');
     for (const line of lines) print(line);
     if (options.follow) {
       // Ends with the process, by Ctrl-C.

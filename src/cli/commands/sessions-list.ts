@@ -3,6 +3,7 @@ import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Command } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectChannel } from '../expect-channel.ts';
 import { wholeNumber } from '../number-option.ts';
 import { sessionView } from '../session-view.ts';
 import { relativeTime } from '../time-words.ts';
@@ -40,6 +41,7 @@ export const command: Command = {
       nowhere = ` ${error.message}`;
       return [];
     });
+    if (all.length === 0) await expectChannel(options, 'platform');
     const sessions = all.slice(0, limit);
     out.data(sessions, () => {
       if (sessions.length === 0) return '';
