@@ -150,6 +150,11 @@ export interface Route {
    * no problem documents. Status and headers stay.
    */
   refusal?(problem: RouteProblem): object;
+  /**
+   * Headers of every answer to this request, the refusals included. Left out of a refusal if what it reads of the
+   * request throws a problem, such as a body that is not JSON.
+   */
+  headers?(request: ChannelRequest): NonNullable<ChannelResponse['headers']>;
   /** The thread that the request speaks in, where it names one: its messages keep the order of their arrival. */
   thread?(request: ChannelRequest): string | null;
   handle(request: ChannelRequest): Promise<ChannelResponse> | ChannelResponse;
