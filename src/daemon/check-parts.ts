@@ -5,15 +5,15 @@ import { idleScope } from './plugin/idle-scope.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure.ts';
 
 /**
- * Every problem that keeps the daemon from its start: those that were found in the settings, and those that show only
- * when the agent is loaded and the channels are made. Nothing is started.
+ * Every problem that prevents the start of the daemon: the problems of the settings, and those that appear only when
+ * the agent is loaded and the channels are created. Nothing is started.
  */
 export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
   const problems = [...found.problems];
-  // What is known to be wrong with the agent need not be found twice.
+  // A problem with the settings of the agent is already in the list.
   if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
     problems.push(...(await checkAgent(found.effective)));
-  // A channel is made of settings that are valid.
+  // Only valid settings are handed to a channel.
   if (found.problems.length === 0) problems.push(...(await checkChannels(found)));
   return problems;
 }

@@ -135,7 +135,7 @@ describe('the sender that loses its place', () => {
     time += 1000;
     new Sender();
     expect(all.flatMap(({ destroyed }, index) => (destroyed ? [index] : []))).toEqual([7]);
-    // What it gives back then is not its own any more.
+    // It has no place to give back: another sender has it.
     all[7]?.room.leave();
     for (const [index, { socket }] of all.entries()) if (index !== 7) socket.bytesRead = 1_000_000;
     expect(() => new Sender()).toThrow(expect.objectContaining({ code: 'unavailable' }));
