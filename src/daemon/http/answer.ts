@@ -1,5 +1,6 @@
 import type { ChannelResponse } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
+import { AgentdError } from '../errors.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import type { Arrivals } from './arrivals.ts';
@@ -9,7 +10,7 @@ import type { BodyRoom, LargeBodies } from './large-bodies.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Refusals } from './refusals.ts';
 import { ReceivedRequest } from './request.ts';
-import { respond, type StreamParts } from './respond.ts';
+import { respond, type StreamParts, setHeaders } from './respond.ts';
 import { routeOf } from './router.ts';
 import type { MountedRoute } from './routes.ts';
 
@@ -70,6 +71,7 @@ async function handle(
   const request = new ReceivedRequest(ctx, body, parts.settings.TRUST_PROXY);
   request.place = parts.arrivals.takePlace(route, request);
   try {
+    setOwnHeaders(ctx, route, request);
     // Messages come by POST; answers of messages that were accepted are still stored, and read.
     if (route.channel !== null && route.method === 'POST') parts.store.expectRoom();
     // A request that is refused for its body counts as well, for the person of its header where it has one.
@@ -78,5 +80,15 @@ async function handle(
     return await route.handle(request);
   } finally {
     request.place?.leave();
+  }
+}
+
+/** A problem that the route meets here is the handler's to answer: it meets the same one. */
+function setOwnHeaders(ctx: Context, route: MountedRoute, request: ReceivedRequest): void {
+  if (!route.headers) return;
+  try {
+    setHeaders(ctx, route.headers(request));
+  } catch (error) {
+    if (!(error instanceof AgentdError)) throw error;
   }
 }

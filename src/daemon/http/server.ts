@@ -75,7 +75,7 @@ export function createServer(parts: ServerParts): Server {
       rateLimit: createRateLimit(parts),
       arrivals: parts.arrivals,
       refusals: new Refusals(store, clock, log),
-      largeBodies: new LargeBodies(settings.BODY_LIMIT_BYTES),
+      largeBodies: new LargeBodies(settings.BODY_LIMIT_BYTES, clock),
       stopping: streams.signal,
       log,
     }),
