@@ -15,7 +15,7 @@ import { dirname, join, resolve } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const SOURCES = ['src', 'plugins', 'build.ts', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
+const SOURCES = ['src', 'plugins', 'man', '.ci', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
 let copy: string;
 
 beforeAll(() => {
@@ -32,13 +32,14 @@ it('a build replaces the old one, and leaves nothing else', () => {
   const before = readdirSync(copy);
   expect(build()).toMatchObject({ status: 0, stderr: '' });
   expect(readdirSync(copy)).toEqual(before);
-  expect(readdirSync(join(copy, 'dist'))).toEqual(['plugins', 'src']);
+  expect(readdirSync(join(copy, 'dist'))).toEqual(['man', 'plugins', 'src']);
   for (const file of [
     'src/cli/main.js',
     'src/channel/index.d.ts',
     'src/daemon/store/sqlite/003-streams.sql',
     'plugins/webchat/widget/widget.js',
     'plugins/webchat/demo/index.html',
+    'man/agentd.1',
   ])
     expect(existsSync(join(copy, 'dist', file)), file).toBe(true);
 });
