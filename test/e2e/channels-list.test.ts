@@ -89,7 +89,7 @@ describe('agentd channels list', () => {
   it('tells what the others lack where channels are detected, with no daemon', async () => {
     const { code, stderr, of } = await list({ TEAMCHAT_BOT_TOKEN: 'xoxb-1', PORT: '1' });
     expect(code).toBe(0);
-    expect(stderr).toContain('The state is not known: the daemon is out of reach (127.0.0.1:1)');
+    expect(stderr).toContain('The state is unknown: cannot reach the daemon at 127.0.0.1:1');
     expect(of('webchat')).toMatchObject({
       active: true,
       why: 'detected by its settings',
@@ -128,7 +128,7 @@ describe('agentd channels list', () => {
   it('tells of what the daemon runs and these settings do not know', async () => {
     await writeFile(join(directory, 'other.yaml'), '{}');
     const { code, stderr } = await list({}, '--url', daemon.url, '--config', 'other.yaml');
-    expect([code, stderr]).toEqual([0, 'The daemon runs what these settings do not know of: pager.\n']);
+    expect([code, stderr]).toEqual([0, 'The daemon runs channels that these settings do not name: pager.\n']);
   });
 
   it('refuses an address that is none', async () => {

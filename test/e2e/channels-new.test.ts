@@ -113,7 +113,7 @@ describe('agentd channels new', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty\nNothing was written.')]);
     await writeFile(join(directory, 'file'), '');
     const file = await begin('pager', '--directory', 'file');
-    expect([file.code, file.stderr]).toEqual([1, expect.stringContaining('file is no directory\n')]);
+    expect([file.code, file.stderr]).toEqual([1, expect.stringContaining('file is not a directory\n')]);
     expect(await readdir(directory, { recursive: true })).toEqual(['file', 'kept', 'kept/mine.txt']);
   });
 
@@ -127,7 +127,10 @@ describe('agentd channels new', () => {
     'refuses the name %j',
     async (name) => {
       const { code, stderr } = await begin('--', name);
-      expect([code, stderr]).toEqual([2, expect.stringContaining(`cannot be called '${name}'`)]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining(`'${name}' cannot be the name of a channel`),
+      ]);
       expect(await readdir(directory)).toEqual([]);
     },
   );

@@ -102,13 +102,13 @@ describe('agentd chat in a pipe', () => {
     const { code, stdout, stderr } = await chat(url, 'me\nme', '--token', jwt);
     expect([code, stdout]).toEqual([0, 'ada@example.com\nada@example.com\n']);
     expect(stderr).toBe(
-      'warning: a token in the arguments shows in the process list and the shell history; give `-` and pipe it in\n',
+      'warning: a token in the arguments is visible in the process list and the shell history; use `-` and pipe the token in\n',
     );
     const expired = await chat(url, 'me', '--token', await token({ ttl: -5 }));
     expect([expired.code, expired.stdout]).toEqual([0, 'nobody\n']);
-    expect(expired.stderr).toContain('warning: the token has expired, so nobody is signed in');
+    expect(expired.stderr).toContain('warning: the token has expired, so you are not signed in');
     const none = await chat(url, 'me', '--token', 'secret-but-no-token');
-    expect(none.stderr).toContain('warning: what was given is no token');
+    expect(none.stderr).toContain('warning: this is not a token');
     expect(none.stdout + none.stderr).not.toContain('secret-but-no-token');
   });
 
@@ -126,7 +126,7 @@ describe('agentd chat in a pipe', () => {
     await daemon.stop();
     const { code, stdout, stderr } = await chat(daemon.url, 'me\n');
     expect([code, stdout]).toEqual([69, '']);
-    expect(stderr).toContain('agentd: the daemon is out of reach');
+    expect(stderr).toContain('agentd: cannot reach the daemon');
   });
 
   it('says what is to be set where no channel streams', async () => {
@@ -134,7 +134,7 @@ describe('agentd chat in a pipe', () => {
     const { code, stderr } = await chat(url, 'me\n');
     expect([code, stderr]).toEqual([
       1,
-      'agentd: the daemon has no channel that answers on event streams (active: webchat)\nSet SSE_ENABLED=true, or put sse in MESSAGING_PLATFORMS, and start it again.\n',
+      'agentd: the daemon has no channel with event streams (active: webchat)\nIn the settings of the daemon, set SSE_ENABLED=true, or add sse to MESSAGING_PLATFORMS. Then restart it.\n',
     ]);
   });
 
@@ -142,21 +142,21 @@ describe('agentd chat in a pipe', () => {
     const { url } = await daemonWith({ LOOP_GUARD_ENABLED: 'true' });
     const { code, stdout, stderr } = await chat(url, 'me\nme\n me\ncount 1');
     expect([code, stdout]).toEqual([1, 'nobody\nnobody\n']);
-    expect(stderr).toMatch(/the same message came too often; it lets you through again in \d+ s/);
+    expect(stderr).toMatch(/the same message was sent too often; it unblocks you in \d+ s/);
   });
 
   it('tells of the rate limit with the wait', async () => {
     const { url } = await daemonWith({ RATE_LIMIT_ANONYMOUS_MAX: '1' });
     const { code, stdout, stderr } = await chat(url, 'count 1\ncount 2');
     expect([code, stdout]).toEqual([1, 'word1 \n']);
-    expect(stderr).toMatch(/too many requests in a short time; the next one is answered in (\d+ s|1 min)/);
+    expect(stderr).toMatch(/too many requests in a short time; you can send the next one in (\d+ s|1 min)/);
   });
 
   it('asks for a token where the daemon demands one', async () => {
     const { url } = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
     const refused = await chat(url, 'me');
     expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toContain('answers nobody without a token (SSE_REQUIRE_TOKEN)');
+    expect(refused.stderr).toContain('requires a token (SSE_REQUIRE_TOKEN)');
     const { stdout } = await chat(url, 'me', '--token', await token());
     expect(stdout).toBe('ada@example.com\n');
   });
@@ -208,7 +208,7 @@ describe('agentd chat in a pipe', () => {
     await daemonAgainAt(before.url);
     expect(await piped.exited).toBe(1);
     expect(piped.stdout).toBe('Half of it. \nnobody\n');
-    expect(piped.stderr).toContain('agentd: the daemon ended while it answered');
+    expect(piped.stderr).toContain('agentd: the daemon ended during the answer');
   });
 
   it('stops the answer at SIGINT, also on the daemon, and ends with 1', async () => {
@@ -304,7 +304,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await before.stop('SIGKILL');
     await shows('Connection lost. Trying again…');
     await daemonAgainAt(before.url);
-    await shows('agentd: the daemon ended while it answered');
+    await shows('agentd: the daemon ended during the answer');
     await shows('> ');
     type(`me${KEY.enter}`);
     await shows('nobody');

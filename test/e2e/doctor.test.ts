@@ -87,9 +87,9 @@ describe('agentd doctor', () => {
     expect(code).toBe(0);
     expect(findings.map(({ check, detail }) => `${check}: ${detail}`)).toEqual([
       'configuration: valid; channels: msgbot, phonechat, teamchat, webchat',
-      'secrets: the secret of HS256 is long enough',
+      'secrets: JWT_SECRET_KEY is long enough for HS256',
       expect.stringMatching(/^state directory: .*\/state is private, its disk has \d+ [MG]iB left$/),
-      expect.stringMatching(/^store: sqlite .*\/agentd\.db can be written, and is sound$/),
+      expect.stringMatching(/^store: sqlite .*\/agentd\.db is intact and can be written$/),
       'sealing: stored tokens are sealed with the key in TOKEN_ENCRYPTION_KEY',
       expect.stringMatching(/^business API: http:\/\/127\.0\.0\.1:\d+ answers$/),
       'default credentials: service@example.com gets a token',
@@ -98,7 +98,7 @@ describe('agentd doctor', () => {
       expect.stringMatching(/^channel phonechat: the platform knows \+1 555/),
       expect.stringMatching(/^channel teamchat: the platform knows the bot \S+ of the workspace Simulate$/),
       expect.stringContaining('channel webchat'),
-      expect.stringMatching(/^clock: as that of .*the business API/),
+      expect.stringMatching(/^clock: same as .*the business API/),
     ]);
   });
 
@@ -106,11 +106,11 @@ describe('agentd doctor', () => {
     const { code, stdout } = await agentd(['doctor'], { cwd: directory });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
-    expect(stdout).toMatch(/^skipped +state directory +.*is not there yet: the first start makes it$/m);
+    expect(stdout).toMatch(/^skipped +state directory +.*does not exist yet: the first start creates it$/m);
     expect(stdout).toMatch(/^skipped +store +There is no store at .* yet/m);
-    expect(stdout).toMatch(/^skipped +sealing +there is no key yet: the first start makes a key/m);
+    expect(stdout).toMatch(/^skipped +sealing +there is no key yet: the first start creates a key/m);
     expect(stdout).toMatch(/^skipped +business API +API_BASE_URL is not set/m);
-    expect(stdout).toMatch(/^skipped +model +the runtime builtin asks no model server/m);
+    expect(stdout).toMatch(/^skipped +model +the runtime builtin uses no model server/m);
     expect(stdout).toMatch(/^skipped +clock +/m);
   });
 
@@ -160,7 +160,7 @@ describe('agentd doctor', () => {
     expect(code).toBe(1);
     expect(of('business API')).toMatchObject([{ outcome: 'ok' }]);
     expect(of('default credentials')).toMatchObject([
-      { outcome: 'failed', advice: expect.stringContaining('Set them') },
+      { outcome: 'failed', advice: expect.stringContaining('Set both') },
     ]);
     expect(of('model')).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('refuses the key (401: No such key: [key])') },
@@ -214,7 +214,7 @@ describe('agentd doctor', () => {
     const { code, of } = await doctor({ AGENT_MODEL: 'huge' });
     expect(code).toBe(0);
     expect(of('model')).toMatchObject([
-      { outcome: 'warning', advice: 'Set AGENT_MODEL to one that it has: small, large.' },
+      { outcome: 'warning', advice: 'Set AGENT_MODEL to one of its models: small, large.' },
     ]);
   });
 
@@ -225,7 +225,7 @@ describe('agentd doctor', () => {
     expect(of('clock')).toMatchObject([
       {
         outcome: 'warning',
-        detail: expect.stringMatching(/^30\d seconds ahead of that of the business API$/),
+        detail: expect.stringMatching(/^30\d seconds ahead of the business API$/),
       },
     ]);
   });
@@ -238,7 +238,7 @@ describe('agentd doctor', () => {
       {
         check: 'state directory',
         outcome: 'warning',
-        detail: `others on this machine may enter ${state} (mode 0755)`,
+        detail: `other users of this machine can access ${state} (mode 0755)`,
         advice: `chmod 700 ${state}`,
       },
     ]);
@@ -255,7 +255,7 @@ describe('agentd doctor', () => {
     expect(code).toBe(1);
     expect(of('store')[0]).toMatchObject({
       outcome: 'failed',
-      advice: expect.stringContaining('the last good copy'),
+      advice: expect.stringContaining('the last good backup'),
     });
   });
 

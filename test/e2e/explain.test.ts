@@ -87,14 +87,14 @@ function expectFinding(screen: string, reason: string, todo: RegExp): void {
 describe('`agentd explain <request id>` says what happened, when, and what to do', () => {
   const now = () => Math.floor(Date.now() / 1000);
   test.each<[string, RegExp, () => string | Promise<string>]>([
-    ['JWT Malformed', /the token alone, unquoted/, () => 'not-a-token'],
+    ['JWT Malformed', /the token alone, without quotes/, () => 'not-a-token'],
     ['Algorithm Not Allowed', /JWT_ALGORITHM/, () => token({ alg: 'HS512' })],
     [
       'Invalid Signature',
       /JWT_SECRET_KEY/,
       () => token({ secret: 'another-secret-of-at-least-256-bits-length' }),
     ],
-    ['Missing Required Claims', /Have the site put all three in/, () => right({ email: undefined })],
+    ['Missing Required Claims', /Have the site add all three claims/, () => right({ email: undefined })],
     ['Token Expired', /sign in again/, () => right({}, -60)],
     ['Token Not Yet Valid', /Compare the clocks/, () => right({ nbf: now() + 60 })],
     ['Invalid Issuer', /JWT_ISSUER/, () => right({ iss: 'https://other.example' })],
@@ -119,7 +119,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     shop.api.revoke(bearer);
     const { request_id } = await say(shop, {}, bearer);
     const screen = await explain(shop, request_id);
-    expectFinding(screen, 'user_token_refused', /trust the same key, issuer and audience/);
+    expectFinding(screen, 'user_token_refused', /trusts the same key, issuer and audience/);
     expect(screen).toMatch(/credentials=user .*status=401/s);
     expect(screen).toContain('credentials=default');
   });
@@ -190,7 +190,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
   test('nothing: the message was answered as it should be', async () => {
     const { request_id } = await say(shop, {}, await right());
     const screen = await explain(shop, request_id);
-    expect(screen).toContain('Nothing stood in the way of this message.');
+    expect(screen).toContain('Nothing went wrong with this message.');
     expect(screen).toMatch(/credentials=user .*status=200/s);
   });
 });
@@ -268,7 +268,7 @@ describe('`agentd explain` finds', () => {
   test('nothing of an unknown id: exit code 1, and where else to look', async () => {
     const { code, stdout, stderr } = await shop.run('explain', 'unknown-id');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toContain("nothing is known of 'unknown-id'");
+    expect(stderr).toContain("nothing is known about 'unknown-id'");
     expect(stderr).toContain('agentd logs');
   });
 

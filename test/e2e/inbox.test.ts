@@ -98,7 +98,7 @@ describe('agentd inbox', () => {
       /^message +\S+\nstate +failed, its reply was not sent\nchannel +telex\nuser +u1\n/,
     );
     expect(shown.stdout).toContain('\ntext:\n  hello [token]\n\nreply, not sent:\n  re: hello [token]\n');
-    expect(shown.stdout).toMatch(/\nwhat to do +Look at the words of the platform/);
+    expect(shown.stdout).toMatch(/\nwhat to do +Read the platform's message/);
     expect(shown.stdout).not.toContain(secret.split('.')[1]);
     expect(await printed('inbox', 'show', 'm1')).toMatchObject({ ...listed, text: 'hello [token]' });
 
@@ -120,7 +120,7 @@ describe('agentd inbox', () => {
     const { stdout } = await run('inbox', 'list');
     const [, behind, first] = stdout.split('\n');
     expect(first).toMatch(
-      / reply is to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
+      / reply is waiting to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
     );
     expect(behind).toMatch(/ waits for its turn +\S+ +after the one before it$/);
     exchange.answer = () => ({ status: 200 });
@@ -138,7 +138,7 @@ describe('agentd inbox', () => {
     const { code, stdout } = await run('inbox', 'discard', 'm1');
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/^discarded \S+ \(it was: reply is to be sent\)\n$/),
+      expect.stringMatching(/^discarded \S+ \(it was: reply is waiting to be sent\)\n$/),
     ]);
     await exchange.until(() => exchange.taken.length === 1);
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm3', text: 'last' });
@@ -160,9 +160,9 @@ describe('agentd inbox', () => {
     const [second, first] = await printed<{ id: string }[]>('inbox', 'list', '--failed');
     const both = await run('inbox', 'retry', 'request-7');
     expect(both.code).toBe(1);
-    expect(both.stderr).toContain("'request-7' means 2 messages of the inbox");
+    expect(both.stderr).toContain("'request-7' matches 2 messages of the inbox");
     expect(both.stderr).toContain(`${second?.id}, ${first?.id}.`);
-    expect((await run('inbox', 'retry', first?.id ?? '')).stdout).toBe(`${first?.id}: begins anew\n`);
+    expect((await run('inbox', 'retry', first?.id ?? '')).stdout).toBe(`${first?.id}: starts again\n`);
     await exchange.until(() => exchange.taken.length === 3);
     expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
   });
@@ -176,24 +176,26 @@ describe('agentd inbox', () => {
       .toBe(2);
     exchange.answer = () => ({ status: 200 });
     const none = await run('inbox', 'retry', '--failed', '--channel', 'webchat');
-    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No message has failed that fits.\n' });
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No failed message matches.\n' });
     expect(await printed('inbox', 'retry', '--failed', '--since', '2030-01-01')).toEqual({
       retried: 0,
       ids: [],
     });
-    expect((await run('inbox', 'retry', '--failed', '--since', '1h')).stdout).toBe('2 messages begin anew\n');
+    expect((await run('inbox', 'retry', '--failed', '--since', '1h')).stdout).toBe(
+      '2 messages start again\n',
+    );
     await exchange.until(() => exchange.taken.length === 2);
     expect(exchange.textsTo('t1')).toEqual(['re: one', 're: two']);
     expect(exchange.runs).toHaveLength(2);
   });
 
   it.each([
-    [['retry'], 'name a message, or retry all failed ones with --failed'],
-    [['retry', '--failed', 'm1'], '--failed retries all failed messages; give it no id'],
-    [['retry', 'm1', '--since', '2h'], '--since and --channel are for --failed'],
+    [['retry'], 'give the id of a message, or --failed for all failed messages'],
+    [['retry', '--failed', 'm1'], '--failed retries all failed messages; it takes no id'],
+    [['retry', 'm1', '--since', '2h'], '--since and --channel need --failed'],
     [
       ['retry', '--failed', '--since', 'soon'],
-      "--since takes a length of time such as 2h, or an ISO 8601 time, not 'soon'",
+      "--since takes 30s, 10m, 2h, 7d or an ISO 8601 time, not 'soon'",
     ],
   ])('refuses %j', async (args, words) => {
     const { code, stderr } = await run('inbox', ...args);
@@ -215,7 +217,7 @@ describe('agentd inbox', () => {
     const { stdout } = await run('inbox', 'show', 'm1');
     expect(stdout).toMatch(/^state +failed, the person could not be told$/m);
     expect(stdout).toMatch(/^last failure +agent_failed$/m);
-    expect(stdout).toMatch(/^of the notice +delivery_refused: status 403$/m);
+    expect(stdout).toMatch(/^notice failure +delivery_refused: status 403$/m);
   });
 
   it('serves with the daemon down, too', async () => {
@@ -225,7 +227,7 @@ describe('agentd inbox', () => {
     await failedWith(to, 'delivery_refused');
     await to.stop();
     expect((await run('inbox', 'retry', 'm1')).code).toBe(0);
-    expect((await run('inbox', 'list')).stdout).toContain('reply is to be sent');
+    expect((await run('inbox', 'list')).stdout).toContain('reply is waiting to be sent');
     exchange.answer = () => ({ status: 200 });
     await start();
     await exchange.until(() => exchange.taken.length === 1);

@@ -94,13 +94,13 @@ describe('agentd link', () => {
     expect(days).toBeGreaterThan(29.9);
     expect(days).toBeLessThanOrEqual(30);
     expect(Date.parse(told.token_expires_at)).toBeGreaterThan(Date.parse(told.expires_at));
-    expect((await run(['link', 'printer', 'u1', '-'], long)).stdout).toContain('a link lives 30 days');
+    expect((await run(['link', 'printer', 'u1', '-'], long)).stdout).toContain('a link lasts 30 days');
   });
 
   it('takes the token from the arguments with a warning', async () => {
     const { code, stderr } = await run(['link', 'printer', 'u1', await tokenOf('bob')]);
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^warning: a token in the arguments shows in the process list/);
+    expect(stderr).toMatch(/^warning: a token in the arguments is visible in the process list/);
   });
 
   it.each<[string, () => string | Promise<string>, RegExp]>([
@@ -125,7 +125,7 @@ describe('agentd link', () => {
   it.each([
     [['link', 'fax', 'u1', '-'], /there is no channel 'fax' whose users can be linked\n.*\bprinter\b/],
     [['link', 'webchat', 'u1', '-'], /there is no channel 'webchat'/],
-    [['link', 'printer', 'no id!', '-'], /'no id!' is no ID of telex/],
+    [['link', 'printer', 'no id!', '-'], /'no id!' is not a valid ID of telex/],
     [['link', 'printer'], /missing required argument 'user'/],
     [['link', 'printer', 'u1', '-'], /no token was given/],
     [['link', 'list', '--limit', '0'], /--limit takes a whole number from 1 to 100000/],
@@ -141,7 +141,7 @@ describe('agentd link', () => {
     const refused = await run(['link', 'printer', 'tx-u1', '-'], eves);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toMatch(
-      /^agentd: u1 is linked to bob@example\.com \(sub bob\) until 20\S+Z\nTo take the link over, give --replace\.\n$/,
+      /^agentd: u1 is linked to bob@example\.com \(sub bob\) until 20\S+Z\nPass --replace to replace that link\.\n$/,
     );
     expect(await personOf('u1')).toBe('bob@example.com');
     // The person's own is renewed without a question.
@@ -228,7 +228,7 @@ describe('agentd link list', () => {
       person: null,
       expires_at: null,
     });
-    expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +does not open +20\S+Z\n$/);
+    expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +cannot decrypt +20\S+Z\n$/);
     // The running daemon has no key either: it takes the link for none.
     expect(await personOf('u1')).toBeNull();
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'), other)).code).toBe(0);

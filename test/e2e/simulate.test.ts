@@ -115,7 +115,7 @@ describe('agentd simulate', () => {
     const { stdout } = await run(['simulate', 'telex', 'Who am I?']);
     expect(stdout).toContain('Analytical engine, brass');
     const shown = await run(['simulate', 'telex', '--command', line]);
-    expect(shown.stderr).toContain('warning: a token in the arguments shows in the process list');
+    expect(shown.stderr).toContain('warning: a token in the arguments is visible in the process list');
     expect(shown.stdout + shown.stderr).not.toContain(token.trim());
   });
 
@@ -144,8 +144,8 @@ describe('agentd simulate', () => {
 
   test('signs badly, which must be refused', async () => {
     const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi', '--bad-signature']);
-    expect(stdout).toMatch(/→ ada, to the bot \[badly signed\]: Hi\n {2}401 invalid_signature /);
-    expect(stderr).toContain('The daemon refused it, as it must.');
+    expect(stdout).toMatch(/→ ada, to the bot \[bad signature\]: Hi\n {2}401 invalid_signature /);
+    expect(stderr).toContain('The daemon refused the message, as it must.');
     expect(code).toBe(0);
   });
 
@@ -198,7 +198,7 @@ describe('agentd simulate', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('← next: Hello!');
     expect(stdout).not.toContain('← earlier');
-    expect(stderr).toContain('An answer to an earlier conversation came too; -v shows such.');
+    expect(stderr).toContain('An answer to an earlier conversation arrived, too; -v shows it.');
   });
 
   test('waits for another call of its own to end', async () => {
@@ -219,7 +219,9 @@ describe('agentd simulate', () => {
     const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi']);
     other.close();
     expect([code, stdout]).toEqual([69, '']);
-    expect(stderr).toContain(`cannot be stood in for at ${api} (TELEX_API_URL): the address is in use`);
+    expect(stderr).toContain(
+      `cannot serve the platform's API at ${api} (TELEX_API_URL): the address is in use`,
+    );
   });
 
   test('says what it cannot show where the API is elsewhere, and what the daemon knows', async () => {
@@ -231,7 +233,7 @@ describe('agentd simulate', () => {
       PORT: new URL(daemon.url).port,
     });
     expect(stderr).toContain(
-      'TELEX_API_URL is https://telex.example.com: what the channel telex replies goes to',
+      'TELEX_API_URL is https://telex.example.com: replies of the channel telex are sent to',
     );
     expect(stderr).toContain('not answered within 1 seconds (delivery_failed');
     expect(stderr).not.toContain('.agentd/env');
@@ -239,30 +241,24 @@ describe('agentd simulate', () => {
   });
 
   test.each<[string, string[], Record<string, string>, number, string]>([
-    ['an unknown channel', ['nix', 'Hi'], {}, 2, "there is no channel 'nix'\nThose that can be simulated: "],
-    [
-      'a channel without a platform',
-      ['webchat', 'Hi'],
-      {},
-      2,
-      'brings nothing that stands in for its platform',
-    ],
+    ['an unknown channel', ['nix', 'Hi'], {}, 2, "there is no channel 'nix'\nUse one of: "],
+    ['a channel without a platform', ['webchat', 'Hi'], {}, 2, 'has no simulator for its platform'],
     ['no text', ['telex'], {}, 2, 'no text was given'],
-    ['two ways to send many', ['telex', 'Hi', '--repeat', '2', '--burst', '2'], {}, 2, 'take one of them'],
+    ['two ways to send many', ['telex', 'Hi', '--repeat', '2', '--burst', '2'], {}, 2, 'use one of them'],
     ['an unknown kind', ['telex', 'Hi', '--kind', 'poem'], {}, 2, "not 'poem'"],
     [
       'a daemon that is down',
       ['telex', 'Hi', '--url', 'http://127.0.0.1:1'],
       {},
       69,
-      'the daemon is out of reach',
+      'cannot reach the daemon',
     ],
     [
       'a failing API that it cannot stand in for',
       ['telex', 'Hi', '--fail', '1'],
       { TELEX_API_URL: 'https://telex.example.com', MESSAGING_PLATFORMS: './telex.ts' },
       2,
-      '--slow and --fail need TELEX_API_URL to name a loopback address',
+      '--slow and --fail need TELEX_API_URL to be a loopback address',
     ],
     [
       'settings that are wrong',

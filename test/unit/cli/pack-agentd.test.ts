@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { packAgentd, packedFiles } from '../../../src/cli/pack-agentd.ts';
-import { tarball } from '../../../src/cli/tar.ts';
+import { tarball } from '../../../src/cli/tarball.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const execute = promisify(execFile);
@@ -16,7 +16,7 @@ async function folder(): Promise<string> {
   return path;
 }
 
-test('agentd is packed with the files that npm takes', async () => {
+test('agentd is packed with the files that npm would pack', async () => {
   const args = ['pack', ROOT, '--dry-run', '--json', '--ignore-scripts', '--offline', '--no-update-notifier'];
   const { stdout } = await execute('npm', args, { maxBuffer: 2 ** 26 });
   const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[];
@@ -33,7 +33,7 @@ test('an archive unpacks to the same files, byte for byte', async () => {
   expect(stdout).toMatch(/^-rwxr-xr-x .* package\/bin\/agentd\.js$/m);
 });
 
-test('a name that the format cannot hold is refused', () => {
+test('a name that is too long for the format is refused', () => {
   const file = { name: 'x'.repeat(101), content: new Uint8Array(), isExecutable: false };
-  expect(() => tarball([file])).toThrow('too long a name for the archive');
+  expect(() => tarball([file])).toThrow('is too long for the archive');
 });
