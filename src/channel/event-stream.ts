@@ -1,14 +1,7 @@
 /**
- * How a client reads the events of an answer (agentd-api(7)). `agentd chat` and the web widget share it; it has no
- * imports, so that it can be bundled for browsers.
+ * How a client reads the events of an answer (agentd-api(7)). `agentd chat` and the widget of the website share it, so it
+ * must run in browsers, too.
  */
-
-/** Gets the events of an answer as they arrive. */
-export interface AnswerHandler {
-  started(session_id: string): void;
-  text(piece: string): void;
-  tool(name: string, status: string): void;
-}
 
 /** The end of an answer. */
 export interface StreamEnd {
@@ -18,59 +11,37 @@ export interface StreamEnd {
   stopped: boolean;
 }
 
-/** The names of all events. */
-export const EVENTS = [
-  'stream_start',
-  'text_chunk',
-  'tool_call',
-  'complete',
-  'stream_complete',
-  'error',
-] as const;
+/** Gets the events of an answer as they arrive. */
+export interface AnswerHandler {
+  started(session_id: string): void;
+  text(piece: string): void;
+  tool(name: string, status: string): void;
+}
+
+/** Gets the event that ends a stream, too. */
+export interface StreamHandler extends AnswerHandler {
+  ended(end: StreamEnd): void;
+  /** @param problem the data of the `error` event */
+  failed(problem: EventData): void;
+}
 
 type EventData = Readonly<Record<string, unknown>>;
+/** @param data the object in the data of the event (`jsonObject`) */
+type Reader = (data: EventData, handler: StreamHandler) => void;
 
-/**
- * Passes one event to the listener. An unknown event, and an event whose data is not an object, does nothing.
- * @param failure makes the error of an `error` event, which is thrown
- * @returns the end of the answer, or null if the answer goes on
- */
-export function takeEvent(
-  event: string,
-  data: string,
-  listener: AnswerHandler,
-  failure: (data: EventData) => Error,
-): StreamEnd | null {
-  const { session_id, text, tool_name, status, response, stopped, ...rest } = parse(data);
-  switch (event) {
-    case 'stream_start':
-      listener.started(string(session_id));
-      return null;
-    case 'text_chunk':
-      listener.text(string(text));
-      return null;
-    case 'tool_call':
-      listener.tool(string(tool_name), string(status));
-      return null;
-    case 'complete':
-    case 'stream_complete':
-      return { session_id: string(session_id), response: string(response), stopped: stopped === true };
-    case 'error':
-      throw failure(rest);
-    default:
-      return null;
-  }
-}
+const readEnd: Reader = ({ session_id, response, stopped }, handler) =>
+  handler.ended({ session_id: textOf(session_id), response: textOf(response), stopped: stopped === true });
 
-function string(value: unknown): string {
+/** By the name of the event. Other events are ignored. */
+export const EVENT_READERS: Readonly<Record<string, Reader>> = {
+  stream_start: ({ session_id }, handler) => handler.started(textOf(session_id)),
+  text_chunk: ({ text }, handler) => handler.text(textOf(text)),
+  tool_call: ({ tool_name, status }, handler) => handler.tool(textOf(tool_name), textOf(status)),
+  complete: readEnd,
+  stream_complete: readEnd,
+  error: (problem, handler) => handler.failed(problem),
+};
+
+function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function parse(data: string): EventData {
-  try {
-    const value: unknown = JSON.parse(data);
-    return typeof value === 'object' && value !== null ? (value as EventData) : {};
-  } catch {
-    return {};
-  }
 }

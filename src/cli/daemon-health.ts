@@ -1,5 +1,5 @@
+import { jsonObject } from '../channel/json-object.ts';
 import { unavailable } from './cli-error.ts';
-import { jsonObject } from './json-object.ts';
 import { readBounded } from './read-bounded.ts';
 import { failureOf, sendRequest } from './send-request.ts';
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnswerHandler, type StreamEnd, takeEvent } from '../../channel/event-stream.ts';
+import { type AnswerHandler, EVENT_READERS, type StreamEnd } from '../../channel/event-stream.ts';
+import { jsonObject } from '../../channel/json-object.ts';
 import { type CliError, failed, unavailable } from '../cli-error.ts';
 import { describeRefusal } from './describe-refusal.ts';
 import { EventParser } from './event-parser.ts';
@@ -33,6 +34,16 @@ export async function readAnswer(
   signal: AbortSignal,
   { patience_ms, waits_ms }: Patience = PATIENCE,
 ): Promise<StreamEnd> {
+  let end: StreamEnd | null = null;
+  const handler = {
+    ...listener,
+    ended: (last: StreamEnd) => {
+      end = last;
+    },
+    failed({ code, message }: Readonly<Record<string, unknown>>) {
+      throw describeRefusal({ code, detail: message }, 0, 0);
+    },
+  };
   let last = 0;
   let attempts = 0;
   let lastEventAt = performance.now();
@@ -49,9 +60,7 @@ export async function readAnswer(
           last = Number(id);
           attempts = 0;
           lastEventAt = performance.now();
-          const end = takeEvent(event, data, listener, ({ code, message }) =>
-            describeRefusal({ code, detail: message }, 0, 0),
-          );
+          if (Object.hasOwn(EVENT_READERS, event)) EVENT_READERS[event]?.(jsonObject(data), handler);
           if (end) return end;
         }
       }

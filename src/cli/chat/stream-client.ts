@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { EventStreamPaths } from '../../channel/index.ts';
+import { jsonObject } from '../../channel/json-object.ts';
 import { type CliError, unavailable } from '../cli-error.ts';
-import { jsonObject } from '../json-object.ts';
 import { readBounded } from '../read-bounded.ts';
 import { failureOf, type SendOptions, sendRequest } from '../send-request.ts';
 import { describeRefusal, type Problem } from './describe-refusal.ts';

@@ -1,7 +1,7 @@
+import { jsonObject } from '../../channel/json-object.ts';
 import { runtimeName } from '../../daemon/agent/load.ts';
 import { providerWords } from '../../daemon/agent/provider-words.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
-import { jsonObject } from '../json-object.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { describeFailure, type ProbeClient, textOf } from './probe-client.ts';
 

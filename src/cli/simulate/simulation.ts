@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Shown, SimulatedEvent } from '../../channel/index.ts';
+import { jsonObject } from '../../channel/json-object.ts';
 import { failed } from '../cli-error.ts';
-import { jsonObject } from '../json-object.ts';
 import { asksForAnswer, type Batch } from './batches.ts';
 import type { DaemonRecords, MessageEnd } from './daemon-records.ts';
 import { deliver } from './deliver.ts';
