@@ -9,7 +9,7 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// cli.md `agentd inbox`, and `agentd explain` of a platform's message, with the daemon up and down.
+// `agentd inbox`, and `agentd explain` of a platform message, with the daemon up and down.
 
 let directory: string;
 let exchange: FakeExchange;
@@ -46,14 +46,14 @@ async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]
   expect(status).toBe(200);
 }
 
-/** Each look is a command of its own, and a machine may be busy. */
+/** Each poll runs a command, and the machine may be busy. */
 const LOOKING = { timeout: 20_000, interval: 200 };
 
 const failedWith = (to: Agentd, words: string) =>
   to.logged(({ failure }) => String(failure).startsWith(words));
 
 describe('agentd inbox', () => {
-  it('is empty, with 0, before and after there is a store', async () => {
+  it('is empty, with exit code 0, before and after a store exists', async () => {
     const before = await run('inbox', 'list');
     expect([before.code, before.stdout]).toEqual([0, '']);
     expect(before.stderr).toContain('There is no store at ');
@@ -66,7 +66,7 @@ describe('agentd inbox', () => {
     expect((await run('inbox', 'list', '--json')).stdout).toBe('[]\n');
   });
 
-  it('shows what was refused for good, and sends its reply again when asked, without a run', async () => {
+  it('shows a permanently refused reply, and sends it again on request, without a run', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     const secret = await token();
@@ -112,7 +112,7 @@ describe('agentd inbox', () => {
     expect(again.stderr).toContain(`the message ${listed?.id} was answered`);
   });
 
-  it('has a message that waits for its time be tried at once', async () => {
+  it('tries a waiting message at once', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
@@ -129,7 +129,7 @@ describe('agentd inbox', () => {
     expect(exchange.textsTo('t1')).toEqual(['re: hello', 're: behind it']);
   });
 
-  it('discards a message: it is not answered, what waits behind it is, and a repeat is known', async () => {
+  it('discards a message: it is not answered, later ones are, and a repeat is recognized', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
@@ -149,7 +149,7 @@ describe('agentd inbox', () => {
     expect(gone.stderr).toContain("there is no message 'm1' in the inbox");
   });
 
-  it('has a message that failed begin anew, and names those that an id may mean', async () => {
+  it('starts a failed message again, and names the messages that an id matches', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 1 a' }, { id: 'm2', text: 'fail 1 b' });
     await exchange.until(() => exchange.taken.length === 2);
@@ -167,7 +167,7 @@ describe('agentd inbox', () => {
     expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
   });
 
-  it('makes all failed messages begin anew, or those of one channel that failed lately', async () => {
+  it('starts all failed messages again, or the recent ones of a channel', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });
@@ -202,7 +202,7 @@ describe('agentd inbox', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
   });
 
-  it('shows why the run failed, and beside it why the person could not be told', async () => {
+  it('shows why the run failed, and why the person could not be told', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 9' });
@@ -220,7 +220,7 @@ describe('agentd inbox', () => {
     expect(stdout).toMatch(/^notice failure +delivery_refused: status 403$/m);
   });
 
-  it('serves with the daemon down, too', async () => {
+  it('works with the daemon down, too', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
@@ -233,7 +233,7 @@ describe('agentd inbox', () => {
     await exchange.until(() => exchange.taken.length === 1);
   });
 
-  it('takes no limit that is none', async () => {
+  it('refuses an invalid limit', async () => {
     const { code, stderr } = await run('inbox', 'list', '--limit', '0');
     expect([code, stderr]).toEqual([2, "agentd: --limit takes a whole number from 1 to 10000, not '0'\n"]);
   });
@@ -248,7 +248,7 @@ interface Explained {
 }
 
 describe('agentd explain of a message that is answered later', () => {
-  it('tells when it was accepted, and that its reply was taken', async () => {
+  it('shows when it was accepted, and that its reply was sent', async () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
     await exchange.until(() => exchange.taken.length === 1);
@@ -262,7 +262,7 @@ describe('agentd explain of a message that is answered later', () => {
     expect((await run('explain', 'm1')).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
   });
 
-  it('is one time line over all attempts', async () => {
+  it('is one time line of all attempts', async () => {
     let calls = 0;
     exchange.answer = () => ({ status: ++calls === 1 ? 503 : 200 });
     const to = await start();
@@ -284,7 +284,7 @@ describe('agentd explain of a message that is answered later', () => {
     ]);
   });
 
-  it('tells of one that waits, before anything is tried', async () => {
+  it('shows a waiting message before its first attempt', async () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'wait 5000' }, { id: 'm2', text: 'behind it' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -297,7 +297,7 @@ describe('agentd explain of a message that is answered later', () => {
     expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
   });
 
-  it('ends with why it failed for good', async () => {
+  it('ends with the reason of the permanent failure', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 9' });
     await exchange.until(() => exchange.taken.length === 1);
