@@ -73,7 +73,7 @@ function programPage(): Page {
           'its tools act as the person who is signed in there.',
           '.Pp',
           prose(
-            'Data goes to standard output, everything else to standard error. Tables are cut and coloured for a terminal only. No command prints a full token but `token issue` and `serve --dev`, whose job it is.',
+            'Data goes to standard output, everything else to standard error. Tables are fitted and colored for a terminal only. No command prints a full token but `token issue` and `serve --dev`, whose job it is.',
           ),
           '.Pp',
           'The commands are:',
