@@ -57,8 +57,9 @@ export async function readVocabulary(): Promise<Vocabulary> {
     return [await commandWords(parser, at, record), ...below];
   };
   const commands = await visit(program, '');
-  for (const word of commands.flatMap(wordsOf)) requirePlain(word);
-  return { commands, valued: valuedOf(commands) };
+  const options = commands.flatMap((command) => command.options);
+  const valued = options.filter(({ value }) => value !== null).flatMap(({ flags }) => flags);
+  return { commands, valued: [...new Set(valued)].sort() };
 }
 
 async function commandWords(
@@ -86,28 +87,7 @@ async function commandWords(
   };
 }
 
-function wordsOf({ next, options, args }: CommandWords): string[] {
-  const values = [...options.map(({ value }) => value), ...args].filter((value) => Array.isArray(value));
-  return [...next.map(({ word }) => word), ...options.flatMap(({ flags }) => flags), ...values.flat()];
-}
-
-/** Scripts contain the words unquoted, so a word must not contain a character that is special to a shell. */
-function requirePlain(word: string): void {
-  if (!/^[A-Za-z0-9_.-]+$/.test(word)) throw new Error(`'${word}' cannot be written to a script unquoted`);
-}
-
 async function kindOf(values: Values | undefined): Promise<ValueKind> {
   if (values === undefined) return 'free';
   return typeof values === 'function' ? await values() : values;
-}
-
-/** Scripts do not look up the command of an option, so an option must take a value in all commands or in none. */
-function valuedOf(commands: readonly CommandWords[]): string[] {
-  const valued = new Set<string>();
-  const plain = new Set<string>();
-  for (const { flags, value } of commands.flatMap(({ options }) => options))
-    for (const flag of flags) (value === null ? plain : valued).add(flag);
-  const both = [...valued].filter((flag) => plain.has(flag));
-  if (both.length > 0) throw new Error(`${both.join(', ')} takes a value in some commands only`);
-  return [...valued].sort();
 }

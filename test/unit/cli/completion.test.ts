@@ -177,6 +177,23 @@ describe('the vocabulary', () => {
     }
   });
 
+  it('has only words that a script can contain unquoted', async () => {
+    const { commands } = await readVocabulary();
+    const words = commands.flatMap(({ next, options, args }) => [
+      ...next.map(({ word }) => word),
+      ...options.flatMap(({ flags }) => flags),
+      ...[...options.map(({ value }) => value), ...args].filter((value) => Array.isArray(value)).flat(),
+    ]);
+    expect(words.filter((word) => !/^[A-Za-z0-9_.-]+$/.test(word))).toEqual([]);
+  });
+
+  // Scripts do not look up the command of an option.
+  it('has options that take a value in all commands or in none', async () => {
+    const { commands, valued } = await readVocabulary();
+    const plain = commands.flatMap(({ options }) => options).filter(({ value }) => value === null);
+    expect(plain.flatMap(({ flags }) => flags).filter((flag) => valued.includes(flag))).toEqual([]);
+  });
+
   it('knows every command and group', async () => {
     const { commands } = await readVocabulary();
     const paths = new Set(COMMANDS.flatMap(({ name }) => [name.split(' ')[0], name]));
