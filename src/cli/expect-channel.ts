@@ -1,7 +1,6 @@
 import { printable } from '../daemon/printable.ts';
-import { CliError } from './errors.ts';
-import { EXIT } from './exit-codes.ts';
-import { placeOf } from './settings-place.ts';
+import { usageError } from './cli-error.ts';
+import { configLocation } from './config-location.ts';
 
 /**
  * For a command that found nothing of a channel: does the channel exist? Asked only then, so that what a channel left
@@ -16,12 +15,11 @@ export async function expectChannel(
   const name = options[flag];
   if (typeof name !== 'string') return;
   const { pluginsAt } = await import('../daemon/settings/configure.ts');
-  const { plugins, problems } = await pluginsAt(placeOf(options));
+  const { plugins, problems } = await pluginsAt(configLocation(options));
   const known = plugins.map(({ plugin }) => plugin.name);
   if (known.includes(name)) return;
-  const broken = problems.length === 0 ? '' : ' Some channels do not load: see `agentd config check`.';
-  throw new CliError(
-    EXIT.usage,
+  const broken = problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
+  throw usageError(
     `--${flag}: there is no channel '${printable(name)}'`,
     `The channels are ${known.sort().join(', ')}.${broken}`,
   );

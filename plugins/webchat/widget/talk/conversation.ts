@@ -1,3 +1,4 @@
+import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Texts, wordsForFailure } from '../texts.ts';
 import type { Delivery, DeliveryListener, Pending } from './deliver.ts';
 import { Failure } from './failure.ts';
@@ -11,7 +12,6 @@ import {
   type Trouble,
 } from './memory.ts';
 import { Reach } from './reach.ts';
-import type { StreamEnd } from './stream.ts';
 import { personOf, type TokenSource } from './token.ts';
 
 /** Entries that are shown; older ones are let go. */

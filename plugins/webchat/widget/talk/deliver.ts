@@ -1,7 +1,8 @@
+import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { Failure } from './failure.ts';
 import { passed } from './passed.ts';
 import type { Outgoing, Service } from './service.ts';
-import { readStream, StreamBroken, type StreamEnd, type StreamListener } from './stream.ts';
+import { readStream, StreamBroken, type StreamListener } from './stream.ts';
 
 /** Where a message stands, so that it can be gone on with after a page load. */
 export interface Pending extends Outgoing {

@@ -1,3 +1,4 @@
+import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { Failure, failureOf, unreachable } from './failure.ts';
 
 /** Path of the synchronous message; the daemon puts its own in where WEBCHAT_WEBHOOK_PATH says otherwise. */
@@ -87,7 +88,7 @@ export class Service {
     { key, ...message }: Outgoing,
     token: string | null,
     signal: AbortSignal,
-  ): Promise<Record<string, unknown>> {
+  ): Promise<Readonly<Record<string, unknown>>> {
     const response = await fetch(`${this.#base}${path}`, {
       method: 'POST',
       credentials,
@@ -108,12 +109,7 @@ export class Service {
   }
 }
 
-/** A proxy's own error page is no JSON; its status says all that counts. */
-async function bodyOf(response: Response): Promise<Record<string, unknown>> {
-  try {
-    const body: unknown = await response.json();
-    return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+/** The error page of a proxy is not JSON; its status says enough. */
+async function bodyOf(response: Response): Promise<Readonly<Record<string, unknown>>> {
+  return jsonObject(await response.text().catch(() => ''));
 }

@@ -1,3 +1,4 @@
+import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { passed } from './passed.ts';
 
 /** Renewed when less than this remains (service.md, "Token lifetime and refresh"), ms. */
@@ -22,16 +23,15 @@ export function expiryOf(token: string): number {
 }
 
 /** The service validates; here the claims only tell when to renew, and that somebody else has signed in. */
-function claimsOf(token: string): Record<string, unknown> {
+function claimsOf(token: string): Readonly<Record<string, unknown>> {
   try {
     const payload = token.split('.')[1] ?? '';
     const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (one) =>
       one.charCodeAt(0),
     );
-    const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : {};
+    return jsonObject(new TextDecoder().decode(bytes));
   } catch {
-    // No token of the form that is expected: sent as it is, and the service says what it thinks of it.
+    // Not base64url. The token is sent unchanged, and the service validates it.
     return {};
   }
 }

@@ -1,13 +1,12 @@
 import type { ChannelPlugin, EventStreamPaths } from '../../channel/index.ts';
+import { failed } from '../cli-error.ts';
 import type { Health } from '../daemon-health.ts';
-import { CliError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 
 /**
- * Where the event streams of a daemon are, by the channels that it says are active.
- * @throws CliError (1) where none of them has any
+ * The paths of the event streams of a daemon, according to its active channels.
+ * @throws CliError (1) if no active channel has event streams
  */
-export async function eventStreamOf({ platforms }: Pick<Health, 'platforms'>): Promise<EventStreamPaths> {
+export async function findEventStream({ platforms }: Pick<Health, 'platforms'>): Promise<EventStreamPaths> {
   const { bundledPlugins } = await import('../../daemon/plugin/locate.ts');
   const bundled = await bundledPlugins();
   for (const name of platforms) {
@@ -19,13 +18,13 @@ export async function eventStreamOf({ platforms }: Pick<Health, 'platforms'>): P
   for (const file of bundled.values()) {
     const plugin = await pluginIn(file);
     const setting = plugin?.eventStream && plugin.settings.find(({ name }) => name.endsWith('_ENABLED'));
-    if (plugin && setting) switches.push(`${setting.name}=true`, `${plugin.name} in MESSAGING_PLATFORMS`);
+    if (plugin && setting)
+      switches.push(`set ${setting.name}=true, or add ${plugin.name} to MESSAGING_PLATFORMS`);
   }
   const active = platforms.length > 0 ? ` (active: ${platforms.join(', ')})` : '';
-  throw new CliError(
-    EXIT.no,
-    `the daemon has no channel that answers on event streams${active}`,
-    `Set ${switches.join(', or put ')}, and start it again.`,
+  throw failed(
+    `the daemon has no channel with event streams${active}`,
+    `In the settings of the daemon, ${switches.join('; or ')}. Then restart it.`,
   );
 }
 

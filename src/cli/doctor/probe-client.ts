@@ -1,20 +1,22 @@
+import { Readable } from 'node:stream';
+import { readBounded } from '../read-bounded.ts';
+
 /** How long another machine may take to answer, ms. */
 const ANSWER_MS = 10_000;
-/** Longest answer that is read, characters. */
+/** Longest answer, bytes. */
 const ANSWER_MAX = 1_048_576;
 
-/** What a clock elsewhere said, and what ours said then, ms since the epoch. */
+/** The time of another machine, and of this one at the same moment, ms since the epoch. */
 export interface ClockReading {
-  /** Whose it is. */
   whose: string;
   theirs: number;
   ours: number;
 }
 
-/** Asks other machines, within bounds, and notes what time they have. */
-export class Asking {
+/** Sends requests to other machines, with a time-out, and records their clocks. */
+export class ProbeClient {
   readonly readings: ClockReading[] = [];
-  /** Who gave any answer. */
+  /** The machines that gave any answer. */
   readonly answered = new Set<string>();
 
   /** Like the global `fetch`, with a time-out unless a signal is given. */
@@ -23,7 +25,7 @@ export class Asking {
       const response = await fetch(input, { signal: AbortSignal.timeout(ANSWER_MS), ...init });
       this.answered.add(whose);
       const theirs = Date.parse(response.headers.get('Date') ?? '');
-      // An answer that was kept somewhere on the way is as old as that.
+      // A cached answer has the time at which it was cached.
       if (!Number.isNaN(theirs) && !response.headers.has('Age'))
         this.readings.push({ whose, theirs, ours: Date.now() });
       return response;
@@ -31,19 +33,18 @@ export class Asking {
   }
 }
 
-/** What an answer says; null where it says more than is read. */
+/** The text of an answer; null if it is too long. */
 export async function textOf({ body }: Response): Promise<string | null> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > ANSWER_MAX) return null;
+  try {
+    return (await readBounded(body ?? Readable.from([]), ANSWER_MAX)).toString('utf8');
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
   }
-  return text;
 }
 
-/** Why there was no answer. Never the error's own words, which may quote the request. */
-export function whyNot(error: unknown): string {
+/** Why there was no answer. Does not use the message of the error, which may quote the request. */
+export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'it cannot be reached';
   if (error.name === 'TimeoutError') return `it did not answer within ${ANSWER_MS / 1000} seconds`;
   const { code } = (error.cause ?? {}) as { code?: unknown };

@@ -8,49 +8,50 @@ import {
   type Inspection,
   inspectConfiguration,
 } from '../../daemon/settings/configure.ts';
+import { type CliError, usageError } from '../cli-error.ts';
+import type { OptionValues } from '../command.ts';
+import { configLocation } from '../config-location.ts';
 import { readDevSettings, USING_DEV_SETTINGS } from '../dev-settings.ts';
-import { CliError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
-import { placeOf } from '../settings-place.ts';
 
-/** A channel, what stands in for its platform, and the settings that both work with. */
-export interface Scene {
+/** A channel, the simulator of its platform, and the settings of both. */
+export interface Scenario {
   plugin: ChannelPlugin;
   simulator: PlatformSimulator;
   settings: ChannelSettings;
-  /** Where these settings come from. */
-  place: ConfigureOptions;
+  /** Where the settings come from. */
+  location: ConfigureOptions;
 }
 
 /**
- * Finds the channel and its settings where the daemon finds them. What nobody has set up is looked for where
- * `serve --dev` keeps it, unless a file was named.
+ * Finds a channel and its settings where the daemon finds them. If the channel is not set up there, and no file was
+ * named, the settings of `serve --dev` are used.
  *
- * @param note tells the person so.
- * @throws CliError (2) where there is no such channel, or it has no simulator; ConfigurationError where its
- * settings are missing or wrong.
+ * @param note prints a line for the person
+ * @throws CliError (2) if the channel does not exist or has no simulator; ConfigurationError if its settings are
+ * missing or wrong
  */
-export async function setScene(
+export async function loadScenario(
   channel: string,
-  options: Readonly<Record<string, unknown>>,
+  options: OptionValues,
   note: (text: string) => void,
-): Promise<Scene> {
-  let place = placeOf(options);
-  let found = await inspectConfiguration(place);
+): Promise<Scenario> {
+  let location = configLocation(options);
+  let found = await inspectConfiguration(location);
   const isUsable = ({ plugins, effective }: Inspection) =>
     plugins.some((plugin) => plugin.name === channel && isSetUp(plugin, effective));
-  const mayUseDev = place.defaults === undefined && place.envFile === undefined;
+  const mayUseDev = location.defaults === undefined && location.envFile === undefined;
   if (mayUseDev && !isUsable(found) && found.environment !== 'production') {
-    const defaults = await readDevSettings(place.cwd);
+    const defaults = await readDevSettings(location.cwd);
     if (defaults !== null) {
       note(USING_DEV_SETTINGS);
-      place = { ...place, defaults };
-      found = await inspectConfiguration(place);
+      location = { ...location, defaults };
+      found = await inspectConfiguration(location);
     }
   }
-  const plugin = found.plugins.find(({ name }) => name === channel) ?? (await unknown(channel, found));
-  const simulator = (await loadSimulator(plugin)) ?? (await unknown(channel, found));
-  return { plugin, simulator, settings: settingsOf(plugin, found), place };
+  const plugin = found.plugins.find(({ name }) => name === channel);
+  const simulator = plugin && (await loadSimulator(plugin));
+  if (!plugin || !simulator) throw unknownChannel(channel, found);
+  return { plugin, simulator, settings: settingsOf(plugin, found), location };
 }
 
 function settingsOf({ settings, name: channel }: ChannelPlugin, found: Inspection): ChannelSettings {
@@ -66,18 +67,15 @@ function settingsOf({ settings, name: channel }: ChannelPlugin, found: Inspectio
   return Object.fromEntries(names.map((name) => [name, values.get(name)]));
 }
 
-async function unknown(channel: string, { plugins, problems }: Inspection): Promise<never> {
+/** Returns the error, or throws the problem because of which the channel does not load. */
+function unknownChannel(channel: string, { plugins, problems }: Inspection): CliError {
   const simulated = plugins.filter(({ simulator }) => simulator).map(({ name }) => name);
   const broken = problems.find(({ setting }) => setting === `channel ${channel}`);
   if (broken) throw new ConfigurationError([broken]);
-  const there = plugins.some(({ name }) => name === channel);
-  throw new CliError(
-    EXIT.usage,
-    there
-      ? `the channel ${channel} brings nothing that stands in for its platform`
+  return usageError(
+    plugins.some(({ name }) => name === channel)
+      ? `the channel ${channel} has no simulator for its platform`
       : `there is no channel '${channel}'`,
-    simulated.length > 0
-      ? `Those that can be simulated: ${simulated.join(', ')}.`
-      : 'No channel that there is can be simulated.',
+    simulated.length > 0 ? `Use one of: ${simulated.join(', ')}.` : 'No installed channel has a simulator.',
   );
 }

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
-import { eventStreamOf } from '../../../../src/cli/chat/endpoint.ts';
-import { ConnectionLost, Service } from '../../../../src/cli/chat/service.ts';
+import { findEventStream } from '../../../../src/cli/chat/find-event-stream.ts';
+import { ConnectionLost, StreamClient } from '../../../../src/cli/chat/stream-client.ts';
 
 const PATHS = { start: '/talk', stream: '/talk/:stream_id/events' };
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl';
@@ -26,8 +26,8 @@ async function serve(answer: RequestListener): Promise<URL> {
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
 }
 
-const serviceAt = (base: URL, token: string | null = null) =>
-  new Service(base, PATHS, { user_id: 'ada', token });
+const clientOf = (base: URL, token: string | null = null) =>
+  new StreamClient(base, PATHS, { user_id: 'ada', token });
 
 async function all<T>(items: AsyncIterable<T> | null): Promise<T[]> {
   const found: T[] = [];
@@ -35,21 +35,21 @@ async function all<T>(items: AsyncIterable<T> | null): Promise<T[]> {
   return found;
 }
 
-describe('the event-stream interface of a daemon', () => {
-  it('is told user, session, token and key, below the path of its address', async () => {
+describe('the client of event streams', () => {
+  it('sends user, session, token and key, to a path below its address', async () => {
     const asked: { request: IncomingMessage; body: unknown }[] = [];
     const base = await serve(async (request, response) => {
       asked.push({ request, body: JSON.parse(await text(request)) });
       response.setHeader('Content-Type', 'application/json').end('{"stream_id":"s"}');
     });
-    const service = serviceAt(new URL('chat/?x=1', base), TOKEN);
-    expect(await service.start({ ...outgoing, session_id: 't' }, never)).toBe('s');
+    const client = clientOf(new URL('chat/?x=1', base), TOKEN);
+    expect(await client.start({ ...outgoing, session_id: 't' }, never)).toBe('s');
     expect(asked[0]?.body).toEqual({ user_id: 'ada', message: 'Hi', session_id: 't', jwt_token: TOKEN });
     expect(asked[0]?.request).toMatchObject({ url: '/chat/talk', method: 'POST' });
     expect(asked[0]?.request.headers).toMatchObject({ 'idempotency-key': 'k' });
   });
 
-  it('follows no redirect: the token goes nowhere else', async () => {
+  it('follows no redirect: the token is not sent elsewhere', async () => {
     let reached = 0;
     const elsewhere = await serve((_request, response) => {
       reached++;
@@ -59,11 +59,11 @@ describe('the event-stream interface of a daemon', () => {
       const base = await serve((_request, response) =>
         response.writeHead(status, { Location: `${elsewhere.href}talk` }).end(),
       );
-      const refused = serviceAt(base, TOKEN).start(outgoing, never);
+      const refused = clientOf(base, TOKEN).start(outgoing, never);
       await expect(refused).rejects.toMatchObject({
         exitCode: 69,
         message: expect.stringContaining(
-          `sends the message on to ${elsewhere.origin}, which is not followed`,
+          `redirects the message to ${elsewhere.origin}; redirects are not followed`,
         ),
       });
       await expect(refused).rejects.not.toThrow(TOKEN);
@@ -71,7 +71,7 @@ describe('the event-stream interface of a daemon', () => {
     expect(reached).toBe(0);
   });
 
-  it('sends the token with the message alone', async () => {
+  it('sends the token with the message only', async () => {
     const asked: string[] = [];
     const base = await serve(async (request, response) => {
       asked.push(JSON.stringify([request.url, request.rawHeaders]), await text(request));
@@ -79,9 +79,9 @@ describe('the event-stream interface of a daemon', () => {
         .writeHead(request.method === 'DELETE' ? 204 : 200, { 'Content-Type': 'text/event-stream' })
         .end();
     });
-    const service = serviceAt(base, TOKEN);
-    await service.open('s', 3, never);
-    await service.stop('s', never);
+    const client = clientOf(base, TOKEN);
+    await client.open('s', 3, never);
+    await client.stop('s', never);
     expect(asked.join()).toContain('"Last-Event-ID","3"');
     expect(asked.join()).not.toContain(TOKEN);
   });
@@ -92,25 +92,25 @@ describe('the event-stream interface of a daemon', () => {
     ['a page that is not there', 404, 'text/html', '<p>Not found</p>'],
     ['another service', 401, 'application/json', '{"error":"unauthorized"}'],
     ['too long a page', 403, 'text/html', 'x'.repeat(2_000_000)],
-  ])('is not taken for one that answers with %s', async (_what, status, type, body) => {
+  ])('does not accept %s as a daemon', async (_what, status, type, body) => {
     const base = await serve((_request, response) =>
       response.writeHead(status, { 'Content-Type': type }).end(body),
     );
-    const message = expect.stringContaining(`is no agentd with event streams (status ${status})`);
-    await expect(serviceAt(base).start(outgoing, never)).rejects.toMatchObject({ exitCode: 69, message });
-    await expect(serviceAt(base).open('s', 0, never)).rejects.toMatchObject({ exitCode: 69, message });
+    const message = expect.stringContaining(`is not agentd with event streams (status ${status})`);
+    await expect(clientOf(base).start(outgoing, never)).rejects.toMatchObject({ exitCode: 69, message });
+    await expect(clientOf(base).open('s', 0, never)).rejects.toMatchObject({ exitCode: 69, message });
   });
 
-  it('is behind a proxy that says it is away: to be asked again', async () => {
+  it('can try again if a proxy says that the daemon is away', async () => {
     const base = await serve((_request, response) =>
       response.writeHead(502, { 'Retry-After': '7' }).end('<h1>Bad Gateway</h1>'),
     );
-    const lost = serviceAt(base).start(outgoing, never);
+    const lost = clientOf(base).start(outgoing, never);
     await expect(lost).rejects.toBeInstanceOf(ConnectionLost);
     await expect(lost).rejects.toMatchObject({ message: 'it answered 502', wait_ms: 7000 });
   });
 
-  it('is out of reach where a connection breaks before the head, or within a stream', async () => {
+  it('can try again if a connection breaks before the head, or within a stream', async () => {
     const base = await serve((request, response) => {
       if (request.method === 'POST') request.socket.destroy();
       else {
@@ -118,38 +118,39 @@ describe('the event-stream interface of a daemon', () => {
         response.write('id: 1\n', () => request.socket.destroy());
       }
     });
-    await expect(serviceAt(base).start(outgoing, never)).rejects.toBeInstanceOf(ConnectionLost);
-    const pieces = await serviceAt(base).open('s', 0, never);
+    await expect(clientOf(base).start(outgoing, never)).rejects.toBeInstanceOf(ConnectionLost);
+    const pieces = await clientOf(base).open('s', 0, never);
     await expect(all(pieces)).rejects.toBeInstanceOf(ConnectionLost);
   });
 
-  it('is left at once, before an answer and within one', async () => {
+  it('ends at once if the person leaves, before an answer and within one', async () => {
     const leave = new AbortController();
     const base = await serve((request, response) => {
       if (request.method === 'POST') leave.abort(new Error('left'));
       else response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
     });
-    await expect(serviceAt(base).start(outgoing, leave.signal)).rejects.toThrow('left');
+    await expect(clientOf(base).start(outgoing, leave.signal)).rejects.toThrow('left');
     const again = new AbortController();
-    const pieces = await serviceAt(base).open('s', 0, again.signal);
+    const pieces = await clientOf(base).open('s', 0, again.signal);
     again.abort(new Error('left again'));
     await expect(all(pieces)).rejects.toThrow('left again');
   });
 });
 
 describe('the event streams of a daemon', () => {
-  it('are where its channels have them', async () => {
-    expect(await eventStreamOf({ platforms: ['webchat', 'sse'] })).toEqual({
+  it('have the paths of its active channel', async () => {
+    expect(await findEventStream({ platforms: ['webchat', 'sse'] })).toEqual({
       start: '/sse/chat',
       stream: '/sse/stream/:stream_id',
     });
   });
 
-  it('are missed with what is to be set', async () => {
-    await expect(eventStreamOf({ platforms: ['webchat', 'telex'] })).rejects.toMatchObject({
+  it('are turned on by the settings that the error names', async () => {
+    await expect(findEventStream({ platforms: ['webchat', 'telex'] })).rejects.toMatchObject({
       exitCode: 1,
-      message: 'the daemon has no channel that answers on event streams (active: webchat, telex)',
-      advice: 'Set SSE_ENABLED=true, or put sse in MESSAGING_PLATFORMS, and start it again.',
+      message: 'the daemon has no channel with event streams (active: webchat, telex)',
+      advice:
+        'In the settings of the daemon, set SSE_ENABLED=true, or add sse to MESSAGING_PLATFORMS. Then restart it.',
     });
   });
 });

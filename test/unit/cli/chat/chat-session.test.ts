@@ -1,16 +1,16 @@
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readSpeaker } from '../../../../src/cli/chat/input.ts';
+import { type ChatInput, openChatSession } from '../../../../src/cli/chat/chat-session.ts';
 import { readLines } from '../../../../src/cli/chat/read-lines.ts';
 
-function inputs(stdin: Readable & { isTTY?: boolean }, terminal: (Readable & { isTTY?: boolean }) | null) {
+function sessionWith(stdin: ChatInput, terminal: ChatInput | null) {
   const notes: string[] = [];
   const shown: string[] = [];
   return {
     notes,
     shown,
-    read: (option: unknown) =>
-      readSpeaker(option, (text) => notes.push(text), {
+    open: (option: unknown) =>
+      openChatSession(option, (text) => notes.push(text), {
         stdin,
         stderr: { write: (text) => shown.push(text) },
         openTerminal: () => terminal,
@@ -27,49 +27,49 @@ async function all<T>(items: AsyncIterable<T> | null): Promise<T[]> {
   return found;
 }
 
-describe('who speaks, and from where', () => {
-  it('is nobody, from standard input', async () => {
+describe('a chat session', () => {
+  it('without a token reads messages from standard input', async () => {
     const stdin = piped('hello\n');
-    expect(await inputs(stdin, null).read(undefined)).toMatchObject({ token: null, input: stdin });
+    expect(await sessionWith(stdin, null).open(undefined)).toMatchObject({ token: null, input: stdin });
   });
 
-  it('is the token of the argument, with a warning', async () => {
+  it('uses the token of the argument, with a warning', async () => {
     const stdin = piped('hello\n');
-    const { read, notes } = inputs(stdin, null);
-    expect(await read('a.b.c')).toMatchObject({ token: 'a.b.c', input: stdin });
-    expect(notes.join()).toContain('shows in the process list');
+    const { open, notes } = sessionWith(stdin, null);
+    expect(await open('a.b.c')).toMatchObject({ token: 'a.b.c', input: stdin });
+    expect(notes.join()).toContain('is visible in the process list');
   });
 
-  it('is the token that is piped in, and the messages are typed', async () => {
+  it('reads the token from standard input, and the messages from the terminal', async () => {
     const tty = terminal();
-    const { token, input, close } = await inputs(piped('a.b.c\n'), tty).read('-');
+    const { token, input, close } = await sessionWith(piped('a.b.c\n'), tty).open('-');
     expect([token, input]).toEqual(['a.b.c', tty]);
     close();
     expect(tty.destroyed).toBe(true);
   });
 
-  it('is the token that is asked for, and the messages are piped in', async () => {
+  it('asks for the token on the terminal, and reads the messages from standard input', async () => {
     const [stdin, tty] = [piped('hello\n'), terminal()];
-    const { read, shown } = inputs(stdin, tty);
-    const speaker = read(true);
+    const { open, shown } = sessionWith(stdin, tty);
+    const session = open(true);
     tty.write('a.b.c\r');
-    expect(await speaker).toMatchObject({ token: 'a.b.c', input: stdin });
+    expect(await session).toMatchObject({ token: 'a.b.c', input: stdin });
     expect(shown).toEqual(['Token (not shown): ', '\n']);
     expect(tty.destroyed).toBe(true);
   });
 
-  it.each([true, '-'])('is asked for where both are typed (%s)', async (option) => {
+  it.each([true, '-'])('asks for the token if messages are typed, too (%s)', async (option) => {
     const stdin = terminal();
-    const speaker = inputs(stdin, null).read(option);
+    const session = sessionWith(stdin, null).open(option);
     stdin.write('a.b.c\r');
-    expect(await speaker).toMatchObject({ token: 'a.b.c', input: stdin });
+    expect(await session).toMatchObject({ token: 'a.b.c', input: stdin });
   });
 
   it.each([
     ['-', 'standard input cannot hold both the token and the messages'],
     [true, 'there is no terminal to ask for the token on'],
-  ])('cannot be told without a terminal (%s)', async (option, message) => {
-    await expect(inputs(piped('a.b.c\n'), null).read(option)).rejects.toMatchObject({
+  ])('fails without a terminal (%s)', async (option, message) => {
+    await expect(sessionWith(piped('a.b.c\n'), null).open(option)).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringContaining(message),
     });
@@ -79,14 +79,14 @@ describe('who speaks, and from where', () => {
 describe('the lines of an input', () => {
   const linesOf = (...chunks: (string | Buffer)[]) => all(readLines(Readable.from(chunks)));
 
-  it('are the same wherever it is cut', async () => {
+  it('are the same wherever the input is cut', async () => {
     const text = Buffer.from('Größe?\r\n\nlast');
     for (let cut = 0; cut <= text.length; cut++) {
       expect(await linesOf(text.subarray(0, cut), text.subarray(cut))).toEqual(['Größe?', '', 'last']);
     }
   });
 
-  it('are bounded', async () => {
+  it('have a maximum length', async () => {
     const endless = Readable.from(
       (function* () {
         for (;;) yield Buffer.alloc(16_384, 'a');

@@ -4,20 +4,20 @@ import type { Screen } from './screen.ts';
 const WAITING = 'Waiting for the answer…';
 
 /**
- * Says something in a conversation and shows its answer while it comes.
- * @throws as `Conversation.say`; what had come by then has been shown
+ * Sends a message and shows its answer while it arrives.
+ * @throws as `Conversation.send`; the text that has arrived by then is shown
  */
-export async function answerAloud(
+export async function streamAnswer(
   conversation: Conversation,
   message: string,
   screen: Screen,
   interrupts: Interrupts,
 ): Promise<{ stopped: boolean }> {
   let shown = '';
-  let doing = WAITING;
-  screen.status(doing);
+  let status = WAITING;
+  screen.status(status);
   try {
-    const { response, stopped } = await conversation.say(
+    const { response, stopped } = await conversation.send(
       message,
       {
         started: () => undefined,
@@ -25,16 +25,16 @@ export async function answerAloud(
           shown += piece;
           screen.text(piece);
         },
-        tool(name, status) {
-          doing = status === 'started' ? `${name}…` : WAITING;
-          if (status === 'failed') screen.note(`${name}: that did not work`);
-          screen.status(doing);
+        tool(name, state) {
+          status = state === 'started' ? `${name}…` : WAITING;
+          if (state === 'failed') screen.note(`${name} failed`);
+          screen.status(status);
         },
-        connected: (yes) => screen.status(yes ? doing : 'Connection lost. Trying again…'),
+        connected: (yes) => screen.status(yes ? status : 'Connection lost. Trying again…'),
       },
       interrupts,
     );
-    // An answer that was given before comes in one piece, at its end.
+    // An answer that was already given arrives in one piece, at its end.
     if (response.startsWith(shown)) screen.text(response.slice(shown.length));
     return { stopped };
   } finally {
