@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { packAgentd, packedFiles } from '../../../src/cli/pack-agentd.ts';
-import { tarball } from '../../../src/cli/tar.ts';
+import { packAgentd, packedFiles } from '../../src/cli/pack-agentd.ts';
+import { tarball } from '../../src/cli/tar.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
+const ROOT = join(import.meta.dirname, '../..');
 const execute = promisify(execFile);
 
 async function folder(): Promise<string> {
