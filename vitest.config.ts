@@ -8,6 +8,7 @@ export default defineConfig({
   resolve: {
     // The template imports agentd as a package does. In tests that is the source, not the last build.
     alias: [
+      { find: /^agentd\/agent$/, replacement: `${SRC}/agent/index.ts` },
       { find: /^agentd\/channel$/, replacement: `${SRC}/channel/index.ts` },
       { find: /^agentd\/channel\/(conformance|markdown)$/, replacement: `${SRC}/channel/$1.ts` },
     ],
