@@ -52,12 +52,15 @@ describe('agentd-channel(7)', () => {
 });
 
 describe('the documents at the top', () => {
-  it.each(['README.md', 'CHANGELOG.md', 'SECURITY.md'])('%s leads only to files that there are', (file) => {
-    const missing = [...read(file).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
-      .map(([, target]) => target as string)
-      .filter((target) => !existsSync(join(ROOT, target)));
-    expect(missing).toEqual([]);
-  });
+  it.each(['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'])(
+    '%s leads only to files that there are',
+    (file) => {
+      const missing = [...read(file).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+        .map(([, target]) => target as string)
+        .filter((target) => !existsSync(join(ROOT, target)));
+      expect(missing).toEqual([]);
+    },
+  );
 });
 
 describe('mdoc', () => {
