@@ -12,7 +12,7 @@ export class Bot implements BotName {
   readonly id: number;
   username: string | null = null;
   readonly #api: PlatformApi;
-  readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'dev'>;
+  readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>;
   readonly #known = Promise.withResolvers<void>();
   #isStopped = false;
   /** It was asked for and not told, where it should have been. */
@@ -20,7 +20,7 @@ export class Bot implements BotName {
   #askedAt = 0;
   #cutWaitShort: () => void = () => undefined;
 
-  constructor(token: string, api: PlatformApi, scope: Pick<ChannelScope, 'log' | 'now' | 'dev'>) {
+  constructor(token: string, api: PlatformApi, scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>) {
     this.id = Number(token.slice(0, token.indexOf(':')));
     this.#api = api;
     this.#scope = scope;
@@ -76,8 +76,7 @@ export class Bot implements BotName {
 
   async #ask(): Promise<boolean> {
     const isFirst = this.#askedAt === 0;
-    // With `serve --dev` nobody may be there to be asked, and that is as it should be.
-    const mayBeAway = this.#scope.dev !== undefined;
+    const mayBeAway = this.#scope.simulated;
     this.#askedAt = this.#scope.now();
     try {
       const me: { username?: unknown } | null = await this.#api.call((api) => api.getMe(), { mayBeAway });

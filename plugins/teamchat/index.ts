@@ -72,8 +72,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       const refusal = refusalOf(error);
       health.refused(refusal);
       if (stopping.signal.aborted) return;
-      // With `serve --dev` nobody may be there to be asked.
-      const level = refusal.credentials ? 'error' : scope.dev === undefined ? 'info' : 'debug';
+      const level = refusal.credentials ? 'error' : scope.simulated ? 'debug' : 'info';
       scope.log[level]({ reason: refusal.reason }, 'the platform could not be asked who the bot is');
     }
   }

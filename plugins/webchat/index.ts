@@ -5,7 +5,6 @@ import type {
   ChannelScope,
   TokenSource,
 } from '../../src/channel/index.ts';
-import { demoRoutes } from './demo-routes.ts';
 import { widgetRoute } from './widget-route.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH says otherwise (service.md, "POST /webchat/message"). */
@@ -74,7 +73,6 @@ function createWebchat(scope: ChannelScope): Channel {
         },
       },
       widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH)),
-      ...demoRoutes(scope),
     ],
   };
 }

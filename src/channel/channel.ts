@@ -18,7 +18,6 @@
  * functions) and "agentd/channel/markdown", which the daemon provides, so that a single `.ts` file works with no
  * build and no node_modules. Everything that has an effect is in its scope.
  */
-import type { DevCompany } from './dev.ts';
 import type {
   ConversationEvent,
   IncomingMessage,
@@ -203,8 +202,11 @@ export interface ResponseStream {
 /** All that a channel is handed. */
 export interface ChannelScope {
   settings: ChannelSettings;
-  /** With `serve --dev` only. */
-  dev?: DevCompany;
+  /**
+   * With `serve --dev`, a channel that is not set up talks to `agentd simulate` instead of its platform. That runs only
+   * now and then, so a call that fails is no reason for a warning.
+   */
+  simulated: boolean;
   log: ChannelLogger;
   /** Like the global one, with a time-out of 10 s unless a signal is given. */
   fetch: typeof fetch;

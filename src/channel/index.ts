@@ -31,7 +31,6 @@ export type {
   UnlinkAnswer,
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
-export type { DevCompany, DevPerson, DevRequest } from './dev.ts';
 export type {
   ConversationEvent,
   IncomingMessage,

@@ -40,6 +40,7 @@ export function recordingScope(
     edited,
     logged,
     settings,
+    simulated: false,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     fetch: () => Promise.reject(new TypeError('fetch failed', { cause: new Error('nobody is called here') })),
     now: () => Date.now(),

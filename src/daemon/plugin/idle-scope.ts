@@ -20,6 +20,7 @@ export function idleScope(
   const silent = () => {};
   return {
     settings,
+    simulated: false,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     fetch: call,
     now,

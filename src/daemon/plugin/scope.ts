@@ -3,7 +3,6 @@ import type {
   ChannelRequest,
   ChannelScope,
   ChannelSettings,
-  DevCompany,
   LinkAnswer,
   TokenAnswer,
 } from '../../channel/index.ts';
@@ -37,7 +36,7 @@ export function createScope(
   settings: ChannelSettings,
   services: Services,
   inbox: InboxWorker,
-  dev: DevCompany | null = null,
+  isSimulated = false,
 ): ChannelScope {
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new AgentdError(code, detail, {
@@ -47,7 +46,7 @@ export function createScope(
   const replyParts = new ReplyParts(storedParts(services.store.inbox));
   return {
     settings,
-    ...(dev ? { dev } : {}),
+    simulated: isSimulated,
     log: services.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => services.clock.now(),

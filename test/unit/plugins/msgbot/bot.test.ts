@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PlatformApi } from '../../../../plugins/msgbot/api.ts';
 import { Bot } from '../../../../plugins/msgbot/bot.ts';
 import { PlatformFailure } from '../../../../plugins/msgbot/failures.ts';
-import type { DevCompany } from '../../../../src/channel/index.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { platformScope, TOKEN } from './scope.ts';
 
@@ -21,7 +20,11 @@ function botAt(isThere: (call: number) => boolean, early?: unknown) {
       return { username: 'agentd_bot' };
     },
   };
-  const bot = new Bot('5550100:token', api as unknown as PlatformApi, { log, now: Date.now });
+  const bot = new Bot('5550100:token', api as unknown as PlatformApi, {
+    log,
+    now: Date.now,
+    simulated: false,
+  });
   return { bot, asked, lines };
 }
 
@@ -95,12 +98,12 @@ describe('the name of the bot', () => {
 });
 
 describe('a platform that does not answer', () => {
-  it('may be away with `serve --dev`', async () => {
+  it('may be away if it is simulated', async () => {
     const asked: unknown[] = [];
     const api = { call: async (_work: unknown, options: unknown) => void asked.push(options) };
     const scope = { log: collectLog().log, now: Date.now };
-    for (const members of [{}, { dev: {} as DevCompany }]) {
-      const bot = new Bot('5550100:token', api as unknown as PlatformApi, { ...scope, ...members });
+    for (const simulated of [false, true]) {
+      const bot = new Bot('5550100:token', api as unknown as PlatformApi, { ...scope, simulated });
       bot.start();
       await vi.advanceTimersByTimeAsync(0);
       bot.stop();

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import type { Channel, DevCompany, OutgoingReply } from '../../../../src/channel/index.ts';
+import type { Channel, OutgoingReply } from '../../../../src/channel/index.ts';
 import { type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
 import { FakePlatform, type PlatformCall } from '../../../support/fake-platform.ts';
 
@@ -269,9 +269,9 @@ describe('the start', () => {
     await channel.stop?.();
   });
 
-  it('is told of to nobody with `serve --dev`, where nobody may be there to be asked', async () => {
+  it('does not warn about a simulated platform that is away', async () => {
     platform.answer = () => ({ status: 503 });
-    const dev = teamchat.create({ ...scope, dev: {} as DevCompany });
+    const dev = teamchat.create({ ...scope, simulated: true });
     await dev.start?.();
     await expect.poll(() => scope.logged.map(({ level }) => level)).toEqual(['debug']);
     await dev.stop?.();
