@@ -45,8 +45,7 @@ const msgbot: ChannelPlugin = {
   detect: (settings) =>
     settings.MSGBOT_BOT_TOKEN !== undefined && settings.MSGBOT_WEBHOOK_SECRET !== undefined,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: 4096,
     markdown: 'platform',
     typing: true,

@@ -33,7 +33,7 @@ export class Receiver {
     switch (parsed.kind) {
       case 'message':
         this.#rememberAlbum(parsed.album);
-        return this.#scope.accept([parsed.message], request);
+        return this.#scope.enqueue([parsed.message], request);
       case 'edit':
         await this.#scope.edit(parsed.message_id, parsed.text);
         return;
@@ -70,7 +70,7 @@ export class Receiver {
     const reply_to: JsonObject = hidesMessage
       ? { ...parsed.place.reply_to, deletes: parsed.message }
       : parsed.place.reply_to;
-    await this.#scope.say(reply_to, text, { message_id: parsed.place.message_id });
+    await this.#scope.notify(reply_to, text, { message_id: parsed.place.message_id });
   }
 
   async #hint({ place, about, album }: Extract<Parsed, { kind: 'no-words' }>): Promise<void> {
@@ -79,7 +79,10 @@ export class Receiver {
   }
 
   async #giveHint({ reply_to, message_id }: Place, text: string, about = ''): Promise<void> {
-    await this.#scope.say(reply_to, text, { message_id, hint_to: `${reply_to.chat} ${about}`.trim() });
+    await this.#scope.notify(reply_to, text, {
+      message_id,
+      throttle_key: `${reply_to.chat} ${about}`.trim(),
+    });
   }
 
   #rememberAlbum(album: string | null): void {

@@ -58,8 +58,7 @@ const phonechat: ChannelPlugin = {
   settings,
   detect: isConfigured,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: TEXT_LIMIT,
     markdown: 'platform',
     typing: true,

@@ -67,11 +67,11 @@ class Webhook {
     const parsed = parse(request.json(), numbers);
     this.#log(parsed, request.id);
     for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
-      await this.#scope.accept(parsed.messages.slice(at, at + ACCEPT_MAX), request);
+      await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);
     for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
     for (const { message_id, user_id, place, text } of parsed.hints) {
       // The id of the message itself is that of its caption, where it has one.
-      await this.#scope.say(place, text, { message_id: `hint:${message_id}`, hint_to: user_id });
+      await this.#scope.notify(place, text, { message_id: `hint:${message_id}`, throttle_key: user_id });
     }
     return { status: 200 };
   }

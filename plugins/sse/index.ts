@@ -54,9 +54,9 @@ const sse: ChannelPlugin = {
   ],
   detect: (settings) => settings.SSE_ENABLED === true,
   capabilities: {
-    reply: 'in-request',
-    space: 'web',
-    streaming: true,
+    delivery: 'stream',
+    namespace: 'web',
+
     textLimit: null,
     markdown: 'commonmark',
     typing: false,

@@ -36,8 +36,7 @@ const teamchat: ChannelPlugin = {
   detect: (settings) =>
     settings.TEAMCHAT_BOT_TOKEN !== undefined && settings.TEAMCHAT_SIGNING_SECRET !== undefined,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: 4000,
     markdown: 'platform',
     typing: true,
@@ -90,12 +89,12 @@ function createTeamchat(scope: ChannelScope): Channel {
       case 'challenge':
         return { body: { challenge: parsed.challenge } };
       case 'message':
-        await scope.accept([parsed.message], request);
+        await scope.enqueue([parsed.message], request);
         break;
       case 'unreadable':
-        await scope.say(parsed.reply_to, parsed.notice, {
+        await scope.notify(parsed.reply_to, parsed.notice, {
           message_id: parsed.message_id,
-          hint_to: String(parsed.reply_to.channel),
+          throttle_key: String(parsed.reply_to.channel),
         });
         break;
       case 'edit':

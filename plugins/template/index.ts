@@ -37,8 +37,7 @@ const plugin: ChannelPlugin = {
   ],
   detect: (settings) => settings.PIGEONPOST_TOKEN !== undefined && settings.PIGEONPOST_SECRET !== undefined,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: TEXT_LIMIT,
     markdown: 'platform',
     typing: false,
@@ -74,7 +73,7 @@ function create(scope: ChannelScope): Channel {
           const delivery = parse(request.json());
           if (delivery === null)
             throw scope.problem('invalid_request', 'This is no delivery of the platform.');
-          if (delivery.kind === 'message') await scope.accept([delivery.message], request);
+          if (delivery.kind === 'message') await scope.enqueue([delivery.message], request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
           // Only now: the message is stored. Before that, the platform must deliver it again.
           return { status: 200 };

@@ -35,9 +35,9 @@ const webchat: ChannelPlugin = {
   ],
   detect: (settings) => settings.WEBCHAT_ENABLED === true,
   capabilities: {
-    reply: 'in-request',
-    space: 'web',
-    streaming: false,
+    delivery: 'response',
+    namespace: 'web',
+
     textLimit: null,
     markdown: 'commonmark',
     typing: false,

@@ -8,7 +8,7 @@
  * 3. **started**: `start()`, before the daemon listens. A rejection stops the start of the daemon.
  * 4. **receives**: requests on its `routes`. Either it answers in the request (`scope.converse`), or on an
  *    event stream that is opened by a second request (`scope.streams`), or it hands over what it parsed
- *    (`scope.accept`), which resolves once the messages are on disk, and only then answers 200.
+ *    (`scope.enqueue`), which resolves once the messages are on disk, and only then answers 200.
  * 5. **sends**: `send(reply)`, until it resolves, says that the failure is final, or INBOX_SEND_SECONDS have passed.
  *    The daemon keeps the reply, the order and the retries; the channel only speaks the wire format.
  * 6. **stopped**: `stop()`, once, also after a half-failed start.
@@ -73,15 +73,16 @@ export interface ChannelLinking {
 }
 
 export interface ChannelCapabilities {
-  /** `in-request`: the answer leaves in the response. `later`: through `send`. */
-  reply: 'in-request' | 'later';
   /**
-   * Channels that name the same space share sessions and users, so that a conversation begun on one goes
-   * on over the other. Default: a space of its own, named like the channel.
+   * How an answer leaves: `response` in the response to the message, `stream` on an event stream that a second request
+   * opens, `push` through `send`, at any later time.
    */
-  space?: string;
-  /** Shows text as it is written. */
-  streaming: boolean;
+  delivery: 'response' | 'stream' | 'push';
+  /**
+   * Channels with the same namespace share sessions and users: a conversation can continue on another channel.
+   * Default: the channel's name.
+   */
+  namespace?: string;
   /** Longest text of one message on the platform, in the unit that the platform counts; null: no limit. */
   textLimit: number | null;
   /** What `send` renders to; told to the agent. */
@@ -238,14 +239,14 @@ export interface ChannelScope {
    * Each has a `thread_id` that begins with the channel's name and a colon.
    * The request that brought them gives its id to their runs; a channel that has none leaves it out.
    */
-  accept(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
+  enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
    * The sender has edited a message: its text is replaced as long as its turn has not begun. False: it had,
    * or the message is not known.
    */
   edit(message_id: string, text: string): Promise<boolean>;
   /** A durable message without an agent run: a confirmation, a hint. */
-  say(reply_to: JsonObject, text: string, options?: SayOptions): Promise<void>;
+  notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**
    * Sends a reply that the platform takes in several messages, in their order, for `Channel.send`. If one of them
    * fails, the whole fails; when the reply is sent again, also after a restart, the parts that the platform
@@ -283,7 +284,7 @@ export interface DeliveryFailure {
   platform?: 'unreachable' | 'credentials';
 }
 
-export interface SayOptions {
+export interface NotifyOptions {
   /** Id of the message that it answers: a repeat of that is answered once. */
   message_id?: string;
   /**
@@ -291,7 +292,7 @@ export interface SayOptions {
    * guard looks at messages for the agent alone, so hints to one reader are bounded: ten a minute, thirty an
    * hour, the same words once in 3 s. Beyond that a hint is left out.
    */
-  hint_to?: string;
+  throttle_key?: string;
 }
 
 /** Where a web client may put the user's token: `Authorization: Bearer`, `jwt_token`, `metadata.jwt_token`. */

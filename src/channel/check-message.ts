@@ -13,7 +13,7 @@ const REPLY_TO_MAX = 8_192;
 /** What the rules depend on. */
 export interface CheckedChannel {
   name: string;
-  capabilities: Pick<ChannelCapabilities, 'reply' | 'groups'>;
+  capabilities: Pick<ChannelCapabilities, 'delivery' | 'groups'>;
 }
 
 /**
@@ -28,7 +28,7 @@ export function checkMessage(
   { name: channel, capabilities }: CheckedChannel,
   at: string,
 ): FieldError[] {
-  const isLater = capabilities.reply === 'later';
+  const isPush = capabilities.delivery === 'push';
   const { platform, user_id, alias_id, channel_id, thread_id, message_id, sent_at } = message;
   const errors: FieldError[] = [];
   const wrong = (field: string, problem: string) =>
@@ -38,9 +38,9 @@ export function checkMessage(
   checkId(user_id, ID_MAX, (problem) => wrong('user_id', problem));
   if (alias_id !== undefined) checkId(alias_id, ID_MAX, (problem) => wrong('alias_id', problem));
   checkId(channel_id, ID_MAX, (problem) => wrong('channel_id', problem));
-  if (isLater || thread_id !== null)
+  if (isPush || thread_id !== null)
     checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
-  if (isLater && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
+  if (isPush && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
     wrong('thread_id', `must begin with ${channel}:`);
   checkText(message.text, (problem) => wrong('text', problem));
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));

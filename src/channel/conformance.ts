@@ -24,13 +24,13 @@ export { RecordedDeliveryFailure, RecordedProblem } from './conformance/recorded
 
 export function channelConformance(options: ConformanceOptions): ConformanceCase[] {
   const { plugin, send } = options;
-  const isLater = plugin.capabilities.reply === 'later';
+  const isPush = plugin.capabilities.delivery === 'push';
   const isSimulated = plugin.simulator !== undefined;
   const trials = [
     ...shapeCases(),
     ...sampleCases(options),
     ...(isSimulated ? [...signatureCases(), ...deliveryCases(), ...checkCases()] : []),
-    ...(isLater && (isSimulated || send) ? sendingCases(options) : []),
+    ...(isPush && (isSimulated || send) ? sendingCases(options) : []),
   ];
   return trials.map(([name, trial]) => ({
     name: `${plugin.name}: ${name}`,

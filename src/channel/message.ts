@@ -74,7 +74,7 @@ export type ToolStatus = 'started' | 'completed' | 'failed';
 export interface OutgoingReply {
   /** Stays the same when sending is tried again, so that a platform with idempotent sending can use it. */
   id: string;
-  /** Null for what `scope.say` was given: it belongs to no session. */
+  /** Null for what `scope.notify` was given: it belongs to no session. */
   session_id: string | null;
   /** Markdown (CommonMark); the channel renders it for its platform and splits it at its limit. */
   text: string;

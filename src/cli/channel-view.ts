@@ -62,7 +62,7 @@ export function channelViews(found: Inspection, health: Health | null): ChannelV
 }
 
 function answersOf({ capabilities, eventStream }: ChannelPlugin): Answers {
-  if (capabilities.reply === 'later') return 'later';
+  if (capabilities.delivery === 'push') return 'later';
   return eventStream === undefined ? 'in the request' : 'on a stream';
 }
 

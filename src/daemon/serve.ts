@@ -130,7 +130,7 @@ export async function startDaemon(
     ).map((one) => platforms.watched(one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
-      if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
+      if (one.plugin.capabilities.delivery === 'push') inbox.add(one.plugin, one.channel);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
       await startChannel(one);
     }
@@ -220,9 +220,7 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 }
 
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
-  const direct = active.find(
-    ({ plugin: { capabilities } }) => capabilities.reply === 'in-request' && !capabilities.streaming,
-  );
+  const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
 }
 

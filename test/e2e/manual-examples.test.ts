@@ -105,7 +105,7 @@ it('the renderer of agentd-channel(7) runs as it stands there, from the installe
 });
 
 it('the agent runtime of the README runs as it stands there', async () => {
-  const source = /^```ts\n(export default \{\n {2}apiVersion: 1,\n.*?)^```$/ms.exec(text('README.md'))?.[1];
+  const source = /^```ts\n(import type \{ AgentRuntime \}.*?)^```$/ms.exec(text('README.md'))?.[1];
   if (!source) throw new Error('the README shows no agent runtime');
   await writeFile(join(directory, 'runtime.ts'), source);
   const daemon = await startAgentd({ directory, env: { AGENT_RUNTIME: './runtime.ts' } });

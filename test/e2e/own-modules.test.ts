@@ -20,7 +20,7 @@ export default {
   summary: 'People with a printer for slips.',
   settings: [],
   detect: () => true,
-  capabilities: { reply: 'in-request', streaming: false, textLimit: 25, markdown: 'commonmark', typing: false },
+  capabilities: { delivery: 'response', textLimit: 25, markdown: 'commonmark', typing: false },
   create: (scope) => ({
     routes: [{ method: 'POST', path: '/slip', async handle(request) {
       const text = String(request.json().text).slice(0, TEXT_MAX);

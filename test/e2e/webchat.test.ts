@@ -272,7 +272,7 @@ describe('The unexpected', () => {
       `export default {
         name: 'broken', apiVersion: 1, summary: 'A channel with a defect.', settings: [],
         detect: () => true,
-        capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+        capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
         create: () => ({
           routes: [{ method: 'POST', path: '/broken', handle() { throw new TypeError('the inner detail'); } }],
         }),

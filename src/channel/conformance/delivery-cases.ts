@@ -80,7 +80,7 @@ async function acknowledgesOthers(options: Parameters<Trial>[0]): Promise<void> 
       open.look();
       open.forget();
       await open.take(bench.delivery({ kind: 'status', place, text: 'delivered' }));
-      assert.equal(open.scope.accepted.length, 0, 'what became of a message of ours is no message');
+      assert.equal(open.scope.enqueued.length, 0, 'what became of a message of ours is no message');
     }
   });
 }
@@ -139,21 +139,21 @@ async function knowsEdits(options: Parameters<Trial>[0]): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     await open.take(bench.delivery({}));
     await open.take(bench.delivery({ kind: 'edit', text: 'Good evening.' }));
-    const { accepted, edited } = open.scope;
-    assert.equal(accepted.length, 1, 'an edit is no new message');
+    const { enqueued, edited } = open.scope;
+    assert.equal(enqueued.length, 1, 'an edit is no new message');
     for (const { message_id, text } of edited)
-      assert.deepEqual([message_id, text], [accepted[0]?.message_id, 'Good evening.']);
+      assert.deepEqual([message_id, text], [enqueued[0]?.message_id, 'Good evening.']);
   });
 }
 
 async function answersAfterKeeping(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   const [asked, kept] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const accept = () => {
+  const enqueue = () => {
     asked.resolve();
     return kept.promise;
   };
-  await withChannel(bench, { start: true, members: { accept } }, async (open) => {
+  await withChannel(bench, { start: true, members: { enqueue } }, async (open) => {
     let isAnswered = false;
     const answer = open.deliver(bench.delivery({})).finally(() => {
       isAnswered = true;
@@ -170,11 +170,11 @@ async function takesAgain(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   let isDown = true;
   const kept: IncomingMessage[] = [];
-  const accept = async (messages: readonly IncomingMessage[]) => {
+  const enqueue = async (messages: readonly IncomingMessage[]) => {
     if (isDown) throw new RecordedProblem('unavailable', 'the store is out of reach');
     kept.push(...messages);
   };
-  await withChannel(bench, { start: true, members: { accept } }, async (open) => {
+  await withChannel(bench, { start: true, members: { enqueue } }, async (open) => {
     const { status } = await open.deliver(bench.delivery({}));
     assert.equal(status, 503, 'the answer to what could not be kept');
     isDown = false;
@@ -200,10 +200,10 @@ async function only(
   bench: Bench,
   event: Partial<SimulatedEvent>,
 ): Promise<IncomingMessage> {
-  const { accepted } = open.scope;
-  const before = accepted.length;
+  const { enqueued } = open.scope;
+  const before = enqueued.length;
   await open.take(bench.delivery(event));
-  const [message, ...more] = accepted.slice(before);
+  const [message, ...more] = enqueued.slice(before);
   assert.ok(message && more.length === 0, 'one message comes of one that was written');
   return message;
 }

@@ -8,10 +8,10 @@ export function faultsOfMessage(
   message: IncomingMessage,
   secrets: readonly string[],
 ): string[] {
-  const isLater = plugin.capabilities.reply === 'later';
+  const isPush = plugin.capabilities.delivery === 'push';
   const faults = checkMessage(message, plugin, 'message').map(inWords);
   if (tells(JSON.stringify(message), secrets)) faults.push('the message holds a secret of the settings');
-  if (!isLater) return faults;
+  if (!isPush) return faults;
   if (message.message_id === undefined) faults.push('message_id must identify the message');
   if (message.reply_to === undefined) faults.push('reply_to must say where to answer');
   if ('jwt_token' in message.metadata) faults.push('a message that waits must carry no token');
@@ -21,7 +21,8 @@ export function faultsOfMessage(
 /** What the daemon would refuse in a text that a channel says by itself. */
 export function faultsOfSaid(reply_to: JsonObject, text: string, message_id: string | undefined): string[] {
   const faults: string[] = [];
-  const wrong = (field: string) => (problem: string) => void faults.push(`${field} of scope.say ${problem}`);
+  const wrong = (field: string) => (problem: string) =>
+    void faults.push(`${field} of scope.notify ${problem}`);
   checkPlace(reply_to, wrong('reply_to'));
   checkText(text, wrong('text'));
   if (message_id !== undefined) checkMessageId(message_id, wrong('message_id'));

@@ -35,7 +35,7 @@ export class OpenChannel {
   readonly channel: Channel;
   readonly scope: RecordingScope;
   readonly secrets: readonly string[];
-  /** Messages of each call of `accept`. */
+  /** Number of messages of each call of `enqueue`. */
   readonly batches: number[] = [];
   readonly faults: string[] = [];
 
@@ -44,15 +44,15 @@ export class OpenChannel {
     this.#evidence = evidence;
     this.secrets = [...secretsOf(plugin, settings), ...secretsOf(plugin, bench.settings)];
     const scope = recordingScope(plugin.name, settings, members);
-    const { accept, say, edit } = scope;
+    const { enqueue, notify, edit } = scope;
     // They are looked at in any case: a case may let the doors fail.
-    scope.accept = (messages, request) => {
+    scope.enqueue = (messages, request) => {
       this.batches.push(messages.length);
-      return accept(messages, request);
+      return enqueue(messages, request);
     };
-    scope.say = (reply_to, text, options) => {
+    scope.notify = (reply_to, text, options) => {
       this.faults.push(...faultsOfSaid(reply_to, text, options?.message_id));
-      return say(reply_to, text, options);
+      return notify(reply_to, text, options);
     };
     scope.edit = (message_id, text) => {
       this.faults.push(...faultsOfEdit(message_id, text));
@@ -64,7 +64,7 @@ export class OpenChannel {
   }
 
   readonly #evidence: Evidence;
-  readonly #faultsOf: (message: RecordingScope['accepted'][number]) => string[];
+  readonly #faultsOf: (message: RecordingScope['enqueued'][number]) => string[];
 
   /** As the platform does it: what is answered 503 is brought again. @throws what is no problem */
   async deliver(request: SampleRequest): Promise<Outcome> {
@@ -96,8 +96,8 @@ export class OpenChannel {
 
   /** What was wrong so far: with what was handed over, what was logged, and how the channel says it is. */
   look(): void {
-    const { accepted, logged } = this.scope;
-    assert.deepEqual([...this.faults, ...accepted.flatMap(this.#faultsOf)], []);
+    const { enqueued, logged } = this.scope;
+    assert.deepEqual([...this.faults, ...enqueued.flatMap(this.#faultsOf)], []);
     const telling = logged.find((line) => tells(line, this.secrets));
     assert.ok(!telling, `a line of the log tells a secret of the settings: ${telling?.message}`);
     const health = this.health();
@@ -110,8 +110,8 @@ export class OpenChannel {
 
   /** Forgets what was done, for the next delivery. */
   forget(): void {
-    const { accepted, said, edited, logged } = this.scope;
-    for (const list of [accepted, said, edited, logged, this.faults, this.batches]) list.length = 0;
+    const { enqueued, notices, edited, logged } = this.scope;
+    for (const list of [enqueued, notices, edited, logged, this.faults, this.batches]) list.length = 0;
   }
 }
 

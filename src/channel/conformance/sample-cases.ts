@@ -12,7 +12,7 @@ export function sampleCases({
   messages = [],
   refused = [],
 }: ConformanceOptions): readonly [name: string, trial: Trial][] {
-  const later = plugin.capabilities.reply === 'later';
+  const isPush = plugin.capabilities.delivery === 'push';
   const holding = messages.filter(({ expect }) => expect.length > 0).map(({ request }) => request);
   return [
     ...messages.map(({ request, expect }, index): [string, Trial] => [
@@ -23,8 +23,8 @@ export function sampleCases({
       `refuses ${title} with ${code}`,
       (options) => refuses(options, request, code),
     ]),
-    ...(later && holding.length > 0 ? laterCases(holding) : []),
-    ...(!later && holding.length > 0 ? inRequestCases(holding) : []),
+    ...(isPush && holding.length > 0 ? laterCases(holding) : []),
+    ...(!isPush && holding.length > 0 ? inRequestCases(holding) : []),
   ];
 }
 
@@ -49,11 +49,11 @@ async function parses(
 ): Promise<void> {
   await withChannel(await Bench.set(options), {}, async (open) => {
     await open.take(request);
-    const { accepted } = open.scope;
-    assert.equal(accepted.length, expect.length, 'number of messages');
-    if (options.plugin.capabilities.reply === 'later')
+    const { enqueued } = open.scope;
+    assert.equal(enqueued.length, expect.length, 'number of messages');
+    if (options.plugin.capabilities.delivery === 'push')
       assert.ok(open.batches.length <= 1, 'the messages of a delivery are kept together, or none of them');
-    accepted.forEach((message, index) => {
+    enqueued.forEach((message, index) => {
       for (const [field, value] of Object.entries(expect[index] ?? {})) {
         assert.deepEqual(message[field as keyof IncomingMessage], value, field);
       }
@@ -64,13 +64,13 @@ async function parses(
 async function refuses(options: TrialOptions, request: SampleRequest, code: string): Promise<void> {
   await withChannel(await Bench.set(options), {}, async (open) => {
     assert.equal((await open.deliver(request)).code, code, 'code of the problem');
-    assert.equal(open.scope.accepted.length, 0, 'nothing of it gets through');
+    assert.equal(open.scope.enqueued.length, 0, 'nothing of it gets through');
   });
 }
 
 async function keepsFirst(options: TrialOptions, holding: readonly SampleRequest[]): Promise<void> {
-  const accept = () => Promise.reject(new RecordedProblem('unavailable', 'the store is out of reach'));
-  await withChannel(await Bench.set(options), { members: { accept } }, async (open) => {
+  const enqueue = () => Promise.reject(new RecordedProblem('unavailable', 'the store is out of reach'));
+  await withChannel(await Bench.set(options), { members: { enqueue } }, async (open) => {
     for (const request of holding) assert.equal((await open.deliverOnce(request)).status, 503);
   });
 }
@@ -81,7 +81,7 @@ async function namesRepeatsAlike(options: TrialOptions, holding: readonly Sample
       const idsOf = async () => {
         open.forget();
         await open.take(request);
-        return open.scope.accepted.map(({ message_id }) => message_id);
+        return open.scope.enqueued.map(({ message_id }) => message_id);
       };
       assert.deepEqual(await idsOf(), await idsOf(), 'message_id of a repeat');
     }

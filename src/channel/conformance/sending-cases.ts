@@ -266,7 +266,7 @@ async function replyOf(bench: Bench, place: 'direct' | 'group'): Promise<Outgoin
   }
   return withChannel(bench, { start: true }, async (open) => {
     await open.take(bench.delivery({ place }));
-    const [message] = open.scope.accepted;
+    const [message] = open.scope.enqueued;
     assert.ok(message, 'a message comes of one that was written');
     const { thread_id, reply_to = {} } = message;
     // As it comes back from the store.

@@ -101,6 +101,6 @@ async function survivesBodies(options: Parameters<Trial>[0]): Promise<void> {
 async function refuses(open: OpenChannel, request: SampleRequest): Promise<void> {
   const { status, code } = await open.deliver(request);
   assert.equal(code, 'invalid_signature', `code of the problem (answered ${status})`);
-  const { accepted, said, edited } = open.scope;
-  assert.equal(accepted.length + said.length + edited.length, 0, 'nothing of it gets through');
+  const { enqueued, notices, edited } = open.scope;
+  assert.equal(enqueued.length + notices.length + edited.length, 0, 'nothing of it gets through');
 }

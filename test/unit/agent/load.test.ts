@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -67,13 +67,6 @@ test("a path loads a runtime of the user's own, in TypeScript too", async () => 
     'export default { apiVersion: 1 as const, async *run(turn: { text: string }) { yield turn.text; } };',
   );
   expect(await replyOf((await load(path)).run(agentTurn({ text: 'hi' })))).toBe('hi');
-});
-
-test('a path loads the runtime that the README shows', async () => {
-  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
-  const [, source = ''] = /^```ts\n(.*?)^```/ms.exec(readme) ?? [];
-  const path = await moduleWith('readme.ts', source);
-  expect(await replyOf((await load(path)).run(agentTurn({ text: 'hi' })))).toBe('You said: hi');
 });
 
 test.each([

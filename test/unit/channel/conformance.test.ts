@@ -55,8 +55,8 @@ function taking(
 /** Hands over messages otherwise. */
 const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Partial<IncomingMessage>) =>
   inScope((scope) => ({
-    accept: (messages, request) =>
-      scope.accept(
+    enqueue: (messages, request) =>
+      scope.enqueue(
         messages.map((message) => ({ ...message, ...change(message, scope) })),
         request,
       ),
@@ -144,8 +144,8 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
   [
     'answers before it has kept',
     inScope((scope) => ({
-      async accept(messages, request) {
-        scope.accept(messages, request).catch(() => {});
+      async enqueue(messages, request) {
+        scope.enqueue(messages, request).catch(() => {});
       },
     })),
     ['answers 200 only when what it took is kept', 'takes what comes again after it could not be kept'],
@@ -167,7 +167,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       const place = { channel_id: 'ada', thread_id: 'courier:home:ada', reply_to: { to: 'home:ada' } };
       const message = { platform: 'courier', user_id: 'ada', ...place, metadata: {}, message_id: 'letter' };
       const [{ text } = { text: 'none' }] = letters(request);
-      await scope.accept([{ ...message, text }], request);
+      await scope.enqueue([{ ...message, text }], request);
     }),
     ['survives signed bodies of any form', 'survives texts that are too long, empty or broken'],
   ],
@@ -226,7 +226,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     inScope((scope) => ({
       async edit(message_id, text) {
         const place = { channel_id: 'ada', thread_id: 'courier:home:ada', reply_to: { to: 'home:ada' } };
-        await scope.accept([
+        await scope.enqueue([
           { platform: 'courier', user_id: 'ada', ...place, text, metadata: {}, message_id },
         ]);
         return true;
@@ -549,8 +549,8 @@ describe('the suite notices a channel that', () => {
 
   it('keeps a delivery piece by piece', async () => {
     const plugin = inScope((scope) => ({
-      async accept(messages, request) {
-        for (const message of messages) await scope.accept([message], request);
+      async enqueue(messages, request) {
+        for (const message of messages) await scope.enqueue([message], request);
       },
     }));
     const name = 'parses delivery 1 into 2 message(s)';

@@ -94,7 +94,7 @@ describe('the check of a channel', () => {
       summary: 'People with a telex.',
       settings: [],
       detect: () => true,
-      capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+      capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
       create: (scope) => ({ routes: [], send: async () => {}, ...channel(scope) }),
     };
     return checkChannel({ plugin, from: 'bundled', settings: {} }, new Asking(), '');
@@ -119,7 +119,7 @@ describe('the check of a channel', () => {
   it('lets nothing be written to anybody', async () => {
     const speaks = (scope: ChannelScope) => ({
       async check() {
-        await scope.say({}, 'Hello?');
+        await scope.notify({}, 'Hello?');
         return { outcome: 'ok', detail: 'said' } as const;
       },
     });

@@ -33,11 +33,11 @@ beforeEach(() => {
   const members: Partial<ChannelScope> = {
     now: () => now,
     problem: (code, detail) => new AgentdError(code, detail),
-    accept: async (messages) => void accepted.push(...messages),
+    enqueue: async (messages) => void accepted.push(...messages),
     edit: async () => true,
-    async say(reply_to, text, { message_id, hint_to } = {}) {
+    async notify(reply_to, text, { message_id, throttle_key } = {}) {
       said.push({ reply_to, text, message_id });
-      hints.push(hint_to);
+      hints.push(throttle_key);
     },
     links: {
       async link(user_id, token, { message_id } = {}) {
