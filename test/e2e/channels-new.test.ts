@@ -53,7 +53,7 @@ describe('agentd channels new', () => {
     await installChannel(channel);
     await npm(channel, 'run', 'typecheck');
     const tested = await npm(channel, 'test');
-    expect(tested).toContain('carrier-pigeon: survives signed bodies of any form');
+    expect(tested).toContain('carrier-pigeon: checks the signature before it reads the body');
     expect(tested).toMatch(/^(?:#|ℹ) fail 0$/m);
 
     // As it is published: nothing of this machine, and it needs no agentd beside it.

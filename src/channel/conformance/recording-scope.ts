@@ -3,21 +3,21 @@ import { readMessage, readToken } from '../read-message.ts';
 import { ReplyParts } from '../reply-parts.ts';
 import { RecordedDeliveryFailure, RecordedProblem } from './recorded-errors.ts';
 
-/** A scope for one channel alone: what the channel does with it is kept, what it asks has a plain answer. */
+/** A scope that records what the channel does with it, and gives simple answers. */
 export interface RecordingScope extends ChannelScope {
-  /** Messages that were handed over, by whichever door. */
+  /** Messages of `enqueue`, `converse` and `streams.start`. */
   readonly enqueued: IncomingMessage[];
   readonly notices: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
   readonly edited: { message_id: string; text: string }[];
   readonly logged: { level: string; message: string; fields: object }[];
 }
 
-/** What is said of every token. */
+/** The reason for which every token is invalid. */
 const NO_TOKEN = 'JWT Malformed';
 
 /**
- * @param name of the channel
- * @param members that do otherwise than is usual here
+ * @param name the channel's name
+ * @param members members of the scope that behave differently
  */
 export function recordingScope(
   name: string,
@@ -42,7 +42,8 @@ export function recordingScope(
     settings,
     simulated: false,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
-    fetch: () => Promise.reject(new TypeError('fetch failed', { cause: new Error('nobody is called here') })),
+    fetch: () =>
+      Promise.reject(new TypeError('fetch failed', { cause: new Error('this scope makes no calls') })),
     now: () => Date.now(),
     async *converse(message) {
       enqueued.push(message);

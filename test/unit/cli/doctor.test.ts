@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { inQuickTime } from '../../../src/channel/conformance/quick-time.ts';
+import { withShortTimeouts } from '../../../src/channel/conformance/short-timeouts.ts';
 import type { Channel, ChannelPlugin, ChannelScope } from '../../../src/channel/index.ts';
 import { Asking } from '../../../src/cli/doctor/ask.ts';
 import { checkBusinessApi } from '../../../src/cli/doctor/business-api.ts';
@@ -43,14 +43,14 @@ describe('what asks another machine', () => {
   });
 
   it('gives up a model server that hangs', async () => {
-    expect(await inQuickTime(() => checkModel(model(url), new Asking()))).toMatchObject([
+    expect(await withShortTimeouts(() => checkModel(model(url), new Asking()))).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('did not answer within 10 seconds') },
     ]);
   });
 
   it('gives up a business API that hangs', async () => {
     const settings = { API_BASE_URL: url, API_TIMEOUT_SECONDS: 10 } as Settings;
-    expect(await inQuickTime(() => checkBusinessApi(settings, new Asking()))).toMatchObject([
+    expect(await withShortTimeouts(() => checkBusinessApi(settings, new Asking()))).toMatchObject([
       { check: 'business API', outcome: 'failed', detail: expect.stringContaining('did not answer') },
       { check: 'default credentials', outcome: 'skipped' },
     ]);
@@ -101,7 +101,7 @@ describe('the check of a channel', () => {
   };
 
   it('ends where the channel does not', async () => {
-    const found = await inQuickTime(() => check(() => ({ check: () => new Promise(() => {}) })));
+    const found = await withShortTimeouts(() => check(() => ({ check: () => new Promise(() => {}) })));
     expect(found).toMatchObject({
       outcome: 'failed',
       detail: expect.stringContaining('more than 30 seconds'),
