@@ -3,11 +3,11 @@ import type { BotName } from './address.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 
-/** Wait before the platform is asked again, ms; doubled each time. Nobody makes it ask more often. */
+/** Wait before the next question to the platform, ms. It doubles each time, and nothing makes it shorter. */
 const FIRST_MS = 1000;
 const LONGEST_MS = 60_000;
 
-/** Who the bot is. Its id stands in its token; its name is asked of the platform, until it answers. */
+/** The bot's identity. Its id is part of its token. The platform is asked for its name until it answers. */
 export class Bot implements BotName {
   readonly id: number;
   username: string | null = null;
@@ -15,7 +15,7 @@ export class Bot implements BotName {
   readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>;
   readonly #known = Promise.withResolvers<void>();
   #isStopped = false;
-  /** It was asked for and not told, where it should have been. */
+  /** The platform was asked for the name and did not answer, although it should. */
   #isMissed = false;
   #askedAt = 0;
   #cutWaitShort: () => void = () => undefined;
@@ -26,7 +26,7 @@ export class Bot implements BotName {
     this.#scope = scope;
   }
 
-  /** Begins to ask; nobody waits for it. */
+  /** Starts to ask, without waiting for the answer. */
   start(): void {
     this.#askUntilKnown().catch((error: unknown) =>
       this.#scope.log.error({ err: error }, 'the name of the bot is not asked for any more'),
@@ -47,7 +47,7 @@ export class Bot implements BotName {
     };
   }
 
-  /** Resolves when the name is known, or the time is up. It is asked for now, rather than when it is due. */
+  /** Resolves when the name is known, or the time is over. It asks at once if the next question is not due yet. */
   async whenKnown(ms: number): Promise<void> {
     if (this.#scope.now() - this.#askedAt >= FIRST_MS) this.#cutWaitShort();
     const { promise: timeIsUp, resolve } = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ export class Bot implements BotName {
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
       this.#isMissed = !mayBeAway;
-      // Told once.
+      // Logged once.
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },

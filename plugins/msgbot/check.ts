@@ -2,7 +2,7 @@ import type { ChannelCheck } from '../../src/channel/index.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 
-/** Does the platform know the bot (`getMe`)? */
+/** Asks the platform whether it knows the bot (`getMe`). */
 export async function checkToken(api: PlatformApi): Promise<ChannelCheck> {
   try {
     const me: { username?: unknown } | null = await api.call((bot) => bot.getMe());

@@ -8,10 +8,10 @@ import { Sender } from './send.ts';
 /** A shorter secret can be guessed. */
 const SECRET_MIN = 16;
 
-/** Largest update that is taken, bytes. The Bot API server itself keeps no update over 524,288 bytes. */
+/** Largest update that is accepted, bytes. The Bot API server itself keeps no update above 524,288 bytes. */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** A bot of Telegram: updates by webhook (Bot API), replies by its methods. */
+/** A Telegram bot: updates arrive by webhook (Bot API), and replies are calls of its methods. */
 const msgbot: ChannelPlugin = {
   name: 'msgbot',
   apiVersion: 1,
@@ -81,7 +81,7 @@ function createMsgbot(scope: ChannelScope): Channel {
     async start() {
       if (secret.length < SECRET_MIN)
         scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; take ${SECRET_MIN} characters or more`);
-      // The platform may be out of reach now; nobody waits for it.
+      // Not awaited: the daemon starts although the platform may be out of reach.
       bot.start();
     },
     send: (reply) => sender.send(reply),
@@ -95,7 +95,7 @@ function createMsgbot(scope: ChannelScope): Channel {
   };
 }
 
-/** Both are required: a channel without them is not created. */
+/** Both settings are required, so an active channel has them. */
 function secretOf({ settings }: ChannelScope, name: string): string {
   return (settings[name] as SecretValue).reveal();
 }

@@ -1,4 +1,4 @@
-/** What people read that the agent has not written; Markdown, as its replies. */
+/** Texts that people read and that the agent did not write. Markdown, like replies. */
 
 export const GREETING = [
   'Hello! Write to me, and I answer.',
@@ -18,12 +18,12 @@ export const TOO_LONG = 'Sorry, this message is too long for me. Please send it 
 export const TOKEN_MISSING =
   '❌ Not signed in: JWT Malformed, as there is no token. Please send the token that the website gives you along with the command: `/service_auth TOKEN`. `/service_auth off` signs you out.';
 
-/** Says nothing of the token, nor whether it is any good (decisions §4). */
+/** Says nothing about the token, and not whether it is valid: a group reads it. */
 export const NOT_IN_GROUPS = 'This command works in a private chat with me only.';
 
 export const DELETE_IT_YOURSELF = 'Please delete your message yourself: I may not.';
 
-/** Of a platform that would not do it, for whatever reason of its own. */
+/** For a platform that refused, for any reason. */
 export const COULD_NOT_DELETE = 'Please delete your message yourself: I could not.';
 
 export const SIGNED_OUT = '✅ You are signed out here.';
@@ -38,7 +38,7 @@ export function signedIn(email: string, expires_at: number): string {
   return `✅ You are signed in here as ${asCode(email)}, until ${inWords(expires_at)}.`;
 }
 
-/** @param reason why the token is no use, as service.md names it */
+/** @param reason why the token is invalid (agentd-message(7)) */
 export function notSignedIn(reason: string): string {
   return `❌ Not signed in: ${reason}. Please get a new token from the website.`;
 }
@@ -47,7 +47,7 @@ function inWords(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} (UTC)`;
 }
 
-/** As it is, whatever characters it has. */
+/** The text as code, with any characters in it. */
 function asCode(text: string): string {
   return `\`${text.replace(/[`\p{Cc}]/gu, '')}\``;
 }

@@ -3,7 +3,7 @@ import type { Configured } from './configured.ts';
 import type { Failure, Graph } from './graph.ts';
 import { LACKS_PERMISSION } from './graph-errors.ts';
 
-/** Does the platform know the business numbers, and the access token for them? */
+/** Asks the platform whether it knows the business numbers, with the access token. */
 export async function checkNumbers(graph: Graph, { numbers }: Configured): Promise<ChannelCheck> {
   const asked = await Promise.all([...numbers].map(async (id) => ({ id, found: await graph.look(id) })));
   const failures = asked.flatMap(({ id, found }) => ('reason' in found ? [{ id, ...found }] : []));
@@ -13,7 +13,7 @@ export async function checkNumbers(graph: Graph, { numbers }: Configured): Promi
     return { outcome: 'ok', detail: `the platform knows ${shown.join(', ')}` };
   }
   const detail = failures.map(({ id, reason }) => `number ${id}: ${reason}`).join('; ');
-  // To look a number up may ask for another permission than to send.
+  // The permission to read a number may be missing while the permission to send is granted.
   if (failures.every(({ account }) => account === LACKS_PERMISSION))
     return {
       outcome: 'warning',

@@ -22,7 +22,7 @@ const settings: readonly SettingRecord[] = [
     name: 'PHONECHAT_PHONE_NUMBER_ID',
     kind: 'string',
     required: true,
-    // Part of paths and of session ids.
+    // It becomes part of paths and session ids.
     pattern: /^[A-Za-z0-9_-]{1,64}(\s*,\s*[A-Za-z0-9_-]{1,64})*$/,
     example: '106540352242922',
     sentence:
@@ -50,7 +50,7 @@ const settings: readonly SettingRecord[] = [
   },
 ];
 
-/** WhatsApp, through the Cloud API of Meta: people write to a business number. */
+/** WhatsApp, with the Cloud API of Meta: people write to a business number. */
 const phonechat: ChannelPlugin = {
   name: 'phonechat',
   apiVersion: 1,

@@ -7,8 +7,8 @@ const PATH = '/phonechat/link';
 type Linking = Pick<ChannelScope, 'links' | 'readToken' | 'tokens'>;
 
 /**
- * A person links their number to themselves, or takes the link away (service.md, "/phonechat/link"; decisions §4).
- * Every answer has the documented shape, those of the daemon too.
+ * Links a person's number to that person, and removes the link (agentd-phonechat(7)). Every response has the
+ * documented shape, also the daemon's own errors.
  */
 export function linkRoutes(scope: Linking): readonly Route[] {
   const route = {
@@ -66,12 +66,12 @@ async function unlink(request: ChannelRequest, scope: Linking): Promise<ChannelR
   }
 }
 
-/** `phone_number` is the documented field; one flow calls it `phone`. */
+/** `phone_number` is the documented field; `phone` is an alias. */
 function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): string | undefined {
   return idsOf(stringOf(phone_number ?? phone) ?? '')[0];
 }
 
-/** A plus that was not encoded has become a space: it is trimmed, and the digits say the same without it. */
+/** A plus that was not encoded is read as a space. It is trimmed; the digits alone mean the same number. */
 function numberInQuery(query: URLSearchParams): string | undefined {
   return idsOf(query.get('phone_number') ?? query.get('phone') ?? '')[0];
 }

@@ -9,13 +9,13 @@ import type {
 import { cookieFor, tokensInCookie } from './cookie.ts';
 import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
 
-/** Of the start request, in the documented priority (service.md, "POST /sse/chat"). */
+/** Token sources of the start request, first one first (agentd-sse(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
 
 const START_PATH = '/sse/chat';
 const STREAM_PATH = '/sse/stream/:stream_id';
 
-/** The website widget again, told the reply word by word: a message by POST, its answer on an event stream. */
+/** Web clients that read the reply while it is written: a message by POST, and its answer on an event stream. */
 const sse: ChannelPlugin = {
   name: 'sse',
   apiVersion: 1,
@@ -97,7 +97,7 @@ function createSse(scope: ChannelScope): Channel {
             after: lastEventIdOf(request),
             maxReadersPerClient,
           });
-          // Any other status than 200 stops an EventSource; this one says that there is no more to come.
+          // Any status other than 200 stops an EventSource. This one says that there are no more events.
           if (stream === null) return { status: 204 };
           return { headers: STREAM_HEADERS, body: (out) => writeEvents(stream, out, scope) };
         },
@@ -115,7 +115,7 @@ function createSse(scope: ChannelScope): Channel {
   };
 }
 
-/** The session that the request names, whether or not the field is as it must be. */
+/** The session that the request names, valid or not. */
 function sessionOf(request: ChannelRequest): string | null {
   const { session_id } = request.json();
   return typeof session_id === 'string' ? session_id : null;
@@ -125,7 +125,7 @@ function streamIdOf(request: ChannelRequest): string {
   return request.params.stream_id ?? '';
 }
 
-/** Cookie, then query (service.md, "GET /sse/stream/{stream_id}"); an empty one is none. */
+/** First the cookie, then the query. An empty token counts as none. */
 function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
   return {
     ambient: tokensInCookie(request.headers.cookie),
@@ -135,8 +135,8 @@ function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
 }
 
 /**
- * The header is what an EventSource sends by itself when it comes back, so it is newer than the query of its
- * URL. What is no number of ours is none: the stream is read from the start.
+ * An EventSource sends the header by itself when it reconnects, so the header is newer than the query of its URL. If
+ * it is not one of our numbers, the stream is read from the start.
  */
 function lastEventIdOf(request: ChannelRequest): number {
   const given = request.headers['last-event-id'] || request.query.get('last_event_id') || '';

@@ -2,7 +2,7 @@ import type { ChannelCheck } from '../../src/channel/index.ts';
 import type { Call } from './client.ts';
 import { refusalOf } from './refusal.ts';
 
-/** Does the platform know the bot (`auth.test`)? */
+/** Asks the platform whether it knows the bot (`auth.test`). */
 export async function checkToken(call: Call): Promise<ChannelCheck> {
   try {
     const { user, team } = await call('auth.test', {});

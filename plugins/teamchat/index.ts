@@ -16,18 +16,18 @@ import { SETTINGS, secret } from './settings.ts';
 import { StatusLine } from './status.ts';
 import { isSigned, nameOf } from './verify.ts';
 
-/** Who may be linked: a user of the workspace, or of another one with the workspace before it. */
+/** Users that can be linked: of the workspace, or of another one with the workspace before the user id. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
-/** As the platform writes ids of users. */
+/** Ids of users. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Largest delivery, bytes. A text of 40,000 characters beyond ASCII has six bytes per character, and a delivery
- * contains it twice; an edit adds the earlier text.
+ * contains it twice. An edit adds the previous text.
  */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** Slack: the Events API and slash commands in, the Web API out. */
+/** Slack: the Events API and slash commands bring messages, the Web API sends replies. */
 const teamchat: ChannelPlugin = {
   name: 'teamchat',
   apiVersion: 1,
@@ -58,7 +58,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   const health = new Health();
   const send = createSend(scope, call, health);
   const status = new StatusLine(scope, call);
-  /** The bot's own user, as soon as the platform has said it. */
+  /** The bot's own user id, as soon as the platform has told it. */
   let self: string | null = null;
 
   async function introduce(): Promise<void> {
@@ -112,7 +112,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   async function takeCommand(request: ChannelRequest): Promise<ChannelResponse> {
     verify(request);
     const form = request.form();
-    // Sent now and then to see whether our certificate is good.
+    // Sent now and then to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
     if (!ID.test(user)) {
@@ -147,7 +147,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       },
     ],
     async start() {
-      // Not waited for: the daemon serves also while the platform is out of reach.
+      // Not awaited: the daemon serves also while the platform is out of reach.
       void introduce();
     },
     async send(reply) {

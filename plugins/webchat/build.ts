@@ -1,6 +1,6 @@
 /**
- * Bundles what browsers load: one file each, minified, beside the compiled plugin that serves it.
- * A part of `npm run build`.
+ * Bundles and minifies the files for browsers, one script each, next to the compiled plugin that serves them. Part of
+ * `npm run build`.
  */
 import { cpSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -11,13 +11,13 @@ const ROOT = new URL('../../', import.meta.url);
 const SCRIPTS = { 'widget/widget': 'widget/main.ts', 'demo/shop': 'demo/shop.ts' };
 const PAGES = ['demo/index.html', 'demo/shop.css'];
 
-/** A style sheet is minified and becomes a text in the script. */
+/** A style sheet is minified and becomes a string in the script. */
 const styles: Plugin = {
   name: 'styles',
   setup({ onLoad }) {
     onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true });
-      // The minifier leaves blanks in custom properties, and quotes in selectors.
+      // The minifier leaves spaces in custom properties, and quotes in selectors.
       const small = code
         .trim()
         .replace(/(?<=--[\w-]+:|,) /g, '')

@@ -7,13 +7,13 @@ import type {
 } from '../../src/channel/index.ts';
 import { widgetRoute } from './widget-route.ts';
 
-/** Path of the channel, unless WEBCHAT_WEBHOOK_PATH says otherwise (service.md, "POST /webchat/message"). */
+/** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
 const DEFAULT_PATH = '/webchat/message';
 
-/** In the documented priority (service.md, "Accepting a user token"). */
+/** Token sources, first one first (agentd-webchat(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body', 'metadata'];
 
-/** The website widget: a message by POST, the reply in the same response. */
+/** Visitors of a website: a message by POST, and the reply in the same response. */
 const webchat: ChannelPlugin = {
   name: 'webchat',
   apiVersion: 1,
@@ -77,7 +77,7 @@ function createWebchat(scope: ChannelScope): Channel {
   };
 }
 
-/** The session that the request names, whether or not the field is as it must be. */
+/** The session that the request names, valid or not. */
 function sessionOf(request: ChannelRequest): string | null {
   const { session_id } = request.json();
   return typeof session_id === 'string' ? session_id : null;

@@ -1,4 +1,4 @@
-import { checkMessage, checkMessageId, checkPlace, checkText } from '../check-message.ts';
+import { checkMessage, checkMessageId, checkReplyTo, checkText } from '../check-message.ts';
 import type { ChannelPlugin, FieldError, IncomingMessage, JsonObject } from '../index.ts';
 import { leaks } from './secrets.ts';
 
@@ -25,7 +25,7 @@ export function faultsOfNotice(reply_to: JsonObject, text: string, message_id: s
   const faults: string[] = [];
   const wrong = (field: string) => (problem: string) =>
     void faults.push(`${field} of scope.notify ${problem}`);
-  checkPlace(reply_to, wrong('reply_to'));
+  checkReplyTo(reply_to, wrong('reply_to'));
   checkText(text, wrong('text'));
   if (message_id !== undefined) checkMessageId(message_id, wrong('message_id'));
   return faults;

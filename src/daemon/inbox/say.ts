@@ -1,4 +1,4 @@
-import { checkMessageId, checkPlace, checkText } from '../../channel/check-message.ts';
+import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { Services } from '../services.ts';
@@ -28,7 +28,7 @@ export async function say(
   const refuse = (field: string) => (problem: string) => {
     throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
   };
-  checkPlace(reply_to, refuse('reply_to'));
+  checkReplyTo(reply_to, refuse('reply_to'));
   checkText(text, refuse('text'));
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
   const about = { channel: plugin.name, message_id };

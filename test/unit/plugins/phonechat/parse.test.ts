@@ -7,7 +7,7 @@ import { type Parsed, parse } from '../../../../plugins/phonechat/parse.ts';
 import {
   checkMessage,
   checkMessageId,
-  checkPlace,
+  checkReplyTo,
   checkText,
 } from '../../../../src/channel/check-message.ts';
 
@@ -402,7 +402,7 @@ function refusals({ messages, hints, edits }: Parsed): unknown[] {
   const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, phonechat, 'message'));
   const note = (problem: string) => void wrong.push(problem);
   for (const { place, text, message_id } of hints) {
-    checkPlace(place, note);
+    checkReplyTo(place, note);
     checkText(text, note);
     checkMessageId(`hint:${message_id}`, note);
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
-import { checkMessage, checkPlace, checkText } from '../../../../src/channel/check-message.ts';
+import { checkMessage, checkReplyTo, checkText } from '../../../../src/channel/check-message.ts';
 import type { IncomingMessage } from '../../../../src/channel/index.ts';
 import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
 
@@ -297,7 +297,7 @@ describe('whatever comes', () => {
     if (parsed.kind === 'edit') checkText(parsed.text, wrong);
     if (parsed.kind === 'unreadable') {
       checkText(parsed.notice, wrong);
-      checkPlace(parsed.reply_to, wrong);
+      checkReplyTo(parsed.reply_to, wrong);
     }
   }
 
