@@ -49,7 +49,7 @@ export class PlatformApi {
     if (this.#failures >= FAILURES_MAX)
       return {
         status: 'degraded',
-        detail: `the last ${this.#failures} calls to the platform failed; replies are tried again`,
+        detail: `the last ${this.#failures} calls to the platform failed; replies are retried`,
       };
     return { status: 'ok' };
   }

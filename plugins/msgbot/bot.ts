@@ -29,7 +29,7 @@ export class Bot implements BotName {
   /** Starts to ask, without waiting for the answer. */
   start(): void {
     this.#askUntilKnown().catch((error: unknown) =>
-      this.#scope.log.error({ err: error }, 'the name of the bot is not asked for any more'),
+      this.#scope.log.error({ err: error }, 'the bot stopped asking the platform for its name'),
     );
   }
 
@@ -43,7 +43,7 @@ export class Bot implements BotName {
     return {
       status: 'degraded',
       detail:
-        'the platform has not told the name of the bot: messages of groups that may mention it are brought again',
+        'the name of the bot is not known yet: group messages that may mention it are refused, and delivered again',
     };
   }
 
@@ -94,7 +94,7 @@ export class Bot implements BotName {
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },
-        'the platform did not tell the name of the bot: what may mention it in groups is taken when it has',
+        'the platform did not answer with the name of the bot: group messages that may mention it must wait',
       );
       return false;
     }

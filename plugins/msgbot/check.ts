@@ -20,7 +20,7 @@ export async function checkToken(api: PlatformApi): Promise<ChannelCheck> {
     return {
       outcome: 'failed',
       detail: `the platform could not be asked: ${error.message}`,
-      advice: 'Does this machine reach MSGBOT_API_URL?',
+      advice: 'Check that this machine can reach MSGBOT_API_URL.',
     };
   }
 }

@@ -15,7 +15,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 const msgbot: ChannelPlugin = {
   name: 'msgbot',
   apiVersion: 1,
-  summary: 'People who write to a Telegram bot, alone with it or in a group.',
+  summary: 'People who write to a Telegram bot, in private chats and groups.',
   settings: [
     {
       name: 'MSGBOT_BOT_TOKEN',
@@ -24,7 +24,7 @@ const msgbot: ChannelPlugin = {
       required: true,
       secret: true,
       sentence:
-        'Token of the bot, as BotFather gives it; with MSGBOT_WEBHOOK_SECRET it turns the msgbot channel on.',
+        'Token of the bot from BotFather. Together with MSGBOT_WEBHOOK_SECRET it turns the msgbot channel on.',
     },
     {
       name: 'MSGBOT_WEBHOOK_SECRET',
@@ -32,14 +32,13 @@ const msgbot: ChannelPlugin = {
       pattern: /^[\w-]{1,256}$/,
       required: true,
       secret: true,
-      sentence: 'The secret_token that the webhook was set with; updates that do not bring it are refused.',
+      sentence: 'The secret_token of `setWebhook`. Updates without it are refused.',
     },
     {
       name: 'MSGBOT_API_URL',
       kind: 'url',
       default: 'https://api.telegram.org',
-      sentence:
-        'Where the Bot API is: the platform’s own, a Bot API server of yours, or a stand-in for tests.',
+      sentence: 'Address of the Bot API: of the platform, of your own Bot API server, or of a simulator.',
     },
   ],
   detect: (settings) =>
@@ -80,7 +79,7 @@ function createMsgbot(scope: ChannelScope): Channel {
     ],
     async start() {
       if (secret.length < SECRET_MIN)
-        scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; take ${SECRET_MIN} characters or more`);
+        scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; use ${SECRET_MIN} characters or more`);
       // Not awaited: the daemon starts although the platform may be out of reach.
       bot.start();
     },

@@ -47,7 +47,7 @@ export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): 
   const about = withoutWords(written, text);
   if (about === null) return { kind: 'message', message: messageOf(written, text), album: albumOf(written) };
   if (about === 'nothing' || (about === 'content' && written.place === 'group'))
-    return { kind: 'nothing', why: 'nothing that is said to anybody' };
+    return { kind: 'nothing', why: 'no content for the bot' };
   return { kind: 'no-words', place: placeOf(written), about, album: albumOf(written) };
 }
 
@@ -69,7 +69,7 @@ function ownCommand(written: Written, command: Command): Parsed {
 
 /** It does not matter whether the edit is addressed to the bot: the inbox knows which messages it stores. */
 function editOf(written: Written, text: string): Parsed {
-  if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without words' };
+  if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without text' };
   return { kind: 'edit', message_id: messageId(written), text };
 }
 

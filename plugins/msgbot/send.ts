@@ -46,7 +46,7 @@ export class Sender {
         () => this.#partsOf(id, text, target),
         async (part, index) => {
           if (this.#scope.now() > latest)
-            throw this.#scope.deliveryFailed('it takes too long', { final: false });
+            throw this.#scope.deliveryFailed('sending takes too long', { final: false });
           await this.#sendPart(target, part, index === 0);
         },
       );
@@ -115,7 +115,10 @@ export class Sender {
       await sendAs(part, { parse_mode: 'HTML' });
     } catch (error) {
       if (!(error instanceof PlatformFailure) || error.refusal !== 'markup') throw error;
-      this.#scope.log.warn({ failure: error.message }, 'the platform cannot read our markup; sent without');
+      this.#scope.log.warn(
+        { failure: error.message },
+        'the platform cannot read the markup; the reply was sent as plain text',
+      );
       await sendAs(plainText(part), {});
     }
   }

@@ -1,27 +1,28 @@
 /** Texts that people read and that the agent did not write. Markdown, like replies. */
 
 export const GREETING = [
-  'Hello! Write to me, and I answer.',
+  'Hello! Write to me, and I will answer.',
   '',
-  'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`. I then delete your message, since the token is a secret. `/service_auth off` signs you out.',
+  'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`. I will then delete your message, because the token is a secret. `/service_auth off` signs you out.',
 ].join('\n');
 
 export const GREETING_IN_GROUP =
-  'Hello! Mention me or answer one of my messages, and I answer. To sign in, write to me in a private chat.';
+  'Hello! Mention me or reply to one of my messages, and I will answer. To sign in, write to me in a private chat.';
 
-export const WORDS_ONLY = 'Sorry, I can read words only. Please write to me what it is about.';
+export const WORDS_ONLY = 'Sorry, I can only read text. Please describe it in words.';
 
-export const NOTHING_SAID = 'You called me, but I see no question. Please write it beside my name.';
+export const NOTHING_SAID =
+  'You mentioned me without a question. Please write the question in the same message.';
 
-export const TOO_LONG = 'Sorry, this message is too long for me. Please send it in shorter ones.';
+export const TOO_LONG = 'Sorry, this message is too long. Please send several shorter ones.';
 
 export const TOKEN_MISSING =
-  '❌ Not signed in: JWT Malformed, as there is no token. Please send the token that the website gives you along with the command: `/service_auth TOKEN`. `/service_auth off` signs you out.';
+  '❌ Not signed in: JWT Malformed, because there is no token. Send the command with the token that the website gives you: `/service_auth TOKEN`. `/service_auth off` signs you out.';
 
 /** Says nothing about the token, and not whether it is valid: a group reads it. */
-export const NOT_IN_GROUPS = 'This command works in a private chat with me only.';
+export const NOT_IN_GROUPS = 'This command works only in a private chat with me.';
 
-export const DELETE_IT_YOURSELF = 'Please delete your message yourself: I may not.';
+export const DELETE_IT_YOURSELF = 'Please delete your message yourself: I am not allowed to.';
 
 /** For a platform that refused, for any reason. */
 export const COULD_NOT_DELETE = 'Please delete your message yourself: I could not.';
@@ -31,7 +32,7 @@ export const SIGNED_OUT = '✅ You are signed out here.';
 export const WAS_NOT_SIGNED_IN = 'You were not signed in here.';
 
 export const FORWARDED =
-  '❌ Not signed in: this is somebody else’s message. Please send the command yourself.';
+  '❌ Not signed in: you forwarded another person’s message. Please send the command yourself.';
 
 /** @param expires_at ms since the epoch */
 export function signedIn(email: string, expires_at: number): string {

@@ -17,15 +17,15 @@ export async function checkNumbers(graph: Graph, { numbers }: Configured): Promi
   if (failures.every(({ account }) => account === LACKS_PERMISSION))
     return {
       outcome: 'warning',
-      detail: `the number could not be looked up, which does not say that nothing can be sent: ${detail}`,
+      detail: `the number could not be read, but sending may still work: ${detail}`,
       advice:
-        'Give the system user whatsapp_business_messaging, without which nothing is sent, and whatsapp_business_management, with which this check can look.',
+        'Give the system user whatsapp_business_messaging, which sending needs, and whatsapp_business_management, which this check needs.',
     };
   return { outcome: 'failed', detail, advice: adviceFor(first) };
 }
 
 function adviceFor({ account, final }: Failure): string {
   if (account !== undefined || final)
-    return 'Look at PHONECHAT_ACCESS_TOKEN and PHONECHAT_PHONE_NUMBER_ID: both stand on the page of the app, under API setup.';
-  return 'Does this machine reach PHONECHAT_API_URL?';
+    return 'Compare PHONECHAT_ACCESS_TOKEN and PHONECHAT_PHONE_NUMBER_ID with the page of the app, under API setup.';
+  return 'Check that this machine can reach PHONECHAT_API_URL.';
 }

@@ -16,7 +16,7 @@ const NONE: Content = { kind: 'none' };
 const CALLED: ReadonlyMap<string, string> = new Map([
   ['image', 'pictures'],
   ['video', 'videos'],
-  ['audio', 'voice messages or sounds'],
+  ['audio', 'voice messages or audio'],
   ['document', 'documents'],
   ['sticker', 'stickers'],
   ['location', 'locations'],
@@ -87,6 +87,6 @@ function textOr(value: unknown, otherwise: Content): Content {
 }
 
 function other(type: string, caption?: string): Content {
-  const what = CALLED.get(type) ?? 'messages of this kind';
+  const what = CALLED.get(type) ?? 'this kind of message';
   return { kind: 'other', what, ...(caption === undefined ? {} : { caption }) };
 }

@@ -44,9 +44,9 @@ const MEANINGS: readonly Meaning[] = [
   { codes: [33], final: true, account: 'the platform does not know PHONECHAT_PHONE_NUMBER_ID' },
   { codes: [133010], final: true, account: 'the business number is not registered for the Cloud API' },
   { codes: [131031, 368], final: true, account: 'the business account is locked or restricted' },
-  { codes: [131042], final: true, account: 'the business account has a problem with its payment' },
+  { codes: [131042], final: true, account: 'the business account has a payment problem' },
   { codes: [131037, 131045], final: true, account: 'the business number is not ready to send' },
-  { codes: [131048], final: true, account: 'the platform holds the business number for a sender of spam' },
+  { codes: [131048], final: true, account: 'the platform treats the business number as a sender of spam' },
 ];
 
 const BY_CODE: ReadonlyMap<number, GraphError> = new Map(

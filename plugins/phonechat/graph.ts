@@ -58,7 +58,7 @@ export class Graph {
     const outcome = await this.#ask(path, { method: 'GET' });
     if ('reason' in outcome) return outcome;
     const number = stringOf(outcome.answer.display_phone_number);
-    if (number === undefined) return { reason: 'an answer that is not the platform\u2019s', final: false };
+    if (number === undefined) return { reason: 'an answer that is not from the platform', final: false };
     const name = stringOf(outcome.answer.verified_name);
     return { shown: name === undefined ? number : `${number} (${name})` };
   }
@@ -77,7 +77,7 @@ export class Graph {
     const { messages, success } = outcome.answer;
     // The page of a proxy may have status 200. The platform took the message only if its answer names it.
     if (Array.isArray(messages) || success === true) return null;
-    return { reason: 'an answer that is not the platform\u2019s', final: false, platform: 'unreachable' };
+    return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
   }
 
   /** @param path path below the version. Never throws. */
@@ -169,7 +169,7 @@ async function readAnswer(response: Response): Promise<Fields> {
 function whyUnreachable(error: unknown): string {
   if (!(error instanceof Error)) return 'the platform could not be reached';
   if (error.name === 'TimeoutError') return 'the platform did not answer in time';
-  if (error.name === 'AbortError') return 'the call was given up';
+  if (error.name === 'AbortError') return 'the call was aborted';
   const { code } = fieldsOf(error.cause);
   return `the platform could not be reached: ${stringOf(code) ?? error.name}`;
 }

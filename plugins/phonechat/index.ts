@@ -26,7 +26,7 @@ const settings: readonly SettingRecord[] = [
     pattern: /^[A-Za-z0-9_-]{1,64}(\s*,\s*[A-Za-z0-9_-]{1,64})*$/,
     example: '106540352242922',
     sentence:
-      'Id of the business phone number that the agent answers for (not the number itself); several, separated by commas.',
+      'Id of the business phone number that the agent answers for (not the number itself). Separate several ids by commas.',
   },
   {
     name: 'PHONECHAT_APP_SECRET',
@@ -40,7 +40,7 @@ const settings: readonly SettingRecord[] = [
     kind: 'string',
     required: true,
     secret: true,
-    sentence: 'Verify token, a word of your own that the platform repeats when the webhook is set up.',
+    sentence: 'Verify token: any text of your own. The platform repeats it when the webhook is registered.',
   },
   {
     name: 'PHONECHAT_API_URL',
@@ -54,7 +54,7 @@ const settings: readonly SettingRecord[] = [
 const phonechat: ChannelPlugin = {
   name: 'phonechat',
   apiVersion: 1,
-  summary: 'People who write to a WhatsApp business number; the reply comes as WhatsApp messages.',
+  summary: 'People who write to a WhatsApp business number.',
   settings,
   detect: isConfigured,
   capabilities: {

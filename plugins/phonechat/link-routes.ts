@@ -34,7 +34,7 @@ async function link(request: ChannelRequest, scope: Linking): Promise<ChannelRes
 
   const claim = verdict.phone?.trim() ?? '';
   if (claim !== '' && !mayNameNumber(claim, number))
-    return answer(403, 'The token is of somebody with another phone number.');
+    return answer(403, 'The token belongs to a person with another phone number.');
   const outcome = await scope.links.link(number, token, {
     replace: namesNumber(claim, number),
     request,
@@ -81,7 +81,7 @@ function noToken(): ChannelResponse {
 }
 
 function badToken(reason: string): ChannelResponse {
-  return { ...answer(401, `The token is no use: ${reason}.`), headers: CHALLENGE };
+  return { ...answer(401, `The token is invalid: ${reason}.`), headers: CHALLENGE };
 }
 
 function badNumber(): ChannelResponse {

@@ -131,7 +131,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
 
 function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
   const original = messageIdOf(message_id);
-  if (original === undefined || isTooLong(text)) return 'an edit that cannot be taken';
+  if (original === undefined || isTooLong(text)) return 'an edit that cannot be applied';
   parsed.edits.push({ message_id: original, text });
   return null;
 }
@@ -141,7 +141,7 @@ function hintFor(content: Exclude<Content, { kind: 'edit' | 'none' }>): string |
   if (isTooLong(content.kind === 'text' ? content.text : (content.caption ?? ''))) return tooLong();
   if (content.kind === 'text') return null;
   return content.caption === undefined
-    ? `I can only read text, not ${content.what}. Please write to me what it is about.`
+    ? `I can only read text, not ${content.what}. Please describe it in words.`
     : `I can only read the text of your message, not ${content.what}.`;
 }
 
@@ -173,7 +173,7 @@ function messageIdOf(value: unknown): string | undefined {
 }
 
 function tooLong(): string {
-  return `Your message is too long for me: I read up to ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+  return `Your message is too long: I can read up to ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function describeError({ code, title, message }: Fields): string {

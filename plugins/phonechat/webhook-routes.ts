@@ -82,12 +82,12 @@ class Webhook {
       this.#toldOfSignature = now;
       this.#scope.log.warn(
         { request_id: id },
-        'a webhook with a missing or wrong signature was refused; where it is the platform, PHONECHAT_APP_SECRET is another one than its own',
+        'a webhook with a missing or wrong signature was refused; if the platform sent it, PHONECHAT_APP_SECRET is wrong',
       );
     }
     return this.#scope.problem(
       'invalid_signature',
-      'The header X-Hub-Signature-256 is missing, or does not fit the body.',
+      'The header X-Hub-Signature-256 is missing, or does not match the body.',
     );
   }
 
@@ -96,12 +96,12 @@ class Webhook {
     if (statuses.length > 0) log.debug({ request_id, statuses: countStatuses(statuses) }, 'statuses came');
     for (const { status, error, message_id } of statuses) {
       if (status === 'failed')
-        log.warn({ request_id, message_id, ...error }, 'the platform could not deliver a message of ours');
+        log.warn({ request_id, message_id, ...error }, 'the platform could not deliver a message');
     }
     if (ignored.size > 0)
-      log.debug({ request_id, ignored: Object.fromEntries(ignored) }, 'left out of a webhook');
+      log.debug({ request_id, ignored: Object.fromEntries(ignored) }, 'parts of a webhook were ignored');
     for (const error of errors)
-      log.warn({ request_id, error }, 'the platform reports a problem of the account');
+      log.warn({ request_id, error }, 'the platform reports a problem with the account');
     for (const number_id of elsewhere) this.#tellOfNumber(number_id);
   }
 
@@ -111,7 +111,7 @@ class Webhook {
     this.#told.add(number_id);
     this.#scope.log.warn(
       { number_id: number_id.slice(0, 64).toWellFormed() },
-      'messages for a business number that PHONECHAT_PHONE_NUMBER_ID does not name are left alone',
+      'messages for a business number that is not in PHONECHAT_PHONE_NUMBER_ID are ignored',
     );
   }
 }

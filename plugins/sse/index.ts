@@ -19,7 +19,7 @@ const STREAM_PATH = '/sse/stream/:stream_id';
 const sse: ChannelPlugin = {
   name: 'sse',
   apiVersion: 1,
-  summary: 'Visitors of a website; the reply comes as server-sent events while it is written.',
+  summary: 'Visitors of a website; the reply arrives as server-sent events while it is written.',
   settings: [
     {
       name: 'SSE_ENABLED',
@@ -31,7 +31,7 @@ const sse: ChannelPlugin = {
       name: 'SSE_REQUIRE_TOKEN',
       kind: 'boolean',
       default: false,
-      sentence: 'Whether a stream is only opened where some user token was supplied, valid or not.',
+      sentence: 'Whether a stream can be opened only with a user token, valid or not.',
     },
     {
       name: 'SSE_STREAM_TTL_SECONDS',
@@ -40,7 +40,7 @@ const sse: ChannelPlugin = {
       min: 1,
       max: 86_400,
       unit: 'seconds',
-      sentence: 'How long a stream waits to be opened, and how long it can be read again after its end.',
+      sentence: 'How long a stream can wait to be opened, and how long it can be read after its end.',
     },
     {
       name: 'SSE_MAX_READERS_PER_CLIENT',
@@ -49,7 +49,7 @@ const sse: ChannelPlugin = {
       min: 1,
       max: 1_000_000,
       sentence:
-        'Streams that one client address may have open at a time in each process; readers with a valid token are not counted.',
+        'Most streams that one client address may have open at a time in each process. Readers with a valid token are not counted.',
     },
   ],
   detect: (settings) => settings.SSE_ENABLED === true,

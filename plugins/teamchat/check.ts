@@ -21,7 +21,7 @@ export async function checkToken(call: Call): Promise<ChannelCheck> {
     return {
       outcome: 'failed',
       detail: `the platform could not be asked: ${reason}`,
-      advice: 'Does this machine reach TEAMCHAT_API_URL?',
+      advice: 'Check that this machine can reach TEAMCHAT_API_URL.',
     };
   }
 }

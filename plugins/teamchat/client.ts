@@ -32,7 +32,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
   const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
     // The client quotes network errors unchanged, and these may quote the request.
     const client = words.map(String).join(' ').replaceAll(token, '[secret]');
-    scope.log[level]({ client }, 'said by the platform’s client');
+    scope.log[level]({ client }, 'a message of the platform’s client library');
   };
   return new WebClient(token, {
     slackApiUrl: String(scope.settings.TEAMCHAT_API_URL),
@@ -83,7 +83,7 @@ async function checked(response: Response): Promise<Response> {
 
 /** @param code code of a network error */
 function noAnswer(code: string): Error {
-  return new Error('an answer that is not the platform’s', { cause: { code } });
+  return new Error('an answer that is not from the platform', { cause: { code } });
 }
 
 function isJsonObject(text: string): boolean {

@@ -18,17 +18,15 @@ export interface CommandAnswer {
   text: string;
 }
 
-const HINT =
-  'To be signed in here, send `/service-auth` and your token behind it. `/service-auth off` signs you out.';
+const HINT = 'To sign in, send `/service-auth` followed by your token. `/service-auth off` signs you out.';
 const NOT_KNOWN = `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HINT}`;
 /** An empty text is an invalid token: every failure begins with its mark and has the reason (agentd-teamchat(7)). */
-const NO_TOKEN = `❌ You could not be signed in: JWT Malformed, as there is no token. ${HINT}`;
+const NO_TOKEN = `❌ You could not be signed in: JWT Malformed, because there is no token. ${HINT}`;
 const SIGNED_OUT = '✅ You are signed out.';
-const WAS_NOT_SIGNED_IN = '✅ You are signed out: you were not signed in.';
-const NOT_DONE =
-  '❌ I could not do this: the service cannot keep anything at the moment. Please try again in a minute.';
+const WAS_NOT_SIGNED_IN = '✅ You are signed out; you were not signed in before.';
+const NOT_DONE = '❌ The service cannot store this at the moment. Please try again in a minute.';
 const NOT_KNOWN_YET =
-  '❌ I could not do this in time, and do not know whether it will still happen. Please try again in a minute.';
+  '❌ This took too long, and I do not know whether it was done. Please try again in a minute.';
 
 /**
  * Answers a slash command: `/service-auth <token>` links the sender to the person of the token, `/service-auth off`
@@ -70,7 +68,7 @@ async function inTime(work: Promise<string>, { log }: ChannelScope): Promise<str
     timer = setTimeout(resolve, ANSWER_MS, NOT_KNOWN_YET);
   });
   const done = work.catch((error: unknown) => {
-    log.error({ err: error }, 'a command could not be carried out');
+    log.error({ err: error }, 'a command failed');
     return NOT_DONE;
   });
   try {

@@ -26,7 +26,7 @@ export class Health {
   get now(): ChannelHealth {
     const refusal = this.#refusal;
     if (refusal?.credentials)
-      return { status: 'degraded', detail: `the platform refuses our credentials: ${refusal.reason}` };
+      return { status: 'degraded', detail: `the platform refuses the credentials: ${refusal.reason}` };
     if (refusal === null || this.#failures < FAILURES) return { status: 'ok' };
     const detail = `the last ${this.#failures} calls to the platform failed: ${refusal.reason}`;
     return { status: 'degraded', detail };

@@ -31,7 +31,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 const teamchat: ChannelPlugin = {
   name: 'teamchat',
   apiVersion: 1,
-  summary: 'People in a Slack workspace, in channels by mentioning the bot, and in direct messages.',
+  summary: 'People in a Slack workspace who mention the bot in a channel, or write direct messages.',
   settings: SETTINGS,
   detect: (settings) =>
     settings.TEAMCHAT_BOT_TOKEN !== undefined && settings.TEAMCHAT_SIGNING_SECRET !== undefined,
@@ -72,7 +72,10 @@ function createTeamchat(scope: ChannelScope): Channel {
       health.refused(refusal);
       if (stopping.signal.aborted) return;
       const level = refusal.credentials ? 'error' : scope.simulated ? 'debug' : 'info';
-      scope.log[level]({ reason: refusal.reason }, 'the platform could not be asked who the bot is');
+      scope.log[level](
+        { reason: refusal.reason },
+        'the platform could not be asked for the identity of the bot',
+      );
     }
   }
 
@@ -104,7 +107,7 @@ function createTeamchat(scope: ChannelScope): Channel {
         scope.log.warn({ request_id: request.id }, parsed.words);
         break;
       case 'nothing':
-        scope.log.debug({ request_id: request.id, why: parsed.why }, 'a delivery holds nothing for us');
+        scope.log.debug({ request_id: request.id, why: parsed.why }, 'a delivery was ignored');
     }
     return { status: 200 };
   }

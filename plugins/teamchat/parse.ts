@@ -15,8 +15,8 @@ export type Parsed =
 
 const NAME_MAX = 200;
 
-const NO_WORDS = 'Sorry, I can read text only. Please write to me what this is about.';
-const ONLY_A_MENTION = 'I am here. Please write your question beside my name.';
+const NO_WORDS = 'Sorry, I can only read text. Please describe it in words.';
+const ONLY_A_MENTION = 'You mentioned me without a question. Please write the question in the same message.';
 
 /** Message types with a text of a person. All others come from the platform or a bot. */
 const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broadcast', 'me_message'];
@@ -58,14 +58,14 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
       break;
     case 'tokens_revoked':
     case 'app_uninstalled':
-      return { kind: 'trouble', words: `the app was taken out of the workspace (${event.type})` };
+      return { kind: 'trouble', words: `the app was removed from the workspace (${event.type})` };
     default:
       return nothing('an event of another type');
   }
   const us = botUsersOf(payload, self);
   if (event.subtype === 'message_changed') return parseEdit(event, us);
-  if (!WRITTEN.includes(event.subtype)) return nothing('a message of a kind that nobody writes');
-  if (isOfBot(event, us)) return nothing('a message of a bot');
+  if (!WRITTEN.includes(event.subtype)) return nothing('a message that no person wrote');
+  if (isOfBot(event, us)) return nothing('a message from a bot');
   const isDirect = isDirectMessage(event);
   if (event.type === 'message' && !isDirect) return nothing('a message that does not mention the bot');
   return parseMessage(payload, event, us, isDirect);
@@ -109,13 +109,13 @@ function parseEdit(event: Fields, us: ReadonlySet<string>): Parsed {
   const message = fieldsOf(event.message);
   const before = fieldsOf(event.previous_message);
   if (!WRITTEN.includes(message.subtype) || isOfBot(message, us))
-    return nothing('a change that nobody wrote');
+    return nothing('a change that no person made');
   if (fieldsOf(message.edited).ts === undefined || message.text === before.text)
-    return nothing('a change of something other than the words');
+    return nothing('a change of something other than the text');
   if (!isId(event.channel) || !isTimestamp(message.ts))
     return nothing('a change whose ids are not as documented');
   const text = wordsFor({ ...message, type: 'message' }, us);
-  if (text === '' || isTooLong(text)) return nothing('a change to a text that cannot be read');
+  if (text === '' || isTooLong(text)) return nothing('a change to a text that is empty or too long');
   return { kind: 'edit', message_id: `${event.channel}:${message.ts}`, text };
 }
 
@@ -195,7 +195,7 @@ function hasFiles({ files }: Fields): boolean {
 }
 
 function tooLong(): string {
-  return `Sorry, this is too long for me: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+  return `Sorry, this is too long: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function isId(value: unknown): value is string {

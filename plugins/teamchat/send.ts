@@ -12,7 +12,8 @@ export function createSend(
 ): (reply: OutgoingReply) => Promise<void> {
   async function post({ id, reply_to }: OutgoingReply, text: string, part: number): Promise<void> {
     const { channel, thread_ts } = reply_to;
-    if (typeof channel !== 'string') throw scope.deliveryFailed('no channel to answer to', { final: true });
+    if (typeof channel !== 'string')
+      throw scope.deliveryFailed('the reply names no channel', { final: true });
     try {
       await call('chat.postMessage', {
         channel,

@@ -78,7 +78,7 @@ async function signIn(id: string | null): Promise<void> {
     // Without a token the chat would continue as the previous person, under another name.
     signedIn = before;
     showPeople();
-    find('.signed').textContent = 'The daemon cannot be reached, so nobody else is signed in.';
+    find('.signed').textContent = 'The daemon cannot be reached. The signed-in person has not changed.';
     return;
   }
   if (id === null) sessionStorage.removeItem(SIGNED_IN);

@@ -1,14 +1,14 @@
 import { failureOf } from './failure.ts';
 import type { Answer } from './service.ts';
 
-/** What a stream tells while it runs. */
+/** What a stream reports while it runs. */
 export interface StreamListener {
-  /** Number of the last event that was taken. */
+  /** Number of the last event that was received. */
   taken(id: number): void;
   started(session_id: string): void;
   text(piece: string): void;
   tool(name: string, status: string): void;
-  /** The connection is being made again, or is there again. */
+  /** The connection is being restored, or is restored. */
   connected(yes: boolean): void;
 }
 
@@ -16,9 +16,9 @@ export interface StreamEnd extends Answer {
   stopped: boolean;
 }
 
-/** The stream cannot be read to its end this way; the message may have an answer all the same. */
+/** The stream cannot be read to its end. The message may still have an answer. */
 export class StreamBroken extends Error {
-  /** Not one event ever came: something on the way does not let streams through. */
+  /** No event ever arrived: something between browser and service blocks streams. */
   readonly silent: boolean;
 
   constructor(silent: boolean) {
@@ -27,19 +27,19 @@ export class StreamBroken extends Error {
   }
 }
 
-/** A connection that tells nothing within this time is given up: the first event comes at once, ms. */
+/** A connection without an event is given up after this time, ms. The first event is sent at once. */
 const OPEN_WITHIN_MS = 10_000;
-/** Silence after which a connection may be dead without knowing it; asking again costs nothing, ms. */
+/** After this silence a connection may be dead, ms. A new connection continues where the old one was. */
 const SILENCE_MS = 45_000;
-/** Waits between attempts, ms; a taken event begins them anew. */
+/** Waits between attempts, ms. A received event resets them. */
 const WAITS_MS = [300, 1000, 2000, 4000, 8000];
-/** Attempts for a stream of which not one event ever came: the answer in one piece is there sooner. */
+/** Attempts for a stream without any event. After that, an answer in one response is faster. */
 const FIRST_ATTEMPTS = 2;
 
 /**
- * Reads an event stream to its end over as many connections as it takes; each goes on after the last event
- * that was taken. Rejects with a `Failure` that the stream told, with `StreamBroken`, or when aborted.
- * @param addressAfter address of the stream after an event
+ * Reads an event stream to its end, over several connections if needed. Each continues after the last event that was
+ * received. Rejects with the `Failure` of the stream, with `StreamBroken`, or when aborted.
+ * @param addressAfter returns the address of the stream after an event
  */
 export function readStream(
   addressAfter: (id: number) => string,
@@ -73,20 +73,20 @@ export function readStream(
       clearTimeout(timer);
       source?.close();
       listener.connected(false);
-      // Without a network nothing is gained by trying; `online` says when there is one.
+      // Without a network, attempts are useless. The event `online` reports a network.
       if (!navigator.onLine) return;
       const wait = last === 0 && attempts === FIRST_ATTEMPTS ? undefined : WAITS_MS[attempts++];
       if (wait === undefined) return giveUp();
       timer = setTimeout(connect, wait);
     };
-    // The device says that it has a network again: no reason to wait any longer.
+    // The device is connected again, so there is no reason to wait.
     const reconnectNow = () => {
       attempts = 0;
       clearTimeout(timer);
       connect();
     };
 
-    /** Takes an event once; the object in it, or null where it was taken before. */
+    /** Reads an event once: the object in it, or null if it was read before. */
     const take = ({ data, lastEventId }: MessageEvent<string>): EventData | null => {
       const id = Number(lastEventId) || last + 1;
       if (id <= last) return null;
@@ -116,7 +116,7 @@ export function readStream(
       for (const [name, tell] of Object.entries(tellers)) {
         next.addEventListener(name, (event) => {
           if (next !== source) return;
-          // An `error` without data is not the service's word but the browser's, of the connection.
+          // An `error` without data comes from the browser, about the connection.
           if (!('data' in event)) return connectAgain();
           const data = take(event as MessageEvent<string>);
           if (data) tell(data);
@@ -144,7 +144,7 @@ function words(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** An event whose data is no object tells nothing. */
+/** An event whose data is not an object is empty. */
 function parse(data: string): EventData {
   try {
     const value: unknown = JSON.parse(data);

@@ -79,7 +79,7 @@ describe('the name of the bot', () => {
     expect(bot.health()).toEqual({
       status: 'degraded',
       detail:
-        'the platform has not told the name of the bot: messages of groups that may mention it are brought again',
+        'the name of the bot is not known yet: group messages that may mention it are refused, and delivered again',
     });
     await vi.advanceTimersByTimeAsync(3000);
     expect(bot.username).toBe('agentd_bot');

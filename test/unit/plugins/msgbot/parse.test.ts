@@ -59,11 +59,11 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'private-sticker': { kind: 'no-words', about: 'content' },
   'private-voice': { kind: 'no-words', about: 'content' },
   'private-location': { kind: 'no-words', about: 'content' },
-  'private-live-location-moved': nothing('an edit without words'),
+  'private-live-location-moved': nothing('an edit without text'),
   'private-edited': { kind: 'edit', message_id: '5550111:101', text: 'Where is my order A-1002?' },
   'private-edited-caption': { kind: 'edit', message_id: '5550111:107', text: 'And this one?' },
   'private-via-bot': message('found by an inline bot', 'msgbot:5550111'),
-  'private-service-auto-delete-timer': nothing('nothing that is said to anybody'),
+  'private-service-auto-delete-timer': nothing('no content for the bot'),
   'private-blocked': nothing('no message: my_chat_member'),
   'group-mention': message('who am I?', 'msgbot:-5550200', {
     user_id: '5550111',

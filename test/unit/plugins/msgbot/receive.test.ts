@@ -83,7 +83,10 @@ describe('signing in', () => {
     await receive(sample('private-forwarded-command'));
     expect(linked).toEqual([]);
     expect(said).toMatchObject([
-      { reply_to: { chat: 5550111, deletes: 106 }, text: expect.stringContaining('somebody else’s') },
+      {
+        reply_to: { chat: 5550111, deletes: 106 },
+        text: expect.stringContaining('another person’s message'),
+      },
     ]);
     const { message } = sample('private-forwarded-command') as { message: object };
     await receive({ update_id: 1, message: { ...message, forward_origin: undefined } });
@@ -98,12 +101,12 @@ describe('signing in', () => {
     expect(said).toEqual([
       {
         reply_to: { chat: -5550200, answers: 209, deletes: 209 },
-        text: 'This command works in a private chat with me only.',
+        text: 'This command works only in a private chat with me.',
         message_id: '-5550200:209',
       },
       {
         reply_to: { chat: -5550200, answers: 220 },
-        text: 'This command works in a private chat with me only.',
+        text: 'This command works only in a private chat with me.',
         message_id: '-5550200:220',
       },
     ]);

@@ -65,7 +65,7 @@ describe('a reply', () => {
     scope.now = () => begun + looks++ * 15_000;
     await expect(sender.send(reply(`${LONG}\n\n${LONG}`))).rejects.toMatchObject({
       final: false,
-      message: 'it takes too long',
+      message: 'sending takes too long',
     });
     expect(calls).toHaveLength(2);
     looks = 0;
@@ -220,7 +220,9 @@ describe('a message with a token', () => {
       method === 'deleteMessage' ? refused(400, "Bad Request: message can't be deleted") : granted(),
     );
     await sender.send(reply('In private only.', { chat: -1005550200, deletes: 77 }));
-    expect(texts(calls).at(-1)).toBe('In private only.\n\nPlease delete your message yourself: I may not.');
+    expect(texts(calls).at(-1)).toBe(
+      'In private only.\n\nPlease delete your message yourself: I am not allowed to.',
+    );
   });
 
   it('is not left because the platform is away for a moment', async () => {
@@ -287,7 +289,7 @@ describe('health', () => {
     for (let n = 0; n < 3; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
     expect(api.health()).toEqual({
       status: 'degraded',
-      detail: 'the last 3 calls to the platform failed; replies are tried again',
+      detail: 'the last 3 calls to the platform failed; replies are retried',
     });
   });
 });

@@ -39,7 +39,7 @@ function outcome(name: string): Record<string, unknown> {
 const NOTHING = { ignored: [['nothing to answer', 1]] };
 const ANOTHER_FIELD = { ignored: [['another field', 1]] };
 const cannotRead = (what: string) => ({
-  hints: [`I can only read text, not ${what}. Please write to me what it is about.`],
+  hints: [`I can only read text, not ${what}. Please describe it in words.`],
 });
 const captioned = (text: string, what: string) => ({
   texts: [text],
@@ -67,7 +67,7 @@ const EXPECTED: Record<string, Record<string, unknown>> = {
   'image-with-caption': captioned('Taj Mahal', 'pictures'),
   video: cannotRead('videos'),
   'video-with-caption': captioned('Is this normal?', 'videos'),
-  audio: cannotRead('voice messages or sounds'),
+  audio: cannotRead('voice messages or audio'),
   'document-with-caption': captioned('Is this invoice right?', 'documents'),
   sticker: cannotRead('stickers'),
   location: cannotRead('locations'),
@@ -99,7 +99,7 @@ const EXPECTED: Record<string, Record<string, unknown>> = {
   'another-number': { elsewhere: ['209876543210987'] },
   many: {
     texts: ['one', 'two', 'three', 'four'],
-    hints: ['I can only read text, not pictures. Please write to me what it is about.'],
+    hints: ['I can only read text, not pictures. Please describe it in words.'],
     statuses: ['sent', 'read'],
   },
 };
@@ -240,7 +240,7 @@ describe('parse', () => {
   });
 
   it('answers a text that is too long with one text, and takes the longest', () => {
-    const hint = 'Your message is too long for me: I read up to 16,000 characters. Please send it in parts.';
+    const hint = 'Your message is too long: I can read up to 16,000 characters. Please send it in parts.';
     const long = parse(withContacts([], { text: { body: 'x'.repeat(16_001) } }), OURS);
     expect([long.messages, long.hints.map(({ text }) => text)]).toEqual([[], [hint]]);
     const longest = parse(withContacts([], { text: { body: ` ${'😀'.repeat(16_000)} ` } }), OURS);

@@ -74,7 +74,9 @@ describe('/service-auth', () => {
       text: '✅ You are signed out.',
     });
     expect(scope.linked.size).toBe(0);
-    expect((await typed({ text }, scope)).body.text).toBe('✅ You are signed out: you were not signed in.');
+    expect((await typed({ text }, scope)).body.text).toBe(
+      '✅ You are signed out; you were not signed in before.',
+    );
   });
 
   it('names its request, so that the same one does nothing when it comes again', async () => {
@@ -101,9 +103,9 @@ describe('/service-auth', () => {
   });
 
   it.each([
-    ['', /^❌ .*JWT Malformed.* To be signed in here, send `\/service-auth` and your token/],
+    ['', /^❌ .*JWT Malformed.* To sign in, send `\/service-auth` followed by your token/],
     ['   ', /^❌ .*JWT Malformed/],
-    ['help', /^To be signed in here, send `\/service-auth` and your token/],
+    ['help', /^To sign in, send `\/service-auth` followed by your token/],
   ])('explains itself without a token: %j', async (text, explained) => {
     const { body } = await typed({ text });
     expect(body.response_type).toBe('ephemeral');
@@ -117,7 +119,7 @@ describe('/service-auth', () => {
     for (const text of [GOOD_TOKEN, 'off']) {
       const { status, body } = await typed({ text }, scope);
       expect([status ?? 200, body.response_type]).toEqual([200, 'ephemeral']);
-      expect(body.text).toMatch(/^❌ .*cannot keep anything at the moment/);
+      expect(body.text).toMatch(/^❌ .*cannot store this at the moment/);
     }
     expect(scope.logged.map(({ level }) => level)).toEqual(['error', 'error']);
     expect(JSON.stringify(scope.logged)).not.toContain(GOOD_TOKEN);
@@ -130,7 +132,7 @@ describe('/service-auth', () => {
       const scope = recordingScope(settings, { links: { link: never, unlink: never, unlinkPerson: never } });
       const answer = typed({ text: GOOD_TOKEN }, scope);
       await vi.advanceTimersByTimeAsync(2999);
-      expect((await answer).body.text).toMatch(/^❌ .*do not know whether it will still happen/);
+      expect((await answer).body.text).toMatch(/^❌ .*do not know whether it was done/);
     } finally {
       vi.useRealTimers();
     }

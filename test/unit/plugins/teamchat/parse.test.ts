@@ -109,8 +109,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   ),
   'message-app-home': direct('1525215129.000001', 'How many cats did we herd yesterday?', 'U061F7AUR'),
   'file-share': direct('1531420618.000201', 'the tides of today', 'U061F7AUR'),
-  'file-share-wordless': unreadable(`${DIRECT}:1531420618.000202`, /text only/),
-  forwarded: unreadable(`${DIRECT}:1724966800.923979`, /text only/),
+  'file-share-wordless': unreadable(`${DIRECT}:1531420618.000202`, /only read text/),
+  forwarded: unreadable(`${DIRECT}:1724966800.923979`, /only read text/),
   'thread-broadcast': direct(
     '1525215150.000002',
     'told to the whole conversation',

@@ -90,7 +90,7 @@ describe('an answer that says no', () => {
     {},
   ])('is not quoted, and tried again, where it is not of the platform: %j', (error) => {
     expect(answered(error)).toEqual({
-      reason: 'an answer that is not the platform’s',
+      reason: 'an answer that is not from the platform',
       final: false,
       credentials: false,
       platform: 'unreachable',

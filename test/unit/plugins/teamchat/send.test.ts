@@ -238,7 +238,7 @@ describe('health', () => {
     await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({
       status: 'degraded',
-      detail: 'the platform refuses our credentials: token_revoked',
+      detail: 'the platform refuses the credentials: token_revoked',
     });
     platform.answer = () => null;
     await send(reply('x'));
