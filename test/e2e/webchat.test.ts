@@ -416,7 +416,10 @@ test('security headers are on every response', async () => {
   const responses = await Promise.all([
     fetch(url),
     fetch(`${url}/nowhere`),
-    fetch(`${url}/webchat/message`, { method: 'OPTIONS', headers: { Origin: SITE } }),
+    fetch(`${url}/webchat/message`, {
+      method: 'OPTIONS',
+      headers: { Origin: SITE, 'Access-Control-Request-Method': 'POST' },
+    }),
     fetch(`${url}/webchat/message`, { method: 'POST', body: '{' }),
     fetch(`${url}/webchat/message`, {
       method: 'POST',
