@@ -1,7 +1,7 @@
 import type { ChannelScope, LinkAnswer } from 'agentd/channel';
 import { ID } from './settings.ts';
 
-/** A command that somebody typed, such as `/sign-in`. */
+/** A command that a person typed, such as `/sign-in`. */
 export interface Command {
   id: string;
   user_id: string;

@@ -82,7 +82,7 @@ describe('limitNesting', () => {
     expect(limitNesting(text)).toBe(text);
   });
 
-  it('shows what it has hidden', () => {
+  it('restores hidden signs', () => {
     const text = `${'>'.repeat(20)} ${'[ a '.repeat(100)}\n\n- ~~~\n  ${'['.repeat(100)}`;
     expect(limitNesting(text)).toMatch(HIDDEN);
     expect(renderMarkdown(text, PLAIN).join('')).not.toMatch(HIDDEN);
@@ -132,7 +132,7 @@ describe('a table as text', () => {
     ).toBe(['a   | 日本', '----+-----', '👨‍👩‍👧‍👦  | b', 'cde |'].join('\n'));
   });
 
-  it('is not aligned where it would be wider than a screen', () => {
+  it('is not aligned if it would be wider than a screen', () => {
     expect(
       tableLines([
         ['a', 'b'],

@@ -54,7 +54,7 @@ describe('the name of the bot', () => {
     },
   );
 
-  it('is asked for at once when somebody waits for it, though not more than once a second', async () => {
+  it('is requested at once if a message waits for it, but at most once a second', async () => {
     let isThere = false;
     const { bot, asked } = botAt(() => isThere);
     bot.start();
@@ -111,7 +111,7 @@ describe('a platform that does not answer', () => {
     expect(asked).toEqual([{ mayBeAway: false }, { mayBeAway: true }]);
   });
 
-  it('is trouble of the channel, but where it may be away', async () => {
+  it('makes the channel degraded, unless it may be away', async () => {
     const { scope } = platformScope(() => Promise.reject(new TypeError('fetch failed')));
     const api = new PlatformApi(scope, TOKEN, 'https://bots.example');
     const ask = (mayBeAway: boolean) =>

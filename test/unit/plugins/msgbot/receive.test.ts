@@ -79,7 +79,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('links nobody by words of somebody else, which are deleted too', async () => {
+  it('does not link the sender of a forwarded command, and deletes the message', async () => {
     await receive(sample('private-forwarded-command'));
     expect(linked).toEqual([]);
     expect(said).toMatchObject([
@@ -142,7 +142,7 @@ describe('hints', () => {
   });
 });
 
-describe('what may be for the bot, while its name is not known', () => {
+describe('a message that may be for the bot, while its name is not known', () => {
   it('is brought again however long that takes, so that nothing is lost', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());

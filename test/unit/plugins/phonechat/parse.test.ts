@@ -186,7 +186,7 @@ describe('parse', () => {
     expect(first?.metadata.user_name).toBeUndefined();
   });
 
-  it('names nobody where several could have written', () => {
+  it('names no sender if several people could have written', () => {
     const two = [{ wa_id: '16505555678' }, { wa_id: '16505551234' }];
     expect(parse(withContacts(two, { from: undefined }), OURS)).toMatchObject({
       messages: [],
@@ -197,7 +197,7 @@ describe('parse', () => {
   const delivery = (value: object) => ({ entry: [{ changes: [{ value }] }] });
   const least = { from: '16505551234', id: WAMID, type: 'text', text: { body: 'Hi' } };
 
-  it('takes a message without all that tells nothing of it', () => {
+  it('reads a message without optional fields', () => {
     const { messages } = parse(delivery({ messages: [least] }), OURS);
     expect(messages).toMatchObject([
       { user_id: '+16505551234', thread_id: 'phonechat:106540352242922:+16505551234', text: 'Hi' },
@@ -210,7 +210,7 @@ describe('parse', () => {
     expect(parse(delivery({ metadata: {}, messages: [least] }), OURS).messages).toEqual([]);
   });
 
-  it('reads ids also where they are JSON numbers', () => {
+  it('reads ids that are JSON numbers', () => {
     const { messages } = parse(
       delivery({
         metadata: { phone_number_id: 106540352242922 },
@@ -270,7 +270,7 @@ describe('parse', () => {
     expect(parse(withContacts([], { from }), OURS).messages[0]?.user_id).toBe(user_id);
   });
 
-  it('mends the words and leaves out a time that is none', () => {
+  it('repairs the text and ignores an invalid time', () => {
     const message = { text: { body: ' a\ud800b ' }, timestamp: '99999999999999999999' };
     const [first] = parse(withContacts([], message), OURS).messages;
     expect(first?.text).toBe('a\ufffdb');

@@ -112,7 +112,7 @@ describe('/service-auth', () => {
     expect(body.text).toMatch(explained);
   });
 
-  it('tells a person that it could not be done, where nothing can be kept', async () => {
+  it('says that nothing was done if the store is out of reach', async () => {
     const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
     const links = { link: fails, unlink: fails, unlinkPerson: fails };
     const scope = recordingScope(settings, { links });
@@ -125,7 +125,7 @@ describe('/service-auth', () => {
     expect(JSON.stringify(scope.logged)).not.toContain(GOOD_TOKEN);
   });
 
-  it('answers before the platform stops waiting, and does not claim to know what it does not', async () => {
+  it('answers before the platform stops waiting, and says that the outcome is unknown', async () => {
     vi.useFakeTimers();
     try {
       const never = () => new Promise<never>(() => {});

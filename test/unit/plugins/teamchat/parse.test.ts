@@ -172,7 +172,7 @@ describe('a delivery', () => {
     expect(untold).toMatchObject({ message: { thread_id: `teamchat:${TEAM}:${DIRECT}` } });
   });
 
-  it('in a thread of a shared channel is in one session, whoever writes', () => {
+  it('in a thread of a shared channel is in one session for all senders', () => {
     const theirs = parse(sample('app-mention-external'), null);
     const ours = parse(sample('app-mention-shared-own'), null);
     if (theirs.kind !== 'message' || ours.kind !== 'message') return expect.unreachable();
@@ -181,7 +181,7 @@ describe('a delivery', () => {
     expect(theirs.message.user_id).not.toBe(ours.message.user_id);
   });
 
-  it('in a shared channel whose sender has no workspace is of nobody that we know', () => {
+  it('in a shared channel without a workspace of the sender is from an unknown user', () => {
     const { user_team, source_team, team, ...event } = sample('app-mention-external').event as Sample;
     const parsed = parse({ ...sample('app-mention-external'), event }, null);
     expect(parsed).toMatchObject({ message: { user_id: 'external:U061F7AUR' } });
@@ -208,7 +208,7 @@ describe('a delivery', () => {
     expect(parse(external, null)).toMatchObject({ message: { user_id: 'T0THEIRS:U061F7AUR' } });
   });
 
-  it('finds the bot by what the platform said of it, where the delivery does not', () => {
+  it('finds the bot by its known id if the delivery does not name it', () => {
     const text = '<@U2> ask <@U0LAN0Z89> for me';
     const unknown = with_(sample('app-mention-documented'), { text });
     expect(parse(unknown, 'U0LAN0Z89')).toMatchObject({ message: { text: '@U2 ask for me' } });
@@ -322,7 +322,7 @@ describe('whatever comes', () => {
     );
   });
 
-  it('as a member that nobody has documented', () => {
+  it('as a member that is not documented', () => {
     fc.assert(
       fc.property(anySample, fc.string(), hostile, (delivery, key, value) => {
         const json = `{${JSON.stringify(key)}:${JSON.stringify(value) ?? 'null'},"__proto__":{"type":"message","bot_id":1},${JSON.stringify(delivery).slice(1)}`;

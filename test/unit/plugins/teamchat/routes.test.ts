@@ -53,7 +53,7 @@ it('hands over a message, an edit, and a text under the id of the message that i
   ]);
 });
 
-it('lets the platform come again where nothing can be kept', async () => {
+it('refuses a delivery if nothing can be stored, so that the platform repeats it', async () => {
   const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
   const scope = recordingScope(settings, { enqueue: fails, notify: fails, edit: fails });
   for (const name of ['message-im', 'message-changed', 'file-share-wordless'])

@@ -66,7 +66,7 @@ describe('a reply', () => {
     expect(channel.health?.()).toEqual({ status: 'ok' });
   });
 
-  it('in a direct message stands in no thread', async () => {
+  it('in a direct message is in no thread', async () => {
     await send(reply('Hello', { reply_to: { channel: 'D0ADA' } }));
     expect(formOf(posts()[0] as PlatformCall)).not.toHaveProperty('thread_ts');
   });
@@ -185,7 +185,7 @@ describe('a refusal', () => {
     expect(platform.calls).toHaveLength(1);
   });
 
-  it('never tells the token, nor what was said', async () => {
+  it('never shows the token or the text', async () => {
     const token = String(platform.env.TEAMCHAT_BOT_TOKEN);
     const errors: unknown[] = [];
     for (const answer of [
@@ -233,7 +233,7 @@ describe('a refusal', () => {
 });
 
 describe('health', () => {
-  it('is degraded at once where the platform refuses our credentials, until it takes them', async () => {
+  it('is degraded at once if the platform refuses the credentials, until it accepts them', async () => {
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'token_revoked' } });
     await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({
@@ -277,7 +277,7 @@ describe('the start', () => {
     await dev.stop?.();
   });
 
-  it('tells of credentials that the platform refuses', async () => {
+  it('logs that the platform refuses the credentials', async () => {
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
     await channel.start?.();
     await expect.poll(() => scope.logged.map(({ level }) => level)).toContain('error');
@@ -312,7 +312,7 @@ describe('the status of a thread', () => {
     expect(statuses()).toEqual(['is thinking…', '']);
   });
 
-  it('is not asked for again where the app may not show it; a failure is no trouble', async () => {
+  it('is not requested again without the permission; a failure does not degrade the channel', async () => {
     platform.answer = () => ({ status: 500 });
     await channel.typing?.(place);
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'missing_scope' } });
