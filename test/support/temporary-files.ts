@@ -10,8 +10,8 @@ const ENOUGH = 512 * 1024 * 1024;
 
 /**
  * One directory for everything that a run writes. It is removed at the end, also if a test was interrupted. Pictures
- * of the widget, and the compiled code of the tests' own tools, are kept. `npm run test:unit` writes to memory: half
- * of its time would be spent waiting for the disk.
+ * of the widget, and the compiled code of the tests' own tools, are kept. `npm run test:unit` writes to memory, so
+ * that a busy disk does not slow it down.
  */
 export default function setup({ vitest }: TestProject): () => void {
   process.env.WIDGET_PICTURES ??= join(tmpdir(), 'agentd-widget-pictures');
