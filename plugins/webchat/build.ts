@@ -6,13 +6,13 @@ import { build, type Plugin, transform } from 'esbuild';
 const SCRIPTS = { 'widget/widget': 'widget/main.ts', 'demo/shop': 'demo/shop.ts' };
 const PAGES = ['demo/index.html', 'demo/shop.css'];
 
-/** A style sheet is minified and becomes a text in the script. */
+/** A style sheet is minified and becomes a string in the script. */
 const styles: Plugin = {
   name: 'styles',
   setup({ onLoad }) {
     onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true });
-      // The minifier leaves blanks in custom properties, and quotes in selectors.
+      // The minifier leaves spaces in custom properties, and quotes in selectors.
       const small = code
         .trim()
         .replace(/(?<=--[\w-]+:|,) /g, '')
@@ -23,7 +23,7 @@ const styles: Plugin = {
 };
 
 /**
- * Bundles what browsers load: one file each, minified. A part of `npm run build`.
+ * Bundles and minifies the files for browsers, one script each. Part of `npm run build`.
  * @param outdir of the compiled plugin that serves the files
  */
 export async function bundleBrowserFiles(outdir: string): Promise<void> {

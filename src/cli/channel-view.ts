@@ -77,7 +77,7 @@ export function channelViews(found: Inspection, health: Health | null): ChannelV
 }
 
 function answersOf({ capabilities, eventStream }: ChannelPlugin): ChannelView['answers'] {
-  if (capabilities.reply === 'later') return 'later';
+  if (capabilities.delivery === 'push') return 'later';
   return eventStream === undefined ? 'in the request' : 'on a stream';
 }
 

@@ -34,7 +34,8 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     if (settings.ENABLE_DEBUGPY) openInspector(log);
     dieLoudly(log);
 
-    const daemon = await startDaemon(configuration, log, dev?.company(configuration.settings) ?? null);
+    const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
+    const daemon = await startDaemon(configuration, log, added);
     dev?.useValidator(daemon.services.tokens);
     // Before anybody learns that it is ready: a signal sent then is a stop as well.
     const stopped = untilStopped(daemon, log);

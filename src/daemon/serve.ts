@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
+import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
@@ -32,8 +32,18 @@ import { Feeds } from './stream/feeds.ts';
 import { Readers } from './stream/readers.ts';
 import { startReaper } from './stream/reaper.ts';
 
-/** Where a channel puts its page for trying, with `serve --dev`. */
+/** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
+
+/** What `serve --dev` adds to a daemon. */
+export interface DevParts {
+  /** Names of the channels that talk to `agentd simulate` instead of their platform. */
+  simulated: readonly string[];
+  /** Routes of the sample shop. */
+  routes: readonly Route[];
+}
+
+const NO_DEV: DevParts = { simulated: [], routes: [] };
 
 export interface Daemon {
   /** `http://127.0.0.1:8080` */
@@ -45,7 +55,7 @@ export interface Daemon {
   agent: string;
   /** Where a message can be posted and is answered in the response; null where no channel does so. */
   messagePath: string | null;
-  /** The page to try it with; null where no channel has one. */
+  /** The page of the sample shop; null if there is none. */
   demoPath: string | null;
   services: Services;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
@@ -57,12 +67,11 @@ export interface Daemon {
 /**
  * The composition root: every part is made here, in start order, and handed to those that use it.
  * A start that fails stops what had been started.
- * @param dev what `serve --dev` lends to channels; null without it
  */
 export async function startDaemon(
   { settings, channels, environment }: Configuration,
   log: Log,
-  dev: DevCompany | null = null,
+  dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
 ): Promise<Daemon> {
   const life = new Lifecycle();
@@ -123,11 +132,11 @@ export async function startDaemon(
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
-      createScope(plugin, own, services, inbox, dev),
+      createScope(plugin, own, services, inbox, dev.simulated.includes(plugin.name)),
     ).map((one) => platforms.watched(one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
-      if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
+      if (one.plugin.capabilities.delivery === 'push') inbox.add(one.plugin, one.channel);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
       await startChannel(one);
     }
@@ -135,6 +144,7 @@ export async function startDaemon(
     readiness.starting('starting the inbox');
     await inbox.start();
 
+    const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
       settings,
       store,
@@ -143,6 +153,7 @@ export async function startDaemon(
       clock,
       arrivals: services.arrivals,
       channels: active,
+      ownRoutes: shop,
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(settings.HOST, settings.PORT);
@@ -160,7 +171,7 @@ export async function startDaemon(
       store: store.description,
       agent: runtimeName(settings),
       messagePath: messagePathOf(active),
-      demoPath: active.some(hasDemo) ? DEMO_PATH : null,
+      demoPath: shop.length > 0 ? DEMO_PATH : null,
       services,
       stopDelay,
       async stop() {
@@ -210,14 +221,12 @@ async function listenForProbes(
   return url;
 }
 
-function hasDemo({ channel }: { channel: Channel }): boolean {
-  return channel.routes.some(({ method, path }) => method === 'GET' && path === DEMO_PATH);
+function usesDemoPath({ channel }: { channel: Channel }): boolean {
+  return channel.routes.some(({ path }) => path === DEMO_PATH || path.startsWith(`${DEMO_PATH}/`));
 }
 
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
-  const direct = active.find(
-    ({ plugin: { capabilities } }) => capabilities.reply === 'in-request' && !capabilities.streaming,
-  );
+  const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
 }
 

@@ -12,7 +12,7 @@ const PAGER = `export default {
     { name: 'PAGER_URL', kind: 'url', sentence: 'The office.' },
   ],
   detect: (settings) => settings.PAGER_KEY !== undefined,
-  capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+  capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
   create: () => ({
     routes: [], send: async () => {},
     health: () => ({ status: 'degraded', detail: 'the office is closed' }),

@@ -53,7 +53,7 @@ describe('agentd channels new', () => {
     await installChannel(channel);
     await npm(channel, 'run', 'typecheck');
     const tested = await npm(channel, 'test');
-    expect(tested).toContain('carrier-pigeon: survives signed bodies of any form');
+    expect(tested).toContain('carrier-pigeon: checks the signature before it reads the body');
     expect(tested).toMatch(/^(?:#|ℹ) fail 0$/m);
 
     // As published: it contains no path of this machine, and needs no installed agentd.
@@ -139,7 +139,7 @@ describe('agentd channels new', () => {
     const { code, stderr } = await begin(name);
     expect([code, stderr]).toEqual([
       2,
-      `agentd: a channel cannot be called '${name}'\nA name is lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters.\n`,
+      `agentd: '${name}' cannot be the name of a channel\nA name is lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters.\n`,
     ]);
   });
 });

@@ -282,7 +282,7 @@ describe('agentd doctor', () => {
         name: 'telex', apiVersion: 1, summary: 'People with a telex.',
         settings: [{ name: 'TELEX_SECRET', kind: 'string', secret: true, sentence: 'It.' }],
         detect: () => true,
-        capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+        capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
         create: (scope) => ({ routes: [], check: async () => { throw new Error('not ' + scope.settings.TELEX_SECRET.reveal()); } }),
       };`,
     );

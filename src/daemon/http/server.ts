@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import Koa from 'koa';
+import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
@@ -33,6 +34,8 @@ export interface ServerParts {
   clock: Clock;
   arrivals: Arrivals;
   channels: readonly ActiveChannel[];
+  /** Further routes that belong to no channel. */
+  ownRoutes?: readonly Route[];
   /** What the inbox knows of a platform that is out of reach; null: nothing. */
   outageOf?: OutageOf;
   /** ms that a request may take to arrive; for tests. */
@@ -54,6 +57,7 @@ export interface Server {
 /** The HTTP side of the daemon: what every request passes, in order. */
 export function createServer(parts: ServerParts): Server {
   const { settings, store, log, clock } = parts;
+  const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
   // One listener for each open stream.
@@ -64,7 +68,9 @@ export function createServer(parts: ServerParts): Server {
   app.use(problems(log));
   app.use(securityHeaders());
   app.use(requireHost());
-  app.use(findRoute(createRouter(routes(parts.channels, parts.outageOf ?? (() => null), log))));
+  app.use(
+    findRoute(createRouter([...routes(parts.channels, parts.outageOf ?? (() => null), log), ...ownRoutes])),
+  );
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS));
   app.use(admit(inFlight));
   app.use(

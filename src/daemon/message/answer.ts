@@ -32,7 +32,7 @@ export async function takeSteps<Arriving extends Arrival>(
     ...arrival,
     channel: {
       name: plugin.name,
-      space: plugin.capabilities.space ?? plugin.name,
+      space: plugin.capabilities.namespace ?? plugin.name,
       capabilities: plugin.capabilities,
       linking: plugin.linking,
     },

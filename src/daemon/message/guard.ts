@@ -26,7 +26,7 @@ export const guard: Step<Turn, Guarded> = {
       line.reason = 'guard_off';
       return { guarded: true };
     }
-    if (turn.channel.capabilities.reply !== 'in-request') {
+    if (turn.channel.capabilities.delivery === 'push') {
       line.reason = 'checked_on_arrival';
       return { guarded: true };
     }

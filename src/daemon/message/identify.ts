@@ -16,7 +16,7 @@ import type { Arrived, Identified } from './turn.ts';
 export const identify: Step<Arrived, Identified> = {
   name: 'identify',
   async run(turn, services, line) {
-    if (turn.channel.capabilities.reply === 'later') return identifyByLink(turn, services, line);
+    if (turn.channel.capabilities.delivery === 'push') return identifyByLink(turn, services, line);
     const token = turn.message.metadata.jwt_token;
     if (token === null) {
       line.reason = 'signed_out';

@@ -63,7 +63,7 @@ export function refuseStranger(
   line: StepLine,
 ): void {
   const { found: session } = turn;
-  const inRequest = turn.channel.capabilities.reply === 'in-request';
+  const inRequest = turn.channel.capabilities.delivery !== 'push';
   if (session === null) {
     if (inRequest && isChannelSessionId(turn.session_id, services.channelNames))
       throw forbidden(line, 'channel_id');
@@ -79,7 +79,7 @@ export function refuseStranger(
 
 /** A private chat that was one person's, and is now linked to another. */
 function changedHands({ presented, channel, message }: Arrived & Identified, session: Session): boolean {
-  if (channel.capabilities.reply !== 'later' || message.shared) return false;
+  if (channel.capabilities.delivery !== 'push' || message.shared) return false;
   return presented.kind === 'person' && session.owner !== null && session.owner !== presented.verdict.person;
 }
 

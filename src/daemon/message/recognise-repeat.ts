@@ -57,7 +57,7 @@ export const recogniseRepeat: Step<Arrived & Identified, Repeatable> = {
  */
 export function keyOf(turn: Arrived & Identified): string | null {
   const { message, channel } = turn;
-  if (message.message_id === undefined || channel.capabilities.reply !== 'in-request') return null;
+  if (message.message_id === undefined || channel.capabilities.delivery === 'push') return null;
   return JSON.stringify([channel.space, senderKey(senderOf(turn)), message.message_id]);
 }
 

@@ -175,7 +175,7 @@ async function historyOf(
   services: Services,
 ): Promise<AgentTurn['history']> {
   const { person } = acting;
-  const ofWeb = channel.capabilities.reply === 'in-request';
+  const ofWeb = channel.capabilities.delivery !== 'push';
   const reader = { person, nobodys: !ofWeb || session.generated };
   const turns = await services.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
   return turns.map((past) => ({

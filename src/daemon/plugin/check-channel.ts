@@ -46,8 +46,8 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
   const refusals = OPTIONAL_MEMBERS.filter(
     (name) => channel[name] !== undefined && typeof channel[name] !== 'function',
   ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));
-  if (plugin.capabilities.reply === 'later' && channel.send === undefined) {
-    refusals.push(unfit('`send`', "a function, since `capabilities.reply` is 'later'", channel.send));
+  if (plugin.capabilities.delivery === 'push' && channel.send === undefined) {
+    refusals.push(unfit('`send`', "a function, since `capabilities.delivery` is 'push'", channel.send));
   }
   const { routes } = channel;
   if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];

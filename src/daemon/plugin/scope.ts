@@ -3,7 +3,6 @@ import type {
   ChannelRequest,
   ChannelScope,
   ChannelSettings,
-  DevCompany,
   LinkAnswer,
   TokenAnswer,
 } from '../../channel/index.ts';
@@ -37,7 +36,7 @@ export function createScope(
   settings: ChannelSettings,
   services: Services,
   inbox: InboxWorker,
-  dev: DevCompany | null = null,
+  isSimulated = false,
 ): ChannelScope {
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new AgentdError(code, detail, {
@@ -47,7 +46,7 @@ export function createScope(
   const replyParts = new ReplyParts(storedParts(services.store.inbox));
   return {
     settings,
-    ...(dev ? { dev } : {}),
+    simulated: isSimulated,
     log: services.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => services.clock.now(),
@@ -65,7 +64,7 @@ export function createScope(
       open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
       stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
     },
-    ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, services, inbox) : noLaterDoors(plugin)),
+    ...(plugin.capabilities.delivery === 'push' ? inboxOf(plugin, services, inbox) : noInbox(plugin)),
     sendParts: (...reply) => replyParts.send(...reply),
     links: linksOf(plugin, services),
     tokens: {
@@ -77,26 +76,24 @@ export function createScope(
   };
 }
 
-type LaterDoors = Pick<ChannelScope, 'accept' | 'edit' | 'say'>;
+type Inbox = Pick<ChannelScope, 'enqueue' | 'edit' | 'notify'>;
 
-function laterDoors(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): LaterDoors {
+function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): Inbox {
   const speaker = { plugin, services, worker: inbox, hints: new HintLimit(() => services.clock.now()) };
   return {
-    accept: (messages, request) => accept(plugin, services, inbox, messages, request),
+    enqueue: (messages, request) => accept(plugin, services, inbox, messages, request),
     edit: (message_id, text) => edit(plugin, services, message_id, text),
-    say: (reply_to, text, options) => say(speaker, reply_to, text, options),
+    notify: (reply_to, text, options) => say(speaker, reply_to, text, options),
   };
 }
 
-/** A channel that answers in the request has no `send`, so nothing may be left to be sent. */
-function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
-  const refuse = (door: string) => () =>
+/** A channel without `push` has no `send`, so nothing may be left to be sent. */
+function noInbox({ name, capabilities: { delivery } }: ChannelPlugin): Inbox {
+  const refuse = (member: string) => () =>
     Promise.reject(
-      new Error(
-        `the channel ${name} answers in the request (capabilities.reply): ${door} is for channels that answer later`,
-      ),
+      new Error(`the channel ${name} has capabilities.delivery '${delivery}': ${member} needs 'push'`),
     );
-  return { accept: refuse('accept'), edit: refuse('edit'), say: refuse('say') };
+  return { enqueue: refuse('enqueue'), edit: refuse('edit'), notify: refuse('notify') };
 }
 
 function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {

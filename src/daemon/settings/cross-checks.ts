@@ -57,7 +57,7 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
     );
   }
   // An event stream is opened with cookies, and with them a browser accepts no wildcard.
-  const stream = active.find(({ capabilities: { reply, streaming } }) => reply === 'in-request' && streaming);
+  const stream = active.find(({ capabilities }) => capabilities.delivery === 'stream');
   if (stream !== undefined && origins.includes('*')) {
     look.refuse(
       'WEBCHAT_ALLOWED_ORIGINS',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { inQuickTime } from '../../../src/channel/conformance/quick-time.ts';
+import { withShortTimeouts } from '../../../src/channel/conformance/short-timeouts.ts';
 import type { Channel, ChannelPlugin, ChannelScope } from '../../../src/channel/index.ts';
 import { checkBusinessApi } from '../../../src/cli/doctor/business-api.ts';
 import { checkChannel } from '../../../src/cli/doctor/channels.ts';
@@ -45,14 +45,14 @@ describe('a check of another machine', () => {
   });
 
   it('gives up a model server that hangs', async () => {
-    expect(await inQuickTime(() => checkModel(model(url), new ProbeClient()))).toMatchObject([
+    expect(await withShortTimeouts(() => checkModel(model(url), new ProbeClient()))).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('did not answer within 10 seconds') },
     ]);
   });
 
   it('gives up a business API that hangs', async () => {
     const settings = { API_BASE_URL: url, API_TIMEOUT_SECONDS: 10 } as Settings;
-    expect(await inQuickTime(() => checkBusinessApi(settings, new ProbeClient()))).toMatchObject([
+    expect(await withShortTimeouts(() => checkBusinessApi(settings, new ProbeClient()))).toMatchObject([
       { check: 'business API', outcome: 'failed', detail: expect.stringContaining('did not answer') },
       { check: 'default credentials', outcome: 'skipped' },
     ]);
@@ -96,14 +96,14 @@ describe('the check of a channel', () => {
       summary: 'People with a telex.',
       settings: [],
       detect: () => true,
-      capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+      capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
       create: (scope) => ({ routes: [], send: async () => {}, ...channel(scope) }),
     };
     return checkChannel({ plugin, from: 'bundled', settings: {} }, new ProbeClient(), '');
   };
 
   it('ends if the channel does not answer', async () => {
-    const found = await inQuickTime(() => check(() => ({ check: () => new Promise(() => {}) })));
+    const found = await withShortTimeouts(() => check(() => ({ check: () => new Promise(() => {}) })));
     expect(found).toMatchObject({
       outcome: 'failed',
       detail: expect.stringContaining('more than 30 seconds'),
@@ -121,7 +121,7 @@ describe('the check of a channel', () => {
   it('lets the channel send nothing', async () => {
     const speaks = (scope: ChannelScope) => ({
       async check() {
-        await scope.say({}, 'Hello?');
+        await scope.notify({}, 'Hello?');
         return { outcome: 'ok', detail: 'said' } as const;
       },
     });

@@ -83,9 +83,9 @@ describe('say', () => {
 
   it('leaves out hints of which their reader has had enough, and nothing else', async () => {
     const to = { to: 'c1' };
-    await say(speaker, to, 'I read words only.', { message_id: 'm1', hint_to: 'u1' });
-    await say(speaker, to, 'I read words only.', { message_id: 'm2', hint_to: 'u1' });
-    await say(speaker, to, 'I read words only.', { message_id: 'm3', hint_to: 'u2' });
+    await say(speaker, to, 'I read words only.', { message_id: 'm1', throttle_key: 'u1' });
+    await say(speaker, to, 'I read words only.', { message_id: 'm2', throttle_key: 'u1' });
+    await say(speaker, to, 'I read words only.', { message_id: 'm3', throttle_key: 'u2' });
     await say(speaker, to, 'You are signed in.', { message_id: 'm4' });
     await say(speaker, to, 'You are signed in.', { message_id: 'm5' });
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm3', 'm4', 'm5']);
@@ -94,8 +94,8 @@ describe('say', () => {
   it('counts no hint that was given before', async () => {
     const to = { to: 'c1' };
     await say(speaker, to, 'Hello!', { message_id: 'm1' });
-    await say(speaker, to, 'Hello!', { message_id: 'm1', hint_to: 'u1' });
-    await say(speaker, to, 'Hello!', { message_id: 'm2', hint_to: 'u1' });
+    await say(speaker, to, 'Hello!', { message_id: 'm1', throttle_key: 'u1' });
+    await say(speaker, to, 'Hello!', { message_id: 'm2', throttle_key: 'u1' });
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm2']);
   });
 });

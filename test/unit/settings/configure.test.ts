@@ -379,7 +379,7 @@ describe('settings that go together', () => {
   it('the wildcard origin is refused while a channel streams to browsers', async () => {
     const plugin = `export default { name: 'flow', apiVersion: 1, summary: 'Streams.', settings: [],
       detect: () => true, create: () => ({ routes: [] }),
-      capabilities: { reply: 'in-request', streaming: true, textLimit: null, markdown: 'none', typing: false } };`;
+      capabilities: { delivery: 'stream', textLimit: null, markdown: 'none', typing: false } };`;
     const files = { 'flow.mjs': plugin, 'agentd.yaml': 'plugins: [./flow.mjs]' };
     expect(await refused(placeWith({ ...VALID, WEBCHAT_ALLOWED_ORIGINS: '*' }, files))).toEqual([
       'WEBCHAT_ALLOWED_ORIGINS holds * while the channel flow is active, which browsers call with credentials',
@@ -478,7 +478,7 @@ describe('the active channels', () => {
     ],
     detect: (settings) => settings.TELEX_TOKEN !== undefined,
     create: () => ({ routes: [], send: async () => {} }),
-    capabilities: { reply: 'later', streaming: false, textLimit: 80, markdown: 'none', typing: false } };`;
+    capabilities: { delivery: 'push', textLimit: 80, markdown: 'none', typing: false } };`;
   const files = {
     'channels/telex.mjs': telex,
     'agentd.yaml': 'plugins: [{ path: ./channels/telex.mjs, name: telex }]',

@@ -56,7 +56,7 @@ describe('a secret in a file', () => {
       settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' }],
       detect: (settings) => settings.TELEX_TOKEN !== undefined,
       create: () => ({ routes: [], send: async () => {} }),
-      capabilities: { reply: 'later', streaming: false, textLimit: 80, markdown: 'none', typing: false } };`;
+      capabilities: { delivery: 'push', textLimit: 80, markdown: 'none', typing: false } };`;
     const files = {
       'telex.mjs': channel,
       'agentd.yaml': 'plugins: [./telex.mjs]\nTELEX_TOKEN_FILE: ./token',

@@ -17,7 +17,7 @@ export interface StreamListener extends AnswerHandler {
 
 /** The stream cannot be read to its end this way; the message may have an answer all the same. */
 export class StreamBroken extends Error {
-  /** Not one event ever came: something on the way does not let streams through. */
+  /** No event ever arrived: something between browser and service blocks streams. */
   readonly silent: boolean;
 
   constructor(silent: boolean) {
@@ -26,19 +26,19 @@ export class StreamBroken extends Error {
   }
 }
 
-/** A connection that tells nothing within this time is given up: the first event comes at once, ms. */
+/** A connection without an event is given up after this time, ms. The first event is sent at once. */
 const OPEN_WITHIN_MS = 10_000;
-/** Silence after which a connection may be dead without knowing it; asking again costs nothing, ms. */
+/** After this silence a connection may be dead, ms. A new connection continues where the old one was. */
 const SILENCE_MS = 45_000;
-/** Waits between attempts, ms; a taken event begins them anew. */
+/** Waits between attempts, ms. A received event resets them. */
 const WAITS_MS = [300, 1000, 2000, 4000, 8000];
-/** Attempts for a stream of which not one event ever came: the answer in one piece is there sooner. */
+/** Attempts for a stream without any event. After that, an answer in one response is faster. */
 const FIRST_ATTEMPTS = 2;
 
 /**
- * Reads an event stream to its end over as many connections as it takes; each goes on after the last event
- * that was taken. Rejects with a `Failure` that the stream told, with `StreamBroken`, or when aborted.
- * @param addressAfter address of the stream after an event
+ * Reads an event stream to its end, over several connections if needed. Each continues after the last event that was
+ * received. Rejects with the `Failure` of the stream, with `StreamBroken`, or when aborted.
+ * @param addressAfter returns the address of the stream after an event
  */
 export function readStream(
   addressAfter: (id: number) => string,
@@ -72,13 +72,13 @@ export function readStream(
       clearTimeout(timer);
       source?.close();
       listener.connected(false);
-      // Without a network nothing is gained by trying; `online` says when there is one.
+      // Without a network, attempts are useless. The event `online` reports a network.
       if (!navigator.onLine) return;
       const wait = last === 0 && attempts === FIRST_ATTEMPTS ? undefined : WAITS_MS[attempts++];
       if (wait === undefined) return giveUp();
       timer = setTimeout(connect, wait);
     };
-    // The device says that it has a network again: no reason to wait any longer.
+    // The device is connected again, so there is no reason to wait.
     const reconnectNow = () => {
       attempts = 0;
       clearTimeout(timer);

@@ -1,19 +1,19 @@
-/** Characters that are read at once: this bounds how long reading holds the event loop. */
+/** Characters that are parsed at once. This bounds how long the parser blocks the event loop. */
 const MAX_PART = 16_000;
 
 const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
 
 /**
- * Markdown in parts that can be read one after the other. It is cut where a paragraph begins in the first column;
- * else before a line, and else, where a line alone is longer, between words. A block of code that is cut is a
- * block in both parts.
+ * Splits Markdown into parts that can be parsed one after the other. It splits before a paragraph in the first
+ * column, else before a line, else between the words of a very long line. A code block that is split is a code block
+ * in both parts.
  */
-export function partsOf(text: string): string[] {
+export function splitSource(text: string): string[] {
   if (text.length <= MAX_PART) return [text];
   const parts: string[] = [];
   let lines: string[] = [];
   let length = 0;
-  /** The opening line of the code block around the line. Only one in the first column stands in nothing else. */
+  /** Opening line of the code block around the line. A block in the first column is inside no other block. */
   let fence: string | null = null;
   const end = () => {
     const closing = fence === null ? [] : [FENCE.exec(fence)?.[0] ?? ''];

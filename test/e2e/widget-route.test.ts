@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { widgetRoute } from '../../../plugins/webchat/widget-route.ts';
-import type { ChannelRequest, ChannelResponse } from '../../../src/channel/index.ts';
+import { widgetRoute } from '../../plugins/webchat/widget-route.ts';
+import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
 /** What the widget may weigh, gzipped, bytes. */
 const MAX_BYTES = 16_000;

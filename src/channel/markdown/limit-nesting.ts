@@ -1,25 +1,25 @@
-import { isClosing } from './parts.ts';
+import { isClosing } from './split-source.ts';
 
 /**
- * The parser loses what is nested too deep, and looks from every open bracket to the end of the block. No reply of
- * a person or a model needs much of either: signs beyond these bounds are hidden from the parser, and are shown as
- * they were written.
+ * Bounds the work of the parser. It drops text that is nested too deeply, and searches from every open bracket to the
+ * end of the block. People and models need little of both, so further signs are hidden from the parser and shown as
+ * text.
  */
 
-/** Quotations and lists that one line may begin. */
+/** Most quotations and lists that one line may begin. */
 const MAX_CONTAINERS = 5;
-/** A list that is indented by more columns is no list. */
+/** A list with more indentation is not a list. */
 const MAX_COLUMNS = 40;
 /**
- * Lines that go on with a quotation or a list although they do not begin like it; the next one does not. Each
- * would be shown with the indentation of its list.
+ * Most lines that continue a quotation or a list without its sign. Each would be shown with the indentation of the
+ * list.
  */
 const MAX_LAZY = 20;
-/** Brackets of one block that may be open at once. */
+/** Most open brackets in one block. */
 const MAX_OPEN = 20;
 
 const SIGNS = '[>-+*.)';
-/** Noncharacters, one for each sign: no text that comes from elsewhere has them (`withoutTricks`). */
+/** A noncharacter for each sign. No text contains them, because `stripReserved` removes them. */
 const FIRST_HIDDEN = 0xfdd0;
 export const HIDDEN = /[\ufdd0-\ufdef]/g;
 
@@ -27,8 +27,8 @@ const HIDDEN_BY_SIGN = new Map(
   Array.from(SIGNS, (sign, index) => [sign, String.fromCharCode(FIRST_HIDDEN + index)]),
 );
 
-/** The signs that were hidden stand there again. */
-export function shown(text: string): string {
+/** Replaces the noncharacters by the signs that were hidden. */
+export function restoreSigns(text: string): string {
   return text.replace(HIDDEN, (hidden) => SIGNS.charAt(hidden.charCodeAt(0) - FIRST_HIDDEN));
 }
 
@@ -36,8 +36,8 @@ function hidden(signs: string): string {
   return Array.from(signs, (sign) => HIDDEN_BY_SIGN.get(sign) ?? sign).join('');
 }
 
-/** Markdown of which the parser sees no more than it reads in good time. */
-export function tame(text: string): string {
+/** Hides signs from the parser so that it reads the text in bounded time. */
+export function limitNesting(text: string): string {
   const tamer = new Tamer();
   return text
     .split('\n')
@@ -49,7 +49,7 @@ const RULE = /^[ \t]*([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const CONTAINER = /^([ \t]*)(>|[-+*](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))/;
 
-/** The beginnings of quotations and lists in a line, and what stands in the innermost. */
+/** Splits a line into the signs of its quotations and lists, and the content after them. */
 function withFewContainers(line: string): { containers: string; content: string } {
   let containers = '';
   let content = line;
@@ -71,17 +71,17 @@ function columnsOf(text: string): number {
 }
 
 class Tamer {
-  /** That of the code block around the line. */
+  /** Fence of the code block around the line. */
   #fence: string | null = null;
-  /** Brackets that are open in the block so far. */
+  /** Open brackets of the block so far. */
   #open = 0;
-  /** The column from which on a line goes on in the innermost list; any line may, in a quotation. */
+  /** From this column on, a line continues the innermost list. In a quotation every line does. */
   #column = 0;
   #lazy = 0;
 
-  /** The line, with an empty one before it if it ends the block above. */
+  /** The line. If it ends the block above, an empty line precedes it. */
   lines(line: string): string[] {
-    // In a block of code nothing is a sign. One that begins in the first column stands in nothing else.
+    // Signs in a code block are text. A block that begins in the first column is inside no other block.
     if (this.#fence !== null) {
       if (isClosing(line, this.#fence)) this.#fence = null;
       return [line];

@@ -1,26 +1,29 @@
 import type { Dialect } from './dialect.ts';
-import type { Ink } from './ink.ts';
 import type { Run } from './inline.ts';
+import type { Token } from './tokens.ts';
 import { wordsOf } from './words.ts';
 
-/** `@name`, but not the middle of an e-mail address. */
+/** `@name`, but not inside an e-mail address. */
 const MENTION = /(?<![\p{L}\p{N}_])@(?=[\p{L}\p{N}_])/gu;
-/** Behind `@` it ends what would be a name, and is not seen. */
+/** An invisible character after `@` that ends the name. */
 const SILENCER = '\u2060';
 const LETTER = /[\p{L}\p{M}\p{N}_]/u;
 
-/** The runs of one block as words, without names that would notify and characters that would be markup. */
-export function harmless(runs: readonly Run[], dialect: Dialect): Ink[] {
+/**
+ * Turns the runs of a block into tokens. Names that would notify people and characters that would be markup are
+ * escaped.
+ */
+export function escapeRuns(runs: readonly Run[], dialect: Dialect): Token[] {
   let safe = runs;
   for (const [sign, lookalike] of Object.entries(dialect.lookalikes))
-    safe = withoutPairs(safe, sign, lookalike);
+    safe = replacePairs(safe, sign, lookalike);
   return safe.flatMap(({ kind, text, marks }) =>
-    // A reply notifies nobody. In code and in an address no platform looks for names.
+    // A reply must notify nobody. Platforms look for no names in code and addresses.
     wordsOf(kind === 'text' ? text.replace(MENTION, `@${SILENCER}`) : text, marks),
   );
 }
 
-/** A character of the text that could begin or end markup. */
+/** A character that could begin or end markup. */
 interface Sign {
   run: number;
   at: number;
@@ -29,8 +32,8 @@ interface Sign {
   ends: boolean;
 }
 
-/** A sign stays where it is alone in its line; where it could pair, its lookalike stands in. */
-function withoutPairs(runs: readonly Run[], sign: string, lookalike: string): readonly Run[] {
+/** Keeps a sign that is alone in its line. Signs that could form a pair are replaced by their lookalike. */
+function replacePairs(runs: readonly Run[], sign: string, lookalike: string): readonly Run[] {
   const signs = signsIn(runs, sign);
   if (signs.length === 0) return runs;
   const isUsed = runs.some(({ marks }) => marks.some(({ open }) => open === sign));
@@ -62,7 +65,7 @@ function signsIn(runs: readonly Run[], sign: string): Sign[] {
     for (let at = 0; at < text.length; at++) {
       if (text[at] === '\n') line++;
       if (text[at] !== sign || kind !== 'text') continue;
-      // At its ends a run may touch anything: another run, or a mark.
+      // At its ends, a run may touch another run or a mark.
       const before = text[at - 1];
       const after = text[at + 1];
       const begins =

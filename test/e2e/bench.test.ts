@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it, vi } from 'vitest';
-import { median, percentile } from '../../bench/rounds.ts';
+import { median, percentile } from '../bench/rounds.ts';
 
 /** Every process of a round is waited for, on a machine that may be busy with other tests. */
 vi.setConfig({ testTimeout: 120_000 });
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 function bench(...args: string[]) {
   return spawnSync(process.execPath, ['test/bench/run.ts', ...args], { cwd: ROOT, encoding: 'utf8' });

@@ -1,10 +1,10 @@
 /**
- * A reply between its tree and its messages: words, the white space between them, and with each word the marks
- * that it stands in, the outermost first.
+ * A reply after the tree and before the messages: words and the white space between them. Each word has the marks
+ * around it, outermost first.
  */
 import type { Mark } from './dialect.ts';
 
-export type Ink = Word | Blank;
+export type Token = Word | Blank;
 
 /** Text without white space. */
 export interface Word {
@@ -13,15 +13,15 @@ export interface Word {
   readonly marks: readonly Mark[];
 }
 
-/** White space: a place where a message may be cut; it vanishes then. */
+/** White space. If a message is cut here, it is dropped. */
 export interface Blank {
   readonly kind: 'space' | 'line' | 'paragraph';
-  /** Of kind `space`: as it is written. */
+  /** For kind `space`: the original text. */
   readonly text: string;
   /** How good a place this is for a cut. */
   readonly cut: Cut;
 }
 
-/** Of two places the higher one is the better. */
+/** The higher value is the better place. */
 export const CUT = { word: 0, sentence: 1, line: 2, paragraph: 3 } as const;
 export type Cut = (typeof CUT)[keyof typeof CUT];

@@ -1,11 +1,11 @@
-/** Stands in a body for what is put there, since no JSON of ours is as deep or as broken. */
+/** Marks a place in a body. The values that replace it are too deep or too broken to be made by JSON.stringify. */
 const HERE = '@here@';
 
-/** A text over the limit of messages, and of all that a store would index. */
+/** A text that is longer than a message may be. */
 const LONG = 'x'.repeat(20_000);
 const DEPTH = 2_000;
 
-/** JSON that a platform's documentation does not speak of. */
+/** JSON values that no platform documents. */
 const VALUES: Readonly<Record<string, string>> = {
   null: 'null',
   true: 'true',
@@ -25,7 +25,7 @@ const VALUES: Readonly<Record<string, string>> = {
   'deep objects': `${'{"a":'.repeat(DEPTH)}1${'}'.repeat(DEPTH)}`,
 };
 
-/** What is no body of a platform at all. */
+/** Whole bodies that no platform sends. */
 const WHOLE: Readonly<Record<string, string>> = {
   ...VALUES,
   nothing: '',
@@ -34,10 +34,10 @@ const WHOLE: Readonly<Record<string, string>> = {
   'a form': 'a=1&a=2&=&%',
 };
 
-/** Bodies made of one that is right: each of its members replaced and left out, in turn, then all of it. */
-export function* hostileBodies(right: string): Generator<{ title: string; body: string }> {
-  const json = parsed(right);
-  if (json === undefined) yield* hostileForms(right);
+/** Bodies made from a valid one: each member is replaced and removed in turn, then the whole body is replaced. */
+export function* hostileBodies(valid: string): Generator<{ title: string; body: string }> {
+  const json = parsed(valid);
+  if (json === undefined) yield* hostileForms(valid);
   else
     for (const path of pathsIn(json)) {
       const name = path.join('.');
@@ -49,14 +49,14 @@ export function* hostileBodies(right: string): Generator<{ title: string; body: 
   for (const [title, body] of Object.entries(WHOLE)) yield { title: `${title} as body`, body };
 }
 
-function* hostileForms(right: string): Generator<{ title: string; body: string }> {
-  for (const [name, value] of new URLSearchParams(right)) {
+function* hostileForms(valid: string): Generator<{ title: string; body: string }> {
+  for (const [name, value] of new URLSearchParams(valid)) {
     for (const instead of ['', ' \n ', 'a\u0000b', '__proto__', LONG]) {
-      const form = new URLSearchParams(right);
+      const form = new URLSearchParams(valid);
       form.set(name, instead);
       yield { title: `${JSON.stringify(instead.slice(0, 12))} as ${name}`, body: form.toString() };
     }
-    const [without, twice] = [new URLSearchParams(right), new URLSearchParams(right)];
+    const [without, twice] = [new URLSearchParams(valid), new URLSearchParams(valid)];
     without.delete(name);
     twice.append(name, value);
     yield { title: `a form without ${name}`, body: without.toString() };
@@ -70,19 +70,19 @@ function parsed(text: string): object | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
-    // A form then.
+    // It is a form.
     return undefined;
   }
 }
 
-/** Where something stands in a value, outer places first. */
+/** The paths of all members of a value, outer members first. */
 function* pathsIn(value: unknown, at: readonly string[] = []): Generator<readonly string[]> {
   if (at.length > 0) yield at;
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) yield* pathsIn(member, [...at, name]);
 }
 
-/** A copy in which something else stands at a place; undefined: nothing, or null in a list. */
+/** A copy with another value at a path. Undefined removes the member, or is null in a list. */
 function replaced(value: unknown, [name, ...rest]: readonly string[], instead: unknown): unknown {
   if (name === undefined) return instead;
   const copy = Array.isArray(value) ? [...value] : { ...(value as object) };

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
-import { packAgentd, packedFiles } from '../../../src/cli/pack-agentd.ts';
-import { tarball } from '../../../src/cli/tarball.ts';
+import { packAgentd, packedFiles } from '../../src/cli/pack-agentd.ts';
+import { tarball } from '../../src/cli/tarball.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
+const ROOT = join(import.meta.dirname, '../..');
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'agentd-pack-'));
