@@ -1,6 +1,6 @@
 import type { BlockedByTurnLimit, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
-import type { TraceRecord } from '../message/trace.ts';
+import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival, NewInboxMessage } from './inbox.ts';
 
 /** What is stored because of a verdict; null: nothing. */

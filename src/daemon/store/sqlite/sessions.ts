@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
-import type { TraceRecord } from '../../message/trace.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
+import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { HistoryReader, SessionStore } from '../sessions.ts';
 import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
 import type { SqliteTraces } from './traces.ts';
