@@ -1,0 +1,107 @@
+import type { Services } from '../services.ts';
+import { ClaimLost } from '../store/claim-lost.ts';
+import type { StoredAnswer } from '../store/idempotency.ts';
+import type { StreamStore } from '../store/streams.ts';
+import type { TurnChanges } from '../store/turns.ts';
+import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+import type { Arrival } from './arrival.ts';
+import { describeTurn } from './describe-turn.ts';
+import type { CompleteReply, TurnEnd } from './outlet.ts';
+import { reportFailure } from './report-failure.ts';
+import { Ended, type Sequence } from './sequence.ts';
+import { storedTurn } from './stored-turn.ts';
+import { traceOf } from './trace-of.ts';
+import type { Answered, Answering, Arrived, Locked, Resolved } from './turn.ts';
+import { withTurn } from './with-turn.ts';
+
+type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered, StoredAnswer>;
+
+/**
+ * Answers a message by these steps. A turn that fails is stored as well, if it got as far as its session, or else its
+ * trace. Never rejects.
+ * @param begun the trace of the message so far.
+ */
+export async function runTurn<Turn extends Answering>(
+  steps: Steps<Turn>,
+  arrival: Arrival<Turn>,
+  services: Services,
+  begun: readonly TraceLine[] = [],
+): Promise<TurnEnd> {
+  try {
+    const reply = await withTurn(arrival, services, (turn) => answer(steps, turn, services), begun);
+    return { answered: true, reply };
+  } catch (error) {
+    return { answered: false, error };
+  }
+}
+
+async function answer<Turn extends Answering>(
+  steps: Steps<Turn>,
+  turn: Turn,
+  services: Services,
+): Promise<CompleteReply> {
+  try {
+    const found = await steps.run(turn, services);
+    if (found instanceof Ended) return await replay(turn, found.result, services);
+    const credentials = found.principal.person === null ? 'default' : 'user';
+    services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
+    const { session_id, reply, stopped } = found;
+    return { session_id, response: reply, stopped, replayed: false };
+  } catch (error) {
+    await storeFailure(turn, error, services).catch((storeError: unknown) =>
+      services.log.warn(
+        { ...describeTurn(turn, services), err: storeError },
+        'the trace of a failed message could not be stored',
+      ),
+    );
+    throw error;
+  }
+}
+
+/** Gives the first answer again. There is no turn to store the trace with. */
+async function replay(
+  turn: Answering,
+  { session_id, response }: StoredAnswer,
+  services: Services,
+): Promise<CompleteReply> {
+  // The trace belongs to the conversation of the answer, not to an id that was never used.
+  turn.session_id = session_id;
+  const reply = { session_id, response, stopped: false, replayed: true };
+  turn.outlet.started(session_id);
+  const { events } = await turn.outlet.changes({ answered: true, reply });
+  await append(events, services.store.streams);
+  turn.outlet.complete(reply);
+  services.log.info(describeTurn(turn, services), 'message answered again');
+  await storeTrace(turn, traceOf(turn, 'replayed', services.clock.now()), services);
+  return reply;
+}
+
+async function storeFailure(turn: Answering, error: unknown, services: Services): Promise<void> {
+  const failure = reportFailure(turn, error, services);
+  const finished_at = services.clock.now();
+  const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
+  const trace = traceOf(turn, failure, finished_at);
+  if (isResolved(turn) && !runs_again && !(error instanceof ClaimLost)) {
+    const record = storedTurn(turn, services, { failure, finished_at });
+    const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
+    if ((await services.store.commitTurn(turn.claim, all)) !== 'lost') return;
+  }
+  await Promise.all([storeTrace(turn, trace, services), append(changes.events, services.store.streams)]);
+}
+
+function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answering & Locked & Resolved {
+  return turn.claim !== undefined && turn.principal !== undefined;
+}
+
+/** A platform signs its messages; anybody can send the others, and have them refused. */
+export function storeTrace(
+  turn: Arrived,
+  trace: TraceRecord,
+  { store }: Pick<Services, 'store'>,
+): Promise<void> {
+  return turn.channel.has_platform ? store.traces.keep(trace) : store.traces.keepRefused(trace);
+}
+
+async function append(events: TurnChanges['events'], streams: StreamStore): Promise<void> {
+  if (events) await streams.append(events.claim, events.events);
+}
