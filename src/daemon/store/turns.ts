@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import type { TraceRecord } from '../message/trace.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
-import type { KeyClaim, SessionClaim, StreamClaim } from './claims.ts';
+import type { KeyClaim, StreamClaim } from './claims.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxClaim } from './inbox.ts';
 
