@@ -2,9 +2,9 @@ import type { RequestContext } from '../../src/daemon/agent/context.ts';
 import { systemClock } from '../../src/daemon/clock.ts';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
-import { Trace } from '../../src/daemon/message/tracing.ts';
 import { sealRecord } from '../../src/daemon/session/jwt-context.ts';
 import type { Session } from '../../src/daemon/session/session.ts';
+import { Trace } from '../../src/daemon/trace/trace.ts';
 
 export interface BoundUser {
   sub: string;

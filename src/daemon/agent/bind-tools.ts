@@ -1,7 +1,7 @@
 import type { ConversationEvent, ToolStatus } from '../../channel/index.ts';
 import type { Log } from '../log.ts';
-import type { Trace } from '../message/tracing.ts';
 import { maskTokens } from '../secret.ts';
+import type { Trace } from '../trace/trace.ts';
 import type { AgentTool, ToolAnswer } from './agent.ts';
 import { checkArguments } from './check-arguments.ts';
 import { requestContext, withRequestContext } from './context.ts';

@@ -1,4 +1,4 @@
-import type { TraceLine } from '../message/trace.ts';
+import type { TraceLine } from '../trace/trace-record.ts';
 import type { GuardVerdict } from './verdict.ts';
 
 /** What a verdict leaves in the trace: why, and the counters that say how near to a bound it was. */

@@ -6,9 +6,9 @@ import { tell } from '../guard/tell.ts';
 import { guardUser } from '../guard/user.ts';
 import type { BlockedByTurnLimit, GuardedMessage, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
-import type { TraceRecord } from '../message/trace.ts';
 import type { Services } from '../services.ts';
 import type { Consequence, NewInboxMessage } from '../store/inbox.ts';
+import type { TraceRecord } from '../trace/trace-record.ts';
 import { saidText } from './said-text.ts';
 
 /** A message that came from somebody, not a text that is said. */

@@ -2,10 +2,10 @@ import type { ChannelPlugin } from '../../channel/index.ts';
 import { AgentdError, type ErrorCode } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
+import { Trace } from '../trace/trace.ts';
 import { keepTurn, traceRecord } from './keep-turn.ts';
 import type { Sequence } from './sequence.ts';
 import { steps } from './steps.ts';
-import { Trace } from './tracing.ts';
 import type { Arrived, Bound, Opened } from './turn.ts';
 
 /** What a door knows of a message that has arrived; the rest of the turn is made here. */

@@ -4,8 +4,8 @@ import { guardUser } from '../guard/user.ts';
 import type { GuardUser, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
 import type { Services } from '../services.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
-import type { StepLine } from './trace.ts';
 import type { Admitted, Arrived, Bound, Guarded, Identified } from './turn.ts';
 
 type Turn = Arrived & Identified & Admitted;

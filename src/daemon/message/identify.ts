@@ -1,8 +1,8 @@
 import type { Presented, TokenVerdict } from '../identity/identity.ts';
 import { effectiveExpiry, type FoundLink, findSendersLink } from '../identity/links.ts';
 import type { Services } from '../services.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
-import type { StepLine } from './trace.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Services } from '../services.ts';
-import type { TraceLine, TraceRecord } from './trace.ts';
+import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrived, Bound, Opened } from './turn.ts';
 
 export type Outcome =

@@ -4,8 +4,8 @@ import type { Services } from '../services.ts';
 import { clientTag } from '../session/client-tag.ts';
 import { isChannelSessionId } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
-import type { StepLine } from './trace.ts';
 import type { Arrived, Identified, InTurn, NamedSession, Opened } from './turn.ts';
 
 /**

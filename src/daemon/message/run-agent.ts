@@ -5,9 +5,9 @@ import { AgentdError } from '../errors.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
 import { sourceLocation } from '../source-location.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import { limitRun } from './run-limit.ts';
 import type { Step } from './sequence.ts';
-import type { StepLine } from './trace.ts';
 import type { Answered, Arrived, Bound, Guarded, Opened } from './turn.ts';
 
 type Turn = Arrived & Opened & Guarded & Bound;

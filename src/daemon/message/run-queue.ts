@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import type { Lease, LeaseStore } from '../store/leases.ts';
-import type { StepLine } from './trace.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 
 export interface RunQueueOptions {
   /** AGENT_CONCURRENCY: runs at once. */

@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import type { Services } from '../services.ts';
-import type { StepLine } from './trace.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Arrived } from './turn.ts';
 
 /** A step has answered the message itself; none of the later steps runs. */

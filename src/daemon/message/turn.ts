@@ -8,8 +8,8 @@ import type { Place } from '../http/arrivals.ts';
 import type { Claims, NothingPresented, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
 import type { Lease } from '../store/leases.ts';
-import type { TraceLine } from './trace.ts';
-import type { Trace } from './tracing.ts';
+import type { Trace } from '../trace/trace.ts';
+import type { TraceLine } from '../trace/trace-record.ts';
 
 /**
  * The datum of the message path: what has arrived, and what each step adds to it. A step's parameter names

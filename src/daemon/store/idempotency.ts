@@ -13,6 +13,11 @@ export interface IdempotencyStore {
   look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: KeyClaim): Promise<boolean>;
+  /**
+   * Stores the answer of a request that is no turn, such as a link, found for `ttl_ms`; ends the claim. False if the claim
+   * is lost: nothing is written.
+   */
+  finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean>;
   /** Ends a claim without an answer, so that the request can be repeated; no effect on one that is lost or answered. */
   release(claim: KeyClaim): Promise<void>;
 }

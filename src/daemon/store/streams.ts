@@ -1,6 +1,6 @@
 import type { IncomingMessage, StreamEvent } from '../../channel/index.ts';
 import type { PersonKey, TokenReason } from '../identity/identity.ts';
-import type { TraceLine } from '../message/trace.ts';
+import type { TraceLine } from '../trace/trace-record.ts';
 import type { StreamClaim } from './claims.ts';
 
 /**

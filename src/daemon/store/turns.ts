@@ -1,6 +1,6 @@
 import type { StreamEvent } from '../../channel/index.ts';
-import type { TraceRecord } from '../message/trace.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
+import type { TraceRecord } from '../trace/trace-record.ts';
 import type { KeyClaim, StreamClaim } from './claims.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxClaim } from './inbox.ts';

@@ -6,7 +6,7 @@ import { requestContext, withRequestContext } from '../../../src/daemon/agent/co
 import { MAX_RESULT_BYTES } from '../../../src/daemon/agent/fit-result.ts';
 import type { Tool } from '../../../src/daemon/agent/tools.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
-import { Trace } from '../../../src/daemon/message/tracing.ts';
+import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf } from '../../support/request-context.ts';
 

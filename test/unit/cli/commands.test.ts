@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
-import type { TraceRecord } from '../../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../../src/daemon/session/session.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
+import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { capture } from './captured-output.ts';
 
 const settings = {

@@ -5,10 +5,10 @@ import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
 import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
 import { createServer, type Server } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
-import type { TraceRecord } from '../../../src/daemon/message/trace.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';
+import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
 /** What the tests of this folder set; the rest of the settings is not looked at here. */
 const SETTINGS = {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { RunQueue } from '../../../src/daemon/message/run-queue.ts';
-import type { StepLine } from '../../../src/daemon/message/trace.ts';
 import type { LeaseStore } from '../../../src/daemon/store/leases.ts';
+import type { StepLine } from '../../../src/daemon/trace/trace-record.ts';
 
 /** One holder per key, first come first served. */
 function leases(): LeaseStore {

@@ -1,4 +1,4 @@
-import type { TraceRecord } from '../../../src/daemon/message/trace.ts';
+import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { type Session, type StoredTurn, tagOf } from '../../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../../src/daemon/store/claims.ts';
 import type { StoredAnswer } from '../../../src/daemon/store/idempotency.ts';

@@ -11,12 +11,14 @@ const NEW = { outcome: 'new' } as const;
 export class SqliteIdempotency implements IdempotencyStore {
   /** With the fingerprint of each request. */
   readonly #claims: Claims<string>;
+  readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #find;
   readonly #upsert;
   readonly #deleteExpired;
 
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
+    this.#commit = commit;
     this.#clock = clock;
     this.#claims = new Claims(commit, clock);
     this.#find = db.prepare<[string, number], { fingerprint: string; answer: string }>(
@@ -50,6 +52,14 @@ export class SqliteIdempotency implements IdempotencyStore {
 
   async release({ key, owner }: KeyClaim): Promise<void> {
     this.#claims.release(key, owner);
+  }
+
+  finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean> {
+    return this.#commit.write(() => {
+      if (!this.holds(claim)) return false;
+      this.addAnswer(claim, answer, ttl_ms);
+      return true;
+    });
   }
 
   /** Within a commit: whether the claim is still its owner's. */

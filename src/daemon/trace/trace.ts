@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { TraceLine } from './trace.ts';
+import type { TraceLine } from './trace-record.ts';
 
 /** Collects the lines of one trace, bounded, so that a run that loops cannot fill the store. */
 export class Trace {
