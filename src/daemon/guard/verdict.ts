@@ -79,6 +79,16 @@ export interface BlockedByTurnLimit {
   ends_at: number;
 }
 
+/** The count of a session: turns that passed, and messages that were blocked since. */
+export interface SessionTurns {
+  turns: number;
+  blocked: number;
+  /** The limit when they were counted. */
+  max: number;
+  /** ms since the epoch. */
+  ends_at: number;
+}
+
 export type CircuitReason = 'rate_limit' | 'repetition';
 
 /** An open circuit: nothing of its user is let through. Times are those of messages, ms since the epoch. */

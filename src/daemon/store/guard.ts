@@ -1,5 +1,11 @@
-import type { SessionTurns } from '../guard/layers.ts';
-import type { Circuit, GuardedMessage, GuardLimits, GuardUser, GuardVerdict } from '../guard/verdict.ts';
+import type {
+  Circuit,
+  GuardedMessage,
+  GuardLimits,
+  GuardUser,
+  GuardVerdict,
+  SessionTurns,
+} from '../guard/verdict.ts';
 
 /** The loop guard's counters (decisions §7); the rules stand in src/daemon/guard. */
 export interface GuardStore {

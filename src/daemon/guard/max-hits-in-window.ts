@@ -1,10 +1,9 @@
 /**
- * How many hits stand in one window together with a hit at `at`, at most, itself included: of all windows of
- * that length that hold it, the fullest.
+ * The most hits that any one window holds together with a hit at `at`, that hit included.
  * @param times of the other hits, ascending, all less than a window away from `at`; ms.
- * @param window_ms a window holds what is less than this apart.
+ * @param window_ms a window holds hits that are less than this apart.
  */
-export function mostWithin(times: readonly number[], at: number, window_ms: number): number {
+export function maxHitsInWindow(times: readonly number[], at: number, window_ms: number): number {
   const before = times.filter((time) => time <= at);
   const all = [...before, at, ...times.slice(before.length)];
   let most = 1;
