@@ -93,3 +93,32 @@ it('takes up the messages that were waiting, running and replied in the seventh 
   expect(await inbox.discard('running')).toBe(true);
   expect(await ids('run')).toEqual(['behind']);
 });
+
+it('opens a database of the twelfth schema: hits of limits go on, those of the guard begin anew', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const db = new Database(path);
+  migrate(db, readMigrations().slice(0, 12));
+  const now = Date.now();
+  const limits = JSON.stringify([
+    ['k', now + 60_000, [[now - 1000, 500]]],
+    ['k', now + 60_000, [[now]], 1],
+  ]);
+  db.prepare('INSERT INTO limit_log (entries) VALUES (?)').run(limits);
+  const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
+  const { key, ...named } = user;
+  const state = { user: named, burst: [[now - 1000]], texts: [['hash', [[now - 1000]]]] };
+  const guard = JSON.stringify([
+    [key, now + 60_000, state],
+    [key, now + 60_000, [['hash', [now], [now]]], 1],
+  ]);
+  db.prepare('INSERT INTO guard_log (entries) VALUES (?)').run(guard);
+  db.prepare(
+    "INSERT INTO guard_turns (session_id, turns, blocked, max, ends_at, look_at) VALUES ('s1', 7, 0, 200, ?, ?)",
+  ).run(now + 60_000, now + 60_000);
+  db.close();
+
+  const store = openAt(path);
+  expect(await store.limits.hit('k', { max: 10, window_ms: 60_000 })).toMatchObject({ remaining: 6 });
+  const message = { user, session_id: 's1', text: 'hash', message_id: null, sent_at: null };
+  expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ messages: 1, turns: 8 });
+});

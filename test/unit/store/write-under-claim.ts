@@ -1,10 +1,10 @@
-import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { type Session, type StoredTurn, tagOf } from '../../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../../src/daemon/store/claims.ts';
 import type { StoredAnswer } from '../../../src/daemon/store/idempotency.ts';
 import type { SaveOutcome } from '../../../src/daemon/store/sessions.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import type { CommitOutcome, TurnChanges } from '../../../src/daemon/store/turns.ts';
+import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../contract/fixtures.ts';
 
 /** Saves a new session, under a claim that ends with it. */

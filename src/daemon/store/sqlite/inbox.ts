@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { GuardLimits } from '../../guard/verdict.ts';
+import type { GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
+import { afterVerdict } from '../after-verdict.ts';
 import type {
   Arrival,
   AttemptKind,
@@ -173,7 +174,9 @@ export class SqliteInbox implements InboxStore {
       // One time for both, so that what is known of a message is known equally long.
       const now = this.#bounds.clock.now();
       const verdicts = arrivals.map(({ guarded }) => guard.decide(guarded, limits, now));
-      const followed = arrivals.map((arrival, index) => afterVerdict(verdicts[index], arrival, now));
+      const followed = arrivals.map((arrival, index) =>
+        afterVerdict(arrival, verdicts[index] as GuardVerdict, now),
+      );
       for (const { trace } of followed) if (trace !== null) traces.insert(trace);
       const kept = this.#keepAll(
         followed.flatMap(({ message }) => message ?? []),
