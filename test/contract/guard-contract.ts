@@ -3,9 +3,11 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
+import type { Session } from '../../src/daemon/session/session.ts';
 import type { GuardStore } from '../../src/daemon/store/guard.ts';
-import { ada, aSession, aTrace, aTurn } from './fixtures.ts';
+import { ada, aSession } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
+import { keepTurn, saveSession, sweepAll } from './store-writes.ts';
 
 const SECOND = 1000;
 const HOUR = 60 * 60 * SECOND;
@@ -209,41 +211,42 @@ export function describeGuard(current: () => StoreUnderTest): void {
       });
 
       it('counts from 0 again when the session was ended', async () => {
-        const session = await saved();
-        await Promise.all(Array.from({ length: 4 }, () => turn(session)));
-        expect((await turn(session)).allowed).toBe(false);
-        await test.store.sessions.end(session);
-        expect(await turn(session)).toMatchObject({ allowed: true, turns: 1 });
+        const { session_id } = await saved();
+        await Promise.all(Array.from({ length: 4 }, () => turn(session_id)));
+        expect((await turn(session_id)).allowed).toBe(false);
+        await test.store.sessions.end(session_id);
+        expect(await turn(session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
       it('counts as long as the session lives, however often its time slides, and not longer', async () => {
         const session = await saved();
         for (let n = 0; n < 3; n++) {
-          expect((await turn(session)).allowed).toBe(true);
+          expect((await turn(session.session_id)).allowed).toBe(true);
           test.advance(HOUR - 1);
-          await test.store.sessions.keepTurn(session, aTurn(), aTrace(null), HOUR);
+          await keepTurn(test.store, session);
         }
         test.advance(HOUR - 1);
-        expect(await turn(session)).toMatchObject({ allowed: false, turns: 3, ends_at: test.now() + 1 });
+        const last = { allowed: false, turns: 3, ends_at: test.now() + 1 };
+        expect(await turn(session.session_id)).toMatchObject(last);
         test.advance(1);
-        expect(await turn(session)).toMatchObject({ allowed: true, turns: 1 });
+        expect(await turn(session.session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
       it('counts not longer than the session lives also where its time was shortened', async () => {
         const session = await saved();
-        await turn(session);
-        await test.store.sessions.keepTurn(session, aTurn(), aTrace(null), HOUR / 4);
+        await turn(session.session_id);
+        await keepTurn(test.store, session, {}, HOUR / 4);
         test.advance(HOUR / 4);
-        expect(await turn(session)).toMatchObject({ turns: 1 });
+        expect(await turn(session.session_id)).toMatchObject({ turns: 1 });
       });
 
       it('keeps the count of a session that is begun anew where an expired one was', async () => {
-        const session = await saved();
-        await turn(session);
+        const { session_id } = await saved();
+        await turn(session_id);
         test.advance(HOUR);
-        expect(await turn(session)).toMatchObject({ turns: 1 });
-        await test.store.sessions.save(aSession(test.now(), { session_id: session }), 'new');
-        expect(await turn(session)).toMatchObject({ turns: 2 });
+        expect(await turn(session_id)).toMatchObject({ turns: 1 });
+        await saveSession(test.store, aSession(test.now(), { session_id }));
+        expect(await turn(session_id)).toMatchObject({ turns: 2 });
       });
 
       it('takes back a turn that never began', async () => {
@@ -269,10 +272,23 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ session_id: 's' })).toMatchObject({ turns: 6 });
       });
 
-      async function saved(): Promise<string> {
+      it('counts a session by its tag, and lists and resets it by either id', async () => {
+        const session = await saved();
+        const tag = session.session_id;
+        for (let n = 0; n < 4; n++) await turn(tag);
+        const renamed = { ...session, session_id: randomUUID(), former_id: tag, owner: ada };
+        await saveSession(test.store, renamed, 'changed');
+        expect((await turn(tag)).allowed).toBe(false);
+        expect((await guard.list()).sessions).toMatchObject([{ session_id: renamed.session_id, blocked: 2 }]);
+        expect(await guard.resetSession(renamed.session_id)).toBe(true);
+        expect(await turn(tag)).toMatchObject({ allowed: true, turns: 1 });
+        expect(await guard.resetSession(tag)).toBe(true);
+      });
+
+      async function saved(): Promise<Session> {
         const session = aSession(test.now());
-        await test.store.sessions.save(session, 'new');
-        return session.session_id;
+        await saveSession(test.store, session);
+        return session;
       }
     });
 
@@ -451,9 +467,8 @@ export function describeGuard(current: () => StoreUnderTest): void {
       await checks(8, { session_id: 's' });
       await check({ message_id: 'm', session_id: 's2', sent_at: test.now() - HOUR });
       test.advance(7 * DAY);
-      let deleted = 0;
-      for (let bite = await test.store.sweep(); bite > 0; bite = await test.store.sweep()) deleted += bite;
-      expect(deleted).toBeGreaterThan(2);
+      const deleted = await sweepAll(test.store);
+      if (test.store.maintenance !== null) expect(deleted).toBeGreaterThan(2);
       expect(await check({ session_id: 's' })).toMatchObject({ messages: 1, turns: 1 });
     });
   });
