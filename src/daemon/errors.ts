@@ -101,7 +101,8 @@ export const ERRORS = {
   agent_failed: {
     status: 502,
     meaning: 'The agent runtime failed.',
-    solve: 'See `agentd explain` with the request id; check the model and its key.',
+    solve:
+      'If there is a `Retry-After`, repeat the request after that time. Otherwise see `agentd explain` with the request id, and check the model and its key.',
   },
   unavailable: {
     status: 503,

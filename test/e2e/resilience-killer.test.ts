@@ -79,5 +79,5 @@ it('a message that kills the process fails alone; the eight that ran beside it a
   };
   await expect
     .poll(failed, { timeout: 20_000, interval: 200 })
-    .toMatchObject([{ message_id: 'm4', state: 'failed', failure: 'interrupted' }]);
+    .toMatchObject([{ message_id: 'm4', state: 'failed', failure: 'interrupted', attempts: DEATHS_MAX }]);
 });

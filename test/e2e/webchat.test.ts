@@ -23,6 +23,7 @@ beforeAll(async () => {
   model.script(({ messages }) => {
     const said = JSON.stringify(messages.at(-1)?.content);
     if (said.includes('refuse')) return { status: 400 };
+    if (said.includes('busy')) return { status: 429, headers: { 'retry-after': '120' } };
     if (said.includes('hang')) return 'hang';
     if (said.includes('cut')) return { cut: ['Half a '] };
     return { text: ['Fine, ', 'thank you.'] };
@@ -211,6 +212,12 @@ describe('An agent that fails', () => {
     const answer = await chat.say({ ...HELLO, message: how });
     expectProblem(answer, 502, 'agent_failed');
     expect(answer.body.detail).toBe('The agent could not answer.');
+  });
+
+  test('whose model asks for a longer wait than the run has time: 502 with Retry-After', async () => {
+    const answer = await chat.say({ ...HELLO, message: 'busy' });
+    expectProblem(answer, 502, 'agent_failed');
+    expect(answer.headers.get('retry-after')).toBe('120');
   });
 
   test('longer than AGENT_TIMEOUT_SECONDS: 504 agent_timeout', async () => {

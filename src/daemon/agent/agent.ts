@@ -47,6 +47,8 @@ export interface AgentTurn {
   tools: readonly AgentTool[];
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
+  /** When the time of the run is over, ms since the epoch. */
+  deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
@@ -88,13 +90,12 @@ export type ToolAnswer =
   | { ok: false; message: string };
 
 /**
-/**
  * The members of an error that say that its cause is expected to pass, for example because the model is out of
  * reach. Such a run is repeated for INBOX_RUN_SECONDS; any other failed run at most INBOX_MAX_ATTEMPTS times.
  */
 export interface PassingFailure {
   readonly passing: boolean;
-  /** How long the model asks to wait (`Retry-After`). */
+  /** How long the model asks to wait (`Retry-After`). The next run waits that long; a 502 says so too. */
   readonly retryAfterSeconds?: number | undefined;
 }
 

@@ -1,4 +1,12 @@
-import { dynamicTool, isStepCount, jsonSchema, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
+import {
+  dynamicTool,
+  isStepCount,
+  jsonSchema,
+  streamText,
+  ToolChoiceViolationError,
+  type ToolSet,
+  wrapLanguageModel,
+} from 'ai';
 import type { Log } from '../log.ts';
 import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -7,9 +15,7 @@ import { loadInstructions } from './instructions.ts';
 import { loadModel, type Model, type ModelSettings } from './model.ts';
 import { describeModelError, modelFailure } from './model-failure.ts';
 import { conversation, systemPrompt } from './prompt.ts';
-
-/** Of one model call; with back-off, and as `Retry-After` says, as long as the run's deadline leaves time. */
-const MAX_RETRIES = 3;
+import { retryModelCall } from './retry-model-call.ts';
 
 const OUT_OF_STEPS =
   'I did not get to an answer within the steps that I may take. Please ask again, for one thing at a time.';
@@ -55,16 +61,17 @@ async function* converse(
 ): AsyncGenerator<string> {
   // Ends the model call when the reader of this generator leaves early.
   const left = new AbortController();
+  const abortSignal = AbortSignal.any([turn.signal, left.signal]);
   const result = streamText({
-    model,
+    model: retrying(model, { signal: abortSignal, deadline: turn.deadline }),
     instructions: systemPrompt(turn, instructions, new Date()),
     messages: conversation(turn),
     tools: toolSet(turn.tools),
     stopWhen: isStepCount(maxSteps),
     // The last step must be words: a model that would only go on calling tools is held to answer.
     prepareStep: ({ stepNumber }) => (stepNumber === maxSteps - 1 ? { toolChoice: 'none' } : undefined),
-    maxRetries: MAX_RETRIES,
-    abortSignal: AbortSignal.any([turn.signal, left.signal]),
+    maxRetries: 0,
+    abortSignal,
     // Without it the SDK prints the error, with the whole prompt in it. It comes as a part of the stream too.
     onError: ({ error }) => {
       if (!calledToolsAnyway(error)) turn.log.warn(describeModelError(error, key), 'model call failed');
@@ -111,6 +118,14 @@ async function* converse(
   if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
   else if (finishReason === 'error') throw modelFailure(new Error('the model ended in an error'));
   else if (!said) yield finishReason === 'content-filter' ? FILTERED : NO_WORDS;
+}
+
+/** The SDK's own retries ignore a wait of more than a minute, and do not know the run's deadline. */
+function retrying(model: Model, limit: { signal: AbortSignal; deadline: number }): Model {
+  return wrapLanguageModel({
+    model,
+    middleware: { wrapStream: ({ doStream }) => retryModelCall(doStream, limit) },
+  });
 }
 
 /** The last step asks for words, and the model called a tool all the same. */

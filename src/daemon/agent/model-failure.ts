@@ -1,4 +1,4 @@
-import { APICallError, RetryError } from 'ai';
+import { APICallError } from 'ai';
 import { retryAfterSeconds } from '../../channel/index.ts';
 import { isNetworkFailure } from '../network-failure.ts';
 import type { Secret } from '../secret.ts';
@@ -7,7 +7,7 @@ import { providerWords } from './provider-words.ts';
 
 /**
  * The coded failure, for the trace, of a model call that failed:
- * `model_unreachable` (the connection was not answered), `model_overloaded` (408, 429, 5xx, after all retries),
+ * `model_unreachable` (the connection was not answered), `model_overloaded` (408, 429, 5xx),
  * `model_refused` (another 4xx: key, name, size of the prompt; a repeat would be refused too),
  * `model_broken_stream` (the answer ended before its end, or does not follow the protocol).
  * The first two are passing, as is a stream that the network broke.
@@ -17,10 +17,9 @@ import { providerWords } from './provider-words.ts';
  * @param key that the model was asked with.
  */
 export function modelFailure(error: unknown, key?: Secret): AgentFailure {
-  const last = RetryError.isInstance(error) ? error.lastError : error;
-  if (APICallError.isInstance(last)) return ofCall(last, wordsOf(last, key));
-  const passing = isNetworkFailure(last);
-  return broken(last instanceof Error ? last.name : 'error in the stream', passing);
+  if (APICallError.isInstance(error)) return ofCall(error, wordsOf(error, key));
+  const passing = isNetworkFailure(error);
+  return broken(error instanceof Error ? error.name : 'error in the stream', passing);
 }
 
 /**
@@ -31,13 +30,12 @@ export function describeModelError(
   error: unknown,
   key?: Secret,
 ): { name: string; status?: number; said?: string; code?: string } {
-  const last = RetryError.isInstance(error) ? error.lastError : error;
-  const name = last instanceof Error ? last.name : 'StreamError';
-  if (APICallError.isInstance(last) && last.statusCode !== undefined) {
-    const said = wordsOf(last, key);
-    return { name, status: last.statusCode, ...(said === null ? {} : { said }) };
+  const name = error instanceof Error ? error.name : 'StreamError';
+  if (APICallError.isInstance(error) && error.statusCode !== undefined) {
+    const said = wordsOf(error, key);
+    return { name, status: error.statusCode, ...(said === null ? {} : { said }) };
   }
-  const code = connectionCode(last);
+  const code = connectionCode(error);
   return code === undefined ? { name } : { name, code };
 }
 
@@ -63,11 +61,18 @@ function ofCall({ statusCode: status, responseHeaders }: APICallError, said: str
       detail,
     });
   }
-  return new AgentFailure(
-    'model_overloaded',
-    `the model server answered ${status}, also when tried again${words}`,
-    { passing: true, retryAfterSeconds: retryAfterSeconds(new Headers(responseHeaders)), detail },
-  );
+  const wait = askedSeconds(new Headers(responseHeaders));
+  return new AgentFailure('model_overloaded', `the model server answered ${status}${words}`, {
+    passing: true,
+    retryAfterSeconds: wait,
+    detail: wait === undefined ? detail : { ...detail, retry_after_seconds: wait },
+  });
+}
+
+/** `retry-after-ms` is more exact than `Retry-After`; OpenAI and servers like it send both. */
+function askedSeconds(headers: Headers): number | undefined {
+  const ms = headers.get('retry-after-ms')?.trim() ?? '';
+  return /^\d{1,12}(\.\d+)?$/.test(ms) ? Number(ms) / 1000 : retryAfterSeconds(headers);
 }
 
 function wordsOf({ responseBody, requestBodyValues }: APICallError, key: Secret | undefined): string | null {

@@ -8,7 +8,7 @@ import type { Services } from '../services.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
 import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
 import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
-import { afterFailedRun, isInterruptedTooOften } from './next-run.ts';
+import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run.ts';
 import { outgoingReply } from './outgoing-reply.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { traceDelivery } from './trace-delivery.ts';
@@ -72,8 +72,7 @@ export class Attempt implements KeptMessage {
       return;
     }
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
-      const interrupted = { failure: 'interrupted', kind: 'final', askedSeconds: 0 } as const;
-      await this.#end(this.#afterFailure(interrupted));
+      await this.#end({ ...failedForGood(this.#message, 'interrupted'), begun: false });
       return;
     }
     const stopTyping = this.#typing.keepShowing(this.#later, this.#message.reply_to);
@@ -107,7 +106,7 @@ export class Attempt implements KeptMessage {
     const reply = outgoingReply(this.#message);
     if (reply === null) return 'lost';
     if (this.#message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
-      await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted' });
+      await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
       return 'failed';
     }
     const began = this.#services.clock.now();
@@ -153,13 +152,10 @@ export class Attempt implements KeptMessage {
   #outcomeOf(error: unknown): AttemptOutcome {
     const known = this.#afterRun;
     if (known !== null && known.error === error) return known.outcome;
-    const outcome = this.#afterFailure(judgeRun(error));
+    const { settings, clock } = this.#services;
+    const outcome = afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now());
     this.#afterRun = { error, outcome };
     return outcome;
-  }
-
-  #afterFailure(failure: ReturnType<typeof judgeRun>): AttemptOutcome {
-    return afterFailedRun(this.#claim.message, failure, this.#services.settings, this.#services.clock.now());
   }
 
   async #deliveryFailed(error: unknown, began: number): Promise<Delivery> {

@@ -1,4 +1,5 @@
 import { AgentFailure } from '../agent/agent.ts';
+import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 import { isNetworkFailure } from '../network-failure.ts';
@@ -35,15 +36,14 @@ export function judgeRun(error: unknown): RunFailure {
   const reason = cause instanceof AgentFailure ? cause.reason : undefined;
   const failure = reason === undefined ? error.code : `${error.code}: ${reason}`;
   if (error.status < 500 || reason === 'model_refused') return { failure, kind: 'final', askedSeconds: 0 };
-  const { passing, retryAfterSeconds } = (cause ?? {}) as { passing?: unknown; retryAfterSeconds?: unknown };
+  const { passing } = (cause ?? {}) as { passing?: unknown };
   const isPassing =
     error.code === 'unavailable' ||
     error.code === 'agent_timeout' ||
     (error.code === 'agent_failed' &&
       (passing === true || (reason === undefined && isNetworkFailure(cause))));
   if (!isPassing) return { failure, kind: 'counts', askedSeconds: 0 };
-  const asks = typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0;
-  return { failure, kind: 'passing', askedSeconds: asks ? retryAfterSeconds : 0 };
+  return { failure, kind: 'passing', askedSeconds: requestedWait(cause) };
 }
 
 /** Of a delivery: `delivery_refused: channel_not_found`; in the platform's words, without tokens. */

@@ -1,6 +1,6 @@
 import { FAILURE_NOTICE } from '../message/failure-notice.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { AttemptOutcome, InboxMessage } from '../store/inbox.ts';
+import type { AttemptOutcome, FinalFailure, InboxMessage } from '../store/inbox.ts';
 import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
 import type { RunFailure } from './failure.ts';
 
@@ -17,7 +17,7 @@ export function afterFailedRun(
   { INBOX_MAX_ATTEMPTS, INBOX_RUN_SECONDS }: Budgets,
   now: number,
 ): AttemptOutcome {
-  const { attempts, passing, first_run_at, session_id } = message;
+  const { attempts, passing, first_run_at } = message;
   const wait_ms = backOff(attempts, LONGEST_MS.run, askedSeconds);
   if (kind === 'passing') {
     const allowed_ms = withinBudget(wait_ms, (first_run_at ?? now) + INBOX_RUN_SECONDS * 1000, now);
@@ -25,6 +25,11 @@ export function afterFailedRun(
   } else if (kind === 'counts' && attempts - passing < INBOX_MAX_ATTEMPTS) {
     return { kind: 'again', wait_ms, failure, counts: true };
   }
+  return failedForGood(message, failure);
+}
+
+/** The person gets a notice, unless nobody wrote the message. */
+export function failedForGood({ session_id }: InboxMessage, failure: string): FinalFailure {
   return session_id === null
     ? { kind: 'failed', failure }
     : { kind: 'notify', notice: FAILURE_NOTICE, failure };

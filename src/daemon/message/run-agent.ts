@@ -1,12 +1,13 @@
 import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
 import { bindTools } from '../agent/bind-tools.ts';
 import { type RequestContext, withRequestContext } from '../agent/context.ts';
+import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
 import { sourceLocation } from '../source-location.ts';
 import type { StepLine } from '../trace/trace-record.ts';
-import { limitRun } from './run-limit.ts';
+import { limitRun, type RunLimit } from './run-limit.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Arrived, Bound, Guarded, Opened } from './turn.ts';
 
@@ -32,11 +33,10 @@ export const runAgent: Step<Turn, Answered> = {
     const giveBack = await services.queue.takeRun(line, turn.inbox ? services.stopping : undefined);
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const limit = limitRun(timeout_ms, services.stopping, turn.stream?.stopped ?? null);
-    const { signal } = limit;
     try {
       turn.stream?.begin();
-      const context = requestContextOf(turn, services, signal);
-      return await withRequestContext(context, () => converse(turn, services, signal, line));
+      const context = requestContextOf(turn, services, limit.signal);
+      return await withRequestContext(context, () => converse(turn, services, limit, line));
     } catch (error) {
       if (limit.passed) {
         throw new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
@@ -53,7 +53,11 @@ export const runAgent: Step<Turn, Answered> = {
         line.reason = 'runtime_threw';
         line.detail = thrownDetail(error);
       }
-      throw new AgentdError('agent_failed', 'The agent could not answer.', { cause: error });
+      const retryAfter = requestedWait(error);
+      throw new AgentdError('agent_failed', 'The agent could not answer.', {
+        cause: error,
+        ...(retryAfter === 0 ? {} : { retryAfter }),
+      });
     } finally {
       limit.lift();
       giveBack();
@@ -67,19 +71,14 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
-async function converse(
-  turn: Turn,
-  services: Services,
-  signal: AbortSignal,
-  line: StepLine,
-): Promise<Answered> {
+async function converse(turn: Turn, services: Services, limit: RunLimit, line: StepLine): Promise<Answered> {
   const stopped = turn.stream?.stopped;
   if (stopped?.aborted) {
     line.reason = 'stopped';
     return { reply: '', stopped: true };
   }
-  const words = services.agent.run(await agentTurn(turn, services, signal))[Symbol.asyncIterator]();
-  const patience = new Patience(signal);
+  const words = services.agent.run(await agentTurn(turn, services, limit))[Symbol.asyncIterator]();
+  const patience = new Patience(limit.signal);
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -135,7 +134,7 @@ class Patience {
   }
 }
 
-async function agentTurn(turn: Turn, services: Services, signal: AbortSignal): Promise<AgentTurn> {
+async function agentTurn(turn: Turn, services: Services, { signal, deadline }: RunLimit): Promise<AgentTurn> {
   const { message, acting } = turn;
   const history = turn.session_is_new ? [] : await historyOf(turn, services);
   const { user_name, page_url, user_agent, other } = message.metadata;
@@ -161,6 +160,7 @@ async function agentTurn(turn: Turn, services: Services, signal: AbortSignal): P
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools, { emit: turn.emit, trace: turn.trace, signal, log }),
     signal,
+    deadline,
     log,
   };
 }

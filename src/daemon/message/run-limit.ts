@@ -4,6 +4,8 @@ import { onAbort } from '../on-abort.ts';
 export interface RunLimit {
   /** Aborts with the first of them. */
   readonly signal: AbortSignal;
+  /** ms since the epoch. */
+  readonly deadline: number;
   /** The deadline has passed. */
   readonly passed: boolean;
   /** To be called when the run is over. */
@@ -19,6 +21,7 @@ export interface RunLimit {
  */
 export function limitRun(ms: number, stopping: AbortSignal, stopped: AbortSignal | null): RunLimit {
   const end = new AbortController();
+  const deadline = Date.now() + ms;
   let passed = false;
   const timer = setTimeout(() => {
     passed = true;
@@ -30,6 +33,7 @@ export function limitRun(ms: number, stopping: AbortSignal, stopped: AbortSignal
   if (stopping.aborted || stopped?.aborted) stop();
   return {
     signal: end.signal,
+    deadline,
     get passed() {
       return passed;
     },

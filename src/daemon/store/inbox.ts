@@ -94,12 +94,16 @@ export type AttemptOutcome =
   | { kind: 'given_back' }
   /** It failed, and the next one begins after `wait_ms`. `counts`: a run that counts against the allowed number. */
   | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
-  /** The run failed for good: the notice is sent to the person, then the message has failed. */
-  | { kind: 'notify'; notice: string; failure: string }
   /** The platform has taken the text. The message is `done`; after a notice it has `failed`. */
   | { kind: 'sent' }
+  | FinalFailure;
+
+/** `begun: false`: this attempt was not carried out, because of those before it, and is not counted. */
+export type FinalFailure =
+  /** The run failed for good: the notice is sent to the person, then the message has failed. */
+  | { kind: 'notify'; notice: string; failure: string; begun?: false }
   /** The message has failed for good. */
-  | { kind: 'failed'; failure: string };
+  | { kind: 'failed'; failure: string; begun?: false };
 
 /**
  * `waiting` for an attempt, `running` (one has begun), `replied` (a text is stored and not sent yet), `done`,

@@ -26,9 +26,10 @@ export type InboxChange = Pick<
 export function settled(message: InboxMessage, outcome: AttemptOutcome, now: number): InboxChange {
   const before = changeable(message);
   const sending = message.state === 'replied';
+  const uncounted = () => (sending ? unsent(message) : unrun(message));
   switch (outcome.kind) {
     case 'given_back':
-      return { ...before, ...(sending ? unsent(message) : unrun(message)), next_attempt_at: now };
+      return { ...before, ...uncounted(), next_attempt_at: now };
     case 'again':
       return {
         ...before,
@@ -41,6 +42,7 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
     case 'notify':
       return {
         ...before,
+        ...(outcome.begun === false ? uncounted() : {}),
         state: 'replied',
         notice: outcome.notice,
         failure: outcome.failure,
@@ -55,7 +57,14 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
       return { ...before, ...end, notice_failure: null, interrupted: 0, ended_at: now };
     }
     case 'failed':
-      return { ...before, ...failed(message, outcome.failure), ...FAILED, interrupted: 0, ended_at: now };
+      return {
+        ...before,
+        ...(outcome.begun === false ? uncounted() : {}),
+        ...failed(message, outcome.failure),
+        ...FAILED,
+        interrupted: 0,
+        ended_at: now,
+      };
   }
 }
 

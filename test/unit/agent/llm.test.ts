@@ -127,11 +127,25 @@ describe('failures', () => {
     expect(model.requests).toHaveLength(2);
   });
 
+  test('a wait that does not fit into the run ends it at once, and is told', async () => {
+    model.script([{ status: 429, headers: { 'retry-after': '90' } }]);
+    const error = await replyOf(await run({ deadline: Date.now() + 60_000 })).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(AgentFailure);
+    expect(error).toMatchObject({
+      reason: 'model_overloaded',
+      message: 'the model server answered 429: status 429',
+      passing: true,
+      retryAfterSeconds: 90,
+      detail: { status: 429, retry_after_seconds: 90 },
+    });
+    expect(model.requests).toHaveLength(1);
+  });
+
   test('a model that stays overloaded is `model_overloaded`', async () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }]);
     expect(await failureOf()).toEqual({
       reason: 'model_overloaded',
-      message: 'the model server answered 503, also when tried again: status 503',
+      message: 'the model server answered 503: status 503',
     });
     expect(model.requests).toHaveLength(4);
   });

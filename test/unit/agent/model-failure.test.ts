@@ -1,4 +1,4 @@
-import { APICallError, RetryError } from 'ai';
+import { APICallError } from 'ai';
 import { expect, it } from 'vitest';
 import { modelFailure } from '../../../src/daemon/agent/model-failure.ts';
 
@@ -30,9 +30,13 @@ it.each([
   expect(failure.message).not.toContain('prompt');
 });
 
-it('carries how long the model asks to wait, after the last retry', () => {
-  const last = call(429, { 'retry-after': '30' });
-  const error = new RetryError({ message: 'x', reason: 'maxRetriesExceeded', errors: [call(500), last] });
-  expect(modelFailure(error).retryAfterSeconds).toBe(30);
-  expect(modelFailure(call(503)).retryAfterSeconds).toBeUndefined();
+it.each([
+  [{ 'retry-after': '30' }, 30],
+  [{ 'retry-after': '30', 'retry-after-ms': '1500' }, 1.5],
+  [{ 'retry-after': '30', 'retry-after-ms': 'soon' }, 30],
+  [{ 'retry-after': '30', 'retry-after-ms': '' }, 30],
+  [{ 'retry-after': 'soon' }, undefined],
+  [{}, undefined],
+])('%j asks to wait %s s', (headers: Record<string, string>, seconds) => {
+  expect(modelFailure(call(429, headers)).retryAfterSeconds).toBe(seconds);
 });

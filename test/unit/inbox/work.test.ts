@@ -295,9 +295,29 @@ describe('after a death', () => {
     await start({ INBOX_MAX_ATTEMPTS: '3' });
     await process.idle();
     expect(await all()).toMatchObject([
-      { state: 'failed', failure: 'delivery_failed: interrupted', reply: 're: hello', notice: null },
+      {
+        state: 'failed',
+        failure: 'delivery_failed: interrupted',
+        reply: 're: hello',
+        notice: null,
+        sends: 3,
+      },
     ]);
     expect(runs).toHaveLength(1);
+  });
+
+  it('a message that kills the process as often as it may run has failed after that many runs', async () => {
+    plan = () => new Promise<never>(() => {});
+    for (let deaths = 0; deaths < 3; deaths++) {
+      await start({ INBOX_MAX_ATTEMPTS: '3' });
+      if (deaths === 0) await write(1, 'hello');
+      while (runs.length <= deaths) await new Promise(setImmediate);
+      await process.kill();
+    }
+    await start({ INBOX_MAX_ATTEMPTS: '3' });
+    await process.idle();
+    expect(await all()).toMatchObject([{ state: 'failed', failure: 'interrupted', attempts: 3, sends: 1 }]);
+    expect(runs).toHaveLength(3);
   });
 });
 

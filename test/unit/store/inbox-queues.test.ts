@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { InboxClaim } from '../../../src/daemon/store/inbox.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import { anInboxMessage } from '../../contract/fixtures.ts';
+import { anInboxMessage, aTrace } from '../../contract/fixtures.ts';
 import { stateDirectory } from './state-directory.ts';
+import { commitTurn } from './write-under-claim.ts';
 
 const PLATFORMS = ['chat', 'mail'] as const;
 const KINDS = ['run', 'send'] as const;
@@ -40,7 +41,7 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
       }),
     },
     fc.record({
-      end: fc.constantFrom('keepReply', 'given_back', 'again', 'notify', 'sent', 'failed'),
+      end: fc.constantFrom('reply', 'given_back', 'again', 'notify', 'sent', 'failed'),
       which,
       ms: fc.nat(20),
     }),
@@ -89,8 +90,12 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
             sent: { kind: 'sent' },
             failed: { kind: 'failed', failure },
           } as const;
-          if (step.end === 'keepReply') await inbox.keepReply(claim, 'reply');
-          else await inbox.settle(claim, outcomes[step.end]);
+          if (step.end === 'reply') {
+            await commitTurn(daemon, claim.message.queue, {
+              reply: { claim, text: 'reply' },
+              trace: aTrace(null),
+            });
+          } else await inbox.settle(claim, outcomes[step.end]);
         } else if ('change' in step) {
           const id = ids[step.which % (ids.length || 1)];
           if (id !== undefined) await (step.beside ? administrator : daemon).inbox[step.change](id);

@@ -5,6 +5,7 @@ import { StoreLocked, StoreTooNew } from '../../../src/daemon/store/failures.ts'
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
+import { saveSession } from './write-under-claim.ts';
 
 const version = (db: Database.Database) => db.pragma('user_version', { simple: true });
 const tables = (db: Database.Database) =>
@@ -62,7 +63,7 @@ it('lets an administrator bring an older database up to date, but never under a 
   const path = join(stateDirectory(), 'agentd.db');
   new Database(path).close();
   const administrator = openAt(path, 'administrator');
-  expect(await administrator.sessions.save(aSession(Date.now()), 'new')).toBe(true);
+  expect(await saveSession(administrator, aSession(Date.now()))).toBe('saved');
   await administrator.close();
 
   const daemon = openAt(path);

@@ -5,6 +5,7 @@ import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { StoreMissing } from '../../../src/daemon/store/failures.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import { stateDirectory } from './state-directory.ts';
+import { answerKey } from './write-under-claim.ts';
 
 it('opens the database in STATE_DIR, and says where it is', async () => {
   const directory = stateDirectory();
@@ -26,11 +27,10 @@ it('forgets the claims of a daemon that died, and keeps its answers', async () =
   const answer = { session_id: 's', response: 'hello' };
   const first = await openStore(settings, { role: 'daemon', clock: systemClock });
   await first.idempotency.claim('unfinished', 'body');
-  await first.idempotency.claim('finished', 'body');
-  await first.idempotency.finish('finished', answer, 60_000);
+  await answerKey(first, 'finished', answer, 60_000);
   await first.close();
   const second = await openStore(settings, { role: 'daemon', clock: systemClock });
   onTestFinished(() => second.close());
-  expect(await second.idempotency.claim('unfinished', 'another body')).toEqual({ outcome: 'new' });
+  expect(await second.idempotency.look('unfinished', 'another body')).toEqual({ outcome: 'new' });
   expect(await second.idempotency.claim('finished', 'body')).toEqual({ outcome: 'done', answer });
 });

@@ -6,10 +6,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { RESERVE_BYTES } from '../../../src/daemon/store/reserve.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import type { Store } from '../../../src/daemon/store/store.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import { aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { canMount, smallDisk } from '../../support/small-disk.ts';
+import { keepTurn, saveSession } from './write-under-claim.ts';
 
 const TTL_MS = 60_000;
 const MIB = 1024 * 1024;
@@ -32,21 +32,21 @@ function fixture(mib: number) {
 }
 
 /** @returns the session of the turn. */
-async function keepTurn(store: Store, now: number): Promise<string> {
+async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  await store.sessions.save(session, 'new');
+  await saveSession(store, session);
   // Not compressible, as little as a text is repeated on a real disk.
   const turn = aTurn({ text: randomUUID().repeat(1000) });
-  await store.sessions.keepTurn(session.session_id, turn, aTrace(session), TTL_MS);
+  await keepTurn(store, session.session_id, turn, aTrace(session), TTL_MS);
   return session.session_id;
 }
 
 /** Writes until the disk is full. @returns the sessions whose turns were acknowledged. */
-async function fill(store: Store, now: number): Promise<string[]> {
+async function fill(store: SqliteStore, now: number): Promise<string[]> {
   const kept: string[] = [];
   for (;;) {
     try {
-      kept.push(await keepTurn(store, now));
+      kept.push(await keepOneTurn(store, now));
     } catch (error) {
       expect(error).toBeInstanceOf(StoreUnavailable);
       return kept;
@@ -54,8 +54,8 @@ async function fill(store: Store, now: number): Promise<string[]> {
   }
 }
 
-async function sweepAll(store: Store): Promise<void> {
-  while ((await store.sweep()) > 0);
+async function sweepAll(store: SqliteStore): Promise<void> {
+  while ((await store.maintenance.sweep()) > 0);
 }
 
 const reserveOf = (directory: string) => join(directory, 'agentd.reserve');
@@ -87,7 +87,7 @@ it.skipIf(!canMount)('heals by itself when a full disk has expired rows on it', 
     expect(() => store.expectRoom()).not.toThrow();
     expect(free()).toBeGreaterThan(before - 4 * MIB);
     expect(statSync(reserveOf(directory)).size).toBe(RESERVE_BYTES);
-    expect(await keepTurn(store, time.now)).toBeTruthy();
+    expect(await keepOneTurn(store, time.now)).toBeTruthy();
   }
 });
 
@@ -96,7 +96,7 @@ it.skipIf(!canMount)(
   async () => {
     const { directory, time, store, free } = fixture(64);
     await sweepAll(store);
-    for (let turn = 0; turn < 200; turn++) await keepTurn(store, time.now);
+    for (let turn = 0; turn < 200; turn++) await keepOneTurn(store, time.now);
     const ballast = join(directory, 'ballast');
     expect(() => writeFileSync(ballast, Buffer.alloc(64 * MIB, 'x'))).toThrow('ENOSPC');
     expect(free()).toBe(0);
@@ -106,7 +106,7 @@ it.skipIf(!canMount)(
     await sweepAll(store);
     await store.check();
     expect(store.condition()).toEqual({ writable: true, detail: null });
-    await keepTurn(store, time.now);
+    await keepOneTurn(store, time.now);
   },
 );
 
@@ -122,7 +122,7 @@ it.skipIf(!canMount)('stores answers while so little space is left that messages
     writable: false,
     detail: 'The volume of STATE_DIR has 3 MiB left; new messages are refused below 4 MiB.',
   });
-  expect(await store.sessions.turns(await keepTurn(store, time.now))).toHaveLength(1);
+  expect(await store.sessions.turns(await keepOneTurn(store, time.now))).toHaveLength(1);
 
   rmSync(join(directory, 'ballast'));
   await wait(20);

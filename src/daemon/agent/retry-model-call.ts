@@ -1,0 +1,45 @@
+import { modelFailure } from './model-failure.ts';
+
+/** Repeats of one model call. */
+const MAX_RETRIES = 3;
+/** The wait before the first repeat if the model asks for none, ms; doubled for each further one. */
+const FIRST_WAIT_MS = 2000;
+
+/**
+ * Repeats a model call that fails for a passing reason. It waits for as long as the model asks, else with a doubling
+ * back-off. If that wait is longer than the time that the run has left, the call fails at once: the error tells how
+ * long the model asks to wait, and whoever sent the message can come back then.
+ * @param deadline of the run, ms since the epoch
+ */
+export async function retryModelCall<T>(
+  call: () => PromiseLike<T>,
+  { signal, deadline }: { signal: AbortSignal; deadline: number },
+): Promise<T> {
+  for (let retries = 0; ; retries++) {
+    try {
+      return await call();
+    } catch (error) {
+      const { passing, retryAfterSeconds } = modelFailure(error);
+      const wait_ms =
+        retryAfterSeconds === undefined ? FIRST_WAIT_MS * 2 ** retries : retryAfterSeconds * 1000;
+      if (!passing || retries === MAX_RETRIES || Date.now() + wait_ms >= deadline) throw error;
+      await waitUnlessAborted(wait_ms, signal);
+    }
+  }
+}
+
+/** Rejects with the reason of the signal as soon as it aborts. */
+function waitUnlessAborted(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}
