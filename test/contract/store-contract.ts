@@ -79,8 +79,8 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeInbox(() => test);
     describeLinks(() => test);
     describeOutages(() => test);
-    describeStreams(() => test);
     describeStoredTokens(() => test);
+    describeStreams(() => test);
     describeClock(() => test);
     describePeers(() => test);
 
