@@ -394,6 +394,16 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(again?.message).toMatchObject({ id: run.id, attempts: 2, interrupted: 1 });
       });
 
+      it('count the interruption also of a message that nobody reaped for long', async () => {
+        const message = inQueue('a', 'a1');
+        await one.inbox.enqueue([message]);
+        await one.inbox.claim('run', ['chat'], 1);
+        test.advance(24 * HOUR);
+        expect(await two.inbox.claim('run', ['chat'], 1)).toEqual([]);
+        expect(await two.inbox.reap()).toBe(1);
+        expect(await two.inbox.find(message.id)).toMatchObject({ state: 'waiting', interrupted: 1 });
+      });
+
       it.each(outcomes)('refuse every write under a stale claim: $kind', async (outcome) => {
         const message = inQueue('a', 'a1');
         await one.inbox.enqueue([message]);
