@@ -18,7 +18,7 @@ import { sweepAll } from './store-writes.ts';
 
 // Each backend gives the answers of the reference store, whatever is done to it in whatever order.
 
-const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 6);
+const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 12);
 const COMMANDS = 150;
 
 const SECOND = 1000;
