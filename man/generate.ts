@@ -143,7 +143,7 @@ function programPage(): Page {
           {
             term: 'Pa agentd.reserve',
             body: prose(
-              'In that directory: 16 MiB that the daemon gives up when the disk is full, so that it can delete expired rows. It makes the file again when there is room.',
+              'In that directory: 16 MiB that the daemon gives up when the disk is full: three quarters to store the answers of accepted messages, the rest to delete expired rows. It makes the file again when there is room.',
             ),
           },
           {
