@@ -21,7 +21,6 @@ import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
-import type { Services } from './services.ts';
 import type { Configuration } from './settings/configure.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
@@ -49,7 +48,7 @@ export interface Daemon {
   messagePath: string | null;
   /** The page to try it with; null where no channel has one. */
   demoPath: string | null;
-  services: Services;
+  services: StreamServices;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
   stopDelay: number;
   /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */

@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3';
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../clock.ts';
-import type { AttemptKind, InboxState } from '../inbox.ts';
 import { dueAt } from '../due-at.ts';
+import type { AttemptKind, InboxState } from '../inbox.ts';
 import type { Resident } from './writer.ts';
 
 /** A message that has not ended. */

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { accept, edit } from '../../../src/daemon/inbox/accept.ts';
+import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import type { Services } from '../../../src/daemon/services.ts';
 import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/inbox.ts';
@@ -40,9 +40,9 @@ async function kept(): Promise<InboxMessage[]> {
   return (await services.store.inbox.list({ states: OPEN, limit: 100 })).reverse();
 }
 
-const take = (...messages: IncomingMessage[]) => accept(TELEX, services, worker, messages);
+const take = (...messages: IncomingMessage[]) => enqueue(TELEX, services, worker, messages);
 
-describe('accept', () => {
+describe('enqueue', () => {
   it('keeps messages in their order, trimmed, under the session id, before it resolves', async () => {
     await take(aMessage({ text: ' one ', reply_to: { to: 'c1' } }), aMessage({ text: 'two' }));
     expect(await kept()).toMatchObject([
@@ -158,13 +158,13 @@ describe('accept', () => {
       store: { ...services.store, inbox: { enqueue } as InboxStore },
     });
     const unreachable = failing(() => Promise.reject(new StoreUnavailable(new Error('disk full'))));
-    await expect(accept(TELEX, unreachable, worker, [aMessage()])).rejects.toMatchObject({
+    await expect(enqueue(TELEX, unreachable, worker, [aMessage()])).rejects.toMatchObject({
       status: 503,
       code: 'unavailable',
       message: 'The store is out of reach at the moment.',
     });
     const full = failing(async () => null);
-    await expect(accept(TELEX, full, worker, [aMessage()])).rejects.toMatchObject({
+    await expect(enqueue(TELEX, full, worker, [aMessage()])).rejects.toMatchObject({
       status: 503,
       code: 'unavailable',
       message: 'Too many messages are waiting.',

@@ -2,17 +2,23 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { StreamEvent, StreamReader } from '../../../src/channel/index.ts';
 import type { StreamListener } from '../../../src/daemon/store/streams.ts';
-import { Feeds } from '../../../src/daemon/stream/feeds.ts';
+import { Broadcaster } from '../../../src/daemon/stream/broadcaster.ts';
 import { collectLog } from '../../support/log-lines.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** One stream in memory; `reads` counts how often it was read. */
-function memory() {
+function memory(hintsMayBeLost = false) {
   const events: StreamEvent[] = [];
   const listeners = new Set<StreamListener>();
   const state = { reads: 0, broken: false };
   return {
     state,
     listeners,
+    hintsMayBeLost,
+    /** Another daemon adds an event, and the hint is lost. */
+    addUnheard(event: StreamEvent['event']) {
+      events.push({ id: events.length + 1, event, data: '{}' });
+    },
     /** @param told the store has what was added at hand. */
     add(names: readonly StreamEvent['event'][], told = false) {
       const added = names.map((event, index) => ({ id: events.length + 1 + index, event, data: '{}' }));
@@ -24,7 +30,7 @@ function memory() {
       if (state.broken) throw new Error('the store is out of reach');
       return events.slice(after);
     },
-    watch(_stream_id: string, listener: StreamListener) {
+    subscribe(_stream_id: string, listener: StreamListener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
@@ -59,20 +65,21 @@ class Listener implements StreamReader {
   }
 }
 
-function following() {
-  const store = memory();
+function following(hintsMayBeLost = false) {
+  const store = memory(hintsMayBeLost);
   const { log, lines } = collectLog();
-  const feeds = new Feeds(store, log);
+  const clock = new VirtualClock(0);
+  const broadcaster = new Broadcaster({ streams: store, clock, log });
   const follow = (after = 0) => {
     const reader = new Listener();
-    return { reader, end: feeds.follow('s', after, reader) };
+    return { reader, end: broadcaster.follow('s', after, reader) };
   };
-  return { store, lines, feeds, follow };
+  return { store, lines, clock, broadcaster, follow };
 }
 
-describe('a feed', () => {
+describe('a stream that is followed', () => {
   it('gives all there is at once, then what comes, and ends after the last event', async () => {
-    const { store, feeds, follow } = following();
+    const { store, broadcaster, follow } = following();
     store.add(['stream_start', 'text_chunk']);
     const { reader, end } = follow();
     await turn();
@@ -82,7 +89,7 @@ describe('a feed', () => {
     store.add(['stream_complete']);
     await end;
     expect(reader.ids).toEqual([[1, 2], [3], [4]]);
-    expect([feeds.size, store.listeners.size]).toEqual([0, 0]);
+    expect([broadcaster.size, store.listeners.size]).toEqual([0, 0]);
   });
 
   it('begins after the event that a reader has', async () => {
@@ -94,16 +101,16 @@ describe('a feed', () => {
   });
 
   it('ends at once for a reader that has the last event', async () => {
-    const { store, feeds, follow } = following();
+    const { store, broadcaster, follow } = following();
     store.add(['stream_start', 'error']);
     const { reader, end } = follow(2);
     await end;
     expect(reader.told).toEqual([]);
-    expect(feeds.size).toBe(0);
+    expect(broadcaster.size).toBe(0);
   });
 
   it('reads each event once for all its readers, who get the same list', async () => {
-    const { store, feeds, follow } = following();
+    const { store, broadcaster, follow } = following();
     store.add(['stream_start']);
     const { reader: one } = follow();
     const { reader: other } = follow();
@@ -117,7 +124,7 @@ describe('a feed', () => {
     expect(late.ids).toEqual([[1, 2]]);
     expect(store.state.reads).toBe(2);
     for (const reader of [one, other, late]) reader.leave();
-    expect(feeds.size).toBe(0);
+    expect(broadcaster.size).toBe(0);
   });
 
   it('reads nothing that the store hands over, but what it would have missed', async () => {
@@ -163,7 +170,7 @@ describe('a feed', () => {
   });
 
   it('fails the reader that is given up, and no other', async () => {
-    const { store, feeds, follow } = following();
+    const { store, broadcaster, follow } = following();
     const [{ reader: slow, end }, { reader: quick }] = [follow(), follow()];
     slow.full = true;
     await turn();
@@ -173,7 +180,7 @@ describe('a feed', () => {
     store.add(['text_chunk'], true);
     expect([slow.ids, quick.ids]).toEqual([[[1]], [[1], [2]]]);
     quick.leave();
-    expect(feeds.size).toBe(0);
+    expect(broadcaster.size).toBe(0);
   });
 
   it('fails a reader that throws, and no other', async () => {
@@ -189,41 +196,65 @@ describe('a feed', () => {
   });
 
   it('lets go of a reader that goes away, also without room, and is freed with its last one', async () => {
-    const { store, feeds, follow } = following();
+    const { store, broadcaster, follow } = following();
     const [{ reader: one, end }, { reader: full, end: fullEnd }] = [follow(), follow()];
     full.full = true;
     store.add(['stream_start']);
     await turn();
     one.leave();
     await end;
-    expect(feeds.size).toBe(1);
+    expect(broadcaster.size).toBe(1);
     full.leave();
     await fullEnd;
-    expect([feeds.size, store.listeners.size]).toEqual([0, 0]);
+    expect([broadcaster.size, store.listeners.size]).toEqual([0, 0]);
     full.waiting.resolve();
     await turn();
     expect(full.ids).toEqual([[1]]);
   });
 
   it('takes nothing for a reader that has gone', async () => {
-    const { feeds, store } = following();
+    const { broadcaster, store } = following();
     const reader = new Listener();
     reader.leave();
-    await feeds.follow('s', 0, reader);
-    expect([feeds.size, store.listeners.size]).toEqual([0, 0]);
+    await broadcaster.follow('s', 0, reader);
+    expect([broadcaster.size, store.listeners.size]).toEqual([0, 0]);
   });
 
-  it('ends its readers where the run was given up, and where the store cannot be read', async () => {
-    const given = following();
-    const { end } = given.follow();
-    given.feeds.giveUp('s');
-    await end;
-    expect(given.feeds.size).toBe(0);
+  it('ends its readers if the store cannot be read', async () => {
+    const { store, lines, broadcaster, follow } = following();
+    store.state.broken = true;
+    await follow().end;
+    expect(lines).toMatchObject([{ level: 'warn', msg: expect.stringMatching(/cannot be read/) }]);
+    expect(broadcaster.size).toBe(0);
+  });
 
-    const broken = following();
-    broken.store.state.broken = true;
-    await broken.follow().end;
-    expect(broken.lines).toMatchObject([{ level: 'warn', msg: expect.stringMatching(/cannot be read/) }]);
-    expect(broken.feeds.size).toBe(0);
+  it('is read once a second if hints may be lost, as long as somebody follows it', async () => {
+    const { store, clock, follow } = following(true);
+    const { reader, end } = follow();
+    await turn();
+    store.addUnheard('stream_start');
+    clock.moveTo(clock.now() + 999);
+    await turn();
+    expect(reader.ids).toEqual([]);
+    clock.moveTo(clock.now() + 1);
+    await turn();
+    expect(reader.ids).toEqual([[1]]);
+    store.addUnheard('error');
+    clock.moveTo(clock.now() + 1000);
+    await end;
+    expect(reader.ids).toEqual([[1], [2]]);
+    const { reads } = store.state;
+    clock.moveTo(clock.now() + 10_000);
+    await turn();
+    expect(store.state.reads).toBe(reads);
+  });
+
+  it('is not read again and again if hints are never lost', async () => {
+    const { store, clock, follow } = following();
+    follow();
+    await turn();
+    clock.moveTo(clock.now() + 10_000);
+    await turn();
+    expect(store.state.reads).toBe(1);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { HintLimit } from '../../../src/daemon/inbox/hint-limit.ts';
+import { Throttle } from '../../../src/daemon/inbox/throttle.ts';
 
 function limited() {
   const clock = { now: 0 };
-  const limit = new HintLimit(() => clock.now);
+  const limit = new Throttle(() => clock.now);
   const give = (reader: string, text: string) => {
     const allowed = limit.allows(reader, text);
     if (allowed) limit.note(reader, text);

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
-import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
-import type { Services } from '../../../src/daemon/services.ts';
-import { openStream } from '../../../src/daemon/stream/open.ts';
+import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { openStream } from '../../../src/daemon/stream/open-stream.ts';
 import { Readers } from '../../../src/daemon/stream/readers.ts';
-import { stopStream } from '../../../src/daemon/stream/stop.ts';
+import { stopStream } from '../../../src/daemon/stream/stop-stream.ts';
+import type { StreamServices } from '../../../src/daemon/stream/stream-services.ts';
 
 const WAITING = {
   stream_id: 's',
@@ -22,20 +22,22 @@ const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: Abo
 
 /** Services whose stream is found like this, one time after the other, and claimed by somebody else meanwhile. */
 function servicesWith(found: unknown[]) {
-  const arrivals = new Arrivals();
+  const sequencer = new RequestSequencer();
   const readers = new Readers();
   const asked: string[] = [];
   const streams = {
     find: async () => found.shift() ?? null,
-    claim: async () => false,
-    askToStop: async (stream_id: string) => void asked.push(stream_id),
+    claim: async () => null,
+    subscribe: () => () => {},
+    hintsMayBeLost: false,
+    requestStop: async (stream_id: string) => void asked.push(stream_id),
   };
   const settings = { WEBCHAT_ALLOWED_ORIGINS: [] };
-  const services = { arrivals, settings, readers, store: { streams } } as unknown as Services;
-  return { services, arrivals, readers, asked };
+  const services = { sequencer, settings, readers, store: { streams } } as unknown as StreamServices;
+  return { services, sequencer, readers, asked };
 }
 
-function open(services: Services): Promise<unknown> {
+function open(services: StreamServices): Promise<unknown> {
   return openStream({} as ChannelPlugin, services, 's', REQUEST as ChannelRequest, {
     tokens: TOKENS,
     after: 0,
@@ -43,20 +45,20 @@ function open(services: Services): Promise<unknown> {
 }
 
 it('of a stream whose time passes at that very moment, opening ends: nothing would ever come', async () => {
-  const { services, arrivals, readers } = servicesWith([WAITING, null]);
+  const { services, sequencer, readers } = servicesWith([WAITING, null]);
   await expect(open(services)).rejects.toMatchObject({ code: 'stream_not_found' });
   await new Promise(setImmediate);
-  expect([arrivals.size, readers.size]).toEqual([0, 0]);
+  expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
 it('refuses a reader if another one, at the same moment, made the stream their own by a token', async () => {
-  const { services, arrivals, readers } = servicesWith([
+  const { services, sequencer, readers } = servicesWith([
     WAITING,
     { ...WAITING, state: 'running', reader: 'them' },
   ]);
   await expect(open(services)).rejects.toMatchObject({ code: 'forbidden' });
   await new Promise(setImmediate);
-  expect([arrivals.size, readers.size]).toEqual([0, 0]);
+  expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
 it('lets nobody stop a stream that a reader, at the same moment, made their own by a token', async () => {

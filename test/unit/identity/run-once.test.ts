@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { carryOutOnce } from '../../../src/daemon/identity/carry-out-once.ts';
+import { runOnce } from '../../../src/daemon/identity/run-once.ts';
 import { laterServices } from '../../support/later-services.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
@@ -14,7 +14,7 @@ async function open(directory = stateDirectory()) {
   const { services, lines } = await laterServices(store, systemClock);
   let count = 0;
   const ask = (message_id: string | undefined, members: { user_id?: string; what?: 'unlink' } = {}) =>
-    carryOutOnce(
+    runOnce(
       services,
       { platform: 'telex', user_id: 'ada', what: 'link', message_id, ...members },
       async () => ({ count: ++count }),
@@ -62,19 +62,19 @@ it('is refused while the first delivery is still under way, so that the platform
   const { services } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const { promise, resolve } = Promise.withResolvers<string>();
-  const first = carryOutOnce(services, asked, () => promise);
-  const second = carryOutOnce(services, asked, async () => 'twice');
+  const first = runOnce(services, asked, () => promise);
+  const second = runOnce(services, asked, async () => 'twice');
   await expect(second).rejects.toMatchObject({ code: 'unavailable', retryAfter: 1 });
   resolve('once');
   expect(await first).toBe('once');
-  expect(await carryOutOnce(services, asked, async () => 'twice')).toBe('once');
+  expect(await runOnce(services, asked, async () => 'twice')).toBe('once');
 });
 
 it('is begun anew after an attempt that failed, or whose outcome could not be kept', async () => {
   const { services, store, ask } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const fails = () => Promise.reject(new StoreUnavailable(new Error('disk full')));
-  await expect(carryOutOnce(services, asked, fails)).rejects.toBeInstanceOf(StoreUnavailable);
+  await expect(runOnce(services, asked, fails)).rejects.toBeInstanceOf(StoreUnavailable);
   const finish = vi
     .spyOn(store.idempotency, 'finish')
     .mockRejectedValueOnce(new StoreUnavailable(new Error('disk full')));

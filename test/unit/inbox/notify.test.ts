@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
-import { accept } from '../../../src/daemon/inbox/accept.ts';
-import { HintLimit } from '../../../src/daemon/inbox/hint-limit.ts';
-import { type Speaker, say } from '../../../src/daemon/inbox/say.ts';
+import { enqueue } from '../../../src/daemon/inbox/enqueue.ts';
+import { type Notifier, notify } from '../../../src/daemon/inbox/notify.ts';
+import { Throttle } from '../../../src/daemon/inbox/throttle.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import type { Services } from '../../../src/daemon/services.ts';
 import type { InboxMessage, InboxState } from '../../../src/daemon/store/inbox.ts';
@@ -16,13 +16,13 @@ const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
 
 let services: Services;
 let worker: InboxWorker;
-let speaker: Speaker;
+let notifier: Notifier;
 
 beforeEach(async () => {
   ({ services } = await laterServices(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
   // Not started: what is kept stays where it can be looked at.
   worker = new InboxWorker(services);
-  speaker = { plugin: TELEX, services, worker, hints: new HintLimit(() => services.clock.now()) };
+  notifier = { plugin: TELEX, services, worker, throttle: new Throttle(() => services.clock.now()) };
 });
 
 const MESSAGE: IncomingMessage = {
@@ -38,12 +38,12 @@ async function kept(): Promise<InboxMessage[]> {
   return (await services.store.inbox.list({ states: OPEN, limit: 100 })).reverse();
 }
 
-describe('say', () => {
+describe('notify', () => {
   it('keeps a text to be sent without a run, in a queue of its place, tokens masked', async () => {
     const secret = await token();
-    await say(speaker, { to: 'c1' }, ` linked ${secret}`);
-    await say(speaker, { to: 'c1' }, 'again');
-    await say(speaker, { to: 'c2' }, 'there');
+    await notify(notifier, { to: 'c1' }, ` linked ${secret}`);
+    await notify(notifier, { to: 'c1' }, 'again');
+    await notify(notifier, { to: 'c2' }, 'there');
     const [first, second, third] = await kept();
     expect(first).toMatchObject({
       session_id: null,
@@ -58,10 +58,11 @@ describe('say', () => {
   });
 
   it('answers a message once that comes again, also one that was accepted before', async () => {
-    const answering = (message_id: string, text: string) => say(speaker, { to: 'c1' }, text, { message_id });
+    const answering = (message_id: string, text: string) =>
+      notify(notifier, { to: 'c1' }, text, { message_id });
     await answering('m1', 'first');
     await answering('m1', 'again');
-    await accept(TELEX, services, worker, [{ ...MESSAGE, message_id: 'm2' }]);
+    await enqueue(TELEX, services, worker, [{ ...MESSAGE, message_id: 'm2' }]);
     await answering('m2', 'again');
     await answering('m3', 'another');
     expect((await kept()).map(({ reply, message_id }) => [reply, message_id])).toEqual([
@@ -75,7 +76,7 @@ describe('say', () => {
   });
 
   it('refuses what cannot be sent', async () => {
-    await expect(say(speaker, {}, ' ')).rejects.toMatchObject({
+    await expect(notify(notifier, {}, ' ')).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'A text cannot be sent: text must not be empty.',
     });
@@ -83,19 +84,19 @@ describe('say', () => {
 
   it('leaves out hints of which their reader has had enough, and nothing else', async () => {
     const to = { to: 'c1' };
-    await say(speaker, to, 'I read words only.', { message_id: 'm1', hint_to: 'u1' });
-    await say(speaker, to, 'I read words only.', { message_id: 'm2', hint_to: 'u1' });
-    await say(speaker, to, 'I read words only.', { message_id: 'm3', hint_to: 'u2' });
-    await say(speaker, to, 'You are signed in.', { message_id: 'm4' });
-    await say(speaker, to, 'You are signed in.', { message_id: 'm5' });
+    await notify(notifier, to, 'I read words only.', { message_id: 'm1', hint_to: 'u1' });
+    await notify(notifier, to, 'I read words only.', { message_id: 'm2', hint_to: 'u1' });
+    await notify(notifier, to, 'I read words only.', { message_id: 'm3', hint_to: 'u2' });
+    await notify(notifier, to, 'You are signed in.', { message_id: 'm4' });
+    await notify(notifier, to, 'You are signed in.', { message_id: 'm5' });
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm3', 'm4', 'm5']);
   });
 
   it('counts no hint that was given before', async () => {
     const to = { to: 'c1' };
-    await say(speaker, to, 'Hello!', { message_id: 'm1' });
-    await say(speaker, to, 'Hello!', { message_id: 'm1', hint_to: 'u1' });
-    await say(speaker, to, 'Hello!', { message_id: 'm2', hint_to: 'u1' });
+    await notify(notifier, to, 'Hello!', { message_id: 'm1' });
+    await notify(notifier, to, 'Hello!', { message_id: 'm1', hint_to: 'u1' });
+    await notify(notifier, to, 'Hello!', { message_id: 'm2', hint_to: 'u1' });
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm2']);
   });
 });
