@@ -91,11 +91,14 @@ function happen(world: World, happening: Happening): void {
     case 'crash':
     case 'pause':
     case 'stop':
-      return hosts[happening.daemon][happening.is](happening.ms);
+      hosts[happening.daemon][happening.is](happening.ms);
+      return;
     case 'link':
-      return void link(world, happening);
+      void link(world, happening);
+      return;
     case 'unlink':
-      return void unlink(world, happening);
+      void unlink(world, happening);
+      return;
     case 'end-session':
       for (const [tag, { session }] of state.sessions) {
         if (![session.session_id, session.former_id].some((id) => id?.includes(happening.room.name)))

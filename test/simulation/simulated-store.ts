@@ -10,6 +10,7 @@ import type { SimulatedDaemon } from './daemon.ts';
 import { brief } from './trace.ts';
 import type { World } from './world.ts';
 
+type CommitParameters = Parameters<Store['commitTurn']>;
 type Method = (...given: unknown[]) => Promise<unknown>;
 
 const PORTS = [
@@ -34,21 +35,20 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
     return (...given) =>
       world.pass(daemon, {
         op,
-        effect: async () => {
-          const before =
-            op === 'commitTurn'
-              ? world.record.beforeCommit(given[0] as SessionClaim, given[1] as TurnChanges)
-              : null;
-          const result = await method(...given).catch((error: unknown) => {
-            world.report(
-              `${daemon.name}: the store rejects ${op}(${given.map(brief).join(', ')}): ${brief(error)}`,
-            );
-            throw error;
-          });
-          audit(world, daemon, op, given, result);
-          before?.(result as CommitOutcome);
-          return result;
-        },
+        effect: () =>
+          world.atomically(async () => {
+            const before =
+              op === 'commitTurn' ? world.record.beforeCommit(...(given as CommitParameters)) : null;
+            const result = await method(...given).catch((error: unknown) => {
+              world.report(
+                `${daemon.name}: the store rejects ${op}(${given.map(brief).join(', ')}): ${brief(error)}`,
+              );
+              throw error;
+            });
+            audit(world, daemon, op, given, result);
+            before?.(result as CommitOutcome);
+            return result;
+          }),
         failure: (when) => new StoreUnavailable(new Error(`${op} failed ${when} its effect`)),
         words: () => given.map(briefOf).filter(Boolean).join(', '),
       });
@@ -178,9 +178,8 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
     }
     case 'inbox.screen': {
       const { verdicts } = result as Screened;
-      (first as Arrival[]).forEach(({ guarded }, index) =>
-        record.judged(guarded.session_id, verdicts[index] as GuardVerdict),
-      );
+      for (const [index, { guarded }] of (first as Arrival[]).entries())
+        record.judged(guarded.session_id, verdicts[index] as GuardVerdict);
       return;
     }
     case 'guard.check':

@@ -69,6 +69,7 @@ export class World {
   readonly outside = new Actor('—');
   readonly #keys: VerificationKeys;
   readonly #labels = new AsyncLocalStorage<string>();
+  #lastWork: Promise<unknown> = Promise.resolve();
   #requests = 0;
 
   constructor(scenario: Scenario, keys: VerificationKeys, isTraced: boolean) {
@@ -122,6 +123,13 @@ export class World {
 
   validatorFor(clock: AlarmClock, log: Log): TokenValidator {
     return createValidator(TOKEN_SETTINGS, this.#keys, clock, log);
+  }
+
+  /** Does work on the state, and looks at what it did, before anything else changes the state. */
+  atomically<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lastWork.then(work);
+    this.#lastWork = result.catch(() => undefined);
+    return result;
   }
 
   /** A call: it waits for the scheduler before and after its effect, and faults strike it. */

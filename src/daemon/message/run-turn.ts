@@ -1,5 +1,6 @@
 import type { Services } from '../services.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
+import { CommitUnknown } from '../store/commit-unknown.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import type { StreamStore } from '../store/streams.ts';
 import type { TurnChanges } from '../store/turns.ts';
@@ -81,12 +82,17 @@ async function storeFailure(turn: Answering, error: unknown, services: Services)
   const finished_at = services.clock.now();
   const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
   const trace = traceOf(turn, failure, finished_at);
-  if (isResolved(turn) && !runs_again && !(error instanceof ClaimLost)) {
+  if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
     if ((await services.store.commitTurn(turn.claim, all)) !== 'lost') return;
   }
   await Promise.all([storeTrace(turn, trace, services), append(changes.events, services.store.streams)]);
+}
+
+/** After a lost claim no turn may be stored; after a commit whose outcome is unknown there may be one already. */
+function mayBeStored(error: unknown): boolean {
+  return !(error instanceof ClaimLost || error instanceof CommitUnknown);
 }
 
 function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answering & Locked & Resolved {
