@@ -6,6 +6,7 @@ import { createTools } from './agent/registry.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createServer } from './http/server.ts';
+import { isSealingOff } from './identity/encryption-keys.ts';
 import { importKeys } from './identity/keys.ts';
 import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
@@ -21,6 +22,7 @@ import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
+import { sealStoredTokens } from './seal-stored-tokens.ts';
 import type { Configuration } from './settings/configure.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
@@ -87,6 +89,10 @@ export async function startDaemon(
     const keys = await importKeys(settings, log);
     const tokens = createValidator(settings, keys, clock, log);
     const seal = await openSeal(settings, store, log);
+    if (!isSealingOff(settings.TOKEN_ENCRYPTION_KEY)) {
+      readiness.starting('sealing stored tokens');
+      await sealStoredTokens(store, seal, log);
+    }
     readiness.starting('loading the agent runtime');
     const agent = await loadAgent(settings, log);
     life.started('agent', () => agent.stop?.());

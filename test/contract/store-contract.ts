@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeClock } from './clock-contract.ts';
-import { ada, aSession, aStream } from './fixtures.ts';
+import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
@@ -11,6 +11,7 @@ import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
+import { describeStoredTokens } from './stored-tokens-contract.ts';
 import { describeStreams } from './streams-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
@@ -78,6 +79,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeInbox(() => test);
     describeLinks(() => test);
     describeOutages(() => test);
+    describeStoredTokens(() => test);
     describeStreams(() => test);
     describeClock(() => test);
     describePeers(() => test);
@@ -105,34 +107,6 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         const found = await store.sessions.find(session_id);
         if (found) found.platform = 'changed';
         expect((await store.sessions.find(session_id))?.platform).toBe('chat');
-      });
-
-      it('counts stored tokens by how they begin, those of links, sessions and streams, while they live', async () => {
-        const bound = { user_id: 'u1', person: ada };
-        const context = (token: string) => ({
-          has_jwt: true as const,
-          user_id: 'ada',
-          email: 'ada@example.com',
-          token,
-          token_exp: '2030-01-01T00:00:00.000Z',
-        });
-        const withToken = (token: string) =>
-          aSession(test.now(), { metadata: { jwt_context: context(token) }, bound });
-        expect(await store.countTokens('')).toBe(0);
-        await saveSession(store, aSession(test.now()));
-        await saveSession(store, withToken('one.x'));
-        await saveSession(store, withToken('two.x'));
-        await store.links.put({ key: 'chat:jwt:u1', token: 'one.y', person: ada, ttl_ms: 2 * HOUR }, null);
-        await store.streams.create(aStream({ token: 'one.z', ttl_ms: HOUR / 2 }));
-        await store.streams.create(aStream());
-        expect(await store.countTokens('')).toBe(4);
-        expect(await store.countTokens('one.')).toBe(3);
-        expect(await store.countTokens('one.y')).toBe(1);
-        expect(await store.countTokens('%')).toBe(0);
-        test.advance(HOUR / 2);
-        expect(await store.countTokens('one.')).toBe(2);
-        test.advance(HOUR / 2);
-        expect(await store.countTokens('')).toBe(1);
       });
     });
   });

@@ -74,6 +74,12 @@ async function explain(where: Shop, id: string, ...options: string[]): Promise<s
   return stdout;
 }
 
+/** The same for a request that was refused before it became a message: its trace is written after the answer. */
+async function explainRefused(where: Shop, id: string): Promise<string> {
+  await expect.poll(async () => (await where.run('explain', id)).code, { timeout: 10_000 }).toBe(0);
+  return explain(where, id);
+}
+
 /** The reason as a headline, and below it what happened and what to do. */
 function expectFinding(screen: string, reason: string, todo: RegExp): void {
   const [, happened, advice] =
@@ -184,7 +190,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     await say(chat, { message: 'first' }, bearer);
     const { request_id, status } = await say(chat, { message: 'second' }, bearer);
     expect(status).toBe(429);
-    expectFinding(await explain(chat, request_id), 'rate_limited', /RATE_LIMIT_TOKEN_MAX/);
+    expectFinding(await explainRefused(chat, request_id), 'rate_limited', /RATE_LIMIT_TOKEN_MAX/);
   });
 
   test('nothing: the message was answered as it should be', async () => {
@@ -236,7 +242,7 @@ describe('`agentd explain` finds', () => {
 
   test('a request that was refused for its body', async () => {
     await shop.say('{', { headers: { 'X-Request-Id': 'malformed' } });
-    expect(await explain(shop, 'malformed')).toContain('malformed_json');
+    expect(await explainRefused(shop, 'malformed')).toContain('malformed_json');
   });
 
   test('a stream that was not opened to who asked', async () => {
@@ -259,7 +265,7 @@ describe('`agentd explain` finds', () => {
       403,
     );
     for (const id of ['eve-reads', 'eve-stops']) {
-      const screen = await explain(shop, id);
+      const screen = await explainRefused(shop, id);
       expect(screen).toContain('sse  forbidden in');
       expectFinding(screen, 'forbidden', /a token of its person/);
     }

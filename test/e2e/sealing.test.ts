@@ -118,19 +118,38 @@ describe('Stored tokens with nothing set', () => {
 });
 
 describe('TOKEN_ENCRYPTION_KEY=off', () => {
-  test('stores tokens unsealed, with a warning, and what was stored so stays readable', async () => {
-    const off = await start({ TOKEN_ENCRYPTION_KEY: 'off' });
+  test('stores tokens unsealed, with a warning; the first start with a key seals them', async () => {
+    const env = { TOKEN_ENCRYPTION_KEY: 'off' };
+    const off = await start(env);
     const { session_id, payload } = await signIn(off);
-    expect(stored()).toContain(payload);
+    const linked = await ada();
+    const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, env, input: linked });
+    expect(link.code).toBe(0);
+    const payloads = [payload, linked.split('.')[1] ?? ''];
+    for (const one of payloads) expect(stored()).toContain(one);
     await off.daemon.logged(
       ({ level, msg }) => level === 'warn' && String(msg).startsWith('TOKEN_ENCRYPTION_KEY=off'),
     );
     await off.stop();
     expect(() => readFileSync(keyFile)).toThrow('ENOENT');
-    expect(await sealing({ TOKEN_ENCRYPTION_KEY: 'off' })).toMatchObject([{ outcome: 'warning' }]);
+    expect(await sealing(env)).toMatchObject([{ outcome: 'warning' }]);
+    const key = { TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
+    expect(await sealing(key)).toMatchObject([
+      { outcome: 'warning', detail: '2 stored tokens are not sealed: stored before there was a key' },
+    ]);
 
     const sealed = await start();
+    expect(await sealing()).toMatchObject([{ outcome: 'ok' }]);
     expect(await answerIn(sealed, session_id)).toContain('Ada Lovelace');
+    const list = await command(['link', 'list', '--json'], { cwd: directory });
+    expect(JSON.parse(list.stdout)).toMatchObject([{ user_id: '42', state: 'live' }]);
     await sealed.stop();
+    // A daemon that has stopped leaves no log beside its database.
+    const left = readAll([join(state, 'agentd.db')]);
+    for (const one of payloads) expect(left).not.toContain(one);
+    // Off again: nothing is unsealed, and what was sealed stays readable.
+    const again = await start(env);
+    expect(await answerIn(again, session_id)).toContain('Ada Lovelace');
+    await again.stop();
   });
 });

@@ -134,6 +134,16 @@ describe('a stream that became a person’s by the token in its address', () => 
     expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
   });
 
+  it('is read with a cookie of that person if the message came with one', async () => {
+    const stream_id = await me({}, cookie(ada));
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    expect(await reply(stream_id, { headers: cookie(ada) })).toBe('ada@example.com');
+    for (const headers of [{}, cookie(bob), cookie('x.y.z'), cookie(ada, bob)]) {
+      expect(await refusal(stream_id, { headers })).toEqual([403, 'forbidden']);
+    }
+    expect((await fetch(url(stream_id), { method: 'DELETE', headers: cookie(ada) })).status).toBe(204);
+  });
+
   it('is resumed with a token of that person that has expired meanwhile, but not stopped with it', async () => {
     const brief = await token({ sub: 'ada', ttl: 2 });
     const forged = await token({

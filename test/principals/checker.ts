@@ -106,6 +106,9 @@ export interface SeenAsked {
   isConcurrent: boolean;
 }
 
+/** When a run was cut off: before it called the business API, or after. */
+export type CutOff = 'before-calls' | 'after-calls';
+
 interface Turn {
   person: Person | null;
   /** Of its text. */
@@ -308,9 +311,9 @@ export class Checker {
   /**
    * A stream is opened and read to its end, or stopped.
    * @param cutOff the other thing that can have happened to a request at once with the stop: its run began before
-   * the stop and ended by it. Then the session is the opener's, although the reply is empty.
+   * the stop and ended by it. Then the session is the opener's, and its turn has what was said until then.
    */
-  stream(request: StreamRequest, seen: Seen, { cutOff = false } = {}): Problem[] {
+  stream(request: StreamRequest, seen: Seen, cutOff: CutOff | null = null): Problem[] {
     if (seen.hasToken) return [TOKEN_TOLD];
     const stream = this.#state.streams.find(({ id }) => id === request.stream);
     if (request.isForeign) return seen.status === 404 && !stream ? [] : expectRefusal(seen);
@@ -319,14 +322,18 @@ export class Checker {
     if (stream.keptUnder !== null && isStillRunning(seen)) return [];
     const cookie = message.presented.kind === 'signed-out' ? NONE : request.cookie;
     const people = [personOf(cookie), personOf(request.query)].filter((person) => person !== null);
-    if (people.some((person) => this.#isOfAnother(stream, person))) return expectRefusal(seen);
+    const isOfAnother = people.some((person) => this.#isOfAnother(stream, person));
+    // At once with the message that makes the session another's, the run can begin and be refused.
+    const isRefusedByRun =
+      seen.isConcurrent && seen.code === 'session_forbidden' && stream.state === 'waiting';
+    if (isOfAnother && !isRefusedByRun) return expectRefusal(seen);
     const isMeant =
       personOf(cookie) !== null && [personOf(message.presented), message.cookie].includes(personOf(cookie));
     const counted = isMeant ? cookie : NONE;
     const chosen = counted.kind === 'none' ? request.query : counted;
-    if (cutOff) {
+    if (cutOff !== null) {
       if (!stream.isStopped) return [{ kind: 'unanswered', text: 'a run was cut off that nobody stopped' }];
-      return this.#cutOff(stream, chosen, chosen === request.query, seen);
+      return this.#cutOff(stream, chosen, { isQuery: chosen === request.query, cutOff }, seen);
     }
     if (stream.state === 'ended') {
       const readers = [cookie, request.query];
@@ -596,17 +603,24 @@ export class Checker {
   }
 
   /** Its run had begun when it was stopped. */
-  #cutOff(stream: Stream, chosen: Presented, isQuery: boolean, seen: Seen): Problem[] {
+  #cutOff(
+    stream: Stream,
+    chosen: Presented,
+    { isQuery, cutOff }: { isQuery: boolean; cutOff: CutOff },
+    seen: Seen,
+  ): Problem[] {
     const { message } = stream;
     const presented = chosen.kind === 'none' ? message.presented : chosen;
     const outcome = this.#speak({ ...message, presented });
     if (outcome.refused) return expectRefusal(seen);
-    const { session, hasNewId } = outcome;
+    const { session, hasNewId, mark } = outcome;
     const person = personOf(presented);
     if (hasNewId) session.id = seen.session_id;
     stream.owner = person ?? outcome.person;
     stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
     stream.session_id = session.id;
+    if (cutOff === 'after-calls') this.#countCalls(outcome.person, message.calls);
+    session.turns.push({ person: outcome.person, mark, marks: [...new Set([mark, ...seen.marks])] });
     return seen.status === 200 ? marksProblems(seen.marks, []) : expectCode(seen, 200);
   }
 

@@ -18,8 +18,8 @@ export interface Played {
 /** Compares one operation with the rules. Operations that ran at once are tried in each order. */
 interface Judge {
   (checker: Checker): Problem[];
-  /** The other thing that can have happened, which no order of whole operations explains. */
-  orElse?: (checker: Checker) => Problem[];
+  /** What else can have happened, which no order of whole operations explains. */
+  orElse?: readonly Judge[];
 }
 
 /** Waits while other histories of the batch come to the same point. */
@@ -301,7 +301,9 @@ class Player {
     };
     const judge: Judge = (checker) => checker.stream(request, seen);
     if (method === 'GET' && this.#isConcurrent) {
-      judge.orElse = (checker) => checker.stream(request, seen, { cutOff: true });
+      judge.orElse = (['before-calls', 'after-calls'] as const).map(
+        (cutOff) => (checker: Checker) => checker.stream(request, seen, cutOff),
+      );
     }
     return judge;
   }
@@ -576,8 +578,7 @@ function* alternatives([first, ...rest]: readonly Judge[]): Generator<Judge[]> {
     return;
   }
   for (const others of alternatives(rest)) {
-    yield [first, ...others];
-    if (first.orElse) yield [first.orElse, ...others];
+    for (const one of [first, ...(first.orElse ?? [])]) yield [one, ...others];
   }
 }
 

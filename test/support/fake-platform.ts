@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type {
   ChannelPlugin,
   ChannelSettings,
@@ -25,10 +24,10 @@ export interface PlatformCall {
   at: number;
 }
 
-/** How a call is answered in the platform's stead; `hang`: never; `slow`: rightly, but only after so many ms. */
+/** How a call is answered in the platform's stead; `hang`: never; `after`: correctly, once this resolves. */
 export type PlatformAnswer =
   | { status: number; headers?: Readonly<Record<string, string>>; body?: object | string }
-  | { slow: number }
+  | { after: Promise<void> }
   | 'hang';
 
 export interface DaemonAnswer {
@@ -154,7 +153,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
         .end(text);
       return;
     }
-    if (instead !== null) await delay(instead.slow);
+    if (instead !== null) await instead.after;
     const answer = this.#api.answer({ ...call, body });
     response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
     response.end(JSON.stringify(answer.body));

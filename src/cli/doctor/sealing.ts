@@ -56,13 +56,13 @@ async function look(settings: Settings, store: Store | null): Promise<Finding[]>
   return [{ check: CHECK, outcome: 'ok', detail: `stored tokens are sealed with the key in ${where}` }];
 }
 
-/** Tokens that were stored before sealing was on: they stay as they are until they end or are replaced. */
+/** Tokens that were stored before there was a key: the daemon seals them when it starts. */
 function unsealedTokens(count: number): Finding {
   return {
     check: CHECK,
     outcome: 'warning',
     detail: `${count} stored ${count === 1 ? 'token is' : 'tokens are'} not sealed: stored before there was a key`,
-    advice: 'They end within 30 days. To have them sealed now, ask the people to link or sign in again.',
+    advice: 'Restart the daemon: it seals them when it starts.',
   };
 }
 

@@ -5,7 +5,7 @@ import { Ended, type Step } from './sequence.ts';
 import type { Identified, Numbered } from './turn.ts';
 
 /**
- * Was this message sent before, on a stream or in another way? (agentd-sse(7), `Idempotency-Key`)
+ * Was this message sent before, on a stream or in another way? (agentd-service(7), "Idempotency-Key")
  *
  * Adds `idempotency_key`, null if the client sent none. Ends with the first stream; if the message was answered in
  * another way, with a new stream that gives that answer. Throws `duplicate_in_progress` while it is being answered in

@@ -5,7 +5,7 @@ import type { Step } from './sequence.ts';
 import type { Answering, Deduplicated, Identified } from './turn.ts';
 
 /**
- * Was this message answered before? (agentd-webchat(7), `Idempotency-Key`)
+ * Was this message answered before? (agentd-service(7), "Idempotency-Key")
  *
  * Checks the key that the client sent, and claims it. Adds `key`, null if there is none. Ends the turn with the first
  * answer if there is one. Throws `duplicate_in_progress` while the first request runs, `idempotency_key_reused` if its

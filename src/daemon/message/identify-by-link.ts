@@ -6,7 +6,7 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * Who sent the message, as far as a link of the platform's user says so (agentd-message(7), "Whom a message acts for").
+ * Who sent the message, as far as a link of the platform's user says so (agentd-identity(7), "The identity of a message").
  *
  * Checks the token of the sender's link. Another id of the sender, if the message has one, is bound to the link.
  * Adds `credential`. Never ends the turn: a token that is not valid means default credentials.

@@ -4,7 +4,7 @@ import type { Step } from './sequence.ts';
 import type { Answering, Authorized, Deduplicated, Guarded, Identified, Locked } from './turn.ts';
 
 /**
- * One message of a session runs at a time, in the order of arrival (agentd-message(7), "Order").
+ * One message of a session runs at a time, in the order of arrival (agentd-message(7), "Order and limits").
  *
  * Tells the outlet that the answer has begun, if the session's id is certain by now; else resolve-principal does.
  * Adds `claim`, held until the turn ends, and the session as it is named under the lock: while the message waited,

@@ -17,7 +17,7 @@ interface Decision {
 }
 
 /**
- * Who the tools act for in this message (agentd-message(7), "Whom a message acts for").
+ * Who the tools act for in this message (agentd-identity(7), "The identity of a message").
  *
  * A valid token replaces `jwt_context`. An invalid one, or an explicit null, clears it. Without a token the stored one
  * stays in use only if the session's id is a secret that the daemon made, and only for the channel user that brought

@@ -170,7 +170,7 @@ async function agentTurn(
 }
 
 /**
- * The earlier turns that this run may see (agentd-message(7), "Whose turns the agent is shown"): turns of a person in
+ * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person in
  * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
  * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
  */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { statSync, unlinkSync } from 'node:fs';
+import { statSync, truncateSync, unlinkSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 
 /** Size of the reserve file. */
@@ -8,12 +8,15 @@ export const RESERVE_BYTES = 16 * 1024 * 1024;
 /** Written at once: the event loop is free in between. */
 const PIECE_BYTES = 1024 * 1024;
 
+/** The share of the file that remains for deletions after the first part was given up. */
+const LAST_SHARE = 1 / 4;
+
 /** A block of `stat`, whatever the file system's own block size is. */
 const STAT_BLOCK_BYTES = 512;
 
 /**
- * A file that takes up space so that it can be given up when the disk is full: deleting expired rows takes
- * space before it returns any.
+ * A file that takes up space so that it can be given up when the disk is full: three quarters for answers, the
+ * last quarter for deleting expired rows, which takes space before it returns any.
  */
 export class Reserve {
   readonly #path: string;
@@ -32,11 +35,13 @@ export class Reserve {
     return this.#made;
   }
 
-  /** Deletes the file. @returns false if there was none to give up. */
+  /** Gives up the first part if the file is whole, else the rest. @returns false if there was none to give up. */
   giveUp(): boolean {
+    const wasWhole = this.#made;
     this.#made = false;
     try {
-      unlinkSync(this.#path);
+      if (wasWhole) truncateSync(this.#path, this.bytes * LAST_SHARE);
+      else unlinkSync(this.#path);
       return true;
     } catch {
       // It is missing, or the directory cannot be written: there is no space to gain.

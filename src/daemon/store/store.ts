@@ -6,6 +6,7 @@ import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
 import type { OutageStore } from './outages.ts';
 import type { SessionStore } from './sessions.ts';
+import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
 import type { TraceStore } from './traces.ts';
 import type { CommitOutcome, TurnChanges } from './turns.ts';
@@ -44,6 +45,10 @@ export interface Store {
   check(): Promise<void>;
   /** How many live tokens, of links, sessions and streams, are stored with a value that begins like this. */
   countTokens(prefix: string): Promise<number>;
+  /** The live tokens of links, sessions and streams, in bounded bites. */
+  storedTokens(): AsyncIterable<readonly StoredToken[]>;
+  /** Stores another value of a token; atomic. False if the token was replaced or deleted meanwhile. */
+  replaceToken(token: StoredToken, value: string): Promise<boolean>;
   close(): Promise<void>;
 }
 

@@ -64,7 +64,7 @@ export async function admitReader(
   const explicit = tokens.explicit ? await check(tokens.explicit) : null;
   const presented = [ambient, explicit].filter((one) => one !== null);
   await refuseOtherPersons(services, stream, presented);
-  refuseOtherReaders(stream, request, explicit, after);
+  refuseOtherReaders(stream, request, { explicit, ambient }, after);
 
   const counted = countsFor(stream, ambient) ? ambient : null;
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
@@ -111,18 +111,20 @@ async function refuseOtherPersons(
 }
 
 /**
- * The cookie is no token here: the message did not come from the reader, so it does not count.
- * @throws `forbidden`. To read on, a token of the reader will do that has expired since the message was posted.
+ * A stream that has a reader needs a token of that person: in the address, or in a cookie if the message came with
+ * their cookie.
+ * @throws `forbidden`. To read on, a token in the address is enough that has expired since the message was posted.
  */
 function refuseOtherReaders(
   { reader, start }: StreamRecord,
   { method }: ChannelRequest,
-  explicit: ValidatedToken | null,
+  { explicit, ambient }: { explicit: ValidatedToken | null; ambient: ValidatedToken | null },
   after: number,
 ): void {
   if (reader === null) return;
+  if (personOf(explicit) === reader) return;
+  if (personOf(ambient) === reader && start.cookie_person === reader) return;
   const verdict = explicit?.verdict;
-  if (verdict?.valid && verdict.person === reader) return;
   const expired = verdict?.valid === false ? verdict.expired : undefined;
   const posted_at = start.trace[0]?.at ?? Number.POSITIVE_INFINITY;
   const resumes = method !== 'DELETE' && after > 0;

@@ -1,6 +1,6 @@
 import type { StreamEvent, ToolStatus } from '../../channel/index.ts';
 
-/** An event before it has a number (agentd-sse(7), "Events"). */
+/** An event before it has a number (agentd-service(7), "Events"). */
 export type StreamEventData =
   | { event: 'stream_start'; data: Start }
   | { event: 'text_chunk'; data: { text: string } }

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { aTrace, aTurn, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { keepTurn } from '../../contract/store-writes.ts';
 import { anArrival } from './an-arrival.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
-import { keepTurn } from './write-under-claim.ts';
 
 it('brings sessions, turns, traces, counts of turns and known messages over from the fifth schema', async () => {
   const path = join(stateDirectory(), 'agentd.db');
@@ -45,7 +45,8 @@ it('brings sessions, turns, traces, counts of turns and known messages over from
   const store = openAt(path);
   const texts = async (session: string) => (await store.sessions.turns(session)).map(({ text }) => text);
   expect(await texts('s1')).toEqual(['1.1', '1.2', '1.3']);
-  await keepTurn(store, 's2', aTurn({ text: '2.4' }), aTrace(null), 3_600_000);
+  const s2 = await store.sessions.find('s2');
+  if (s2) await keepTurn(store, s2, { text: '2.4' });
   expect(await texts('s2')).toEqual(['2.1', '2.2', '2.3', '2.4']);
   for (const id of [trace.turn_id, trace.request_id, 's1', 'm1']) {
     expect(await store.traces.find(id)).toEqual([trace]);

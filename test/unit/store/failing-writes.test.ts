@@ -15,8 +15,8 @@ import {
   aTurn,
   GUARD_LIMITS,
 } from '../../contract/fixtures.ts';
+import { commitUnderClaim, saveSession, storeReply } from '../../contract/store-writes.ts';
 import { stateDirectory } from './state-directory.ts';
-import { answerKey, commitTurn, keepTurn, saveSession } from './write-under-claim.ts';
 
 // A history in which the n-th write fails, for n = 1, 2, 3, … until it passes: what was acknowledged is there,
 // nothing is half written, and the store goes on.
@@ -104,7 +104,8 @@ async function play(store: SqliteStore, now: number): Promise<History> {
     history.said.push(text);
     const turn = aTurn({ text });
     const trace = aTrace(session, { turn_id: turn.turn_id, message_id: text });
-    const kept = await done(keepTurn(store, session.session_id, turn, trace, HOUR));
+    const changes = { turn: { record: turn, ttl_ms: HOUR }, trace };
+    const kept = await done(commitUnderClaim(store, session.session_id, changes));
     if (kept === 'committed') history.kept.push(text);
   };
   const check = (message_id: string | null) =>
@@ -125,7 +126,7 @@ async function play(store: SqliteStore, now: number): Promise<History> {
   const [claim] = (await done(store.inbox.claim('run', ['chat'], 1))) ?? [];
   if (
     claim &&
-    (await done(commitTurn(store, 'chat:s', { reply: { claim, text: 'reply' }, trace: aTrace(null) }))) &&
+    (await done(storeReply(store, claim, 'reply'))) &&
     (await done(store.inbox.settle(claim, { kind: 'sent' })))
   ) {
     const entry = history.inbox.find(({ id }) => id === claim.message.id);
@@ -148,7 +149,10 @@ async function play(store: SqliteStore, now: number): Promise<History> {
   const link = { key: 'chat:jwt:u1', token: 'sealed', person: ada, ttl_ms: HOUR };
   history.link = (await done(store.links.put(link, null))) === true;
   const answer = { session_id: 's', response: 'r' };
-  history.answer = (await done(answerKey(store, 'key', answer, HOUR))) === 'committed';
+  const key = await store.idempotency.claim('key', 'body');
+  if (key.outcome !== 'new') throw new Error('the key is not new');
+  history.answer = (await done(store.idempotency.finish(key.claim, answer, HOUR))) === true;
+  await store.idempotency.release(key.claim);
   history.refused.kept = (await done(store.traces.keepRefused(refused).then(() => true))) === true;
   await done(store.maintenance.sweep());
   if (begun) await say('three');

@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
 import { connectTo, openAt, stateDirectory } from './state-directory.ts';
-import { saveSession } from './write-under-claim.ts';
 
 /** One blocking wait is 20 ms; a busy machine may double a pause of the event loop many times over. */
 const LONGEST_PAUSE_MS = 250;

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { InboxClaim } from '../../../src/daemon/store/inbox.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import { anInboxMessage, aTrace } from '../../contract/fixtures.ts';
+import { anInboxMessage } from '../../contract/fixtures.ts';
+import { storeReply } from '../../contract/store-writes.ts';
 import { stateDirectory } from './state-directory.ts';
-import { commitTurn } from './write-under-claim.ts';
 
 const PLATFORMS = ['chat', 'mail'] as const;
 const KINDS = ['run', 'send'] as const;
@@ -90,12 +90,8 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
             sent: { kind: 'sent' },
             failed: { kind: 'failed', failure },
           } as const;
-          if (step.end === 'reply') {
-            await commitTurn(daemon, claim.message.queue, {
-              reply: { claim, text: 'reply' },
-              trace: aTrace(null),
-            });
-          } else await inbox.settle(claim, outcomes[step.end]);
+          if (step.end === 'reply') await storeReply(daemon, claim, 'reply');
+          else await inbox.settle(claim, outcomes[step.end]);
         } else if ('change' in step) {
           const id = ids[step.which % (ids.length || 1)];
           if (id !== undefined) await (step.beside ? administrator : daemon).inbox[step.change](id);

@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { StoreLocked, StoreTooNew } from '../../../src/daemon/store/failures.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
-import { saveSession } from './write-under-claim.ts';
 
 const version = (db: Database.Database) => db.pragma('user_version', { simple: true });
 const tables = (db: Database.Database) =>

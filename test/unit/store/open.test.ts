@@ -5,7 +5,6 @@ import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { StoreMissing } from '../../../src/daemon/store/failures.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import { stateDirectory } from './state-directory.ts';
-import { answerKey } from './write-under-claim.ts';
 
 it('opens the database in STATE_DIR, and says where it is', async () => {
   const directory = stateDirectory();
@@ -27,7 +26,8 @@ it('forgets the claims of a daemon that died, and keeps its answers', async () =
   const answer = { session_id: 's', response: 'hello' };
   const first = await openStore(settings, { role: 'daemon', clock: systemClock });
   await first.idempotency.claim('unfinished', 'body');
-  await answerKey(first, 'finished', answer, 60_000);
+  const finished = await first.idempotency.claim('finished', 'body');
+  if (finished.outcome === 'new') await first.idempotency.finish(finished.claim, answer, 60_000);
   await first.close();
   const second = await openStore(settings, { role: 'daemon', clock: systemClock });
   onTestFinished(() => second.close());

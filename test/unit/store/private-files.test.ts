@@ -6,8 +6,8 @@ import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { StoreMissing } from '../../../src/daemon/store/failures.ts';
 import { openDatabase } from '../../../src/daemon/store/sqlite/database.ts';
 import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
-import { saveSession } from './write-under-claim.ts';
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 

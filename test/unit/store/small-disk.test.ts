@@ -8,8 +8,8 @@ import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { RESERVE_BYTES } from '../../../src/daemon/store/reserve.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import { aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
+import { commitUnderClaim } from '../../contract/store-writes.ts';
 import { canMount, smallDisk } from '../../support/small-disk.ts';
-import { keepTurn, saveSession } from './write-under-claim.ts';
 
 const TTL_MS = 60_000;
 const MIB = 1024 * 1024;
@@ -17,27 +17,37 @@ const MIB = 1024 * 1024;
 function fixture(mib: number) {
   const directory = smallDisk(mib);
   const time = { now: Date.now() };
-  const store = openSqliteStore(join(directory, 'agentd.db'), {
-    role: 'daemon',
-    clock: { now: () => time.now },
-    traceRetentionMs: TTL_MS,
-    reserveBytes: RESERVE_BYTES,
-  });
-  onTestFinished(() => store.close());
+  const open = ({ reserveBytes }: { reserveBytes?: number } = { reserveBytes: RESERVE_BYTES }) => {
+    const store = openSqliteStore(join(directory, 'agentd.db'), {
+      role: 'daemon',
+      clock: { now: () => time.now },
+      traceRetentionMs: TTL_MS,
+      ...(reserveBytes === undefined ? {} : { reserveBytes }),
+    });
+    onTestFinished(() => store.close());
+    return store;
+  };
   const free = () => {
     const { bavail, bsize } = statfsSync(directory);
     return bavail * bsize;
   };
-  return { directory, time, store, free };
+  /** Other programs take all space that is left. @returns how they give it back. */
+  const takeAll = () => {
+    const ballast = join(directory, 'ballast');
+    expect(() => writeFileSync(ballast, Buffer.alloc(mib * MIB, 'x'))).toThrow('ENOSPC');
+    expect(free()).toBe(0);
+    return () => rmSync(ballast);
+  };
+  return { directory, time, store: open(), open, free, takeAll };
 }
 
 /** @returns the session of the turn. */
 async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  await saveSession(store, session);
   // Not compressible, as little as a text is repeated on a real disk.
-  const turn = aTurn({ text: randomUUID().repeat(1000) });
-  await keepTurn(store, session.session_id, turn, aTrace(session), TTL_MS);
+  const record = aTurn({ text: randomUUID().repeat(1000) });
+  const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
+  await commitUnderClaim(store, session.session_id, changes);
   return session.session_id;
 }
 
@@ -91,15 +101,13 @@ it.skipIf(!canMount)('heals by itself when a full disk has expired rows on it', 
   }
 });
 
-it.skipIf(!canMount)(
-  'heals when others filled the disk to the last byte, without another byte from them',
-  async () => {
-    const { directory, time, store, free } = fixture(64);
+it.skipIf(!canMount).each([0, 200])(
+  'heals when others filled the disk to the last byte, without another byte from them; %i turns before',
+  async (turns) => {
+    const { time, store, takeAll } = fixture(64);
     await sweepAll(store);
-    for (let turn = 0; turn < 200; turn++) await keepOneTurn(store, time.now);
-    const ballast = join(directory, 'ballast');
-    expect(() => writeFileSync(ballast, Buffer.alloc(64 * MIB, 'x'))).toThrow('ENOSPC');
-    expect(free()).toBe(0);
+    for (let turn = 0; turn < turns; turn++) await keepOneTurn(store, time.now);
+    takeAll();
     await fill(store, time.now);
 
     time.now += TTL_MS + 1;
@@ -127,6 +135,45 @@ it.skipIf(!canMount)('stores answers while so little space is left that messages
   rmSync(join(directory, 'ballast'));
   await wait(20);
   expect(store.condition()).toEqual({ writable: true, detail: null });
+});
+
+// The log of 350 turns is as large as a log gets, and needs almost as much space in the database.
+it.skipIf(!canMount).each([0, 200, 350])(
+  'stores answers after others filled the disk to the last byte; %i turns before',
+  async (turns) => {
+    const { directory, time, store, free, takeAll } = fixture(64);
+    await sweepAll(store);
+    await Promise.all(Array.from({ length: turns }, () => keepOneTurn(store, time.now)));
+    const [before, giveBack] = [free(), takeAll()];
+
+    const kept: string[] = [];
+    for (let turn = 0; turn < 100; turn++) kept.push(await keepOneTurn(store, time.now));
+    // Nothing has expired, which is no failure.
+    await sweepAll(store);
+    for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
+
+    giveBack();
+    await sweepAll(store);
+    expect(store.condition()).toEqual({ writable: true, detail: null });
+    expect(statSync(reserveOf(directory)).size).toBe(RESERVE_BYTES);
+    time.now += TTL_MS + 1;
+    await sweepAll(store);
+    expect(free()).toBeGreaterThan(before - 4 * MIB);
+  },
+);
+
+it.skipIf(!canMount)('starts on a disk that is full to the last byte, and stores answers there', async () => {
+  const { time, store, open, takeAll } = fixture(64);
+  await sweepAll(store);
+  const session = await keepOneTurn(store, time.now);
+  await store.close();
+  takeAll();
+  expect(() => open({})).toThrow(StoreUnavailable);
+
+  const again = open();
+  expect(await again.sessions.turns(session)).toHaveLength(1);
+  const later = await keepOneTurn(again, time.now);
+  expect(await again.sessions.turns(later)).toHaveLength(1);
 });
 
 it.skipIf(!canMount)('makes no reserve on a disk that is too small for it', async () => {

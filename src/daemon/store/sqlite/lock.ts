@@ -19,6 +19,8 @@ export function takeLock(path: string): () => void {
   try {
     const held = new Database(lockPath, { fileMustExist: true, timeout: 0 });
     db = held;
+    // A journal file would take space, which a full disk does not have.
+    held.pragma('journal_mode = MEMORY');
     held.exec('BEGIN EXCLUSIVE');
     return () => held.close();
   } catch (error) {

@@ -196,9 +196,10 @@ export class SqliteSessions implements SessionStore {
   save(claim: SessionClaim, session: Session, as: 'new' | 'changed' | 'replaced'): Promise<SaveOutcome> {
     return this.#commit.write(() => {
       if (!this.holds(claim)) return 'lost';
+      expectTagOf(session, claim);
       if (as === 'changed') return this.#change(session) ? 'saved' : 'ended';
       if (as === 'replaced') this.#deleteLive(session.session_id);
-      this.add(session);
+      this.add(claim, session);
       return 'saved';
     });
   }
@@ -209,7 +210,8 @@ export class SqliteSessions implements SessionStore {
   }
 
   /** Within a commit: stores a new session. An expired one of that id is deleted first. */
-  add(session: Session): void {
+  add(claim: SessionClaim, session: Session): void {
+    expectTagOf(session, claim);
     const expired = this.#expired.all({ name: tagOf(session), now: this.#clock.now() });
     for (const before of expired) this.#deleteWhole(before);
     if (this.#reserved.get(session.session_id)) {
@@ -334,6 +336,11 @@ export class SqliteSessions implements SessionStore {
     }
     return { deleted, last_turn: last };
   }
+}
+
+/** @throws if the claim is not that of the session. */
+function expectTagOf(session: Session, { session_tag }: SessionClaim): void {
+  if (tagOf(session) !== session_tag) throw new Error('a session can only be written under its own claim');
 }
 
 function rowOf({ generated, bound, metadata, client, ...session }: Session): SessionRow {

@@ -7,8 +7,8 @@ import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { backUp } from './backup.ts';
 import { conditionOf } from './condition.ts';
-import { countTokens } from './count-tokens.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
+import { DiskSpace } from './disk-space.ts';
 import { makeShrinkable } from './free-pages.ts';
 import { SqliteGuard } from './guard.ts';
 import { SqliteIdempotency } from './idempotency.ts';
@@ -20,6 +20,7 @@ import { takeLock } from './lock.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
 import { SqliteSessions } from './sessions.ts';
+import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
 import { Sweep } from './sweep.ts';
 import { REFUSED_MAX, SqliteTraces, TRACES_MAX } from './traces.ts';
@@ -82,11 +83,12 @@ function openAsDaemon(path: string, options: SqliteOptions, migrations: Migratio
 
 /** A start on a full disk needs some space too: the reserve gives it. */
 function openWithReserve(open: () => Database.Database, reserve: Reserve | null): Database.Database {
-  try {
-    return open();
-  } catch (error) {
-    if (!isOutOfSpace(error) || !reserve?.giveUp()) throw error;
-    return open();
+  for (;;) {
+    try {
+      return open();
+    } catch (error) {
+      if (!isOutOfSpace(error) || !reserve?.giveUp()) throw error;
+    }
   }
 }
 
@@ -136,7 +138,9 @@ function assemble(
 ): SqliteStore {
   const { clock, traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
   const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
-  const commit = new GroupCommit(db);
+  const volume = new Volume(dirname(db.name));
+  const space = new DiskSpace(db, volume, reserve);
+  const commit = new GroupCommit(db, space);
   const traces = new SqliteTraces(db, commit, {
     clock,
     retentionMs: traceRetentionMs,
@@ -155,12 +159,13 @@ function assemble(
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams });
+  const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const volume = new Volume(dirname(db.name));
   const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces], {
     db,
     commit,
     volume,
+    space,
     reserve,
     clock,
   });
@@ -189,7 +194,9 @@ function assemble(
       commit.write(() => {
         noteCheck.run(clock.now());
       }),
-    countTokens: (prefix) => read(() => countTokens(db, prefix, clock.now())),
+    countTokens: (prefix) => tokens.count(prefix),
+    storedTokens: () => tokens.all(),
+    replaceToken: (token, value) => tokens.replace(token, value),
     async close() {
       await sweep.close();
       await commit.close();

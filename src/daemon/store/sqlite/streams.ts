@@ -106,10 +106,10 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#insertEvent = db.prepare<[number, number, string, string]>(
       `INSERT INTO stream_events (stream, id, name, data) VALUES (?, ?, ?, ?)`,
     );
-    this.#read = db.prepare<[string, number], StreamEvent>(
+    this.#read = db.prepare<{ stream_id: string; after: number; now: number }, StreamEvent>(
       `SELECT stream_events.id AS id, name AS event, data
        FROM streams JOIN stream_events ON stream = streams.id
-       WHERE stream_id = ? AND stream_events.id > ? ORDER BY stream_events.id`,
+       WHERE stream_id = @stream_id AND stream_events.id > @after AND ${alive} ORDER BY stream_events.id`,
     );
     this.#unended = db.prepare<[], { stream_id: string; last_event: number }>(
       `SELECT stream_id, ${LAST_EVENT} FROM streams WHERE state = 'running'`,
@@ -179,7 +179,7 @@ export class SqliteStreams implements StreamStore, Resident {
   }
 
   read(stream_id: string, after: number): Promise<StreamEvent[]> {
-    return read(() => this.#read.all(stream_id, after));
+    return read(() => this.#read.all({ stream_id, after, now: this.#clock.now() }));
   }
 
   subscribe(stream_id: string, listener: StreamListener): () => void {

@@ -4,6 +4,7 @@ import type { Reserve } from '../reserve.ts';
 import type { Volume } from '../volume.ts';
 import { deleteOldBackups } from './backup.ts';
 import { emptyLog } from './database.ts';
+import type { DiskSpace } from './disk-space.ts';
 import { returnFreePages } from './free-pages.ts';
 import { isOutOfSpace } from './unavailable.ts';
 import { type GroupCommit, read } from './writer.ts';
@@ -21,6 +22,7 @@ export interface SweepParts {
   db: Database.Database;
   commit: GroupCommit;
   volume: Volume;
+  space: DiskSpace;
   /** Null: this process keeps none. */
   reserve: Reserve | null;
   clock: Clock;
@@ -56,14 +58,14 @@ export class Sweep {
 
   async #sweep(): Promise<number> {
     if (this.#closed) return 0;
-    const { db, commit, volume, clock } = this.#parts;
+    const { db, commit, volume, space, clock } = this.#parts;
     const deleted = await this.#deleteExpired();
     const short = this.#isShortOfSpace();
     // Each bite adds to the log, so on a full disk the log is emptied after each.
-    if (short) await read(() => emptyLog(db));
+    if (short) await read(() => space.emptyLog());
     if (deleted > 0) return deleted;
     const returned = await commit.write(() => returnFreePages(db, short ? 0 : undefined));
-    await read(() => emptyLog(db));
+    await read(() => space.emptyLog());
     volume.askAgain();
     if (returned > 0) return returned;
     await this.#makeReserve();
@@ -72,8 +74,8 @@ export class Sweep {
   }
 
   /**
-   * A deletion takes space in the log before it returns any. If there is none, the log is emptied, then the
-   * reserve given up, then fewer rows are deleted at once.
+   * A deletion takes space in the log before it returns any. If there is none, the commit gives up the first
+   * part of the reserve; then the log is emptied, then the rest given up, then fewer rows are deleted at once.
    */
   async #deleteExpired(): Promise<number> {
     const { db, commit, reserve } = this.#parts;

@@ -46,14 +46,11 @@ export class SqliteTurns {
     );
   }
 
-  #store(
-    { session_tag }: SessionClaim,
-    { session, turn, trace, reply, answer, events }: TurnChanges,
-  ): CommitOutcome {
+  #store(claim: SessionClaim, { session, turn, trace, reply, answer, events }: TurnChanges): CommitOutcome {
     const { sessions, traces, inbox, idempotency, streams } = this.#parts;
-    if (session) sessions.add(session);
+    if (session) sessions.add(claim, session);
     const inserted = traces.insert(trace);
-    const ended = turn && !sessions.addTurn(session_tag, turn.record, inserted, turn.ttl_ms);
+    const ended = turn && !sessions.addTurn(claim.session_tag, turn.record, inserted, turn.ttl_ms);
     if (reply) inbox.addReply(reply.claim, reply.text);
     if (answer) idempotency.addAnswer(answer.claim, answer.answer, answer.ttl_ms);
     if (events) streams.add(events.claim.stream_id, events.events);

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
-import { asStoreFailure, isBusy, isEnvironmentFailure } from './unavailable.ts';
+import type { DiskSpace } from './disk-space.ts';
+import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace } from './unavailable.ts';
 
 /** Writes in one transaction, at most: bounds how long one commit holds the event loop. */
 const MAX_MEMBERS = 1000;
@@ -43,10 +44,12 @@ type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
  *
  * A write that throws fails alone: its changes are undone, its neighbours' are kept. A failure of the
  * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and the next
- * ones are tried afresh. While another process holds the lock, writes wait for it, for 2 s at most.
+ * ones are tried afresh. On a full disk they are tried once more if room can be made for them. While another
+ * process holds the lock, writes wait for it, for 2 s at most.
  */
 export class GroupCommit {
   readonly #db: Database.Database;
+  readonly #space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   readonly #begin: Database.Statement;
   readonly #commit: Database.Statement;
   readonly #rollback: Database.Statement;
@@ -61,8 +64,10 @@ export class GroupCommit {
   #closed = false;
   #failure: unknown = null;
 
-  constructor(db: Database.Database) {
+  /** @param space null: nothing is done about a full disk. */
+  constructor(db: Database.Database, space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null = null) {
     this.#db = db;
+    this.#space = space;
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
@@ -141,11 +146,12 @@ export class GroupCommit {
     let members = this.#waiting.splice(0, MAX_MEMBERS);
     try {
       while (members.length > 0) {
-        const outcome = this.#tryTogether(members);
+        const outcome = this.#tryWithRoom(members);
         if ('values' in outcome) {
           members.forEach(({ resolve }, place) => {
             resolve(outcome.values[place]);
           });
+          this.#space?.afterCommit();
           return 'settled';
         }
         outcome.failed.reject(outcome.error);
@@ -177,7 +183,17 @@ export class GroupCommit {
     for (const { reject } of members) reject(failure);
   }
 
-  /** Nothing is kept where one of them fails. @throws what fails all of them. */
+  /** Tries again if the disk was full and room could be made. @throws what fails all of them. */
+  #tryWithRoom(members: readonly Member[]): Outcome {
+    try {
+      return this.#tryTogether(members);
+    } catch (error) {
+      if (!isOutOfSpace(error) || !this.#space?.makeRoom()) throw error;
+      return this.#tryTogether(members);
+    }
+  }
+
+  /** Nothing is kept if one of them fails. @throws what fails all of them. */
   #tryTogether(members: readonly Member[]): Outcome {
     this.#beginTransaction();
     const before = this.#failure === null ? 0 : this.#changes.get();

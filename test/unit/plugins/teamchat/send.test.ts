@@ -120,8 +120,12 @@ describe('a reply', () => {
   });
 
   it('that is still under way is not begun a second time', async () => {
-    platform.answer = () => ({ slow: 50 });
-    await Promise.all([send(reply('once')), send(reply('once'))]);
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    platform.answer = () => ({ after: answered });
+    const both = Promise.all([send(reply('once')), send(reply('once'))]);
+    await platform.until(() => posts().length === 1);
+    answer();
+    await both;
     expect(platform.textsTo('C0LOUNGE')).toEqual(['once']);
   });
 
@@ -303,10 +307,12 @@ describe('the status of a thread', () => {
   });
 
   it('that arrives after the answer is taken away again', async () => {
-    platform.answer = ({ path }) =>
-      path.endsWith('setStatus') && statuses().length === 1 ? { slow: 60 } : null;
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    platform.answer = ({ path }) => (path.endsWith('setStatus') ? { after: answered } : null);
     const showing = channel.typing?.(place);
+    await platform.until(() => statuses().length === 1);
     await send(reply('the answer'));
+    answer();
     await showing;
     await platform.until(() => statuses().length === 2);
     expect(statuses()).toEqual(['is thinking…', '']);

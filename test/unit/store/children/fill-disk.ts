@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
 import { aSession } from '../../../contract/fixtures.ts';
-import { saveSession } from '../write-under-claim.ts';
+import { saveSession } from '../../../contract/store-writes.ts';
 
 const store = openSqliteStore(process.argv[2] ?? '', {
   role: 'daemon',

@@ -1,7 +1,7 @@
 /** Writes sessions from many callers at once, and prints the id of each that was acknowledged. Argument: path. */
 import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
 import { aSession, aTrace, aTurn } from '../../../contract/fixtures.ts';
-import { commitTurn } from '../write-under-claim.ts';
+import { commitUnderClaim } from '../../../contract/store-writes.ts';
 
 const store = openSqliteStore(process.argv[2] ?? '', {
   role: 'daemon',
@@ -13,7 +13,7 @@ async function caller(): Promise<never> {
   for (;;) {
     const session = aSession(Date.now());
     const changes = { session, turn: { record: aTurn(), ttl_ms: 60_000_000 }, trace: aTrace(session) };
-    await commitTurn(store, session.session_id, changes);
+    await commitUnderClaim(store, session.session_id, changes);
     process.stdout.write(`${session.session_id}\n`);
   }
 }

@@ -1,0 +1,46 @@
+import { StoreUnavailable } from './errors.ts';
+import { SEALED, type Seal } from './identity/seal.ts';
+import type { Log } from './log.ts';
+import { tokenRecord } from './message/create-stream.ts';
+import { sealRecord } from './session/jwt-context.ts';
+import type { Store } from './store/store.ts';
+import type { StoredToken } from './store/stored-tokens.ts';
+
+/**
+ * Seals the live tokens that were stored before there was a key. Called at the start, before messages are
+ * handled: to a message that had read the record, the sealed token would look like another person's.
+ *
+ * A store that cannot be written is not a reason to stop the start; the next start tries again.
+ */
+export async function sealStoredTokens(
+  store: Pick<Store, 'storedTokens' | 'replaceToken'>,
+  seal: Seal,
+  log: Pick<Log, 'info' | 'warn'>,
+): Promise<void> {
+  let count = 0;
+  try {
+    for await (const tokens of store.storedTokens()) {
+      const unsealed = tokens.filter(({ token }) => !token.startsWith(SEALED));
+      const replaced = await Promise.all(
+        unsealed.map((one) => store.replaceToken(one, seal.close(one.token, recordOf(one)))),
+      );
+      count += replaced.filter(Boolean).length;
+    }
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    log.warn({ err: error }, 'stored tokens could not all be sealed; the next start tries again');
+  }
+  if (count > 0) log.info({ count }, 'sealed the tokens that were stored without a key');
+}
+
+/** What the sealed token belongs to. */
+function recordOf(token: StoredToken): string {
+  switch (token.kind) {
+    case 'link':
+      return token.key;
+    case 'session':
+      return sealRecord(token.tag, token.user_id);
+    case 'stream':
+      return tokenRecord(token.stream_id);
+  }
+}

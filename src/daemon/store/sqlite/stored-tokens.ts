@@ -1,0 +1,101 @@
+import { setImmediate } from 'node:timers/promises';
+import type Database from 'better-sqlite3';
+import type { Clock } from '../../clock.ts';
+import type { StoredToken } from '../stored-tokens.ts';
+import { type GroupCommit, read } from './writer.ts';
+
+/** Rows that are read at once: bounds how long one read holds the event loop. */
+const BITE = 500;
+
+/** A row that may hold a token, with its place in its table. */
+type Row = (StoredToken | { token: null }) & { place: number | string };
+
+interface Bite {
+  /** The place of the last row of the bite before. */
+  after: Row['place'];
+  now: number;
+  bite: number;
+}
+
+const TOKEN_OF_SESSION = `metadata ->> '$.jwt_context.token'`;
+
+/** The tokens of links, sessions and streams, as they are stored. */
+export class StoredTokens {
+  readonly #commit: GroupCommit;
+  readonly #clock: Clock;
+  readonly #count;
+  readonly #tables;
+  readonly #replace;
+
+  constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
+    this.#commit = commit;
+    this.#clock = clock;
+    this.#count = db
+      .prepare<{ prefix: string; now: number }, number>(
+        `WITH stored (token) AS (
+           SELECT token FROM links WHERE expires_at > @now
+           UNION ALL
+           SELECT token FROM streams WHERE token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now)
+           UNION ALL
+           SELECT ${TOKEN_OF_SESSION} FROM sessions WHERE expires_at > @now AND metadata <> '{}'
+         )
+         SELECT count(*) FROM stored WHERE substr(token, 1, length(@prefix)) = @prefix`,
+      )
+      .pluck();
+    const table = (start: Row['place'], sql: string) => ({ start, rows: db.prepare<Bite, Row>(sql) });
+    this.#tables = [
+      table(
+        '',
+        `SELECT key AS place, 'link' AS kind, key, token FROM links
+         WHERE key > @after AND expires_at > @now ORDER BY key LIMIT @bite`,
+      ),
+      table(
+        0,
+        `SELECT id AS place, 'session' AS kind, coalesce(former_id, session_id) AS tag, bound_user_id AS user_id,
+           iif(bound_user_id IS NULL, NULL, ${TOKEN_OF_SESSION}) AS token FROM sessions
+         WHERE id > @after AND expires_at > @now ORDER BY id LIMIT @bite`,
+      ),
+      table(
+        0,
+        `SELECT id AS place, 'stream' AS kind, stream_id, token FROM streams
+         WHERE id > @after AND (expires_at IS NULL OR expires_at > @now) ORDER BY id LIMIT @bite`,
+      ),
+    ];
+    this.#replace = {
+      link: db.prepare('UPDATE links SET token = @value WHERE key = @key AND token = @token'),
+      session: db.prepare(
+        `UPDATE sessions SET metadata = json_set(metadata, '$.jwt_context.token', @value)
+         WHERE (former_id = @tag OR (former_id IS NULL AND session_id = @tag))
+           AND bound_user_id = @user_id AND ${TOKEN_OF_SESSION} = @token`,
+      ),
+      stream: db.prepare('UPDATE streams SET token = @value WHERE stream_id = @stream_id AND token = @token'),
+    };
+  }
+
+  /** Reads every row that may hold a token. */
+  count(prefix: string): Promise<number> {
+    return read(() => this.#count.get({ prefix, now: this.#clock.now() }) ?? 0);
+  }
+
+  async *all(): AsyncGenerator<StoredToken[]> {
+    for (const { start, rows } of this.#tables) {
+      let after: Row['place'] | undefined = start;
+      while (after !== undefined) {
+        const bite: Bite = { after, now: this.#clock.now(), bite: BITE };
+        const found: Row[] = await read(() => rows.all(bite));
+        yield found.flatMap(tokenOf);
+        await setImmediate();
+        after = found.at(-1)?.place;
+      }
+    }
+  }
+
+  replace(token: StoredToken, value: string): Promise<boolean> {
+    return this.#commit.write(() => this.#replace[token.kind].run({ ...token, value }).changes > 0);
+  }
+}
+
+/** @returns nothing if the row holds no token. */
+function tokenOf({ place: _, ...row }: Row): StoredToken[] {
+  return row.token === null ? [] : [row];
+}

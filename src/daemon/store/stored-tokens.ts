@@ -1,0 +1,7 @@
+/** A stored token, sealed or not, and the record that holds it. */
+export type StoredToken = { token: string } & (
+  | { kind: 'link'; key: string }
+  /** The tag of the session, and the channel user who brought the token. */
+  | { kind: 'session'; tag: string; user_id: string }
+  | { kind: 'stream'; stream_id: string }
+);
