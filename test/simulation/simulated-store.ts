@@ -198,7 +198,7 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
 function auditCommit(
   world: World,
   claim: SessionClaim,
-  { reply, answer, events }: TurnChanges,
+  { reply, failed, answer, events }: TurnChanges,
   outcome: CommitOutcome,
 ): void {
   const { claims } = world;
@@ -206,12 +206,14 @@ function auditCommit(
   const isHeld =
     claims.isHeld('session', claim.session_tag, claim.owner) &&
     (!reply || claims.isHeld('message', reply.claim.message.id, reply.claim.owner)) &&
+    (!failed || claims.isHeld('message', failed.claim.message.id, failed.claim.owner)) &&
     (!answer || claims.isHeld('key', answer.claim.key, answer.claim.owner)) &&
     (!events || claims.isHeld('stream', events.claim.stream_id, events.claim.owner));
   if (isStored && !isHeld)
     world.report(`a turn of ${claim.session_tag} was stored under a claim that is gone`);
   if (!isStored && isHeld)
     world.report(`a turn of ${claim.session_tag} was refused though all claims are held`);
+  if (isStored && failed) claims.ended('message', failed.claim.message.id);
   if (isStored && answer) claims.ended('key', answer.claim.key);
   endStreams(world);
 }
@@ -226,16 +228,14 @@ function endStreams({ state, claims }: World): void {
 function briefOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return brief(value);
   if (Array.isArray(value)) return value.length === 0 ? '' : `[${value.map(briefOf).join(', ')}]`;
-  const { session_tag, key, stream_id, message, id, turn, reply, answer, events, event } = value as Record<
-    string,
-    never
-  >;
+  const { session_tag, key, stream_id, message, id, turn, reply, failed, answer, events, event } =
+    value as Record<string, never>;
   if (session_tag) return session_tag;
   if (stream_id) return stream_id;
   if (event) return `${id}:${event} ${brief((value as { data?: unknown }).data)}`;
   if (turn) {
     const { record } = turn as { record: { text: string; outcome: string; reply: string | null } };
-    const parts = { reply, answer, events: (events as { events?: unknown } | undefined)?.events };
+    const parts = { reply, failed, answer, events: (events as { events?: unknown } | undefined)?.events };
     const also = Object.entries(parts).flatMap(([name, part]) => (part ? [name] : []));
     return `turn "${record.text}" ${record.outcome} ${brief(record.reply)}${also.length ? ` with ${also.join(', ')}` : ''}`;
   }
