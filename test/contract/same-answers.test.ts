@@ -6,7 +6,13 @@ import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
-import type { Arrival, AttemptOutcome, InboxClaim, InboxState } from '../../src/daemon/store/inbox.ts';
+import type {
+  Arrival,
+  AttemptOutcome,
+  FinalFailure,
+  InboxClaim,
+  InboxState,
+} from '../../src/daemon/store/inbox.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
@@ -34,6 +40,11 @@ interface Side {
   streams: StreamClaim[];
   inbox: InboxClaim[];
 }
+
+const FINAL_FAILURES: readonly FinalFailure[] = [
+  { kind: 'notify', notice: 'Sorry.', failure: 'agent_failed' },
+  { kind: 'failed', failure: 'agent_failed', begun: false },
+];
 
 type Command = (side: Side) => Promise<unknown>;
 
@@ -110,6 +121,7 @@ class Choices {
   #commitTurn(claimOf: (side: Side) => SessionClaim | undefined): Command {
     const { pick, chance, below } = this.random;
     const parts = { session: chance(0.4), turn: chance(0.9), reply: chance(0.3), answer: chance(0.3) };
+    const failed = !parts.reply && chance(0.2) ? pick(FINAL_FAILURES) : null;
     const [record, place, now] = [aTurn({ person: pick([null, ada, bob]) }), below(2), this.now];
     const [created, ends] = [aSession(now, { user_id: pick(['u1', 'u2']) }), chance(0.5)];
     const trace = aTrace(null, { turn_id: record.turn_id, session_id: created.session_id });
@@ -124,6 +136,7 @@ class Choices {
         ...(parts.turn && { turn: { record, ttl_ms } }),
         trace,
         ...(parts.reply && message && { reply: { claim: message, text: 'the reply' } }),
+        ...(failed && message && { failed: { claim: message, outcome: failed } }),
         ...(parts.answer &&
           key && { answer: { claim: key, answer: { session_id: 's', response: 'x' }, ttl_ms } }),
         ...(ends &&

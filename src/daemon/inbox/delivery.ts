@@ -90,7 +90,9 @@ export class Delivery {
     try {
       const end = await runTurn(runFromInbox, this.#arrival(lost), this.#services);
       if (!end.answered) {
-        await this.#end(this.#outcomeOf(end.error));
+        const outcome = this.#outcomeOf(end.error);
+        if (end.isStored) this.#logOutcome(outcome);
+        else await this.#end(outcome);
         return;
       }
       this.#message = this.#withReply(end.reply.response);
@@ -151,9 +153,7 @@ export class Delivery {
       address: null,
       validated: null,
       ticket: null,
-      outlet: pushOutlet(this.#claim, (error) =>
-        ['again', 'given_back'].includes(this.#outcomeOf(error).kind),
-      ),
+      outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
       stopped: null,
       lost,
       patient: true,

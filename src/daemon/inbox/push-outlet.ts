@@ -1,19 +1,24 @@
 import type { Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
-import type { InboxClaim } from '../store/inbox.ts';
+import type { AttemptOutcome, InboxClaim } from '../store/inbox.ts';
 
 /**
  * The outlet of a message of the inbox. The reply is stored with the message, whole, and sent when the turn has ended;
  * meanwhile the platform shows that an answer is being written.
- * @param runsAgain whether there will be another run after this failure.
+ * @param afterFailure what follows from the failure of the run.
  */
-export function pushOutlet(claim: InboxClaim, runsAgain: (error: unknown) => boolean): Outlet {
+export function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => AttemptOutcome): Outlet {
   return {
     leaves: null,
     started: () => {},
     text: () => {},
     tool: () => {},
-    changes: async (end: TurnEnd): Promise<OutletChanges> =>
-      end.answered ? { reply: { claim, text: end.reply.response } } : { runs_again: runsAgain(end.error) },
+    changes: async (end: TurnEnd): Promise<OutletChanges> => {
+      if (end.answered) return { reply: { claim, text: end.reply.response } };
+      const outcome = afterFailure(end.error);
+      return outcome.kind === 'notify' || outcome.kind === 'failed'
+        ? { failed: { claim, outcome } }
+        : { runs_again: true };
+    },
     complete: () => {},
   };
 }

@@ -31,7 +31,7 @@ export interface CompleteReply {
 
 export type TurnEnd = { answered: true; reply: CompleteReply } | { answered: false; error: unknown };
 
-export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'events'> {
+export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'events'> {
   /** The run failed and will be repeated: the turn has not ended, so only its trace is stored. */
   runs_again?: boolean;
 }

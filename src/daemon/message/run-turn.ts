@@ -1,12 +1,13 @@
 import type { Services } from '../services.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
+import { CommitUnknown } from '../store/commit-unknown.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import type { StreamStore } from '../store/streams.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import { describeTurn } from './describe-turn.ts';
-import type { CompleteReply, TurnEnd } from './outlet.ts';
+import type { CompleteReply } from './outlet.ts';
 import { reportFailure } from './report-failure.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import { storedTurn } from './stored-turn.ts';
@@ -26,36 +27,39 @@ export async function runTurn<Turn extends Answering>(
   arrival: Arrival<Turn>,
   services: Services,
   begun: readonly TraceLine[] = [],
-): Promise<TurnEnd> {
+): Promise<EndedTurn> {
+  let isStored = false;
+  const work = async (turn: Turn) => {
+    try {
+      return await answer(steps, turn, services);
+    } catch (error) {
+      isStored = await storeFailure(turn, error, services);
+      throw error;
+    }
+  };
   try {
-    const reply = await withTurn(arrival, services, (turn) => answer(steps, turn, services), begun);
-    return { answered: true, reply };
+    return { answered: true, reply: await withTurn(arrival, services, work, begun) };
   } catch (error) {
-    return { answered: false, error };
+    return { answered: false, error, isStored };
   }
 }
+
+export type EndedTurn =
+  | { answered: true; reply: CompleteReply }
+  /** `isStored`: the failed turn is stored, with everything that its outlet wanted to be stored. */
+  | { answered: false; error: unknown; isStored: boolean };
 
 async function answer<Turn extends Answering>(
   steps: Steps<Turn>,
   turn: Turn,
   services: Services,
 ): Promise<CompleteReply> {
-  try {
-    const found = await steps.run(turn, services);
-    if (found instanceof Ended) return await replay(turn, found.result, services);
-    const credentials = found.principal.person === null ? 'default' : 'user';
-    services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
-    const { session_id, reply, stopped } = found;
-    return { session_id, response: reply, stopped, replayed: false };
-  } catch (error) {
-    await storeFailure(turn, error, services).catch((storeError: unknown) =>
-      services.log.warn(
-        { ...describeTurn(turn, services), err: storeError },
-        'the trace of a failed message could not be stored',
-      ),
-    );
-    throw error;
-  }
+  const found = await steps.run(turn, services);
+  if (found instanceof Ended) return replay(turn, found.result, services);
+  const credentials = found.principal.person === null ? 'default' : 'user';
+  services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
+  const { session_id, reply, stopped } = found;
+  return { session_id, response: reply, stopped, replayed: false };
 }
 
 /** Gives the first answer again. There is no turn to store the trace with. */
@@ -76,17 +80,36 @@ async function replay(
   return reply;
 }
 
-async function storeFailure(turn: Answering, error: unknown, services: Services): Promise<void> {
+/** @returns whether the turn is stored. Never rejects. */
+async function storeFailure(turn: Answering, error: unknown, services: Services): Promise<boolean> {
+  try {
+    return await storeFailedTurn(turn, error, services);
+  } catch (storeError) {
+    services.log.warn(
+      { ...describeTurn(turn, services), err: storeError },
+      'the trace of a failed message could not be stored',
+    );
+    return false;
+  }
+}
+
+async function storeFailedTurn(turn: Answering, error: unknown, services: Services): Promise<boolean> {
   const failure = reportFailure(turn, error, services);
   const finished_at = services.clock.now();
   const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
   const trace = traceOf(turn, failure, finished_at);
-  if (isResolved(turn) && !runs_again && !(error instanceof ClaimLost)) {
+  if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
-    if ((await services.store.commitTurn(turn.claim, all)) !== 'lost') return;
+    if ((await services.store.commitTurn(turn.claim, all)) !== 'lost') return true;
   }
   await Promise.all([storeTrace(turn, trace, services), append(changes.events, services.store.streams)]);
+  return false;
+}
+
+/** After a lost claim no turn may be stored; after a commit whose outcome is unknown there may be one already. */
+function mayBeStored(error: unknown): boolean {
+  return !(error instanceof ClaimLost || error instanceof CommitUnknown);
 }
 
 function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answering & Locked & Resolved {

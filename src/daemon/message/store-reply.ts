@@ -1,4 +1,7 @@
+import { StoreUnavailable } from '../errors.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
+import { CommitUnknown } from '../store/commit-unknown.ts';
+import type { TurnChanges } from '../store/turns.ts';
 import type { Step } from './sequence.ts';
 import { storedTurn } from './stored-turn.ts';
 import { answeredTrace } from './trace-of.ts';
@@ -12,8 +15,8 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 /**
  * Everything that the turn changes is stored in one commit, before anything leaves: what was answered survives a crash.
  *
- * Adds `stored`. Throws `unavailable` if the store cannot be written, or if one of the turn's claims is lost: nothing is
- * stored and nothing leaves then.
+ * Adds `stored`. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
+ * fails, and nobody knows whether the turn is stored (`CommitUnknown`). Nothing leaves in either case.
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
@@ -22,12 +25,15 @@ export const storeReply: Step<Turn, Stored> = {
     const finished_at = services.clock.now();
     const complete = { session_id, response: reply, stopped, replayed: false };
     const answer = { session_id, response: reply, reader: turn.reader };
-    const outcome = await services.store.commitTurn(claim, {
+    const changes: TurnChanges = {
       ...turn.changes,
       ...(await outlet.changes({ answered: true, reply: complete })),
       turn: storedTurn(turn, services, { reply, stopped, finished_at }),
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
+    };
+    const outcome = await services.store.commitTurn(claim, changes).catch((error: unknown) => {
+      throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
     });
     if (outcome === 'lost') {
       line.reason = 'claim_lost';

@@ -1,6 +1,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../../src/channel/index.ts';
+import type { StreamRecord } from '../../../src/daemon/store/streams.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
 import { completed } from '../../../src/daemon/stream/events.ts';
 import { collectLog } from '../../support/log-lines.ts';
@@ -11,8 +12,11 @@ const CLAIM = { owner: 'me', stream_id: 's' };
 /** A store whose appends end when the test says so. */
 function manualStore() {
   const appends: { events: readonly StreamEvent[]; done: () => void; fail: (error: Error) => void }[] = [];
-  return {
+  const store = {
     appends,
+    /** What `find` says. */
+    last_event: 0,
+    find: async () => ({ last_event: store.last_event }) as StreamRecord,
     append(claim: typeof CLAIM, events: readonly StreamEvent[]): Promise<boolean> {
       expect(claim).toBe(CLAIM);
       const { promise, resolve, reject } = Promise.withResolvers<boolean>();
@@ -20,6 +24,7 @@ function manualStore() {
       return promise;
     },
   };
+  return store;
 }
 
 function writing() {
@@ -105,6 +110,21 @@ describe('an event writer', () => {
     expect(shown(store.appends[1]?.events)).toEqual(['1 text_chunk {"text":"ab"}']);
     store.appends[1]?.fail(new Error('disk full'));
     expect(shown((await writer.close(END)).events)).toEqual(['1 text_chunk {"text":"ab"}', ...LAST(2)]);
+  });
+
+  it('goes on after events whose append failed though they are stored', async () => {
+    const { store, writer, text } = writing();
+    text('a');
+    await tick();
+    store.last_event = 1;
+    store.appends[0]?.fail(new Error('connection reset'));
+    await tick();
+    text('b');
+    await tick();
+    expect(shown(store.appends[1]?.events)).toEqual(['2 text_chunk {"text":"b"}']);
+    store.last_event = 2;
+    store.appends[1]?.fail(new Error('connection reset'));
+    expect(shown((await writer.close(END)).events)).toEqual(LAST(3));
   });
 
   it('can end the stream by itself', async () => {
