@@ -21,6 +21,7 @@ const program = new URL('../dist/src/cli/main.js', import.meta.url);
 const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
 
 if (isNewEnough(process.versions.node)) {
+  if (process.env[HANDED_OVER]) stopWithLauncher();
   delete process.env[HANDED_OVER];
   if (existsSync(program)) {
     import(program.href);
@@ -44,7 +45,8 @@ async function handOver() {
   const { spawn } = await import('node:child_process');
   const { constants } = await import('node:os');
   const env = Object.assign({}, process.env, { [HANDED_OVER]: '1' });
-  const child = spawn(pinned, ['--', ...process.argv.slice(1)], { stdio: 'inherit', env });
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
+  const child = spawn(pinned, ['--', ...process.argv.slice(1)], { stdio, env });
   // Ctrl-C on a terminal reaches both processes; a second one would end the daemon without its grace.
   const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   process.on('SIGINT', () => onTerminal || child.kill('SIGINT'));
@@ -54,6 +56,13 @@ async function handOver() {
   child.on('exit', (code, signal) => {
     process.exitCode = signal ? 128 + constants.signals[signal] : code;
   });
+}
+
+/** A launcher that was killed cannot pass a signal on, but the channel that it opened closes with it. */
+function stopWithLauncher() {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  // A command that is done does not wait for its launcher.
+  if (process.channel) process.channel.unref();
 }
 
 function refuse(problem) {

@@ -28,7 +28,8 @@ const MEANINGS: readonly Meaning[] = [
   { codes: [130429], final: false },
   { codes: [131056], final: false, retryAfterSeconds: 6 },
   { codes: [4, 80007], final: false, retryAfterSeconds: 60 },
-  // Trouble of its own.
+  // Trouble of its own. The platform advises to go by the code: 131000, an error of unknown cause, is documented with
+  // 500, comes with 400 as well, and the same message passes later.
   { codes: [1, 2, 131000, 131016, 131057, 133004, 133005], final: false },
   // The 24 hours within which a person can be answered have passed; 470 is the older code of the same.
   { codes: [131047, 470], final: true },

@@ -78,13 +78,17 @@ function createSse(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
+        // Also of a message that is refused: an earlier person's cookie must not stay behind.
+        headers(request) {
+          const cookie = cookieFor(scope.readToken(request, TOKEN_SOURCES));
+          return cookie === null ? {} : { 'Set-Cookie': cookie };
+        },
         thread: sessionOf,
         async handle(request) {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           const ambient = tokensInCookie(request.headers.cookie);
           const { stream_id } = await scope.streams.start(message, request, { ttl_ms, ambient });
-          const cookie = cookieFor(message.metadata.jwt_token);
-          return { headers: cookie === null ? {} : { 'Set-Cookie': cookie }, body: { stream_id } };
+          return { body: { stream_id } };
         },
       },
       {

@@ -132,7 +132,8 @@ export interface Route {
   /**
    * Largest body of this route in bytes, for a webhook whose platform sends more than `BODY_LIMIT_BYTES` at once;
    * at most 4 MiB. A lower value than the setting has no effect. Few such bodies are processed at the same time;
-   * the others are answered `unavailable`, so that the platform sends them again. Absent: `BODY_LIMIT_BYTES`.
+   * the others are answered `unavailable`, so that the platform sends them again, and a slow sender loses its
+   * connection to the next one. Absent: `BODY_LIMIT_BYTES`.
    */
   bodyLimit?: number;
   /** Browsers of `WEBCHAT_ALLOWED_ORIGINS` may call it. */
@@ -149,6 +150,11 @@ export interface Route {
    * no problem documents. Status and headers stay.
    */
   refusal?(problem: RouteProblem): object;
+  /**
+   * Headers of every answer to this request, the refusals included. Left out of a refusal if what it reads of the
+   * request throws a problem, such as a body that is not JSON.
+   */
+  headers?(request: ChannelRequest): NonNullable<ChannelResponse['headers']>;
   /** The thread that the request speaks in, where it names one: its messages keep the order of their arrival. */
   thread?(request: ChannelRequest): string | null;
   handle(request: ChannelRequest): Promise<ChannelResponse> | ChannelResponse;

@@ -35,7 +35,7 @@ export async function linkableChannel(
     `there is no channel '${printable(word)}' whose users can be linked`,
     channels.length === 0
       ? `No channel that is installed here has users to link.${broken}`
-      : `There ${channels.length === 1 ? 'is' : 'are'} ${channels.map(wordOf).sort().join(', ')}.${broken}`,
+      : `Give one of these words: ${channels.map(wordsOf).sort().join(', ')}.${broken}`,
   );
 }
 
@@ -45,4 +45,10 @@ function isLinkable(plugin: ChannelPlugin): plugin is ChannelPlugin & LinkableCh
 
 function wordOf({ name, linking }: LinkableChannel): string {
   return linking.word ?? name;
+}
+
+/** All words that mean this channel. */
+function wordsOf(channel: LinkableChannel): string {
+  const words = new Set([wordOf(channel), channel.name]);
+  return [...words].join(' or ');
 }

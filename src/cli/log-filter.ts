@@ -18,7 +18,7 @@ export interface LogFilter {
 /** Does a line pass? Lines that are no JSON object pass only where nothing is asked for. */
 export function passes(line: string, filter: LogFilter): boolean {
   if (Object.keys(filter).length === 0) return true;
-  const entry = parse(line);
+  const entry = parseEntry(line);
   if (entry === null) return false;
   const { level, since, session, request, channel } = filter;
   return (
@@ -33,7 +33,7 @@ export function passes(line: string, filter: LogFilter): boolean {
 
 /** Lines are written in the order of time, so before this one there is nothing more since then. */
 export function isBefore(line: string, since: number | undefined): boolean {
-  const entry = since === undefined ? null : parse(line);
+  const entry = since === undefined ? null : parseEntry(line);
   return entry !== null && timeOf(entry) < (since ?? 0);
 }
 
@@ -41,10 +41,12 @@ function timeOf(entry: Record<string, unknown>): number {
   return Date.parse(String(entry.time));
 }
 
-function parse(line: string): Record<string, unknown> | null {
+/** Null if a line is no JSON object. */
+export function parseEntry(line: string): Record<string, unknown> | null {
   try {
     const entry: unknown = JSON.parse(line);
-    return entry !== null && typeof entry === 'object' ? (entry as Record<string, unknown>) : null;
+    const isObject = entry !== null && typeof entry === 'object' && !Array.isArray(entry);
+    return isObject ? (entry as Record<string, unknown>) : null;
   } catch {
     // Whatever else a process wrote into the file.
     return null;

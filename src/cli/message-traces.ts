@@ -1,7 +1,15 @@
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Store } from '../daemon/store/store.ts';
 import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
+import { stateInWords } from './inbox-view.ts';
 import { isoTime } from './time-words.ts';
+
+/** One message. */
+export interface MessageTrace {
+  trace: TraceRecord;
+  /** What a message that has not ended waits for, in the words of `agentd inbox`. */
+  waits: string | null;
+}
 
 /**
  * What is known of an id, message by message, oldest first: the traces of its attempts as one time line, with
@@ -14,7 +22,7 @@ export async function messageTraces(
   { sessions, traces, inbox }: Pick<Store, 'sessions' | 'traces' | 'inbox'>,
   id: string,
   limit: number,
-): Promise<{ shown: TraceRecord[]; all: number }> {
+): Promise<{ shown: MessageTrace[]; all: number }> {
   const byTurn = new Map<string, TraceRecord[]>();
   for (const trace of await tracesOf(id, { sessions, traces })) {
     const earlier = byTurn.get(trace.turn_id);
@@ -27,9 +35,11 @@ export async function messageTraces(
   const known = new Map(waiting.map((message) => [message.id, message]));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
-    return timeLineOf(records, message);
+    const trace = timeLineOf(records, message);
+    const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
+    return trace === null ? [] : [{ trace, waits }];
   });
-  return { shown: (await Promise.all(shown)).filter((trace) => trace !== null), all: byTurn.size };
+  return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
 
 /** The traces of an id, oldest first; of a session under both of its ids, since sign-in replaces the first one. */

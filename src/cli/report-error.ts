@@ -46,6 +46,10 @@ const KNOWN: Readonly<Record<string, Entry>> = {
       'Another daemon works on the same STATE_DIR: stop that one, or give this one a directory of its own.',
     exitCode: EXIT.unavailable,
   },
+  DevAlreadyRunning: {
+    advice: 'Stop that one, or run this one in another directory.',
+    exitCode: EXIT.unavailable,
+  },
   StoreTooNew: {
     advice: 'Run the version of agentd that wrote it, or a later one.',
     exitCode: EXIT.unavailable,

@@ -56,17 +56,20 @@ export function findingsOf(trace: TraceRecord): Finding[] {
   return findings;
 }
 
-/** One trace for people: who and how it ended, the time line, what happened and what to do. */
-export function traceInWords(trace: TraceRecord, out: Output): string {
+/**
+ * One trace for people: who and how it ended, the time line, what happened and what to do.
+ * @param waits what the message waits for; null: it has ended
+ */
+export function traceInWords(trace: TraceRecord, out: Output, waits: string | null = null): string {
   const who = [trace.platform, trace.user_id && `user ${trace.user_id}`].filter(Boolean).join(', ');
   const ids = [
     `request ${trace.request_id}`,
     trace.session_id && `session ${trace.session_id}`,
     trace.message_id && `message ${trace.message_id}`,
   ];
-  const took = `${trace.finished_at - trace.started_at} ms`;
+  const end = waits ?? `${trace.outcome} in ${trace.finished_at - trace.started_at} ms`;
   const head = [
-    ...apart([isoTime(trace.started_at), who, `${trace.outcome} in ${took}`]),
+    ...apart([isoTime(trace.started_at), who, end]),
     ...apart(ids.filter((id) => typeof id === 'string')),
   ].join('\n');
   return `${head}\n\n${timeLine(trace, out)}\n${findingsInWords(findingsOf(trace), trace.outcome)}`;

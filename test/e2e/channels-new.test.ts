@@ -131,4 +131,12 @@ describe('agentd channels new', () => {
       expect(await readdir(directory)).toEqual([]);
     },
   );
+
+  it.each(['9x', 'my--pager', 'pager-'])('names the rule that the name %j breaks', async (name) => {
+    const { code, stderr } = await begin(name);
+    expect([code, stderr]).toEqual([
+      2,
+      `agentd: a channel cannot be called '${name}'\nA name is lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters.\n`,
+    ]);
+  });
 });

@@ -117,12 +117,16 @@ describe('agentd inbox', () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
     await failedWith(to, 'delivery_failed');
-    const { stdout } = await run('inbox', 'list');
+    const { stdout, stderr } = await run('inbox', 'list', '--limit', '2');
+    expect(stderr).toBe('');
     const [, behind, first] = stdout.split('\n');
     expect(first).toMatch(
       / reply is to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
     );
     expect(behind).toMatch(/ waits for its turn +\S+ +after the one before it$/);
+    const one = await run('inbox', 'list', '--limit', '1', '--json');
+    expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: 'm2' }]);
+    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
     exchange.answer = () => ({ status: 200 });
     expect((await run('inbox', 'retry', 'm1')).stdout).toMatch(/: due now\n$/);
     await exchange.until(() => exchange.textsTo('t1').length === 2);
@@ -291,8 +295,20 @@ describe('agentd explain of a message that is answered later', () => {
       { outcome: 'waiting', lines: [{ step: 'accept' }, { step: 'next', reason: 'waiting' }] },
     ]);
     const { stdout } = await run('explain', 'request-7');
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}is being answered$/m);
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}waits for its turn$/m);
     expect(stdout).toContain('running\n  what happened: The message is being answered.');
     expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
+  });
+
+  it('is headed by what the inbox says while its reply waits', async () => {
+    exchange.answer = () => ({ status: 503 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'hello' });
+    await failedWith(to, 'delivery_failed');
+    const { stdout } = await run('explain', 'm1');
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}reply is to be sent( again)?$/m);
+    expect((await printed<Explained>('explain', 'm1')).traces).toMatchObject([{ outcome: 'replied' }]);
   });
 
   it('ends with why it failed for good', async () => {

@@ -123,14 +123,25 @@ describe('agentd link', () => {
   });
 
   it.each([
-    [['link', 'fax', 'u1', '-'], /there is no channel 'fax' whose users can be linked\n.*\bprinter\b/],
+    [
+      ['link', 'fax', 'u1', '-'],
+      /there is no channel 'fax' whose users can be linked\n.*\bphone or phonechat\b.*\bprinter or telex\b/,
+    ],
     [['link', 'webchat', 'u1', '-'], /there is no channel 'webchat'/],
     [['link', 'printer', 'no id!', '-'], /'no id!' is no ID of telex/],
     [['link', 'printer'], /missing required argument 'user'/],
     [['link', 'printer', 'u1', '-'], /no token was given/],
     [['link', 'list', '--limit', '0'], /--limit takes a whole number from 1 to 100000/],
+    [
+      ['link', 'list', '--platform', 'fax'],
+      /--platform: there is no channel 'fax'\nThe channels are .*\bphonechat\b.*\btelex\b/,
+    ],
+    [['sessions', 'list', '--platform', 'fax'], /--platform: there is no channel 'fax'/],
+    [['sessions', 'list', '--platform', 'fax', '--json'], /--platform: there is no channel 'fax'/],
+    [['inbox', 'retry', '--failed', '--channel', 'fax'], /--channel: there is no channel 'fax'/],
+    [['logs', '--channel', 'fax', '--follow'], /--channel: there is no channel 'fax'/],
   ])('%j is wrong usage', async (args, told) => {
-    const { code, stdout, stderr } = await run(args);
+    const { code, stdout, stderr } = await run(args, '', { LOG_FILE: join(directory, 'none.log') });
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(told);
   });
@@ -207,7 +218,7 @@ describe('agentd link list', () => {
       expires_at: first.token_expires_at,
     });
     expect(second).toMatchObject({ user_id: 'u2', state: 'token_expired' });
-    expect(await run(['link', 'list', '--platform', 'fax'])).toMatchObject({ code: 0, stdout: '' });
+    expect(await run(['link', 'list', '--platform', 'webchat'])).toMatchObject({ code: 0, stdout: '' });
     const one = await run(['link', 'list', '--limit', '1', '--json']);
     expect(JSON.parse(one.stdout)).toHaveLength(1);
     expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');

@@ -161,6 +161,25 @@ test('a second start keeps the secret and the sessions', async () => {
   await second.stop();
 });
 
+test('a second one in the same folder is refused with 69, also with a state of its own, and changes no file', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-second-'));
+  const first = await startAgentd({ directory: cwd, args: ['--dev'], env: NOTHING });
+  const kept = readFileSync(join(cwd, '.agentd/env'), 'utf8');
+  for (const own of [{}, { STATE_DIR: join(cwd, 'elsewhere') }]) {
+    const second = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...own } });
+    expect([second.code, second.stdout]).toEqual([69, '']);
+    expect(second.stderr).toBe(
+      `agentd: another \`serve --dev\` is running in ${cwd}\nStop that one, or run this one in another directory.\n`,
+    );
+  }
+  expect(readFileSync(join(cwd, '.agentd/env'), 'utf8')).toBe(kept);
+  await first.stop('SIGKILL');
+  const next = await startAgentd({ directory: cwd, args: ['--dev'], env: NOTHING });
+  expect(readFileSync(join(cwd, '.agentd/env'), 'utf8')).toContain(`PORT='${new URL(next.url).port}'`);
+  await next.stop();
+  rmSync(cwd, { recursive: true });
+});
+
 test('what is set explicitly wins', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
   writeFileSync(

@@ -398,3 +398,14 @@ describe('Stored tokens', () => {
     }
   });
 });
+
+test('`agentd sessions list` says on standard error that it shows only the first ones', async () => {
+  for (const session_id of ['listed-1', 'listed-2'])
+    await shop.say({ user_id: 'listed', session_id, message: 'Hello' });
+  const list = (limit: number) =>
+    shop.run('sessions', 'list', '--user', 'listed', '--limit', String(limit), '--json');
+  const [all, one] = [await list(2), await list(1)];
+  expect([JSON.parse(all.stdout).length, all.stderr]).toEqual([2, '']);
+  expect(JSON.parse(one.stdout)).toMatchObject([{ session_id: 'listed-2' }]);
+  expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+});

@@ -101,6 +101,19 @@ describe('config check', () => {
     });
   });
 
+  test('finds what the daemon finds only when it makes its channels', async () => {
+    const cwd = folderWith();
+    const platforms = { MESSAGING_PLATFORMS: 'sse,webchat', WEBCHAT_WEBHOOK_PATH: '/sse/chat' };
+    const env = { ...TOKENS, ...platforms, STATE_DIR: join(cwd, 'state') };
+    for (const words of [['config', 'check'], ['serve'], ['doctor']]) {
+      const { code, stdout, stderr } = await agentd(words, { cwd, env, base: false });
+      expect([words, code]).toEqual([words, 78]);
+      expect(stdout + stderr).toContain('the route POST /sse/chat is taken by the channel sse');
+    }
+    const json = await command(['config', 'check', '--json'], { cwd, env, base: false });
+    expect([json.code, JSON.parse(json.stdout).valid]).toEqual([78, false]);
+  });
+
   test('names every problem at once with setting, source, what is wrong and what is right, and exits 78', async () => {
     const cwd = folderWith({
       'agentd.yaml': 'AGENT_MAX_STEPS: many\nAGENT_MAXSTEPS: 3\n',

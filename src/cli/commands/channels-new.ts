@@ -15,7 +15,8 @@ export const command: Command = {
   args: [
     {
       name: 'name',
-      sentence: 'name of the channel: lower-case letters, digits and hyphens, at most 32',
+      sentence:
+        'name of the channel: lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters',
       required: true,
     },
   ],

@@ -6,7 +6,7 @@ export const command: Command = {
   name: 'config check',
   summary: 'Validate all settings.',
   description:
-    'Looks at everything that the daemon looks at before it starts: the values, whether they fit together, the plugins, the agent, misspelt names. Every problem is told at once, each with what is wrong, where it came from and what would be right; the exit code is 78 then. Warnings do not change the exit code. Nothing is started, and nothing outside of this machine is asked.',
+    'Looks at everything that the daemon looks at before it starts: the values, whether they fit together, the plugins, the channels with their routes, the agent, misspelt names. Every problem is told at once, each with what is wrong, where it came from and what would be right; the exit code is 78 then. Warnings do not change the exit code. Nothing is started, and nothing outside of this machine is asked.',
   examples: [
     { line: 'agentd config check', does: 'Checks the settings that a daemon started here would have.' },
     {
@@ -19,12 +19,8 @@ export const command: Command = {
     const { ConfigurationError, inspectConfiguration } = await import('../../daemon/settings/configure.ts');
     const found = await inspectConfiguration(placeOf(options));
     const { warnings, channels, environment } = found;
-    const problems = [...found.problems];
-    // What is known to be wrong with the agent need not be found twice.
-    if (!problems.some(({ setting }) => setting.startsWith('AGENT_'))) {
-      const { checkAgent } = await import('../../daemon/agent/check-agent.ts');
-      problems.push(...(await checkAgent(found.effective)));
-    }
+    const { checkParts } = await import('../../daemon/check-parts.ts');
+    const problems = await checkParts(found);
     const names = channels.map(({ plugin }) => plugin.name);
     if (out.json) {
       const valid = problems.length === 0;

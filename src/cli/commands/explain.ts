@@ -38,8 +38,8 @@ export const command: Command = {
         `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Look for the id in \`agentd logs\`; is this the daemon's STATE_DIR?`,
       );
     }
-    out.data({ id, traces: shown.map(traceView) }, () =>
-      shown.map((trace) => traceInWords(trace, out)).join('\n'),
+    out.data({ id, traces: shown.map(({ trace }) => traceView(trace)) }, () =>
+      shown.map(({ trace, waits }) => traceInWords(trace, out, waits)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
     return EXIT.ok;

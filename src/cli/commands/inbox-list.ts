@@ -30,15 +30,17 @@ export const command: Command = {
     const failed = options.failed === true;
     const states: readonly InboxState[] = failed ? ['failed'] : [...OPEN, 'failed'];
     let none = failed ? 'No message has failed.' : 'No message waits, and none has failed.';
-    const { messages, outages } = await withStore(options, async (store) => ({
-      messages: await store.inbox.list({ states, limit }),
+    const { found, outages } = await withStore(options, async (store) => ({
+      // One more than is shown tells whether there are more.
+      found: await store.inbox.list({ states, limit: limit + 1 }),
       outages: new Map((await store.outages.list()).map((outage) => [outage.platform, outage])),
-    })).catch((error: unknown): { messages: InboxMessage[]; outages: Map<string, Outage> } => {
+    })).catch((error: unknown): { found: InboxMessage[]; outages: Map<string, Outage> } => {
       if (!(error instanceof StoreMissing)) throw error;
       // An empty list is no failure, but this may be the wrong STATE_DIR.
       none = error.message;
-      return { messages: [], outages: new Map() };
+      return { found: [], outages: new Map() };
     });
+    const messages = found.slice(0, limit);
     const now = systemClock.now();
     const first = firstOfQueues(messages);
     const view = (message: InboxMessage) => inboxView(message, outages.get(message.platform));
@@ -54,6 +56,7 @@ export const command: Command = {
     ]);
     const head = ['ID', 'CHANNEL', 'USER', 'STATE', 'RECEIVED', 'ATTEMPTS', 'NEXT', 'LAST FAILURE'];
     out.data(messages.map(view), () => (rows.length === 0 ? '' : out.table(head, rows)));
+    if (found.length > limit) out.note(`There are more than these ${limit}; --limit shows more.`);
     if (messages.length === 0) out.note(none);
     return EXIT.ok;
   },

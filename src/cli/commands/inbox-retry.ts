@@ -7,6 +7,7 @@ import type { Command, CommandCall } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectChannel } from '../expect-channel.ts';
 import { findInboxMessage } from '../find-inbox-message.ts';
 import { stateInWords } from '../inbox-view.ts';
 import { parseSince } from '../time-words.ts';
@@ -76,6 +77,7 @@ async function retryFailed({ options, out }: CommandCall): Promise<number> {
       throw error;
     },
   );
+  if (ids.length === 0) await expectChannel(options, 'channel');
   out.data({ retried: ids.length, ids }, () => (ids.length === 0 ? '' : `${inNumber(ids.length)} anew`));
   if (ids.length === 0) out.note('No message has failed that fits.');
   return EXIT.ok;

@@ -5,6 +5,7 @@ import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Command } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectChannel } from '../expect-channel.ts';
 import { LINK_HEAD, linkRow, linkView } from '../link-view.ts';
 import { wholeNumber } from '../number-option.ts';
 import { relativeTime } from '../time-words.ts';
@@ -47,6 +48,7 @@ export const command: Command = {
       nowhere = ` ${error.message}`;
       return [];
     });
+    if (links.length === 0) await expectChannel(options, 'platform');
     const shown = links.slice(0, limit);
     out.data(shown, () => {
       if (shown.length === 0) return '';

@@ -6,8 +6,9 @@ import { channelNames } from '../completion/channel-words.ts';
 import { coreSettings } from '../core-settings.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectChannel } from '../expect-channel.ts';
 import { follow, tail } from '../log-file.ts';
-import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, passes } from '../log-filter.ts';
+import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, parseEntry, passes } from '../log-filter.ts';
 import { wholeNumber } from '../number-option.ts';
 import { parseSince } from '../time-words.ts';
 
@@ -37,13 +38,16 @@ export const command: Command = {
     },
   ],
   json: true,
-  jsonSentence: 'print the lines as they stand in the file, one JSON object each',
+  jsonSentence:
+    'print one JSON object per line, as in the file; a line that is none becomes the `msg` of one',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines, { min: 0, max: 100_000 });
     const filter = filterOf(options, systemClock.now());
     const path = await logFile(options);
     const print = (line: string) =>
-      out.write(maskTokens(out.json ? `${line}\n` : formatLogLine(line, { colour: out.colour, date: true })));
+      out.write(
+        maskTokens(out.json ? rawLine(line) : formatLogLine(line, { colour: out.colour, date: true })),
+      );
     const { lines, end } = await tail(path, {
       count,
       unfinished: options.follow !== true,
@@ -53,6 +57,7 @@ export const command: Command = {
       if (error.code === 'ENOENT' && options.follow) return { lines: [], end: 0 };
       throw error.code === 'ENOENT' ? noFile(path, error) : error;
     });
+    if (lines.length === 0) await expectChannel(options, 'channel');
     for (const line of lines) print(line);
     if (options.follow) {
       // Ends with the process, by Ctrl-C.
@@ -64,6 +69,10 @@ export const command: Command = {
     return EXIT.no;
   },
 };
+
+function rawLine(line: string): string {
+  return `${parseEntry(line) === null ? JSON.stringify({ msg: line }) : line}\n`;
+}
 
 async function logFile(options: Readonly<Record<string, unknown>>): Promise<string> {
   const { LOG_FILE } = await coreSettings(options, 'log');

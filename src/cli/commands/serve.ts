@@ -13,7 +13,7 @@ export const command: Command = {
     {
       flags: '--dev',
       sentence:
-        'Try it with nothing set up: state in .agentd/ of the working directory, a generated secret, every channel on (those of platforms with generated secrets, for `agentd simulate`), a sample business API on a loopback port, a page to try it with (/demo); prints its address, a ready user token and lines to paste. The loop guard is relaxed: it blocks the 20th equal message, for 5 seconds. The settings are kept in .agentd/env, secrets that were set explicitly excepted; other commands in this directory find them there. What is set explicitly wins. Refused under NODE_ENV=production.',
+        'Try it with nothing set up: state in .agentd/ of the working directory, a generated secret, every channel on (those of platforms with generated secrets, for `agentd simulate`), a sample business API on a loopback port, a page to try it with (/demo); prints its address, a ready user token and lines to paste. The loop guard is relaxed: it blocks the 20th equal message, for 5 seconds. The settings are kept in .agentd/env, secrets that were set explicitly excepted; other commands in this directory find them there. Only one `serve --dev` can run in a directory. What is set explicitly wins. Refused under NODE_ENV=production.',
     },
   ],
   examples: [

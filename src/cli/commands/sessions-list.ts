@@ -3,6 +3,7 @@ import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Command } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectChannel } from '../expect-channel.ts';
 import { wholeNumber } from '../number-option.ts';
 import { sessionView } from '../session-view.ts';
 import { relativeTime } from '../time-words.ts';
@@ -26,9 +27,10 @@ export const command: Command = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const now = systemClock.now();
     let nowhere = '';
-    const sessions = await withStore(options, async (store, settings) => {
+    const all = await withStore(options, async (store, settings) => {
+      // One more than is shown tells whether there are more.
       const found = await store.sessions.list({
-        limit,
+        limit: limit + 1,
         ...(typeof options.platform === 'string' ? { platform: options.platform } : {}),
         ...(typeof options.user === 'string' ? { user_id: options.user } : {}),
       });
@@ -39,6 +41,8 @@ export const command: Command = {
       nowhere = ` ${error.message}`;
       return [];
     });
+    if (all.length === 0) await expectChannel(options, 'platform');
+    const sessions = all.slice(0, limit);
     out.data(sessions, () => {
       if (sessions.length === 0) return '';
       const rows = sessions.map((session) => [
@@ -51,6 +55,7 @@ export const command: Command = {
       ]);
       return out.table(['ID', 'CHANNEL', 'USER', 'STATE', 'TURNS', 'LAST ACTIVITY'], rows);
     });
+    if (all.length > limit) out.note(`There are more than these ${limit}; --limit shows more.`);
     if (sessions.length === 0) out.note(`No session found.${nowhere}`);
     return EXIT.ok;
   },

@@ -1,4 +1,4 @@
-import { checkAgent } from '../../daemon/agent/check-agent.ts';
+import { checkParts } from '../../daemon/check-parts.ts';
 import { Secret } from '../../daemon/secret.ts';
 import type { Inspection, SettingProblem } from '../../daemon/settings/configure.ts';
 import { SEALING_OFF, weakSecret } from '../../daemon/settings/token-settings.ts';
@@ -10,10 +10,7 @@ const CHECK = 'configuration';
 export async function checkConfiguration(
   found: Inspection,
 ): Promise<{ findings: Finding[]; problems: readonly SettingProblem[] }> {
-  const problems = [...found.problems];
-  // What is known to be wrong with the agent need not be found twice.
-  if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
-    problems.push(...(await checkAgent(found.effective)));
+  const problems = await checkParts(found);
   const secret = found.effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.value;
   const weak = secret instanceof Secret ? weakSecret(secret) : null;
   const names = found.channels.map(({ plugin }) => plugin.name).join(', ');

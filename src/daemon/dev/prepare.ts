@@ -10,6 +10,8 @@ import { makePrivateDirectory } from '../private-directory.ts';
 import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
 import { fileSettingOf } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
+import { lockFile } from '../store/open.ts';
+import { DevAlreadyRunning } from './already-running.ts';
 import { platformSettings } from './platforms.ts';
 import { API_ACCOUNT } from './sample-account.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
@@ -43,10 +45,16 @@ const ENV_FILE = 'env';
  */
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
 
-/** Makes `.agentd/` in the working directory with secrets that stay the same from run to run. */
+/**
+ * Makes `.agentd/` in the working directory with secrets that stay the same from run to run. One process at a time
+ * has it, also if its state is elsewhere: other commands use the settings that it keeps there.
+ * @throws DevAlreadyRunning
+ */
 export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   const directory = join(place.cwd, '.agentd');
   makePrivateDirectory(directory);
+  const unlock = await lockFile(join(directory, 'dev.lock'));
+  if (unlock === null) throw new DevAlreadyRunning(place.cwd);
   const explicit = await inspectConfiguration(place);
   const platforms = await platformSettings({
     plugins: wantedPlugins(explicit),
@@ -106,7 +114,10 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
       );
       await writeFile(path, lines.join(''), { mode: 0o600 });
     },
-    close: async () => api?.close(),
+    async close() {
+      await api?.close();
+      unlock();
+    },
   };
 }
 

@@ -10,7 +10,7 @@ const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
 const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
 
 /** What a name is, in words. */
-export const NAME_RULE = `lower-case letters, digits and hyphens, at most ${NAME_MAX}`;
+export const NAME_RULE = `lower-case letters and digits, beginning with a letter, and single hyphens between them, at most ${NAME_MAX} characters`;
 
 /** May a channel be called so? Whether the name is taken is another question. */
 export function isChannelName(name: unknown): name is string {

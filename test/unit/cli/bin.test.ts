@@ -1,10 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 const BIN = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 let installed: string;
@@ -128,6 +138,27 @@ describe('bin/agentd.js', () => {
   it('ends with 128 and the signal that ended the other process', () => {
     pinScript(`process.kill(process.pid, 'SIGKILL'); setTimeout(() => {}, 60_000);`);
     expect(run(OLD).status).toBe(137);
+  });
+
+  it('stops the other process, as SIGTERM does, when it is killed itself', async () => {
+    pinNode();
+    write(
+      'dist/src/cli/main.js',
+      `process.on('SIGTERM', () => { console.log('stopping'); process.exit(); });
+      console.log(process.pid);
+      setTimeout(() => {}, 60_000);`,
+    );
+    const launcher = spawn(process.execPath, [...OLD, join(installed, 'bin/agentd.js')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines = createInterface(launcher.stdout)[Symbol.asyncIterator]();
+    const daemon = Number((await lines.next()).value);
+    onTestFinished(() => {
+      if (existsSync(`/proc/${daemon}`)) process.kill(daemon, 'SIGKILL');
+    });
+    launcher.kill('SIGKILL');
+    expect(await lines.next()).toEqual({ done: false, value: 'stopping' });
+    expect((await lines.next()).done).toBe(true);
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(

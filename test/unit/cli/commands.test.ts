@@ -374,6 +374,23 @@ describe('logs', () => {
     ).toBe(`${wanted}\n`);
   });
 
+  it('makes an object with --json of a line that is none', async () => {
+    const entry = line('info', 'one');
+    logged('Segmentation fault "here"', entry, '[1, 2]', '{"level":"inf');
+    const { stdout } = await agentd('logs', '--json');
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((one) => JSON.parse(one)),
+    ).toEqual([
+      { msg: 'Segmentation fault "here"' },
+      JSON.parse(entry),
+      { msg: '[1, 2]' },
+      { msg: '{"level":"inf' },
+    ]);
+  });
+
   it('ends with 1 where no line passes, or the file is not there yet', async () => {
     logged(line('info', 'one'));
     expect(await agentd('logs', '--level', 'fatal')).toEqual({

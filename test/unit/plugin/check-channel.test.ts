@@ -67,6 +67,11 @@ describe('what a plugin creates', () => {
       'channel telex: `routes[0].bodyLimit` is 4194305 → a whole number of bytes from 1 to 4194304, or absent',
     ],
     [
+      'headers that are no function',
+      { routes: [{ ...route('/x'), headers: 1 }] },
+      'channel telex: `routes[0].headers` is 1 → a function, or absent',
+    ],
+    [
       'a route without a handler',
       { routes: [{ method: 'GET', path: '/x' }] },
       'channel telex: `routes[0].handle` is missing → a function',

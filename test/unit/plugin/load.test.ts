@@ -208,7 +208,7 @@ describe('a plugin is refused', () => {
     [
       'with a bad name',
       pluginSource({ name: `'Telex'` }),
-      'plugins[0] `name` is "Telex" → lower-case letters, digits and hyphens, at most 32',
+      'plugins[0] `name` is "Telex" → lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters',
     ],
     [
       'without `create`',

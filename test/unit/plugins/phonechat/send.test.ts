@@ -133,6 +133,7 @@ describe('an error', () => {
     [400, 80007, false, 60],
     [400, 4, false, 60],
     [500, 131000, false, undefined, 'unreachable'],
+    [400, 131000, false, undefined],
     [503, 131016, false, undefined, 'unreachable'],
     [500, 131057, false, undefined, 'unreachable'],
     [400, 2, false, undefined],
