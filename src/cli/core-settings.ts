@@ -1,4 +1,4 @@
-import type { Purpose } from '../daemon/settings/configure.ts';
+import type { Purpose } from '../daemon/configuration/configure.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
 import { placeOf } from './settings-place.ts';
 
@@ -11,6 +11,6 @@ export async function coreSettings(
   purpose: Purpose,
   place = placeOf(options),
 ): Promise<Settings> {
-  const { configureCore } = await import('../daemon/settings/configure.ts');
+  const { configureCore } = await import('../daemon/configuration/configure.ts');
   return configureCore({ ...place, purpose });
 }

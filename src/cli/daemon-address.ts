@@ -1,4 +1,4 @@
-import type { ConfigureOptions } from '../daemon/settings/configure.ts';
+import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
 import { coreSettings } from './core-settings.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';

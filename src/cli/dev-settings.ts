@@ -21,7 +21,7 @@ export async function findDevSettings(
   if (options.envFile !== undefined || options.config !== undefined) return null;
   const place = placeOf(options);
   if (!existsSync(join(place.cwd, DEV_FILE))) return null;
-  const { isDaemonAt } = await import('../daemon/settings/configure.ts');
+  const { isDaemonAt } = await import('../daemon/configuration/configure.ts');
   return (await isDaemonAt(place)) ? null : readDevSettings(place.cwd);
 }
 

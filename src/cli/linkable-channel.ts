@@ -15,7 +15,7 @@ export async function linkableChannel(
   options: Readonly<Record<string, unknown>>,
   word: string,
 ): Promise<LinkableChannel> {
-  const { pluginsAt } = await import('../daemon/settings/configure.ts');
+  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins, problems } = await pluginsAt(placeOf(options));
   const channels = plugins.map(({ plugin }) => plugin).filter(isLinkable);
   const named = channels.find(({ name }) => name === word);

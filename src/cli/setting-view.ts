@@ -1,6 +1,6 @@
 import type { SettingValue } from '../channel/index.ts';
+import type { EffectiveSetting } from '../daemon/configuration/configure.ts';
 import { Secret } from '../daemon/secret.ts';
-import type { EffectiveSetting } from '../daemon/settings/configure.ts';
 import { withoutSecrets } from '../daemon/settings/shown.ts';
 
 /** A setting as `--json` prints it. */

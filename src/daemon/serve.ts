@@ -2,8 +2,8 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
-import { createTools } from './agent/registry.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
+import type { Configuration } from './configuration/configure.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/encryption-keys.ts';
@@ -23,7 +23,6 @@ import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
-import type { Configuration } from './settings/configure.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
 import { ClaimKeeper } from './store/claim-keeper.ts';
@@ -34,6 +33,7 @@ import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import { createTools } from './tools/registry.ts';
 
 /** Where a channel puts its page for trying, with `serve --dev`. */
 const DEMO_PATH = '/demo';

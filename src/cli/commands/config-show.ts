@@ -1,4 +1,4 @@
-import type { EffectiveSetting } from '../../daemon/settings/configure.ts';
+import type { EffectiveSetting } from '../../daemon/configuration/configure.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { settingView } from '../setting-view.ts';
@@ -19,7 +19,9 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { ConfigurationError, inspectConfiguration } = await import('../../daemon/settings/configure.ts');
+    const { ConfigurationError, inspectConfiguration } = await import(
+      '../../daemon/configuration/configure.ts'
+    );
     const { effective, problems } = await inspectConfiguration(placeOf(options));
     const listed = options.set === true ? effective.filter(isSet) : setFirst(effective);
     out.data(listed.map(settingView), () =>

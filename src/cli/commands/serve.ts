@@ -22,7 +22,7 @@ export const command: Command = {
   ],
   async run({ options, out }) {
     const place = placeOf(options);
-    const { environmentAt } = await import('../../daemon/settings/configure.ts');
+    const { environmentAt } = await import('../../daemon/configuration/configure.ts');
     if (options.dev && (await environmentAt(place)) === 'production') {
       throw new CliError(
         EXIT.config,

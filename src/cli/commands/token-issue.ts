@@ -44,7 +44,7 @@ export const command: Command = {
     },
   ],
   async run({ options, out }) {
-    const { environmentAt } = await import('../../daemon/settings/configure.ts');
+    const { environmentAt } = await import('../../daemon/configuration/configure.ts');
     if (options.force !== true && (await environmentAt(placeOf(options))) === 'production') {
       throw new CliError(
         EXIT.config,

@@ -1,5 +1,5 @@
+import type { ConfiguredChannel } from '../../daemon/configuration/configure.ts';
 import { askPlatform } from '../../daemon/plugin/ask-platform.ts';
-import type { ConfiguredChannel } from '../../daemon/settings/configure.ts';
 import type { Asking } from './ask.ts';
 import type { Finding } from './finding.ts';
 

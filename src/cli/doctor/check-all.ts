@@ -1,4 +1,4 @@
-import type { Inspection } from '../../daemon/settings/configure.ts';
+import type { Inspection } from '../../daemon/configuration/configure.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { Asking } from './ask.ts';
 import { checkBusinessApi } from './business-api.ts';

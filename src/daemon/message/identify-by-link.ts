@@ -1,5 +1,5 @@
 import type { Credential } from '../identity/identity.ts';
-import { effectiveExpiry, type FoundLink, findSendersLink } from '../identity/links.ts';
+import { effectiveExpiry, type FoundLink, findSendersLink } from '../linking/links.ts';
 import type { Services } from '../services.ts';
 import { credentialOf } from './credential-of.ts';
 import type { Step } from './sequence.ts';

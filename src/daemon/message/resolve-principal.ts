@@ -85,12 +85,12 @@ function decide(turn: Turn, services: Services): Decision {
         },
       };
     case 'signed-out':
-      return { session: cleared(session), principal: { person: null, reason: 'signed_out' } };
+      return { session: cleared(session), principal: nobody('signed_out') };
     case 'none':
       // If a link is looked up for each message, the context that an earlier message has stored is over.
       return credential.reason === 'no_token'
         ? withoutToken(turn, services)
-        : { session: cleared(session), principal: { person: null, reason: credential.reason } };
+        : { session: cleared(session), principal: nobody(credential.reason) };
   }
 }
 
@@ -104,7 +104,6 @@ function signedIn({ session, session_origin, channel, message }: Turn): Session 
 /** The stored context counts if it may speak for this message. */
 function withoutToken({ session, message, request_id }: Turn, services: Services): Decision {
   const { jwt_context } = session.metadata;
-  const nobody = (reason: NobodyReason): Principal => ({ person: null, reason });
   if (!jwt_context || !session.bound) return { session, principal: nobody('no_token') };
   if (message.shared || session.bound.user_id !== message.user_id) {
     return { session: cleared(session), principal: nobody('other_sender') };
@@ -119,6 +118,10 @@ function withoutToken({ session, message, request_id }: Turn, services: Services
     return { session: cleared(session), principal: nobody('stored_token_unreadable') };
   }
   return { session, principal: { person: session.bound.person, claims: claimsOfStoredToken(token) } };
+}
+
+function nobody(reason: NobodyReason): Principal {
+  return { person: null, reason };
 }
 
 function cleared(session: Session): Session {

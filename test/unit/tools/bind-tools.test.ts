@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentTool, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
-import { bindTools, MAX_CALLS } from '../../../src/daemon/agent/bind-tools.ts';
 import { requestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
-import { MAX_RESULT_BYTES } from '../../../src/daemon/agent/fit-result.ts';
 import type { Tool } from '../../../src/daemon/agent/tools.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
+import { bindTools, MAX_CALLS } from '../../../src/daemon/tools/bind-tools.ts';
+import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/fit-result.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf } from '../../support/request-context.ts';

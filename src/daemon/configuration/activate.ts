@@ -1,14 +1,10 @@
-import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
-import type { LoadedPlugin, LoadedPlugins } from '../plugin/load.ts';
+import type { ChannelPlugin } from '../../channel/index.ts';
+import type { ConfiguredChannel } from '../plugin/configured-channel.ts';
+import type { LoadedPlugins } from '../plugin/load.ts';
+import { type EffectiveSetting, notSet } from '../settings/check.ts';
+import { nearest } from '../settings/nearest.ts';
+import type { SettingProblem } from '../settings/problem.ts';
 import { describeThrown } from '../source-location.ts';
-import { type EffectiveSetting, notSet } from './check.ts';
-import { nearest } from './nearest.ts';
-import type { SettingProblem } from './problem.ts';
-
-/** An active channel, with what it is given. */
-export interface ConfiguredChannel extends LoadedPlugin {
-  settings: ChannelSettings;
-}
 
 export interface Activation {
   channels: readonly ConfiguredChannel[];

@@ -1,17 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/daemon/secret.ts';
 import {
   ConfigurationError,
   type ConfigureOptions,
   configure,
   configureCore,
   inspectConfiguration,
-} from '../../../src/daemon/settings/configure.ts';
+} from '../../../src/daemon/configuration/configure.ts';
+import { findUnknownNames } from '../../../src/daemon/configuration/unknown-names.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
 import { readSources } from '../../../src/daemon/settings/sources.ts';
-import { findUnknownNames } from '../../../src/daemon/settings/unknown-names.ts';
-import { placeWith, SECRET, VALID } from './place.ts';
+import { placeWith, SECRET, VALID } from '../settings/place.ts';
 
 const rsa = (bits: number) =>
   generateKeyPairSync('rsa', {

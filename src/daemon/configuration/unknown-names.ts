@@ -1,9 +1,9 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
-import { nearest } from './nearest.ts';
-import type { SettingProblem } from './problem.ts';
-import { given, isBlank, type Layer, type Sources } from './sources.ts';
-import { readValue } from './value.ts';
+import { nearest } from '../settings/nearest.ts';
+import type { SettingProblem } from '../settings/problem.ts';
+import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts';
+import { readValue } from '../settings/value.ts';
 
 /**
  * Documented settings of parts that this version does not have. A daemon that ignored them would not be what

@@ -1,6 +1,7 @@
+import type { ToolAnswer } from '../agent/agent.ts';
+import { defaultPolicy, type Tool } from '../agent/tools.ts';
+import type { UserLookUp } from '../agent/user-look-up.ts';
 import type { ApiAnswer, BusinessApi } from '../downstream/call.ts';
-import type { ToolAnswer } from './agent.ts';
-import { defaultPolicy, type Tool } from './tools.ts';
 
 const MAX_EMAIL_CHARACTERS = 254;
 const EMAIL = /^[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+$/;
@@ -9,15 +10,6 @@ const COLLECTIONS = ['member', 'hydra:member', 'data', 'items', 'users'] as cons
 const MAX_USERS = 10;
 
 type Fields = Record<string, unknown>;
-
-/** What `get_user` answers when the look-up went through. */
-export type UserLookUp =
-  | { user: Fields; sign_in_needed?: false }
-  /** Several match, and none by that very address. */
-  | { users: Fields[]; sign_in_needed?: false }
-  | { found: false; sign_in_needed?: false; message: string }
-  /** There was no user's token: `user` holds public fields at most. */
-  | { sign_in_needed: true; message: string; user?: Fields };
 
 /**
  * The documented user look-up (service.md, "Outbound calls to the downstream API"; decisions §8). Without

@@ -1,14 +1,14 @@
 import type { ToolStatus } from '../../channel/index.ts';
+import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
+import { requestContext, withRequestContext } from '../agent/context.ts';
+import type { Tool } from '../agent/tools.ts';
 import type { AlarmClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { maskTokens } from '../secret.ts';
 import { TimeLimit } from '../time-limit.ts';
 import type { Trace } from '../trace/trace.ts';
-import type { AgentTool, ToolAnswer } from './agent.ts';
 import { checkArguments } from './check-arguments.ts';
-import { requestContext, withRequestContext } from './context.ts';
 import { fitResult } from './fit-result.ts';
-import type { Tool } from './tools.ts';
 
 /** Tool calls within one run; a model that goes on is told to answer. */
 export const MAX_CALLS = 20;

@@ -1,8 +1,8 @@
 import { isSealingOff, problemOfKeys } from '../identity/encryption-keys.ts';
 import { isLoopback } from '../loopback.ts';
 import { Secret } from '../secret.ts';
-import type { Examination } from './examination.ts';
-import type { Settings } from './settings.ts';
+import type { Examination } from '../settings/examination.ts';
+import type { Settings } from '../settings/settings.ts';
 
 /** RFC 7518 §3.2: the secret of HS256 is as long as the hash. */
 const SECRET_BITS = 256;

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ChannelPlugin } from '../../channel/index.ts';
-import type { Examination } from './examination.ts';
-import { parseListenAddress } from './listen-address.ts';
+import type { Examination } from '../settings/examination.ts';
+import { parseListenAddress } from '../settings/listen-address.ts';
 
 /** Do the settings of the downstream API fit together? (decisions §8) */
 export function checkApiSettings(look: Examination): void {

@@ -11,7 +11,7 @@ import {
   link,
   unlink,
   unlinkPerson,
-} from '../../../src/daemon/identity/links.ts';
+} from '../../../src/daemon/linking/links.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';

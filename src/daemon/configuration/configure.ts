@@ -1,7 +1,15 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import type { ConfiguredChannel } from '../plugin/configured-channel.ts';
 import { type LoadedPlugins, loadPlugins } from '../plugin/load.ts';
-import { activate, type ConfiguredChannel } from './activate.ts';
-import { checkRecords, type EffectiveSetting } from './check.ts';
+import { checkRecords, type EffectiveSetting } from '../settings/check.ts';
+import { Examination, GUARDED } from '../settings/examination.ts';
+import { looseFileWarnings } from '../settings/file-modes.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { fileSettings, readSecretFiles } from '../settings/secret-files.ts';
+import { SETTINGS, type Settings } from '../settings/settings.ts';
+import { given, isBlank, type Place, readSources, type Sources } from '../settings/sources.ts';
+import { readValue } from '../settings/value.ts';
+import { activate } from './activate.ts';
 import {
   checkAdminListener,
   checkAgentSettings,
@@ -9,20 +17,13 @@ import {
   checkDevelopmentSettings,
   checkOrigins,
 } from './cross-checks.ts';
-import { Examination, GUARDED } from './examination.ts';
-import { looseFileWarnings } from './file-modes.ts';
-import { ConfigurationError, type SettingProblem } from './problem.ts';
-import { fileSettings, readSecretFiles } from './secret-files.ts';
-import { SETTINGS, type Settings } from './settings.ts';
-import { given, isBlank, type Place, readSources, type Sources } from './sources.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { findUnknownNames } from './unknown-names.ts';
-import { readValue } from './value.ts';
 
-export type { ConfiguredChannel } from './activate.ts';
-export type { EffectiveSetting } from './check.ts';
-export { ConfigurationError, type SettingProblem } from './problem.ts';
-export type { Place as ConfigureOptions } from './sources.ts';
+export type { ConfiguredChannel } from '../plugin/configured-channel.ts';
+export type { EffectiveSetting } from '../settings/check.ts';
+export { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+export type { Place as ConfigureOptions } from '../settings/sources.ts';
 
 /** A configuration that can be run. */
 export interface Configuration {

@@ -1,3 +1,4 @@
+import type { Tool } from '../agent/tools.ts';
 import type { Clock } from '../clock.ts';
 import { createBusinessApi } from '../downstream/call.ts';
 import { createDownstream } from '../downstream/client.ts';
@@ -6,7 +7,6 @@ import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createGetUser } from './get-user.ts';
-import type { Tool } from './tools.ts';
 
 /**
  * The tools that the settings give the agent. Without `API_BASE_URL` there is none: an agent that has no

@@ -1,10 +1,20 @@
 import type { UnlinkAnswer } from '../../channel/index.ts';
+import type { Clock } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
-import type { Services } from '../services.ts';
+import {
+  type Claims,
+  type PersonKey,
+  personKey,
+  type TokenReason,
+  type TokenValidator,
+  type TokenVerdict,
+} from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import type { Log } from '../log.ts';
 import type { Link } from '../store/links.ts';
-import { type Claims, type PersonKey, personKey, type TokenReason, type TokenVerdict } from './identity.ts';
+import type { Store } from '../store/store.ts';
 import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';
-import { claimsOfStoredToken } from './stored-token.ts';
 
 /** Life of a link (service.md, "Token lookup records"): 30 days. */
 const LINK_TTL_MS = 2_592_000 * 1000;
@@ -12,9 +22,13 @@ const LINK_TTL_MS = 2_592_000 * 1000;
 /** How often a link is looked at again when others write it at the same time. */
 const MAX_TRIES = 5;
 
-type Logger = Pick<Services['log'], 'info' | 'warn'>;
-
-export type LinkServices = Pick<Services, 'store' | 'seal' | 'tokens' | 'clock'> & { log: Logger };
+export interface LinkServices {
+  store: Pick<Store, 'links'>;
+  seal: Seal;
+  tokens: TokenValidator;
+  clock: Clock;
+  log: Pick<Log, 'info' | 'warn'>;
+}
 type Lookup = Pick<LinkServices, 'store' | 'seal' | 'log'>;
 
 /** A link and the token in it, unsealed. */

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
-import { createTools } from '../../../src/daemon/agent/registry.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { createTools } from '../../../src/daemon/tools/registry.ts';
 import { ALICE, BOB, FakeApi, signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
