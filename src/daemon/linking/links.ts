@@ -41,7 +41,7 @@ export interface FoundLink {
   person: PersonKey;
   /** When the link ends; its token may have ended before (`effectiveExpiry`). */
   expires_at: number;
-  lapse_told: boolean;
+  expiry_notified: boolean;
   /** The other id that its sender must have (link-ids.ts, `aliasKey`); null: none has come yet. */
   alias: string | null;
 }
@@ -202,7 +202,7 @@ async function standingUnder(
 
 /** Null where no key opens it, which is warned of. */
 function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): FoundLink | null {
-  const { key, expires_at, lapse_told, alias } = link;
+  const { key, expires_at, expiry_notified, alias } = link;
   const token = seal.open(link.token, key);
   if (token === null) {
     log.warn({ channel: channel.name }, 'linked token does not open with any encryption key');
@@ -215,7 +215,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
     stored: link.token,
     person,
     expires_at,
-    lapse_told,
+    expiry_notified,
     alias: alias?.person === person ? alias.alias : null,
   };
 }

@@ -53,11 +53,11 @@ function session(overrides: Partial<Session> = {}): Session {
     former_id: null,
     user_id: 'alice',
     platform: 'pigeon',
-    space: 'pigeon',
+    namespace: 'pigeon',
     generated: true,
     owner: null,
     metadata: {},
-    bound: null,
+    credential_owner: null,
     turns: 0,
     created_at: now,
     last_active_at: now,
@@ -70,7 +70,7 @@ function signedIn(): Session {
   const token_exp = new Date(Date.now() + 3_600_000).toISOString();
   return session({
     owner: ALICE,
-    bound: { user_id: 'alice', person: ALICE },
+    credential_owner: { user_id: 'alice', person: ALICE },
     metadata: { jwt_context: { has_jwt: true, user_id: '42', email: 'a@b.c', token: TOKEN, token_exp } },
   });
 }
@@ -146,7 +146,7 @@ describe('sessions list', () => {
     await stored([
       session({ session_id: 'a', user_id: 'alice' }),
       session({ session_id: 'b', user_id: 'bob' }),
-      session({ session_id: 'c', user_id: 'bob', platform: 'owl', space: 'owl' }),
+      session({ session_id: 'c', user_id: 'bob', platform: 'owl', namespace: 'owl' }),
     ]);
     const ids = async (...argv: string[]) =>
       (JSON.parse((await agentd('sessions', 'list', '--json', ...argv)).stdout) as { session_id: string }[])

@@ -45,7 +45,7 @@ describe('a link', () => {
     expect(stored?.token).toBe(mine);
     expect(stored?.expires_at).toBeGreaterThan(Date.now() + MONTH - HOUR);
     const found = await findLink(services, TELEX, '+15550100');
-    expect(found).toMatchObject({ key: 'telex:jwt:+15550100', token: mine, lapse_told: false });
+    expect(found).toMatchObject({ key: 'telex:jwt:+15550100', token: mine, expiry_notified: false });
     // The token ends first.
     expect(found && effectiveExpiry(found)).toBeLessThan(Date.now() + 3 * HOUR);
     expect(outcome).toMatchObject({ expires_at: found && effectiveExpiry(found) });

@@ -67,7 +67,7 @@ describe('open-session', () => {
   });
 
   it('replaces the private chat of a platform that is linked to another person now', async () => {
-    const found = session({ space: 'telex', owner: person('ada'), turns: 7 });
+    const found = session({ namespace: 'telex', owner: person('ada'), turns: 7 });
     const private_chat = { ...ON_PLATFORM, message: aMessage({ platform: 'telex' }) };
     const { turn, line } = await runStep(
       world,
@@ -82,7 +82,7 @@ describe('open-session', () => {
     ['of the same person', {}, 'ada'],
     ['that is shared', { shared: true }, 'bob'],
   ])('keeps the session of a chat %s', async (_case, shared, sub) => {
-    const found = session({ space: 'telex', owner: person('ada') });
+    const found = session({ namespace: 'telex', owner: person('ada') });
     const chat = { ...ON_PLATFORM, message: aMessage({ platform: 'telex', ...shared }) };
     const { turn } = await runStep(world, openSession, await arrived(found, chat, signedIn(sub)));
     expect(turn.session_origin).toBe('found');

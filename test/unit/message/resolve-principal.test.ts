@@ -46,7 +46,12 @@ async function withContext(session: Session, sub: string, ttl: number): Promise<
   const { user, person: owner } = personVerdict(sub, await token({ sub, ttl }));
   const record = sealRecord(tagOf(session), session.user_id);
   const jwt_context = jwtContext(user, world.clock.now() + ttl * 1000, world.services.seal, record);
-  return { ...session, owner, bound: { user_id: session.user_id, person: owner }, metadata: { jwt_context } };
+  return {
+    ...session,
+    owner,
+    credential_owner: { user_id: session.user_id, person: owner },
+    metadata: { jwt_context },
+  };
 }
 
 async function opened(session: Session | null, identified: { credential: Credential }, members: object = {}) {
@@ -70,7 +75,7 @@ describe('resolve-principal, with a valid token', () => {
     expect(line).toMatchObject({ reason: 'token_bound', detail: { state: 'ValidJWT', credentials: 'user' } });
     expect(await now()).toMatchObject({
       owner: person('ada'),
-      bound: { user_id: 'visitor', person: person('ada') },
+      credential_owner: { user_id: 'visitor', person: person('ada') },
       metadata: { jwt_context: { has_jwt: true, email: 'ada@example.com' } },
     });
     expect([turn.changes.session, turn.outlet.told]).toEqual([undefined, ['started s']]);
@@ -159,7 +164,7 @@ describe('resolve-principal, without a token', () => {
     const turn = await opened(await stored({}, 'ada'), NO_TOKEN, { message });
     const resolved = await runStep(world, resolvePrincipal, turn);
     expect(resolved.turn.principal).toEqual({ person: null, reason });
-    expect(await now()).toMatchObject({ metadata: {}, bound: null, owner: person('ada') });
+    expect(await now()).toMatchObject({ metadata: {}, credential_owner: null, owner: person('ada') });
   });
 
   it('clears a stored token that has expired', async () => {
@@ -200,7 +205,7 @@ describe('resolve-principal, with a credential that proves nothing', () => {
     );
     expect(turn.principal).toMatchObject({ person: null, ...principal });
     expect(line.verdict).toBe(verdict);
-    expect(await now()).toMatchObject({ metadata: {}, bound: null });
+    expect(await now()).toMatchObject({ metadata: {}, credential_owner: null });
   });
 
   it('lets a session live as long as its message may take', async () => {

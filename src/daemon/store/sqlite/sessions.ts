@@ -343,19 +343,28 @@ function expectTagOf(session: Session, { session_tag }: SessionClaim): void {
   if (tagOf(session) !== session_tag) throw new Error('a session can only be written under its own claim');
 }
 
-function rowOf({ generated, bound, metadata, client, ...session }: Session): SessionRow {
+function rowOf({
+  generated,
+  credential_owner,
+  namespace: space,
+  metadata,
+  client,
+  ...session
+}: Session): SessionRow {
   return {
     ...session,
+    space,
     client: session.owner === null ? (client ?? null) : null,
     generated: generated ? 1 : 0,
-    bound_user_id: bound?.user_id ?? null,
-    bound_person: bound?.person ?? null,
+    bound_user_id: credential_owner?.user_id ?? null,
+    bound_person: credential_owner?.person ?? null,
     metadata: JSON.stringify(metadata),
   };
 }
 
 function sessionOf({
   generated,
+  space,
   bound_user_id,
   bound_person,
   metadata,
@@ -364,9 +373,10 @@ function sessionOf({
 }: SessionRow): Session {
   return {
     ...row,
+    namespace: space,
     ...(client === null ? {} : { client }),
     generated: generated === 1,
-    bound:
+    credential_owner:
       bound_user_id === null || bound_person === null
         ? null
         : { user_id: bound_user_id, person: bound_person },
