@@ -128,6 +128,11 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     happened: 'The session was ended while its message was being answered. The turn was not stored.',
     todo: 'Do nothing if it was ended on purpose.',
   },
+  claim_lost: {
+    happened:
+      'Another daemon took over the message or its session, or an administrator discarded the message. Nothing was sent.',
+    todo: 'If nobody discarded the message, look in the log for the reason why this daemon was cut off.',
+  },
   no_key: { happened: 'The message has no Idempotency-Key, so a repeat would not be recognized.' },
   replayed: { happened: 'The message repeats one that was answered before; the same answer was sent again.' },
   duplicate_in_progress: {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { ConfigureOptions } from '../daemon/settings/configure.ts';
+import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 

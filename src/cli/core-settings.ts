@@ -1,4 +1,4 @@
-import type { Purpose } from '../daemon/settings/configure.ts';
+import type { Purpose } from '../daemon/configuration/configure.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
@@ -12,6 +12,6 @@ export async function coreSettings(
   purpose: Purpose,
   location = configLocation(options),
 ): Promise<Settings> {
-  const { configureCore } = await import('../daemon/settings/configure.ts');
+  const { configureCore } = await import('../daemon/configuration/configure.ts');
   return configureCore({ ...location, purpose });
 }

@@ -1,4 +1,4 @@
-import type { ConfigureOptions } from '../daemon/settings/configure.ts';
+import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';

@@ -20,7 +20,7 @@ export async function findDevSettings(options: OptionValues): Promise<Record<str
   if (options.envFile !== undefined || options.config !== undefined) return null;
   const location = configLocation(options);
   if (!existsSync(join(location.cwd, DEV_FILE))) return null;
-  const { isDaemonAt } = await import('../daemon/settings/configure.ts');
+  const { isDaemonAt } = await import('../daemon/configuration/configure.ts');
   return (await isDaemonAt(location)) ? null : readDevSettings(location.cwd);
 }
 

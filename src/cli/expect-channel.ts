@@ -14,7 +14,7 @@ export async function expectChannel(
 ): Promise<void> {
   const name = options[flag];
   if (typeof name !== 'string') return;
-  const { pluginsAt } = await import('../daemon/settings/configure.ts');
+  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins, problems } = await pluginsAt(configLocation(options));
   const known = plugins.map(({ plugin }) => plugin.name);
   if (known.includes(name)) return;

@@ -1,7 +1,7 @@
 import { decodeToken } from '../daemon/identity/decode-token.ts';
 import { personKey } from '../daemon/identity/identity.ts';
-import { userOfKey } from '../daemon/identity/link-ids.ts';
 import type { Seal } from '../daemon/identity/seal.ts';
+import { userOfKey } from '../daemon/linking/link-ids.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
 import type { Link } from '../daemon/store/links.ts';
 import type { Column } from './column.ts';

@@ -12,7 +12,7 @@ export type LinkableChannel = Pick<ChannelPlugin, 'name'> & { linking: ChannelLi
  * @throws CliError (2) with the known words if it names no channel, or several
  */
 export async function linkableChannel(options: OptionValues, word: string): Promise<LinkableChannel> {
-  const { pluginsAt } = await import('../daemon/settings/configure.ts');
+  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins, problems } = await pluginsAt(configLocation(options));
   const channels = plugins.map(({ plugin }) => plugin).filter(isLinkable);
   const named = channels.find(({ name }) => name === word);

@@ -1,6 +1,6 @@
-import type { TraceLine, TraceRecord } from '../daemon/message/trace.ts';
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Store } from '../daemon/store/store.ts';
+import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
 import { stateInWords } from './inbox-view.ts';
 import { isoTime } from './time-words.ts';
 

@@ -56,9 +56,10 @@ export const SESSION_DETAILS: readonly Column<SessionWithState & { stored: reado
   {
     title: 'acts for',
     json: 'bound',
-    value: ({ bound }) => bound && { user_id: bound.user_id, person: personView(bound.person) },
-    text: ({ bound }) =>
-      bound ? `${personInWords(personView(bound.person))}, by ${bound.user_id}` : 'nobody',
+    value: ({ credential_owner: owner }) =>
+      owner && { user_id: owner.user_id, person: personView(owner.person) },
+    text: ({ credential_owner: owner }) =>
+      owner ? `${personInWords(personView(owner.person))}, by ${owner.user_id}` : 'nobody',
   },
   {
     title: 'token',

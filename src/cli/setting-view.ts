@@ -1,5 +1,5 @@
+import type { EffectiveSetting } from '../daemon/configuration/configure.ts';
 import { Secret } from '../daemon/secret.ts';
-import type { EffectiveSetting } from '../daemon/settings/configure.ts';
 import { withoutSecrets } from '../daemon/settings/shown.ts';
 import type { Column } from './column.ts';
 

@@ -1,5 +1,5 @@
-import type { TraceLine, TraceRecord } from '../daemon/message/trace.ts';
 import { printable, wordOf } from '../daemon/printable.ts';
+import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
 import { adviceFor } from './advice.ts';
 import type { Column } from './column.ts';
 import type { Output } from './output.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '../daemon/clock.ts';
-import type { Purpose } from '../daemon/settings/configure.ts';
+import type { Purpose } from '../daemon/configuration/configure.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
 import { StoreMissing } from '../daemon/store/failures.ts';
 import type { Store } from '../daemon/store/store.ts';

@@ -1,8 +1,8 @@
 import { checkAgent } from './agent/check-agent.ts';
 import { systemClock } from './clock.ts';
+import { ConfigurationError, type Inspection, type SettingProblem } from './configuration/configure.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { idleScope } from './plugin/idle-scope.ts';
-import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure.ts';
 
 /**
  * Every problem that prevents the start of the daemon: the problems of the settings, and those that appear only when

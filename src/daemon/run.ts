@@ -1,9 +1,9 @@
 import inspector from 'node:inspector';
 import { describeDaemon, describeDev } from './banner.ts';
+import { type ConfigureOptions, configure } from './configuration/configure.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
 import { createLog, type Log, type ProcessLog } from './log.ts';
 import { type Daemon, startDaemon } from './serve.ts';
-import { type ConfigureOptions, configure } from './settings/configure.ts';
 
 export interface RunOptions extends ConfigureOptions {
   /** `serve --dev` */

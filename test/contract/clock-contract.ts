@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { anInboxMessage, aSession, aStream, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
+import { claimSession, saveSession, sweepAll } from './store-writes.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -11,7 +13,7 @@ const DAY = 24 * HOUR;
 
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 
-/** No wait is longer than the longest of its kind, seen from the present clock. */
+/** No wait is longer than the longest of its kind, by the clock as it is now. */
 export function describeClock(current: () => StoreUnderTest): void {
   describe.each([
     { how: 'is set back by a second', ahead: 0, back: SECOND },
@@ -58,7 +60,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       const limits = { ...GUARD_LIMITS, max_turns: 1, session_ttl_ms: HOUR };
       const session = aSession(test.now());
       const { session_id } = session;
-      await store.sessions.save(session, 'new');
+      await saveSession(store, session);
       expect(await say(session_id, limits)).toMatchObject({ allowed: true });
       test.advance(-back);
       const verdict = await say(session_id, limits);
@@ -70,7 +72,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await say(session_id, limits)).toMatchObject({ allowed: true });
     });
 
-    it('keeps no message longer than it was put off, nor behind those that came since', async () => {
+    it('holds no message back for longer than it was put off', async () => {
       const entry = (id: string, queue: string) => anInboxMessage({ id, queue, session_id: queue });
       await store.inbox.enqueue([entry('put off', 'one'), entry('fresh', 'two')]);
       const [claim] = await store.inbox.claim('run', ['chat'], 1);
@@ -87,7 +89,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(claims.map(({ message }) => message.id).sort()).toEqual(['fresh', 'later', 'put off']);
     });
 
-    it('lets no platform wait longer for its probe than was asked for', async () => {
+    it('makes no platform wait longer for its probe than was asked for', async () => {
       await store.outages.note('chat', 'unreachable', 'status 503', 60 * SECOND);
       test.advance(-back);
       test.advance(61 * SECOND);
@@ -96,19 +98,36 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await store.outages.takeProbe('chat', SECOND)).toBe(true);
     });
 
-    it('keeps no lease, stream or sweep from going on', async () => {
-      const soon = AbortSignal.timeout(10 * SECOND);
-      const lease = await store.leases.acquire('k', soon);
-      const next = store.leases.acquire('k', soon);
+    it('makes nobody wait for a claim for longer than CLAIM_MS', async () => {
+      await claimSession(store, 's');
+      await store.idempotency.claim('k', 'body');
+      test.advance(-back);
+      expect(await store.sessions.claim('s')).toBeNull();
+      expect(await store.idempotency.look('k', 'body')).toEqual({ outcome: 'running' });
+      test.advance(CLAIM_MS);
+      expect(await store.sessions.claim('s')).not.toBeNull();
+      expect(await store.idempotency.look('k', 'body')).toEqual({ outcome: 'new' });
+    });
+
+    it('takes no claim from an owner who renews it', async () => {
+      const claim = await claimSession(store, 's');
+      test.advance(-back);
+      for (let n = 0; n < 5; n++) {
+        expect(await store.sessions.renew(claim)).toBe(true);
+        test.advance(CLAIM_MS - 1);
+        expect(await store.sessions.claim('s')).toBeNull();
+      }
+    });
+
+    it('stops no stream, trace or sweep', async () => {
       const { stream_id } = await store.streams.create(aStream());
       test.advance(-back);
-      await lease.release();
-      await (await next).release();
-      expect(await store.streams.claim(stream_id, { owner: null, reader: null })).toBe(true);
-      await store.streams.append(stream_id, [{ id: 1, event: 'stream_complete', data: '{}' }]);
+      const claim = await store.streams.claim(stream_id, { owner: null, reader: null });
+      if (!claim) throw new Error('the stream was not claimed');
+      expect(await store.streams.append(claim, [{ id: 1, event: 'stream_complete', data: '{}' }])).toBe(true);
       expect((await store.streams.find(stream_id))?.state).toBe('ended');
       await store.traces.find('x');
-      while ((await store.sweep()) > 0);
+      await sweepAll(store);
     });
   });
 }

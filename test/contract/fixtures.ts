@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
-import type { TraceRecord } from '../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
 import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
 import type { NewStream } from '../../src/daemon/store/streams.ts';
+import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 
 const HOUR = 60 * 60 * 1000;
 /** Of `aStream`, ms. */
@@ -20,11 +20,11 @@ export function aSession(now: number, members: Partial<Session> = {}): Session {
     former_id: null,
     user_id: 'u1',
     platform: 'chat',
-    space: 'web',
+    namespace: 'web',
     generated: false,
     owner: null,
     metadata: {},
-    bound: null,
+    credential_owner: null,
     turns: 0,
     created_at: now,
     last_active_at: now,

@@ -14,6 +14,8 @@ describeStore('sqlite', async (wanted) => {
   const [store] = instances as [Store];
   return {
     store,
+    peer: () => null,
+    boundsAnonymous: true,
     async beside() {
       const administrator = openSqliteStore(path, { role: 'administrator', clock, ...wanted });
       instances.push(administrator);

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../src/channel/index.ts';
+import { CLAIM_MS, type StreamClaim } from '../../src/daemon/store/claims.ts';
 import type { NewStream, StreamStore } from '../../src/daemon/store/streams.ts';
 import { ada, aStream, bob, STREAM_TTL as TTL } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
+import { sweepAll } from './store-writes.ts';
 
 const NOBODY = { owner: null, reader: null };
 const INTERRUPTED = { event: 'error', data: '{"code":"interrupted"}' } as const;
@@ -18,9 +20,9 @@ export function describeStreams(current: () => StoreUnderTest): void {
       streams = test.store.streams;
     });
 
-    it('gives back a stream as it was kept, until nobody has opened it in its time', async () => {
+    it('returns a stream as it was created, until it has waited for its time', async () => {
       const stream = aStream({ owner: ada, token: 'sealed.v1.x', idempotency_key: 'k' });
-      const record = { ...stream, reader: null, state: 'waiting', last_event: 0 };
+      const record = { ...stream, reader: null, state: 'waiting', stop_requested: false, last_event: 0 };
       expect(await streams.create(stream)).toEqual(record);
       expect(await streams.find(stream.stream_id)).toEqual(record);
       expect(await streams.findByKey('k')).toEqual(record);
@@ -30,27 +32,28 @@ export function describeStreams(current: () => StoreUnderTest): void {
       test.advance(1);
       expect(await streams.find(stream.stream_id)).toBeNull();
       expect(await streams.findByKey('k')).toBeNull();
-      expect(await streams.claim(stream.stream_id, NOBODY)).toBe(false);
-      expect(await sweepAll()).toBe(1);
+      expect(await streams.claim(stream.stream_id, NOBODY)).toBeNull();
+      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
     });
 
-    it('has one stream for a key, however many are kept at once, and another when its time has passed', async () => {
+    it('has one stream for a key, however many are created at once, and another after it expired', async () => {
       const many = Array.from({ length: 10 }, () => aStream({ idempotency_key: 'k' }));
-      const kept = await Promise.all(many.map((stream) => streams.create(stream)));
-      expect(new Set(kept.map(({ stream_id }) => stream_id))).toEqual(new Set([many[0]?.stream_id]));
+      const created = await Promise.all(many.map((stream) => streams.create(stream)));
+      expect(new Set(created.map(({ stream_id }) => stream_id))).toEqual(new Set([many[0]?.stream_id]));
       expect(await streams.find(many[1]?.stream_id ?? '')).toBeNull();
       test.advance(TTL);
       const later = aStream({ idempotency_key: 'k' });
       expect((await streams.create(later)).stream_id).toBe(later.stream_id);
+      expect((await streams.findByKey('k'))?.stream_id).toBe(later.stream_id);
     });
 
-    it('lets one begin the run, however many try at once, and forgets the token then', async () => {
+    it('lets one caller begin the run, however many try at once, and deletes the token then', async () => {
       const stream = aStream({ token: 'a.b.c' });
       await streams.create(stream);
       const claims = await Promise.all(
         Array.from({ length: 20 }, () => streams.claim(stream.stream_id, NOBODY)),
       );
-      expect(claims.filter(Boolean)).toHaveLength(1);
+      expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
       expect(await streams.find(stream.stream_id)).toMatchObject({
         state: 'running',
         token: null,
@@ -59,7 +62,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.read(stream.stream_id, 0)).toEqual([]);
     });
 
-    it('makes the stream the property of the one who begins it, or leaves it where it was', async () => {
+    it('gives the stream to the person who begins it, or leaves it whose it was', async () => {
       const [mine, nobodys] = [aStream({ owner: ada }), aStream({ owner: null })];
       await Promise.all([streams.create(mine), streams.create(nobodys)]);
       await streams.claim(mine.stream_id, NOBODY);
@@ -68,61 +71,90 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.find(nobodys.stream_id)).toMatchObject({ owner: bob, reader: bob });
     });
 
-    it('reads what comes after an event, in order, and refuses what does not follow on', async () => {
-      const { stream_id } = await running();
-      await streams.append(stream_id, [chunk(2), chunk(3)]);
-      await streams.append(stream_id, [chunk(4)]);
-      await expect(streams.append(stream_id, [chunk(4)])).rejects.toThrow(/does not follow/);
-      await expect(streams.append(stream_id, [chunk(6)])).rejects.toThrow(/does not follow/);
+    it('reads the events after an event, in order, and rejects events that do not follow', async () => {
+      const { claim, stream_id } = await running();
+      expect(await streams.append(claim, [chunk(2), chunk(3)])).toBe(true);
+      await streams.append(claim, [chunk(4)]);
+      await expect(streams.append(claim, [chunk(4)])).rejects.toThrow(/does not follow/);
+      await expect(streams.append(claim, [chunk(6)])).rejects.toThrow(/does not follow/);
+      await expect(streams.append(claim, [chunk(5), chunk(7)])).rejects.toThrow(/does not follow/);
       expect(await streams.read(stream_id, 0)).toEqual([started(), chunk(2), chunk(3), chunk(4)]);
       expect(await streams.read(stream_id, 3)).toEqual([chunk(4)]);
       expect(await streams.read(stream_id, 4)).toEqual([]);
+      expect(await streams.append(claim, [])).toBe(true);
+      expect(await streams.find(stream_id)).toMatchObject({ state: 'running', last_event: 4 });
     });
 
     it('keeps a run for as long as it takes, and its events for their time after the end', async () => {
-      const { stream_id } = await running();
+      const { claim, stream_id } = await running();
       test.advance(10 * TTL);
-      await sweepAll();
+      await sweepAll(test.store);
       expect((await streams.find(stream_id))?.state).toBe('running');
-      await streams.append(stream_id, ending(2));
+      await streams.append(claim, ending(2));
       expect(await streams.find(stream_id)).toMatchObject({ state: 'ended', last_event: 3 });
-      await expect(streams.append(stream_id, [chunk(4)])).rejects.toThrow(/does not follow/);
+      expect(await streams.append(claim, [chunk(4)])).toBe(false);
       test.advance(TTL - 1);
-      await sweepAll();
+      await sweepAll(test.store);
       expect(await streams.read(stream_id, 0)).toHaveLength(3);
       test.advance(1);
       expect(await streams.find(stream_id)).toBeNull();
-      expect(await sweepAll()).toBe(4);
+      expect(await streams.read(stream_id, 0)).toEqual([]);
+      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(4);
     });
 
-    it('keeps the key of an answer, and gives back that of a failure', async () => {
+    it('keeps the key of an answer, and frees that of a failure', async () => {
       const answered = await running({ idempotency_key: 'answered' });
       const failed = await running({ idempotency_key: 'failed' });
-      await streams.append(answered.stream_id, ending(2));
-      await streams.append(failed.stream_id, [{ id: 2, event: 'error', data: '{}' }]);
+      await streams.append(answered.claim, ending(2));
+      await streams.append(failed.claim, [{ id: 2, event: 'error', data: '{}' }]);
       expect((await streams.findByKey('answered'))?.stream_id).toBe(answered.stream_id);
       expect(await streams.findByKey('failed')).toBeNull();
     });
 
-    it('tells those who watch of events and of a wish to stop, until they look away', async () => {
-      const { stream_id } = await running();
-      const seen: string[] = [];
-      const unwatch = streams.watch(stream_id, (change) => seen.push(change));
-      await streams.append(stream_id, [chunk(2)]);
-      await streams.askToStop(stream_id);
-      expect(seen).toEqual(['events', 'stop']);
-      unwatch();
-      await streams.append(stream_id, [chunk(3)]);
-      expect(seen).toEqual(['events', 'stop']);
+    it('wakes subscribers after events and after a request to stop, until they unsubscribe', async () => {
+      const { claim, stream_id } = await running();
+      const seen: unknown[] = [];
+      const unsubscribe = streams.subscribe(stream_id, (change, added) => seen.push([change, added]));
+      await streams.append(claim, [chunk(2)]);
+      await streams.requestStop(stream_id);
+      const both = [
+        ['events', [chunk(2)]],
+        ['stop', undefined],
+      ];
+      expect(seen).toEqual(both);
+      unsubscribe();
+      await streams.append(claim, [chunk(3)]);
+      expect(seen).toEqual(both);
+    });
+
+    it('stores a request to stop a run, and no other', async () => {
+      const waiting = aStream();
+      await streams.create(waiting);
+      await streams.requestStop(waiting.stream_id);
+      await streams.requestStop('unknown');
+      expect(await streams.find(waiting.stream_id)).toMatchObject({ stop_requested: false });
+      const { claim, stream_id } = await running();
+      await streams.requestStop(stream_id);
+      expect(await streams.find(stream_id)).toMatchObject({ state: 'running', stop_requested: true });
+      await streams.append(claim, ending(2));
+      expect(await streams.find(stream_id)).toMatchObject({ state: 'ended', stop_requested: false });
+      const [ended, givenUp] = [await running(), await running()];
+      await streams.append(ended.claim, ending(2));
+      await streams.release(givenUp.claim);
+      for (const { stream_id } of [ended, givenUp]) {
+        await streams.requestStop(stream_id);
+        expect(await streams.find(stream_id)).toMatchObject({ stop_requested: false });
+      }
     });
 
     it('ends the runs that were given up, and no others', async () => {
       const [alive, givenUp, ended] = [await running(), await running(), await running()];
-      await streams.append(givenUp.stream_id, [chunk(2)]);
-      await streams.append(ended.stream_id, ending(2));
-      for (const { stream_id } of [givenUp, ended]) await streams.release(stream_id);
+      await streams.append(givenUp.claim, [chunk(2)]);
+      await streams.append(ended.claim, ending(2));
+      for (const { claim } of [givenUp, ended]) await streams.release(claim);
+      expect(await streams.append(givenUp.claim, [chunk(3)])).toBe(false);
       const seen: string[] = [];
-      streams.watch(givenUp.stream_id, (change) => seen.push(change));
+      streams.subscribe(givenUp.stream_id, (change) => seen.push(change));
       expect(await streams.reap(INTERRUPTED)).toBe(1);
       expect(await streams.reap(INTERRUPTED)).toBe(0);
       expect(seen).toEqual(['events']);
@@ -132,18 +164,59 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.read(ended.stream_id, 0)).toHaveLength(3);
     });
 
-    async function running(members: Partial<NewStream> = {}): Promise<NewStream> {
-      const stream = aStream(members);
-      await streams.create(stream);
-      expect(await streams.claim(stream.stream_id, NOBODY)).toBe(true);
-      await streams.append(stream.stream_id, [started()]);
-      return stream;
-    }
+    it('ends the runs of a process that died', async () => {
+      const { stream_id } = await running({ idempotency_key: 'k' });
+      streams = (await test.restart()).streams;
+      test.advance(CLAIM_MS);
+      expect(await streams.reap(INTERRUPTED)).toBe(1);
+      expect(await streams.read(stream_id, 1)).toEqual([{ ...INTERRUPTED, id: 2 }]);
+      expect(await streams.findByKey('k')).toBeNull();
+    });
 
-    async function sweepAll(): Promise<number> {
-      let all = 0;
-      for (let bite = await test.store.sweep(); bite > 0; bite = await test.store.sweep()) all += bite;
-      return all;
+    describe('claims', () => {
+      it('are valid for CLAIM_MS, unless they are renewed', async () => {
+        const { claim, stream_id } = await running();
+        for (let n = 0; n < 3; n++) {
+          test.advance(CLAIM_MS - 1);
+          expect(await streams.reap(INTERRUPTED)).toBe(0);
+          expect(await streams.renew(claim)).toBe(true);
+        }
+        test.advance(CLAIM_MS);
+        expect(await streams.reap(INTERRUPTED)).toBe(1);
+        expect(await streams.renew(claim)).toBe(false);
+        expect(await streams.append(claim, [chunk(2)])).toBe(false);
+        expect(await streams.read(stream_id, 1)).toEqual([{ ...INTERRUPTED, id: 2 }]);
+      });
+
+      it('that have expired still belong to their owner until the run is ended', async () => {
+        const { claim, stream_id } = await running();
+        test.advance(CLAIM_MS);
+        expect(await streams.append(claim, [chunk(2)])).toBe(true);
+        expect(await streams.renew(claim)).toBe(true);
+        expect(await streams.reap(INTERRUPTED)).toBe(0);
+        expect(await streams.claim(stream_id, NOBODY)).toBeNull();
+      });
+
+      it('of another owner write nothing', async () => {
+        const { claim, stream_id } = await running();
+        const other = { ...claim, owner: 'another' };
+        expect(await streams.append(other, [chunk(2)])).toBe(false);
+        expect(await streams.renew(other)).toBe(false);
+        await streams.release(other);
+        expect(await streams.reap(INTERRUPTED)).toBe(0);
+        expect(await streams.read(stream_id, 1)).toEqual([]);
+      });
+    });
+
+    async function running(
+      members: Partial<NewStream> = {},
+    ): Promise<{ stream_id: string; claim: StreamClaim }> {
+      const { stream_id } = await streams.create(aStream(members));
+      const claim = await streams.claim(stream_id, NOBODY);
+      if (!claim) throw new Error('the stream was not claimed');
+      expect(claim.stream_id).toBe(stream_id);
+      await streams.append(claim, [started()]);
+      return { stream_id, claim };
     }
   });
 }

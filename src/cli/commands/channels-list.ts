@@ -25,7 +25,7 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { inspectConfiguration } = await import('../../daemon/settings/configure.ts');
+    const { inspectConfiguration } = await import('../../daemon/configuration/configure.ts');
     const found = await inspectConfiguration(configLocation(options));
     const health = await healthOf(options, out);
     const views = channelViews(found, health);

@@ -16,7 +16,9 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { ConfigurationError, inspectConfiguration } = await import('../../daemon/settings/configure.ts');
+    const { ConfigurationError, inspectConfiguration } = await import(
+      '../../daemon/configuration/configure.ts'
+    );
     const found = await inspectConfiguration(configLocation(options));
     const { warnings, channels, environment } = found;
     const { checkParts } = await import('../../daemon/check-parts.ts');

@@ -25,7 +25,7 @@ export const command: Command = {
       { settingsSchema },
       { exampleFile },
     ] = await Promise.all([
-      import('../../daemon/settings/configure.ts'),
+      import('../../daemon/configuration/configure.ts'),
       import('../../daemon/settings/reference.ts'),
       import('../../daemon/settings/json-schema.ts'),
       import('../../daemon/settings/example-file.ts'),

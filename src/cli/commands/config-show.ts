@@ -1,4 +1,4 @@
-import type { EffectiveSetting } from '../../daemon/settings/configure.ts';
+import type { EffectiveSetting } from '../../daemon/configuration/configure.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -19,7 +19,9 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { ConfigurationError, inspectConfiguration } = await import('../../daemon/settings/configure.ts');
+    const { ConfigurationError, inspectConfiguration } = await import(
+      '../../daemon/configuration/configure.ts'
+    );
     const { effective, problems } = await inspectConfiguration(configLocation(options));
     const set = effective.filter(isSet);
     const others = options.set === true ? [] : effective.filter((setting) => !isSet(setting));

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
+import type { EffectiveSetting } from '../../daemon/configuration/configure.ts';
 import { printable } from '../../daemon/printable.ts';
-import type { EffectiveSetting } from '../../daemon/settings/configure.ts';
 import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -23,7 +23,7 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { inspectConfiguration, settingsOf } = await import('../../daemon/settings/configure.ts');
+    const { inspectConfiguration, settingsOf } = await import('../../daemon/configuration/configure.ts');
     const found = await inspectConfiguration(configLocation(options));
     const { checkConfiguration } = await import('../doctor/configuration.ts');
     const { findings, problems } = await checkConfiguration(found);

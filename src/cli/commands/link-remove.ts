@@ -1,6 +1,6 @@
-import { writingsOf } from '../../daemon/identity/link-ids.ts';
-import { unlink } from '../../daemon/identity/links.ts';
 import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
+import { writingsOf } from '../../daemon/linking/link-ids.ts';
+import { unlink } from '../../daemon/linking/links.ts';
 import { printable } from '../../daemon/printable.ts';
 import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';

@@ -1,10 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
-import { writingsOf } from '../../daemon/identity/link-ids.ts';
-import { type LinkHolder, type LinkOutcome, link } from '../../daemon/identity/links.ts';
 import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
+import { writingsOf } from '../../daemon/linking/link-ids.ts';
+import { type LinkHolder, type LinkOutcome, link } from '../../daemon/linking/links.ts';
 import { printable } from '../../daemon/printable.ts';
 import { type CliError, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';

@@ -21,7 +21,7 @@ export const command: Command = {
   ],
   async run({ options, out }) {
     const location = configLocation(options);
-    const { environmentAt } = await import('../../daemon/settings/configure.ts');
+    const { environmentAt } = await import('../../daemon/configuration/configure.ts');
     if (options.dev && (await environmentAt(location)) === 'production') {
       throw misconfigured(
         'serve --dev is refused if NODE_ENV=production',

@@ -42,7 +42,7 @@ export const command: Command = {
     },
   ],
   async run({ options, out }) {
-    const { environmentAt } = await import('../../daemon/settings/configure.ts');
+    const { environmentAt } = await import('../../daemon/configuration/configure.ts');
     if (options.force !== true && (await environmentAt(configLocation(options))) === 'production') {
       throw misconfigured(
         'token issue is refused if NODE_ENV=production',

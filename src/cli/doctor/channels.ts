@@ -1,5 +1,5 @@
+import type { ConfiguredChannel } from '../../daemon/configuration/configure.ts';
 import { askPlatform } from '../../daemon/plugin/ask-platform.ts';
-import type { ConfiguredChannel } from '../../daemon/settings/configure.ts';
 import type { Finding } from './finding.ts';
 import type { ProbeClient } from './probe-client.ts';
 

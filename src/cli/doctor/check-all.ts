@@ -1,4 +1,4 @@
-import type { Inspection } from '../../daemon/settings/configure.ts';
+import type { Inspection } from '../../daemon/configuration/configure.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { checkBusinessApi } from './business-api.ts';
 import { checkChannel } from './channels.ts';

@@ -1,7 +1,7 @@
 import { checkParts } from '../../daemon/check-parts.ts';
+import type { Inspection, SettingProblem } from '../../daemon/configuration/configure.ts';
+import { SEALING_OFF, weakSecret } from '../../daemon/configuration/token-settings.ts';
 import { Secret } from '../../daemon/secret.ts';
-import type { Inspection, SettingProblem } from '../../daemon/settings/configure.ts';
-import { SEALING_OFF, weakSecret } from '../../daemon/settings/token-settings.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed } = findingsOf('configuration');

@@ -1,11 +1,11 @@
 import { systemClock } from '../../daemon/clock.ts';
+import { SEALING_OFF } from '../../daemon/configuration/token-settings.ts';
 import { isSealingOff } from '../../daemon/identity/encryption-keys.ts';
 import { readKeyFile } from '../../daemon/identity/key-file.ts';
 import { lostKey } from '../../daemon/identity/open-seal.ts';
 import { marksOf, SEALED } from '../../daemon/identity/seal.ts';
 import { ConfigurationError, type SettingProblem } from '../../daemon/settings/problem.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
-import { SEALING_OFF } from '../../daemon/settings/token-settings.ts';
 import { openStore } from '../../daemon/store/open.ts';
 import type { Store } from '../../daemon/store/store.ts';
 import { type Finding, findingsOf } from './finding.ts';

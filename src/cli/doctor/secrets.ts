@@ -1,5 +1,5 @@
+import { weakSecret } from '../../daemon/configuration/token-settings.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
-import { weakSecret } from '../../daemon/settings/token-settings.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning } = findingsOf('secrets');

@@ -13,7 +13,7 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
     const store = await openStore(settings, { role: 'administrator', clock: systemClock });
     try {
-      const damages = await store.examine();
+      const damages = (await store.maintenance?.examine()) ?? [];
       if (damages.length > 0)
         return damages.map((damage) => failed(`${store.description}: ${damage}`, RESTORE));
       await store.check();

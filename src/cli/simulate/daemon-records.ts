@@ -1,6 +1,10 @@
 import { systemClock } from '../../daemon/clock.ts';
+import {
+  ConfigurationError,
+  type ConfigureOptions,
+  configureCore,
+} from '../../daemon/configuration/configure.ts';
 import { StoreUnavailable } from '../../daemon/errors.ts';
-import { ConfigurationError, type ConfigureOptions, configureCore } from '../../daemon/settings/configure.ts';
 import { BackupFailed, StoreMissing, StoreTooNew } from '../../daemon/store/failures.ts';
 import { openStore } from '../../daemon/store/open.ts';
 

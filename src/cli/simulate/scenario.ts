@@ -1,13 +1,13 @@
 import type { ChannelPlugin, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
-import { isSetUp } from '../../daemon/dev/platforms.ts';
-import { loadSimulator } from '../../daemon/plugin/load-simulator.ts';
-import { notSet } from '../../daemon/settings/check.ts';
 import {
   ConfigurationError,
   type ConfigureOptions,
   type Inspection,
   inspectConfiguration,
-} from '../../daemon/settings/configure.ts';
+} from '../../daemon/configuration/configure.ts';
+import { isSetUp } from '../../daemon/dev/platforms.ts';
+import { loadSimulator } from '../../daemon/plugin/load-simulator.ts';
+import { notSet } from '../../daemon/settings/check.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PersonKey } from '../identity/identity.ts';
-import type { Trace } from '../message/tracing.ts';
 import type { Session } from '../session/session.ts';
+import type { Trace } from '../trace/trace.ts';
 
 /**
  * The per-request session context that tools read (service.md, "Per-request session context for tools"),

@@ -3,16 +3,16 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ChannelPlugin, Route } from '../../channel/index.ts';
-import type { TokenValidator } from '../identity/identity.ts';
-import { isAny } from '../identity/token-checks.ts';
-import { prefixOf } from '../plugin/setting-prefix.ts';
-import { makePrivateDirectory } from '../private-directory.ts';
 import {
   type Configuration,
   type ConfigureOptions,
   type Inspection,
   inspectConfiguration,
-} from '../settings/configure.ts';
+} from '../configuration/configure.ts';
+import type { TokenValidator } from '../identity/identity.ts';
+import { isAny } from '../identity/token-checks.ts';
+import { prefixOf } from '../plugin/setting-prefix.ts';
+import { makePrivateDirectory } from '../private-directory.ts';
 import { fileSettingOf } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import { lockFile } from '../store/open.ts';

@@ -1,7 +1,7 @@
 import { requestContext } from '../agent/context.ts';
 import type { CredentialPolicy } from '../agent/tools.ts';
-import type { TraceLine } from '../message/trace.ts';
 import type { Secret } from '../secret.ts';
+import type { TraceLine } from '../trace/trace-record.ts';
 import {
   type Downstream,
   DownstreamFailure,

@@ -4,24 +4,28 @@ import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
+import type { RequestSequencer } from '../message/request-sequencer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import { answer } from './answer.ts';
-import type { Arrivals } from './arrivals.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import { cors } from './cors.ts';
 import type { Exchange } from './exchange.ts';
+import { expectRoom } from './expect-room.ts';
 import { warnOfForwarded } from './forwarded-warning.ts';
 import { admit, InFlight } from './in-flight.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
 import { problems } from './problem.ts';
-import { createRateLimit } from './rate-limit.ts';
-import { Refusals } from './refusals.ts';
+import { rateLimit } from './rate-limit.ts';
+import { receive } from './receive.ts';
+import { keepRefusals, Refusals } from './refusals.ts';
 import { requestId } from './request-id.ts';
+import { routeHeaders } from './route-headers.ts';
 import { createRouter, findRoute } from './router.ts';
 import { type ActiveChannel, type OutageOf, routes } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
+import { validateToken } from './validate-token.ts';
 
 /** What answers of the last moment have to leave in when the server closes, ms. */
 const FAREWELL = 1000;
@@ -32,7 +36,7 @@ export interface ServerParts {
   tokens: TokenValidator;
   log: Log;
   clock: Clock;
-  arrivals: Arrivals;
+  sequencer: RequestSequencer;
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
@@ -73,19 +77,14 @@ export function createServer(parts: ServerParts): Server {
   );
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS));
   app.use(admit(inFlight));
-  app.use(
-    answer({
-      settings,
-      clock,
-      store,
-      rateLimit: createRateLimit(parts),
-      arrivals: parts.arrivals,
-      refusals: new Refusals(store, clock, log),
-      largeBodies: new LargeBodies(settings.BODY_LIMIT_BYTES, clock),
-      stopping: streams.signal,
-      log,
-    }),
-  );
+  app.use(keepRefusals(new Refusals(store, clock, log), clock));
+  const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES, clock);
+  app.use(receive({ settings, largeBodies, sequencer: parts.sequencer }));
+  app.use(routeHeaders());
+  app.use(expectRoom(store));
+  app.use(validateToken(parts.tokens));
+  app.use(rateLimit({ settings, store }));
+  app.use(answer({ stopping: streams.signal, log }));
   // Nothing gets past `problems` but what a connection that broke tells of itself.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
 

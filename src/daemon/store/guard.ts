@@ -1,7 +1,13 @@
-import type { SessionTurns } from '../guard/layers.ts';
-import type { Circuit, GuardedMessage, GuardLimits, GuardUser, GuardVerdict } from '../guard/verdict.ts';
+import type {
+  Circuit,
+  GuardedMessage,
+  GuardLimits,
+  GuardUser,
+  GuardVerdict,
+  SessionTurns,
+} from '../guard/verdict.ts';
 
-/** The loop guard's counters (decisions §7); the rules stand in src/daemon/guard. */
+/** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {
   /**
    * Checks a message and counts it, in all layers at once: exact, however many ask at once and from wherever.

@@ -1,21 +1,28 @@
 import type { PersonKey } from '../identity/identity.ts';
+import type { KeyClaim } from './claims.ts';
 
+/** Idempotency keys: the first request of a key claims it, and its answer is found by all later ones. */
 export interface IdempotencyStore {
   /**
-   * Claims a key for a request. `new`: it is the caller's to run. A claim whose owner died counts as none.
+   * Claims a key for a request. `new`: the caller runs it; the answer is stored by `Store.commitTurn`, which ends the
+   * claim. An expired claim counts as absent. Atomic.
    * @param fingerprint of the request's body; a known key with another one is `other_body`.
    */
-  claim(key: string, fingerprint: string): Promise<Claim>;
+  claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }>;
   /** What `claim` would find now; claims nothing. */
-  look(key: string, fingerprint: string): Promise<Claim>;
-  /** Keeps the answer for `ttl_ms`. */
-  finish(key: string, answer: StoredAnswer, ttl_ms: number): Promise<void>;
-  /** Forgets an unfinished claim, so that the request can be repeated. */
-  release(key: string): Promise<void>;
+  look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }>;
+  /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
+  renew(claim: KeyClaim): Promise<boolean>;
+  /**
+   * Stores the answer of a request that is no turn, such as a link, found for `ttl_ms`; ends the claim. False if the claim
+   * is lost: nothing is written.
+   */
+  finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean>;
+  /** Ends a claim without an answer, so that the request can be repeated; no effect on one that is lost or answered. */
+  release(claim: KeyClaim): Promise<void>;
 }
 
-export type Claim =
-  | { outcome: 'new' }
+export type KeyState =
   | { outcome: 'running' }
   | { outcome: 'other_body' }
   | { outcome: 'done'; answer: StoredAnswer };

@@ -1,6 +1,6 @@
 import type { IncomingMessage, JsonObject } from '../../channel/index.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../guard/verdict.ts';
-import type { TraceRecord } from '../message/trace.ts';
+import type { Claim } from './claims.ts';
 
 /**
  * Messages that are answered later, from the moment they are accepted until they are done or have failed
@@ -10,23 +10,19 @@ import type { TraceRecord } from '../message/trace.ts';
  */
 export interface InboxStore {
   /**
-   * Keeps messages in this order; atomic over all of them. A `message_id` of a platform that was kept within
-   * the last 7 days is not kept again: `repeated`. Null where so many wait that none of these is taken.
+   * Stores messages in this order; atomic over all of them, and durable when it resolves. A `message_id` of a platform
+   * that was stored within the last 7 days is not stored again: `repeated`. Null if so many messages wait that none of
+   * these is taken.
    */
   enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null>;
   /**
-   * Has the guard check messages as they arrive, in this order, and keeps what follows from its verdicts: what
-   * `GuardStore.check`, `enqueue` and `TraceStore.keep` do, in one call. When it resolves, all of it is
-   * durable. A crash before leaves none of it, or verdicts alone, which a repeat of the delivery gets again.
-   * Where so many wait that none is taken, the verdicts stand, with their traces.
-   * @param follow says what follows from the verdict of the message at this place; asked in order, perhaps
-   * more than once, so it changes nothing.
+   * The same for messages that the loop guard screens as they arrive. In one atomic step for each message, in this order:
+   * the guard judges it (`judge`), and what follows from the verdict is stored (`afterVerdict`): the message, a notice,
+   * or a trace. When it resolves, all of it is durable. A crash before leaves none of it, or verdicts alone, which a
+   * repeat of the delivery gets again. If so many messages wait that none is taken, the verdicts and their traces are
+   * stored all the same.
    */
-  admit(
-    messages: readonly GuardedMessage[],
-    limits: GuardLimits,
-    follow: (verdict: GuardVerdict, place: number) => Consequence,
-  ): Promise<Admission>;
+  screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened>;
   /**
    * Replaces the text of a message that no attempt has begun for yet, an edit by its sender. False where
    * there is none such; nothing is changed then.
@@ -36,7 +32,7 @@ export interface InboxStore {
    * Claims up to `limit` queues of these platforms whose first message is due, longest due first, and begins
    * an attempt with it: `waiting` becomes `running` and counts in `attempts`; `replied` stays so and counts
    * in `sends`. Each claim is one caller's until it is settled, or lost when its process dies or does not
-   * renew it for `INBOX_LEASE_MS`.
+   * renew it for `CLAIM_MS`.
    * @param which `fresh`: messages that no process died on. `interrupted`: the others, those first that the
    * fewest processes died on.
    */
@@ -46,10 +42,8 @@ export interface InboxStore {
     limit: number,
     which?: 'fresh' | 'interrupted',
   ): Promise<InboxClaim[]>;
-  /** Keeps a claim for another `INBOX_LEASE_MS`. */
+  /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: InboxClaim): Promise<boolean>;
-  /** Keeps the reply: the message is `replied`, and its first attempt to send has begun. The claim stays. */
-  keepReply(claim: InboxClaim, reply: string): Promise<boolean>;
   /** Ends the claim and records what the attempt came to (see `settled`). */
   settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean>;
   /** How many parts of a message's text the platform has confirmed; 0 for an unknown id. */
@@ -90,9 +84,6 @@ export interface InboxStore {
   /** Deletes a message in whatever state; its `message_id` stays known. False where there is none. */
   discard(id: string): Promise<boolean>;
 }
-
-/** How long a claim outlives its last renewal where its process may have died unnoticed, ms. */
-export const INBOX_LEASE_MS = 30_000;
 
 /** A run of the agent, or the sending of a stored text. */
 export type AttemptKind = 'run' | 'send';
@@ -138,17 +129,21 @@ export interface NewInboxMessage {
   request_id: string;
 }
 
-/** What is kept because of a verdict. */
-export interface Consequence {
-  /** The message itself, or what is said to its sender. */
-  keep: NewInboxMessage | null;
-  trace: TraceRecord | null;
+/** A message that a platform delivered, as it is screened. */
+export interface Arrival {
+  message: NewInboxMessage & { session_id: string; message: IncomingMessage };
+  guarded: GuardedMessage;
+  /** How its sender is told that the session has used up its messages; `afterVerdict` fills in the text. */
+  notice: NewInboxMessage;
 }
 
-/** By the places of the messages. */
-export interface Admission {
+/** By the index of the arrivals. */
+export interface Screened {
   verdicts: GuardVerdict[];
-  /** What became of `keep`, null where there was none; null for all where so many wait that none was taken. */
+  /**
+   * What became of the message or notice that followed from each verdict; null if nothing followed. Null as a whole if
+   * so many messages wait that none was taken.
+   */
   outcomes: ('kept' | 'repeated' | null)[] | null;
 }
 
@@ -180,9 +175,8 @@ export interface InboxMessage extends NewInboxMessage {
   ended_at: number | null;
 }
 
-export interface InboxClaim {
-  /** The owner's token, by which its writes are known. */
-  readonly token: string;
+/** The right to make one attempt at a message. */
+export interface InboxClaim extends Claim {
   /** As it was claimed, this attempt counted. */
   readonly message: InboxMessage;
 }

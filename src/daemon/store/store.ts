@@ -1,7 +1,7 @@
+import type { SessionClaim } from './claims.ts';
 import type { GuardStore } from './guard.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { InboxStore } from './inbox.ts';
-import type { LeaseStore } from './leases.ts';
 import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
 import type { OutageStore } from './outages.ts';
@@ -9,6 +9,7 @@ import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
 import type { TraceStore } from './traces.ts';
+import type { CommitOutcome, TurnChanges } from './turns.ts';
 
 /**
  * The store: one port per concern, in the domain's words. A backend implements all of them, and passes
@@ -21,7 +22,6 @@ export interface Store {
   readonly description: string;
   readonly sessions: SessionStore;
   readonly traces: TraceStore;
-  readonly leases: LeaseStore;
   readonly limits: LimitStore;
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
@@ -29,26 +29,37 @@ export interface Store {
   readonly links: LinkStore;
   readonly outages: OutageStore;
   readonly streams: StreamStore;
+  /**
+   * Stores everything that a turn changes: all of it or nothing, durable when it resolves. Refused as a whole, `lost`,
+   * if the session's claim or any claim named in the changes is gone. The session's claim stays; it is released when
+   * the turn ends.
+   */
+  commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
+  /** Deletion of what has expired, examination, backup: null if the backend needs none of it. */
+  readonly maintenance: StoreMaintenance | null;
   /** Whether the store can be written now, as far as is known without writing. Cheap: asked at every probe. */
   condition(): StoreCondition;
   /** @throws StoreFull if the volume has too little space left for another message and its answer. */
   expectRoom(): void;
   /** Resolves if the store can be written: it writes. */
   check(): Promise<void>;
-  /** Looks for damage, by reading all of it: what is wrong, in words; nothing where it is sound. */
-  examine(): Promise<readonly string[]>;
   /** How many live tokens, of links, sessions and streams, are stored with a value that begins like this. */
   countTokens(prefix: string): Promise<number>;
   /** The live tokens of links, sessions and streams, in bounded bites. */
   storedTokens(): AsyncIterable<readonly StoredToken[]>;
   /** Stores another value of a token; atomic. False if the token was replaced or deleted meanwhile. */
   replaceToken(token: StoredToken, value: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface StoreMaintenance {
+  /** Looks for damage, by reading everything. @returns what is wrong, in words; empty if it is sound. */
+  examine(): Promise<readonly string[]>;
   /**
-   * Deletes what has expired and gives free space back to the file system, in bounded bites. Works on a full
-   * disk. Called now and then by the daemon. @returns 0 if nothing is left to do; else how much was done.
+   * Deletes what has expired and gives free space back to the file system, in bounded bites. Works on a full disk.
+   * The daemon calls it now and then. @returns 0 if nothing is left to do; else how much was done.
    */
   sweep(): Promise<number>;
-  close(): Promise<void>;
 }
 
 export interface StoreCondition {

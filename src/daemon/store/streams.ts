@@ -1,46 +1,54 @@
 import type { IncomingMessage, StreamEvent } from '../../channel/index.ts';
 import type { PersonKey, TokenReason } from '../identity/identity.ts';
-import type { TraceLine } from '../message/trace.ts';
+import type { TraceLine } from '../trace/trace-record.ts';
+import type { StreamClaim } from './claims.ts';
 
 /**
- * Messages that are answered on an event stream, and the events of their answers (decisions §5). A stream is
- * `waiting` until it is opened for the first time, `running` while its run goes on, then `ended`; what has
- * waited, or been over, for its `ttl_ms` is treated as none, whether deleted yet or not.
+ * Messages that are answered on an event stream, and the events of their answers. A stream is `waiting`
+ * until it is opened for the first time, `running` while its run goes on, then `ended`. A stream that has waited, or
+ * has been over, for its `ttl_ms` is treated as absent, whether it is deleted yet or not.
  */
 export interface StreamStore {
   /**
-   * Keeps a new stream, waiting. Atomic: where a stream that there is has the same `idempotency_key`, that one
-   * is the result, and nothing is written.
+   * Stores a new stream, waiting. Atomic: if a live stream has the same `idempotency_key`, that stream is returned and
+   * nothing is written.
    */
   create(stream: NewStream): Promise<StreamRecord>;
-  /** Null where there is none, or its time has passed. */
+  /** Null if there is none, or it has expired. */
   find(stream_id: string): Promise<StreamRecord | null>;
-  /** The stream that holds the key; one that ended in `error` holds none, so that its message can be repeated. */
+  /** The stream that has the key. One that ended in `error` has none, so that its message can be repeated. */
   findByKey(idempotency_key: string): Promise<StreamRecord | null>;
   /**
-   * Begins the run: `waiting` becomes `running`, the token is deleted, and the stream is its claimant's from then
-   * on. Atomic: true for one caller, whose run it is until it has ended or been released, or its process dies;
-   * false for all others.
+   * Begins the run: `waiting` becomes `running`, the token is deleted, and the stream is its claimant's from then on.
+   * Atomic: one caller gets the claim, all others null.
    */
-  claim(stream_id: string, claimant: StreamClaimant): Promise<boolean>;
+  claim(stream_id: string, claimant: StreamClaimant): Promise<StreamClaim | null>;
+  /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
+  renew(claim: StreamClaim): Promise<boolean>;
   /**
-   * Adds events to a stream that this process runs; their ids go on from the last one's, else it rejects.
-   * Where the last one is `stream_complete` or `error` the stream has ended.
+   * Adds events to a running stream; their ids follow its last one, else it rejects. After `stream_complete` or `error`
+   * the stream has ended, and so has the claim. False if the claim is lost: nothing is written.
    */
-  append(stream_id: string, events: readonly StreamEvent[]): Promise<void>;
+  append(claim: StreamClaim, events: readonly StreamEvent[]): Promise<boolean>;
   /** The events after `after`, in order. */
   read(stream_id: string, after: number): Promise<StreamEvent[]>;
-  /** Calls back after events were added, and when somebody asked to stop; perhaps once too often. */
-  watch(stream_id: string, listener: StreamListener): () => void;
-  /** Tells the process that runs it to stop. */
-  askToStop(stream_id: string): Promise<void>;
-  /** Gives up a run, which may not have been able to say its end; no effect on one that has ended. */
-  release(stream_id: string): Promise<void>;
-  /** Ends each stream whose run died or was given up, with this event. @returns how many. */
+  /**
+   * Calls back after events were added and after a request to stop, perhaps once too often. A hint: it may be lost if
+   * another daemon made the change, so whoever waits also looks now and then (`hintsMayBeLost`).
+   * @returns ends the subscription.
+   */
+  subscribe(stream_id: string, listener: StreamListener): () => void;
+  /** Whether hints of `subscribe` can be lost. */
+  readonly hintsMayBeLost: boolean;
+  /** Stores the request that the run ends (`StreamRecord.stop_requested`). No effect on a stream that does not run. */
+  requestStop(stream_id: string): Promise<void>;
+  /** Gives up a run that has not ended: the next `reap` ends the stream. No effect if the claim is lost. */
+  release(claim: StreamClaim): Promise<void>;
+  /** Ends each running stream without a valid claim, with this event. @returns how many. */
   reap(last: Omit<StreamEvent, 'id'>): Promise<number>;
 }
 
-/** @param added the events, where the store has them at hand; else they are read. */
+/** @param added the events, if the store has them at hand; else they are read. */
 export type StreamListener = (change: 'events' | 'stop', added?: readonly StreamEvent[]) => void;
 
 export interface NewStream {
@@ -86,6 +94,8 @@ export interface StreamStart {
 export interface StreamRecord extends NewStream {
   reader: PersonKey | null;
   state: 'waiting' | 'running' | 'ended';
+  /** Somebody asked that the run ends. */
+  stop_requested: boolean;
   /** Id of the last event; 0: there is none yet. */
   last_event: number;
 }

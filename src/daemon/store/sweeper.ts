@@ -16,7 +16,7 @@ const FIRST_LOOK_MS = 1000;
  * @returns how to stop it.
  */
 export function startSweeper(
-  store: Pick<Store, 'sweep' | 'check' | 'condition'>,
+  store: Pick<Store, 'maintenance' | 'check' | 'condition'>,
   log: Log,
 ): () => Promise<void> {
   let stopped = false;
@@ -36,7 +36,7 @@ export function startSweeper(
   };
   const sweep = async () => {
     try {
-      while (!stopped && (await store.sweep()) > 0);
+      while (!stopped && ((await store.maintenance?.sweep()) ?? 0) > 0);
     } catch (error) {
       log.warn({ err: error }, 'expired rows could not be deleted; tried again later');
     }

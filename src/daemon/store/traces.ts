@@ -1,4 +1,4 @@
-import type { TraceRecord } from '../message/trace.ts';
+import type { TraceRecord } from '../trace/trace-record.ts';
 
 export interface TraceStore {
   /** Keeps a trace that has no turn to be stored with. */

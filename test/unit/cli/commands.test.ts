@@ -7,10 +7,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
-import type { TraceRecord } from '../../../src/daemon/message/trace.ts';
 import type { Session, StoredTurn } from '../../../src/daemon/session/session.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
+import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { capture } from './captured-output.ts';
 
 const settings = {
@@ -52,11 +53,11 @@ function session(overrides: Partial<Session> = {}): Session {
     former_id: null,
     user_id: 'alice',
     platform: 'pigeon',
-    space: 'pigeon',
+    namespace: 'pigeon',
     generated: true,
     owner: null,
     metadata: {},
-    bound: null,
+    credential_owner: null,
     turns: 0,
     created_at: now,
     last_active_at: now,
@@ -69,7 +70,7 @@ function signedIn(): Session {
   const token_exp = new Date(Date.now() + 3_600_000).toISOString();
   return session({
     owner: ALICE,
-    bound: { user_id: 'alice', person: ALICE },
+    credential_owner: { user_id: 'alice', person: ALICE },
     metadata: { jwt_context: { has_jwt: true, user_id: '42', email: 'a@b.c', token: TOKEN, token_exp } },
   });
 }
@@ -115,8 +116,9 @@ async function stored(
   turns: readonly [StoredTurn, TraceRecord][] = [],
 ): Promise<void> {
   const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock: systemClock });
-  for (const one of sessions) await store.sessions.save(one, 'new');
-  for (const [one, its] of turns) await store.sessions.keepTurn('pigeon_alice_1', one, its, 3_600_000);
+  for (const one of sessions) await saveSession(store, one);
+  for (const [record, trace] of turns)
+    await commitUnderClaim(store, 'pigeon_alice_1', { turn: { record, ttl_ms: 3_600_000 }, trace });
   await store.close();
 }
 
@@ -144,7 +146,7 @@ describe('sessions list', () => {
     await stored([
       session({ session_id: 'a', user_id: 'alice' }),
       session({ session_id: 'b', user_id: 'bob' }),
-      session({ session_id: 'c', user_id: 'bob', platform: 'owl', space: 'owl' }),
+      session({ session_id: 'c', user_id: 'bob', platform: 'owl', namespace: 'owl' }),
     ]);
     const ids = async (...argv: string[]) =>
       (JSON.parse((await agentd('sessions', 'list', '--json', ...argv)).stdout) as { session_id: string }[])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findingsOf, traceInWords, traceView } from '../../../src/cli/trace-view.ts';
-import type { TraceLine, TraceRecord } from '../../../src/daemon/message/trace.ts';
+import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { capturedOutput } from './captured-output.ts';
 
 const AT = Date.UTC(2026, 0, 15, 12);

@@ -1,13 +1,13 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Secret } from '../../../src/daemon/secret.ts';
 import {
   type ConfigureOptions,
   configure,
   configureCore,
   inspectConfiguration,
-} from '../../../src/daemon/settings/configure.ts';
+} from '../../../src/daemon/configuration/configure.ts';
+import type { Secret } from '../../../src/daemon/secret.ts';
 import { placeWith, SECRET, VALID } from './place.ts';
 
 const { JWT_SECRET_KEY: _, ...WITHOUT } = VALID;

@@ -68,10 +68,10 @@ it('keeps a copy for 7 days, and nothing that a crash left unfinished', async ()
   writeFileSync(join(directory, 'agentd.db.of-my-own'), '');
   age('agentd.db.of-my-own', 100);
   age('agentd.db.schema-2.backup', 6.9);
-  await store.sweep();
+  await store.maintenance.sweep();
   expect(backups(directory)).toEqual(['agentd.db.schema-2.backup']);
   age('agentd.db.schema-2.backup', 7.1);
-  await store.sweep();
+  await store.maintenance.sweep();
   expect(backups(directory)).toEqual([]);
   expect(existsSync(join(directory, 'agentd.db.of-my-own'))).toBe(true);
 });

@@ -3,7 +3,9 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
-import { anInboxMessage, aTrace, aTurn, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { aTrace, aTurn, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { keepTurn } from '../../contract/store-writes.ts';
+import { anArrival } from './an-arrival.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
 it('brings sessions, turns, traces, counts of turns and known messages over from the fifth schema', async () => {
@@ -43,7 +45,8 @@ it('brings sessions, turns, traces, counts of turns and known messages over from
   const store = openAt(path);
   const texts = async (session: string) => (await store.sessions.turns(session)).map(({ text }) => text);
   expect(await texts('s1')).toEqual(['1.1', '1.2', '1.3']);
-  await store.sessions.keepTurn('s2', aTurn({ text: '2.4' }), aTrace(null), 3_600_000);
+  const s2 = await store.sessions.find('s2');
+  if (s2) await keepTurn(store, s2, { text: '2.4' });
   expect(await texts('s2')).toEqual(['2.1', '2.2', '2.3', '2.4']);
   for (const id of [trace.turn_id, trace.request_id, 's1', 'm1']) {
     expect(await store.traces.find(id)).toEqual([trace]);
@@ -52,15 +55,11 @@ it('brings sessions, turns, traces, counts of turns and known messages over from
   const message = { user, session_id: 's1', text: 'hash', message_id: null, sent_at: null };
   expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ turns: 8 });
   const ids = ['m1', 'm2', 'm3'];
-  const arrivals = ids.map((message_id) => ({ ...message, user, message_id, session_id: 's9' }));
-  const kept = ids.map((message_id) => anInboxMessage({ message_id }));
-  const { verdicts, outcomes } = await store.inbox.admit(arrivals, GUARD_LIMITS, (_verdict, place) => ({
-    keep: kept[place] ?? null,
-    trace: null,
-  }));
+  const arrivals = ids.map((message_id) => anArrival({ message_id }, { ...message, session_id: 's9' }));
+  const { verdicts, outcomes } = await store.inbox.screen(arrivals, GUARD_LIMITS);
   expect(verdicts.map(({ repeated }) => repeated)).toEqual([true, true, false]);
   expect(outcomes).toEqual(['kept', 'repeated', 'repeated']);
-  expect(await store.sweep()).toBe(4);
+  expect(await store.maintenance.sweep()).toBe(4);
   expect(await store.sessions.end('s1')).toBe(true);
   expect(await store.guard.check({ ...message, text: 'another' }, GUARD_LIMITS)).toMatchObject({ turns: 1 });
 });
@@ -94,4 +93,33 @@ it('takes up the messages that were waiting, running and replied in the seventh 
   expect(await ids('run', 'interrupted')).toEqual(['running']);
   expect(await inbox.discard('running')).toBe(true);
   expect(await ids('run')).toEqual(['behind']);
+});
+
+it('opens a database of the twelfth schema: hits of limits go on, those of the guard begin anew', async () => {
+  const path = join(stateDirectory(), 'agentd.db');
+  const db = new Database(path);
+  migrate(db, readMigrations().slice(0, 12));
+  const now = Date.now();
+  const limits = JSON.stringify([
+    ['k', now + 60_000, [[now - 1000, 500]]],
+    ['k', now + 60_000, [[now]], 1],
+  ]);
+  db.prepare('INSERT INTO limit_log (entries) VALUES (?)').run(limits);
+  const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
+  const { key, ...named } = user;
+  const state = { user: named, burst: [[now - 1000]], texts: [['hash', [[now - 1000]]]] };
+  const guard = JSON.stringify([
+    [key, now + 60_000, state],
+    [key, now + 60_000, [['hash', [now], [now]]], 1],
+  ]);
+  db.prepare('INSERT INTO guard_log (entries) VALUES (?)').run(guard);
+  db.prepare(
+    "INSERT INTO guard_turns (session_id, turns, blocked, max, ends_at, look_at) VALUES ('s1', 7, 0, 200, ?, ?)",
+  ).run(now + 60_000, now + 60_000);
+  db.close();
+
+  const store = openAt(path);
+  expect(await store.limits.hit('k', { max: 10, window_ms: 60_000 })).toMatchObject({ remaining: 6 });
+  const message = { user, session_id: 's1', text: 'hash', message_id: null, sent_at: null };
+  expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ messages: 1, turns: 8 });
 });

@@ -5,8 +5,7 @@ import Database from 'better-sqlite3';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import type { Store } from '../../../src/daemon/store/store.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import {
   ada,
   anInboxMessage,
@@ -16,6 +15,7 @@ import {
   aTurn,
   GUARD_LIMITS,
 } from '../../contract/fixtures.ts';
+import { commitUnderClaim, saveSession, storeReply } from '../../contract/store-writes.ts';
 import { stateDirectory } from './state-directory.ts';
 
 // A history in which the n-th write fails, for n = 1, 2, 3, … until it passes: what was acknowledged is there,
@@ -80,7 +80,7 @@ interface History {
   refused: { request_id: string; kept: boolean };
 }
 
-async function play(store: Store, now: number): Promise<History> {
+async function play(store: SqliteStore, now: number): Promise<History> {
   const session = aSession(now);
   const stream = aStream();
   const messages = [anInboxMessage({ message_id: 'm1' }), anInboxMessage({ message_id: 'm2' })];
@@ -104,13 +104,15 @@ async function play(store: Store, now: number): Promise<History> {
     history.said.push(text);
     const turn = aTurn({ text });
     const trace = aTrace(session, { turn_id: turn.turn_id, message_id: text });
-    if (await done(store.sessions.keepTurn(session.session_id, turn, trace, HOUR))) history.kept.push(text);
+    const changes = { turn: { record: turn, ttl_ms: HOUR }, trace };
+    const kept = await done(commitUnderClaim(store, session.session_id, changes));
+    if (kept === 'committed') history.kept.push(text);
   };
   const check = (message_id: string | null) =>
     done(store.guard.check({ user, session_id: 's', text: 'x', message_id, sent_at: null }, GUARD_LIMITS));
 
-  await done(store.sessions.save(aSession(now, { expires_at: now - 1 }), 'new'));
-  const begun = (await done(store.sessions.save(session, 'new'))) === true;
+  await done(saveSession(store, aSession(now, { expires_at: now - 1 })));
+  const begun = (await done(saveSession(store, session))) === 'saved';
   // Together with others, in one commit.
   await Promise.all([...(begun ? [say('one')] : []), hit(), check(null), hit()]);
   if (begun) await say('two');
@@ -124,7 +126,7 @@ async function play(store: Store, now: number): Promise<History> {
   const [claim] = (await done(store.inbox.claim('run', ['chat'], 1))) ?? [];
   if (
     claim &&
-    (await done(store.inbox.keepReply(claim, 'reply'))) &&
+    (await done(storeReply(store, claim, 'reply'))) &&
     (await done(store.inbox.settle(claim, { kind: 'sent' })))
   ) {
     const entry = history.inbox.find(({ id }) => id === claim.message.id);
@@ -135,9 +137,10 @@ async function play(store: Store, now: number): Promise<History> {
   const events = ['stream_start', 'text_chunk', 'stream_complete'] as const;
   if (history.stream.created) {
     const claimed = await done(store.streams.claim(stream.stream_id, { owner: null, reader: null }));
-    for (const [place, event] of claimed ? events.entries() : []) {
+    for (const [place, event] of events.entries()) {
+      if (!claimed) break;
       const next = { id: place + 1, event, data: '{}' };
-      if (!(await done(store.streams.append(stream.stream_id, [next]).then(() => true)))) break;
+      if (!(await done(store.streams.append(claimed, [next])))) break;
       history.stream.kept++;
     }
     history.stream.ended = history.stream.kept === events.length;
@@ -145,11 +148,13 @@ async function play(store: Store, now: number): Promise<History> {
 
   const link = { key: 'chat:jwt:u1', token: 'sealed', person: ada, ttl_ms: HOUR };
   history.link = (await done(store.links.put(link, null))) === true;
-  await store.idempotency.claim('key', 'body');
   const answer = { session_id: 's', response: 'r' };
-  history.answer = (await done(store.idempotency.finish('key', answer, HOUR).then(() => true))) === true;
+  const key = await store.idempotency.claim('key', 'body');
+  if (key.outcome !== 'new') throw new Error('the key is not new');
+  history.answer = (await done(store.idempotency.finish(key.claim, answer, HOUR))) === true;
+  await store.idempotency.release(key.claim);
   history.refused.kept = (await done(store.traces.keepRefused(refused).then(() => true))) === true;
-  await done(store.sweep());
+  await done(store.maintenance.sweep());
   if (begun) await say('three');
   await hit();
   return history;
@@ -165,7 +170,7 @@ async function done<T>(work: Promise<T>): Promise<T | null> {
   }
 }
 
-async function expectWhole(store: Store, history: History): Promise<void> {
+async function expectWhole(store: SqliteStore, history: History): Promise<void> {
   const turns = await store.sessions.turns(history.session_id);
   const texts = turns.map(({ text }) => text);
   expect(history.said.filter((text) => texts.includes(text))).toEqual(texts);
@@ -196,11 +201,11 @@ async function expectWhole(store: Store, history: History): Promise<void> {
   const before = limit.max - remaining - 1;
   expect(before).toBeGreaterThanOrEqual(history.hits.kept);
   expect(before).toBeLessThanOrEqual(history.hits.done);
-  expect(await store.examine()).toEqual([]);
+  expect(await store.maintenance.examine()).toEqual([]);
 }
 
 /** What there is to see: what is held in memory is compared with what the next process loads. */
-async function seen(store: Store): Promise<unknown> {
+async function seen(store: SqliteStore): Promise<unknown> {
   return {
     sessions: await store.sessions.list({ limit: 100 }),
     inbox: await store.inbox.list({

@@ -15,5 +15,5 @@ it.skipIf(!prlimit)('outlives a disk that is full, and writes again when there i
   const room = spawnSync('prlimit', ['--pid', String(child.process.pid), '--fsize=unlimited']);
   expect(room.status, String(room.stderr)).toBe(0);
   child.process.stdin?.write('go on\n');
-  expect(await nextLine(child)).toBe('true');
+  expect(await nextLine(child)).toBe('saved');
 });

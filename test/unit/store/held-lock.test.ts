@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
 import { connectTo, openAt, stateDirectory } from './state-directory.ts';
 
 /** One blocking wait is 20 ms; a busy machine may double a pause of the event loop many times over. */
@@ -18,7 +19,7 @@ function fixture() {
     await wait(ms);
     other.exec('ROLLBACK');
   };
-  const save = (user_id: string) => store.sessions.save(aSession(Date.now(), { user_id }), 'new');
+  const save = (user_id: string) => saveSession(store, aSession(Date.now(), { user_id }));
   return { path, store, hold, save };
 }
 
@@ -37,7 +38,7 @@ it('waits for the lock of another process without holding the event loop, and th
     const held = hold(1500);
     const began = performance.now();
     const writes = [save('ada'), wait(700).then(() => save('bob'))];
-    expect(await Promise.all(writes)).toEqual([true, true]);
+    expect(await Promise.all(writes)).toEqual(['saved', 'saved']);
     expect(performance.now() - began).toBeGreaterThan(1000);
     await held;
   });
@@ -62,7 +63,7 @@ it('refuses a write that has waited for 2 s, says so in its condition, and write
     writable: false,
     detail: 'Another process holds the lock of the database.',
   });
-  expect(await late).toBe(true);
+  expect(await late).toBe('saved');
   expect(store.condition().writable).toBe(true);
   await held;
 });
@@ -72,7 +73,7 @@ it('writes what waits when it is closed under the lock', async () => {
   const held = hold(300);
   const saved = save('ada');
   await store.close();
-  expect(await saved).toBe(true);
+  expect(await saved).toBe('saved');
   await held;
   expect(await openAt(path).sessions.list({ limit: 10 })).toHaveLength(1);
 });

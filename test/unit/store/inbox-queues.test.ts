@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import type { InboxClaim } from '../../../src/daemon/store/inbox.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
+import { storeReply } from '../../contract/store-writes.ts';
 import { stateDirectory } from './state-directory.ts';
 
 const PLATFORMS = ['chat', 'mail'] as const;
@@ -40,7 +41,7 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
       }),
     },
     fc.record({
-      end: fc.constantFrom('keepReply', 'given_back', 'again', 'notify', 'sent', 'failed'),
+      end: fc.constantFrom('reply', 'given_back', 'again', 'notify', 'sent', 'failed'),
       which,
       ms: fc.nat(20),
     }),
@@ -89,7 +90,7 @@ it('is what the table says, whatever was written by the daemon, beside it, or in
             sent: { kind: 'sent' },
             failed: { kind: 'failed', failure },
           } as const;
-          if (step.end === 'keepReply') await inbox.keepReply(claim, 'reply');
+          if (step.end === 'reply') await storeReply(daemon, claim, 'reply');
           else await inbox.settle(claim, outcomes[step.end]);
         } else if ('change' in step) {
           const id = ids[step.which % (ids.length || 1)];

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { StoreLocked, StoreTooNew } from '../../../src/daemon/store/failures.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
 const version = (db: Database.Database) => db.pragma('user_version', { simple: true });
@@ -62,7 +63,7 @@ it('lets an administrator bring an older database up to date, but never under a 
   const path = join(stateDirectory(), 'agentd.db');
   new Database(path).close();
   const administrator = openAt(path, 'administrator');
-  expect(await administrator.sessions.save(aSession(Date.now()), 'new')).toBe(true);
+  expect(await saveSession(administrator, aSession(Date.now()))).toBe('saved');
   await administrator.close();
 
   const daemon = openAt(path);

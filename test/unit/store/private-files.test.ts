@@ -6,6 +6,7 @@ import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { StoreMissing } from '../../../src/daemon/store/failures.ts';
 import { openDatabase } from '../../../src/daemon/store/sqlite/database.ts';
 import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
@@ -34,7 +35,7 @@ it('lets an administrator read and write while no daemon runs', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const session = aSession(Date.now());
   const daemon = openAt(path);
-  await daemon.sessions.save(session, 'new');
+  await saveSession(daemon, session);
   await daemon.close();
   const administrator = openAt(path, 'administrator');
   expect(await administrator.sessions.find(session.session_id)).toEqual(session);
@@ -83,12 +84,12 @@ it('leaves nothing of the token of an ended session in its files after a sweep',
       },
     },
   });
-  await store.sessions.save(session, 'new');
+  await saveSession(store, session);
   const bytes = () =>
     ['agentd.db', 'agentd.db-wal'].map((file) => readFileSync(join(directory, file), 'latin1')).join();
   expect(bytes()).toContain(token);
   await store.sessions.end(session.session_id);
-  await store.sweep();
+  await store.maintenance.sweep();
   expect(bytes()).not.toContain(token);
 });
 
@@ -100,7 +101,7 @@ it('sweeps on while another connection reads or writes', async () => {
   other.exec('BEGIN');
   other.prepare('SELECT * FROM sessions').all();
   await store.check();
-  expect(await store.sweep()).toBe(0);
+  expect(await store.maintenance.sweep()).toBe(0);
   other.exec('COMMIT');
   other.close();
 });

@@ -3,13 +3,11 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
-import { SqliteGuard } from '../../../src/daemon/store/sqlite/guard.ts';
-import { GUARD_USER_PACKING } from '../../../src/daemon/store/sqlite/guard-user.ts';
+import { GUARD_USER_PACKING, SqliteGuard } from '../../../src/daemon/store/sqlite/guard.ts';
 import { KnownMessages } from '../../../src/daemon/store/sqlite/known-messages.ts';
-import { SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
+import { LIMIT_PACKING, SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
-import { packHits, type SlidingWindow } from '../../../src/daemon/store/sqlite/windows.ts';
 import { GroupCommit, type Resident } from '../../../src/daemon/store/sqlite/writer.ts';
 import { ada } from '../../contract/fixtures.ts';
 import { type SeededRandom, seededRandom } from '../../support/random.ts';
@@ -54,7 +52,7 @@ function processOn(db: Database.Database, clock: { now(): number }): Process {
 
 /** All of it, also what has expired: the clock may be set back. */
 function contentOf({ logs }: WatchedCommit): unknown[] {
-  const packings = [GUARD_USER_PACKING.pack, (state: unknown) => packHits(state as SlidingWindow)];
+  const packings = [GUARD_USER_PACKING.pack, LIMIT_PACKING.pack];
   return logs.map((log, place) =>
     [...log.live(Number.NEGATIVE_INFINITY)]
       .map(([key, state, expires_at]) => [key, expires_at, packings[place]?.(state as never)])

@@ -6,9 +6,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { RESERVE_BYTES } from '../../../src/daemon/store/reserve.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import type { Store } from '../../../src/daemon/store/store.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import { aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
+import { commitUnderClaim } from '../../contract/store-writes.ts';
 import { canMount, smallDisk } from '../../support/small-disk.ts';
 
 const TTL_MS = 60_000;
@@ -42,21 +42,21 @@ function fixture(mib: number) {
 }
 
 /** @returns the session of the turn. */
-async function keepTurn(store: Store, now: number): Promise<string> {
+async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  await store.sessions.save(session, 'new');
   // Not compressible, as little as a text is repeated on a real disk.
-  const turn = aTurn({ text: randomUUID().repeat(1000) });
-  await store.sessions.keepTurn(session.session_id, turn, aTrace(session), TTL_MS);
+  const record = aTurn({ text: randomUUID().repeat(1000) });
+  const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
+  await commitUnderClaim(store, session.session_id, changes);
   return session.session_id;
 }
 
 /** Writes until the disk is full. @returns the sessions whose turns were acknowledged. */
-async function fill(store: Store, now: number): Promise<string[]> {
+async function fill(store: SqliteStore, now: number): Promise<string[]> {
   const kept: string[] = [];
   for (;;) {
     try {
-      kept.push(await keepTurn(store, now));
+      kept.push(await keepOneTurn(store, now));
     } catch (error) {
       expect(error).toBeInstanceOf(StoreUnavailable);
       return kept;
@@ -64,8 +64,8 @@ async function fill(store: Store, now: number): Promise<string[]> {
   }
 }
 
-async function sweepAll(store: Store): Promise<void> {
-  while ((await store.sweep()) > 0);
+async function sweepAll(store: SqliteStore): Promise<void> {
+  while ((await store.maintenance.sweep()) > 0);
 }
 
 const reserveOf = (directory: string) => join(directory, 'agentd.reserve');
@@ -97,7 +97,7 @@ it.skipIf(!canMount)('heals by itself when a full disk has expired rows on it', 
     expect(() => store.expectRoom()).not.toThrow();
     expect(free()).toBeGreaterThan(before - 4 * MIB);
     expect(statSync(reserveOf(directory)).size).toBe(RESERVE_BYTES);
-    expect(await keepTurn(store, time.now)).toBeTruthy();
+    expect(await keepOneTurn(store, time.now)).toBeTruthy();
   }
 });
 
@@ -106,7 +106,7 @@ it.skipIf(!canMount).each([0, 200])(
   async (turns) => {
     const { time, store, takeAll } = fixture(64);
     await sweepAll(store);
-    for (let turn = 0; turn < turns; turn++) await keepTurn(store, time.now);
+    for (let turn = 0; turn < turns; turn++) await keepOneTurn(store, time.now);
     takeAll();
     await fill(store, time.now);
 
@@ -114,7 +114,7 @@ it.skipIf(!canMount).each([0, 200])(
     await sweepAll(store);
     await store.check();
     expect(store.condition()).toEqual({ writable: true, detail: null });
-    await keepTurn(store, time.now);
+    await keepOneTurn(store, time.now);
   },
 );
 
@@ -130,7 +130,7 @@ it.skipIf(!canMount)('stores answers while so little space is left that messages
     writable: false,
     detail: 'The volume of STATE_DIR has 3 MiB left; new messages are refused below 4 MiB.',
   });
-  expect(await store.sessions.turns(await keepTurn(store, time.now))).toHaveLength(1);
+  expect(await store.sessions.turns(await keepOneTurn(store, time.now))).toHaveLength(1);
 
   rmSync(join(directory, 'ballast'));
   await wait(20);
@@ -143,11 +143,11 @@ it.skipIf(!canMount).each([0, 200, 350])(
   async (turns) => {
     const { directory, time, store, free, takeAll } = fixture(64);
     await sweepAll(store);
-    await Promise.all(Array.from({ length: turns }, () => keepTurn(store, time.now)));
+    await Promise.all(Array.from({ length: turns }, () => keepOneTurn(store, time.now)));
     const [before, giveBack] = [free(), takeAll()];
 
     const kept: string[] = [];
-    for (let turn = 0; turn < 100; turn++) kept.push(await keepTurn(store, time.now));
+    for (let turn = 0; turn < 100; turn++) kept.push(await keepOneTurn(store, time.now));
     // Nothing has expired, which is no failure.
     await sweepAll(store);
     for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
@@ -165,14 +165,14 @@ it.skipIf(!canMount).each([0, 200, 350])(
 it.skipIf(!canMount)('starts on a disk that is full to the last byte, and stores answers there', async () => {
   const { time, store, open, takeAll } = fixture(64);
   await sweepAll(store);
-  const session = await keepTurn(store, time.now);
+  const session = await keepOneTurn(store, time.now);
   await store.close();
   takeAll();
   expect(() => open({})).toThrow(StoreUnavailable);
 
   const again = open();
   expect(await again.sessions.turns(session)).toHaveLength(1);
-  const later = await keepTurn(again, time.now);
+  const later = await keepOneTurn(again, time.now);
   expect(await again.sessions.turns(later)).toHaveLength(1);
 });
 

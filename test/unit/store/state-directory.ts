@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import type { Store } from '../../../src/daemon/store/store.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 
 /** An empty directory that is removed when the test has finished. */
 export function stateDirectory(): string {
@@ -24,7 +23,7 @@ export function fastStateDirectory(): string {
 }
 
 /** Opens a store on the system's clock that is closed, at the latest, when the test has finished. */
-export function openAt(path: string, role: 'daemon' | 'administrator' = 'daemon'): Store {
+export function openAt(path: string, role: 'daemon' | 'administrator' = 'daemon'): SqliteStore {
   const clock = { now: () => Date.now() };
   const store = openSqliteStore(path, { role, clock, traceRetentionMs: 24 * 60 * 60 * 1000 });
   onTestFinished(() => store.close());

@@ -9,10 +9,9 @@ const HOUR = 3_600_000;
 const SUM: Packing<{ sum: number; parts: number }, number> = {
   pack: ({ sum, parts }) => [sum, parts],
   unpack: ([sum, parts]: [number, number]) => ({ sum, parts }),
-  apply(state, change) {
-    state.sum += change;
-    state.parts++;
-  },
+  packChange: (change) => change,
+  unpackChange: (packed: number) => packed,
+  apply: ({ sum, parts }, change) => ({ sum: sum + change, parts: parts + 1 }),
   size: ({ parts }) => parts,
 };
 
@@ -42,13 +41,12 @@ function fixture() {
       commit,
       log,
       put: (key, sum, expires_at = time.now + HOUR) =>
-        commit.write(() => log.put(key, { sum, parts: 0 }, expires_at)),
+        commit.write(() => log.put(key, { sum, parts: 0 }, null, expires_at)),
       add: (key, change, expires_at = time.now + HOUR) =>
         commit.write(() => {
           const state = log.get(key, time.now);
           if (!state) throw new Error(`there is no ${key}`);
-          SUM.apply(state, change);
-          log.add(key, change, expires_at);
+          log.put(key, SUM.apply(state, change), change, expires_at);
         }),
       get: (key) => commit.write(() => log.get(key, time.now)?.sum ?? null),
     };
@@ -80,7 +78,7 @@ it('forgets what was undone', async () => {
   const { commit, log, put, get } = process();
   await put('a', 1);
   const failing = commit.write(() => {
-    log.put('a', { sum: 2, parts: 0 }, Number.MAX_SAFE_INTEGER);
+    log.put('a', { sum: 2, parts: 0 }, null, Number.MAX_SAFE_INTEGER);
     log.delete('b');
     throw new Error('a defect');
   });
@@ -171,7 +169,7 @@ it('holds what a map would hold, whatever is done with it and whoever does it', 
           const expires_at = time.now + step.for_ms;
           const before = model.get(step.put)?.expires_at ?? 0;
           model.set(step.put, { sum: step.sum, expires_at: Math.max(before, expires_at) });
-          await commit.write(() => log.put(step.put, { sum: step.sum, parts: 0 }, expires_at));
+          await commit.write(() => log.put(step.put, { sum: step.sum, parts: 0 }, null, expires_at));
         } else if ('add' in step) {
           const before = model.get(step.add);
           if (!before || before.expires_at <= time.now) continue;
@@ -184,7 +182,7 @@ it('holds what a map would hold, whatever is done with it and whoever does it', 
         } else if ('sweep' in step) await commit.write(() => log.deleteExpired(100));
         else if ('fail' in step) {
           const undone = commit.write(() => {
-            for (const name of 'abcd') log.put(name, { sum: 99, parts: 0 }, Number.MAX_SAFE_INTEGER);
+            for (const name of 'abcd') log.put(name, { sum: 99, parts: 0 }, null, Number.MAX_SAFE_INTEGER);
             throw new Error('undone');
           });
           await expect(undone).rejects.toThrow('undone');

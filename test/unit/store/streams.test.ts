@@ -25,8 +25,9 @@ it('ends the streams whose run died with its process, for the next one to tell',
   };
   const before = openAt(path);
   await before.streams.create(stream);
-  await before.streams.claim('s1', { owner: null, reader: null });
-  await before.streams.append('s1', [first]);
+  const claim = await before.streams.claim('s1', { owner: null, reader: null });
+  if (!claim) throw new Error('the stream is claimed by another caller');
+  await before.streams.append(claim, [first]);
   await before.close();
 
   const after = openAt(path);

@@ -1,24 +1,26 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { Claim, IdempotencyStore, StoredAnswer } from '../idempotency.ts';
+import type { KeyClaim } from '../claims.ts';
+import type { IdempotencyStore, KeyState, StoredAnswer } from '../idempotency.ts';
+import { Claims } from './claims.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/**
- * Answers are on disk; claims of running requests are in memory, since one daemon works on the file: a
- * claim dies with its process, as it must, and nothing has to be cleared up at the next start.
- */
+const NEW = { outcome: 'new' } as const;
+
+/** Answers are on disk, claims of running requests in memory. */
 export class SqliteIdempotency implements IdempotencyStore {
-  /** Fingerprint of each request that runs, by key. */
-  readonly #running = new Map<string, string>();
-  readonly #clock: Clock;
+  /** With the fingerprint of each request. */
+  readonly #claims: Claims<string>;
   readonly #commit: GroupCommit;
+  readonly #clock: Clock;
   readonly #find;
   readonly #upsert;
   readonly #deleteExpired;
 
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
-    this.#clock = clock;
     this.#commit = commit;
+    this.#clock = clock;
+    this.#claims = new Claims(commit, clock);
     this.#find = db.prepare<[string, number], { fingerprint: string; answer: string }>(
       'SELECT fingerprint, answer FROM answers WHERE key = ? AND expires_at > ?',
     );
@@ -30,43 +32,59 @@ export class SqliteIdempotency implements IdempotencyStore {
     );
   }
 
-  claim(key: string, fingerprint: string): Promise<Claim> {
+  claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }> {
     // Look-up and claim are one: nothing else runs between them.
     return read(() => {
       const found = this.#look(key, fingerprint);
-      if (found.outcome === 'new') this.#running.set(key, fingerprint);
-      return found;
+      if (found.outcome !== 'new') return found;
+      const owner = this.#claims.take(key, fingerprint);
+      return owner === null ? { outcome: 'running' } : { ...found, claim: { key, fingerprint, owner } };
     });
   }
 
-  look(key: string, fingerprint: string): Promise<Claim> {
+  look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }> {
     return read(() => this.#look(key, fingerprint));
   }
 
-  #look(key: string, fingerprint: string): Claim {
-    const running = this.#running.get(key);
-    if (running !== undefined) return { outcome: running === fingerprint ? 'running' : 'other_body' };
-    const done = this.#find.get(key, this.#clock.now());
-    if (!done) return { outcome: 'new' };
-    if (done.fingerprint !== fingerprint) return { outcome: 'other_body' };
-    return { outcome: 'done', answer: JSON.parse(done.answer) as StoredAnswer };
+  async renew({ key, owner }: KeyClaim): Promise<boolean> {
+    return this.#claims.renew(key, owner);
   }
 
-  async finish(key: string, answer: StoredAnswer, ttl_ms: number): Promise<void> {
-    const fingerprint = this.#running.get(key);
-    if (fingerprint === undefined) throw new Error('an answer can only be kept for a key that was claimed');
-    await this.#commit.write(() => {
-      this.#upsert.run(key, fingerprint, this.#clock.now() + ttl_ms, JSON.stringify(answer));
+  async release({ key, owner }: KeyClaim): Promise<void> {
+    this.#claims.release(key, owner);
+  }
+
+  finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean> {
+    return this.#commit.write(() => {
+      if (!this.holds(claim)) return false;
+      this.addAnswer(claim, answer, ttl_ms);
+      return true;
     });
-    this.#running.delete(key);
   }
 
-  async release(key: string): Promise<void> {
-    this.#running.delete(key);
+  /** Within a commit: whether the claim is still its owner's. */
+  holds({ key, owner }: KeyClaim): boolean {
+    return this.#claims.holds(key, owner);
+  }
+
+  /** Within a commit: stores the answer, which ends the claim. */
+  addAnswer({ key, fingerprint }: KeyClaim, answer: StoredAnswer, ttl_ms: number): void {
+    this.#upsert.run(key, fingerprint, this.#clock.now() + ttl_ms, JSON.stringify(answer));
+    this.#claims.end(key);
   }
 
   /** Within a commit: deletes at most `bite` answers whose time has passed. @returns how many. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
+  }
+
+  #look(key: string, fingerprint: string): KeyState | typeof NEW {
+    if (this.#claims.isValid(key)) {
+      return { outcome: this.#claims.detailOf(key) === fingerprint ? 'running' : 'other_body' };
+    }
+    const done = this.#find.get(key, this.#clock.now());
+    if (!done) return NEW;
+    if (done.fingerprint !== fingerprint) return { outcome: 'other_body' };
+    return { outcome: 'done', answer: JSON.parse(done.answer) as StoredAnswer };
   }
 }

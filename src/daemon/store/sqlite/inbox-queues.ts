@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3';
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../clock.ts';
+import { dueAt } from '../due-at.ts';
 import type { AttemptKind, InboxState } from '../inbox.ts';
-import { dueAt } from './due-at.ts';
 import type { Resident } from './writer.ts';
 
 /** A message that has not ended. */
@@ -107,22 +107,22 @@ export class InboxQueues implements Resident {
    * Claims those that are due, longest due first; the rows are the caller's to write.
    * @returns the message that each was claimed for.
    */
-  claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; token: string }[] {
-    const claimed: { seq: number; token: string }[] = [];
+  claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; owner: string }[] {
+    const claimed: { seq: number; owner: string }[] = [];
     const now = this.#noticeClock();
     while (claimed.length < limit) {
       const head = this.#first(wanted, platforms);
       if (!head || head.message.due_at > now) break;
       this.#claims++;
-      const token = `${this.#owner}/${this.#claims}`;
-      this.#put(head.queue, { ...head.message, claim: token });
-      claimed.push({ seq: head.message.seq, token });
+      const owner = `${this.#owner}/${this.#claims}`;
+      this.#put(head.queue, { ...head.message, claim: owner });
+      claimed.push({ seq: head.message.seq, owner });
     }
     return claimed;
   }
 
-  isHeld(queue: string, token: string): boolean {
-    return this.#queues.get(queue)?.claimed?.claim === token;
+  isHeld(queue: string, owner: string): boolean {
+    return this.#queues.get(queue)?.claimed?.claim === owner;
   }
 
   /** The message of the queue that is worked on was changed, ended or deleted. */

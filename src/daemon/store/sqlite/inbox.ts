@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
+import type { GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
+import { afterVerdict } from '../after-verdict.ts';
 import type {
-  Admission,
+  Arrival,
   AttemptKind,
   AttemptOutcome,
-  Consequence,
   InboxClaim,
   InboxMessage,
   InboxState,
   InboxStore,
   NewInboxMessage,
+  Screened,
 } from '../inbox.ts';
 import { type InboxChange, settled } from '../settled.ts';
 import type { SqliteGuard } from './guard.ts';
@@ -87,7 +88,7 @@ export class SqliteInbox implements InboxStore {
   readonly #insert;
   readonly #edit;
   readonly #begin;
-  readonly #keepReply;
+  readonly #addReply;
   readonly #settle;
   readonly #partsSent;
   readonly #notePartsSent;
@@ -124,7 +125,7 @@ export class SqliteInbox implements InboxStore {
          state = iif(state = 'replied', 'replied', 'running')
        WHERE seq = ? RETURNING ${COLUMNS}`,
     );
-    this.#keepReply = db.prepare<[string, number, string]>(
+    this.#addReply = db.prepare<[string, number, string]>(
       `UPDATE inbox SET reply = ?, state = 'replied', sends = 1, text_stored_at = ?, parts_sent = 0, failure = NULL,
          interrupted = 0
        WHERE id = ?`,
@@ -167,23 +168,21 @@ export class SqliteInbox implements InboxStore {
     return this.#commit.write(() => this.#keepAll(messages, this.#bounds.clock.now()));
   }
 
-  admit(
-    messages: readonly GuardedMessage[],
-    limits: GuardLimits,
-    follow: (verdict: GuardVerdict, place: number) => Consequence,
-  ): Promise<Admission> {
+  screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened> {
     const { guard, traces } = this.#neighbours;
     return this.#commit.write(() => {
       // One time for both, so that what is known of a message is known equally long.
       const now = this.#bounds.clock.now();
-      const verdicts = messages.map((message) => guard.decide(message, limits, now));
-      const consequences = verdicts.map(follow);
-      for (const { trace } of consequences) if (trace !== null) traces.insert(trace);
+      const verdicts = arrivals.map(({ guarded }) => guard.decide(guarded, limits, now));
+      const followed = arrivals.map((arrival, index) =>
+        afterVerdict(arrival, verdicts[index] as GuardVerdict, now),
+      );
+      for (const { trace } of followed) if (trace !== null) traces.insert(trace);
       const kept = this.#keepAll(
-        consequences.flatMap(({ keep }) => keep ?? []),
+        followed.flatMap(({ message }) => message ?? []),
         now,
       );
-      const outcomes = kept && consequences.map(({ keep }) => (keep && kept.shift()) ?? null);
+      const outcomes = kept && followed.map(({ message }) => (message && kept.shift()) ?? null);
       return { verdicts, outcomes };
     });
   }
@@ -204,35 +203,43 @@ export class SqliteInbox implements InboxStore {
     const wanted = { kind, interrupted: which === 'interrupted' };
     return this.#commit.write(() => {
       const now = this.#bounds.clock.now();
-      return this.#queues.claim(wanted, platforms, limit).map(({ seq, token }) => {
-        const row = this.#begin.get(token, now, seq);
+      return this.#queues.claim(wanted, platforms, limit).map(({ seq, owner }) => {
+        const row = this.#begin.get(owner, now, seq);
         if (!row) throw new Error(`message ${seq} of the inbox is claimed and not there`);
-        return { token, message: messageOf(row) };
+        return { owner, message: messageOf(row) };
       });
     });
   }
 
   renew(claim: InboxClaim): Promise<boolean> {
-    return this.#commit.read(() => this.#queues.isHeld(claim.message.queue, claim.token));
+    return this.#commit.read(() => this.holds(claim));
   }
 
-  keepReply(claim: InboxClaim, reply: string): Promise<boolean> {
+  settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
     return this.#commit.write(() => {
-      if (!this.#queues.isHeld(claim.message.queue, claim.token)) return false;
-      return this.#keepReply.run(reply, this.#bounds.clock.now(), claim.message.id).changes > 0;
-    });
-  }
-
-  settle({ message: { id, queue }, token }: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
-    return this.#commit.write(() => {
-      if (!this.#queues.isHeld(queue, token)) return false;
-      const row = this.#find.get(id);
-      if (!row) return false;
-      const now = this.#bounds.clock.now();
-      this.#settle.run({ id, now, ...settled(messageOf(row), outcome, now) });
-      this.#queues.followClaimed(queue);
+      if (!this.holds(claim)) return false;
+      this.settleClaimed(claim, outcome);
       return true;
     });
+  }
+
+  /** Within a commit: records what a claimed message came to, and ends the claim. */
+  settleClaimed({ message: { id, queue } }: InboxClaim, outcome: AttemptOutcome): void {
+    const row = this.#find.get(id);
+    if (!row) throw new Error('a message that is claimed is not in the inbox');
+    const now = this.#bounds.clock.now();
+    this.#settle.run({ id, now, ...settled(messageOf(row), outcome, now) });
+    this.#queues.followClaimed(queue);
+  }
+
+  /** Within a commit: whether the claim is still its owner's. */
+  holds({ message: { queue }, owner }: InboxClaim): boolean {
+    return this.#queues.isHeld(queue, owner);
+  }
+
+  /** Within a commit: stores the reply of a claimed message. The first attempt to send it has begun. */
+  addReply({ message: { id } }: InboxClaim, reply: string): void {
+    this.#addReply.run(reply, this.#bounds.clock.now(), id);
   }
 
   partsSent(id: string): Promise<number> {

@@ -1,51 +1,42 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
+import { type AddedHit, addHit, type Hits, hitCount } from '../../guard/hits.ts';
+import { hitWindow } from '../hit-window.ts';
 import type { LimitStore, WindowState } from '../limits.ts';
+import { packHit, packHits, unpackHit, unpackHits } from './packed-hits.ts';
 import { LOG_SURPLUS, type Packing, StateLog } from './state-log.ts';
-import { type PackedHit, packHit, packHits, SlidingWindow, unpackHit, unpackHits } from './windows.ts';
 import type { GroupCommit } from './writer.ts';
 
-const PACKING: Packing<SlidingWindow, PackedHit> = {
+export const LIMIT_PACKING: Packing<Hits, AddedHit> = {
   pack: packHits,
   unpack: unpackHits,
-  apply: (hits, hit) => hits.add(unpackHit(hit)),
-  size: (hits) => hits.size,
+  packChange: packHit,
+  unpackChange: unpackHit,
+  apply: addHit,
+  size: hitCount,
 };
 
 /** Request limits: sliding windows on the store's clock. */
 export class SqliteLimits implements LimitStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
-  readonly #windows: StateLog<SlidingWindow, PackedHit>;
+  readonly #windows: StateLog<Hits, AddedHit>;
 
   /** @param surplus of the log; `LOG_SURPLUS` except in tests. */
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock, surplus = LOG_SURPLUS) {
     this.#commit = commit;
     this.#clock = clock;
-    this.#windows = new StateLog(db, 'limit_log', PACKING, clock, surplus);
+    this.#windows = new StateLog(db, 'limit_log', LIMIT_PACKING, clock, surplus);
     commit.keep(this.#windows);
   }
 
   hit(key: string, limit: { max: number; window_ms: number }): Promise<WindowState> {
     return this.#commit.write(() => {
-      const { max, window_ms } = limit;
       const now = this.#clock.now();
-      const known = this.#windows.get(key, now);
-      const hits = known && !known.isAhead(now, limit) ? known : new SlidingWindow();
-      const pulledBack = hits.pullBack(now);
-      const { allowed, added } = hits.hit(limit, now);
-      const last = hits.newest(1) ?? now;
-      if (added && hits === known && !pulledBack) this.#windows.add(key, packHit(added), last + window_ms);
-      else if (added || pulledBack) this.#windows.put(key, hits, last + window_ms);
-      const used = hits.since(now - window_ms);
-      // More than the limit are in it where it was lowered since they were counted.
-      const frees = used < max ? undefined : hits.newest(max);
-      return {
-        allowed,
-        remaining: Math.max(0, max - used),
-        retry_after_ms: frees === undefined ? 0 : frees + window_ms - now,
-        reset_ms: last + window_ms - now,
-      };
+      const found = this.#windows.get(key, now);
+      const { state, hits, added, expires_at } = hitWindow(found, limit, now);
+      if (hits !== found) this.#windows.put(key, hits, added, expires_at);
+      return state;
     });
   }
 

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
+import { dueAt } from '../due-at.ts';
 import type { Outage, OutageReason, OutageStore } from '../outages.ts';
-import { dueAt } from './due-at.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** Platforms that are out of reach: one row each. */

@@ -1,11 +1,12 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
-import type { TraceRecord } from '../../message/trace.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
-import type { HistoryReader, SessionStore } from '../sessions.ts';
+import type { SessionClaim } from '../claims.ts';
+import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
-import type { SqliteTraces } from './traces.ts';
+import { Claims } from './claims.ts';
+import type { InsertedTrace } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** A session as its table holds it. */
@@ -42,11 +43,11 @@ const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
 /** By the id that it has, or the one that it had before sign-in. */
 const NAMED = '(session_id = @name OR former_id = @name)';
 
-/** Sessions and their turns. A session whose time has passed is treated as none, whether deleted yet or not. */
+/** Sessions and their turns, with the claims of sessions in memory. */
 export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
-  readonly #traces: SqliteTraces;
+  readonly #claims: Claims;
   /** Null: this process bounds nothing. */
   readonly #anonymous: AnonymousBytes | null;
   readonly #find;
@@ -73,16 +74,10 @@ export class SqliteSessions implements SessionStore {
   readonly #postpone;
 
   /** @param anonymousMax ANONYMOUS_STORE_BYTES; null: no bound. */
-  constructor(
-    db: Database.Database,
-    commit: GroupCommit,
-    traces: SqliteTraces,
-    clock: Clock,
-    anonymousMax: number | null,
-  ) {
+  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, anonymousMax: number | null) {
     this.#clock = clock;
     this.#commit = commit;
-    this.#traces = traces;
+    this.#claims = new Claims(commit, clock);
     this.#anonymous =
       anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
     if (this.#anonymous) commit.keep(this.#anonymous);
@@ -185,48 +180,71 @@ export class SqliteSessions implements SessionStore {
     });
   }
 
-  save(session: Session, expect: 'new' | 'changed'): Promise<boolean> {
+  async claim(session_tag: string): Promise<SessionClaim | null> {
+    const owner = this.#claims.take(session_tag, null);
+    return owner === null ? null : { session_tag, owner };
+  }
+
+  async renew({ session_tag, owner }: SessionClaim): Promise<boolean> {
+    return this.#claims.renew(session_tag, owner);
+  }
+
+  async release({ session_tag, owner }: SessionClaim): Promise<void> {
+    this.#claims.release(session_tag, owner);
+  }
+
+  save(claim: SessionClaim, session: Session, as: 'new' | 'changed' | 'replaced'): Promise<SaveOutcome> {
     return this.#commit.write(() => {
-      const now = this.#clock.now();
-      const name = tagOf(session);
-      if (expect === 'changed') {
-        if (session.owner !== null && session.client !== undefined) this.#leaveAnonymity(name);
-        const { changes } = this.#update.run({ ...rowOf(session), name, now });
-        this.#lookEarlier.run({ name });
-        return changes > 0;
-      }
-      for (const expired of this.#expired.all({ name, now })) this.#deleteWhole(expired);
-      if (this.#reserved.get(session.session_id)) {
-        throw new Error('the id of the new session is the former id of another one');
-      }
-      const row = rowOf(session);
-      this.#insert.run(row);
-      if (row.client !== null) this.#anonymous?.add(row.client, SESSION_BYTES);
-      return true;
+      if (!this.holds(claim)) return 'lost';
+      expectTagOf(session, claim);
+      if (as === 'changed') return this.#change(session) ? 'saved' : 'ended';
+      if (as === 'replaced') this.#deleteLive(session.session_id);
+      this.add(claim, session);
+      return 'saved';
     });
   }
 
-  keepTurn(session_id: string, turn: StoredTurn, trace: TraceRecord, ttl_ms: number): Promise<boolean> {
-    return this.#commit.write(() => {
-      const traced = this.#traces.insert(trace);
-      const now = this.#clock.now();
-      const session = this.#live.get({ name: session_id, now });
-      if (!session) return false;
-      const { id, tag, last_turn, client } = session;
-      const answered = turn.outcome === 'answered' ? 1 : 0;
-      const json = JSON.stringify(turn);
-      const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, json, traced.id);
-      const expires_at = now + ttl_ms;
-      const bytes = TURN_BYTES + Buffer.byteLength(json) + traced.bytes;
-      this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at, bytes });
-      if (client !== null) this.#anonymous?.add(client, bytes);
-      if (expires_at < session.expires_at) {
-        // The sweeper and the count of turns go by the time that it had.
-        this.#lookEarlier.run({ name: session_id });
-        this.#endCountEarlier.run({ tag, expires_at });
-      }
-      return true;
-    });
+  /** Within a commit: whether the claim is still its owner's. */
+  holds({ session_tag, owner }: SessionClaim): boolean {
+    return this.#claims.holds(session_tag, owner);
+  }
+
+  /** Within a commit: stores a new session. An expired one of that id is deleted first. */
+  add(claim: SessionClaim, session: Session): void {
+    expectTagOf(session, claim);
+    const expired = this.#expired.all({ name: tagOf(session), now: this.#clock.now() });
+    for (const before of expired) this.#deleteWhole(before);
+    if (this.#reserved.get(session.session_id)) {
+      throw new Error('the id of the new session is the former id of another one');
+    }
+    const row = rowOf(session);
+    this.#insert.run(row);
+    if (row.client !== null) this.#anonymous?.add(row.client, SESSION_BYTES);
+  }
+
+  /**
+   * Within a commit: adds a turn to a session and extends the life of the session to `ttl_ms` from now. False if the
+   * session has ended.
+   * @param trace of the turn.
+   */
+  addTurn(session_tag: string, turn: StoredTurn, trace: InsertedTrace, ttl_ms: number): boolean {
+    const now = this.#clock.now();
+    const session = this.#live.get({ name: session_tag, now });
+    if (!session) return false;
+    const { id, tag, last_turn, client } = session;
+    const answered = turn.outcome === 'answered' ? 1 : 0;
+    const json = JSON.stringify(turn);
+    const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, json, trace.id);
+    const expires_at = now + ttl_ms;
+    const bytes = TURN_BYTES + Buffer.byteLength(json) + trace.bytes;
+    this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at, bytes });
+    if (client !== null) this.#anonymous?.add(client, bytes);
+    if (expires_at < session.expires_at) {
+      // The sweeper and the count of turns go by the time that it had.
+      this.#lookEarlier.run({ name: session_tag });
+      this.#endCountEarlier.run({ tag, expires_at });
+    }
+    return true;
   }
 
   history(session_id: string, { person, nobodys }: HistoryReader, limit: number): Promise<StoredTurn[]> {
@@ -244,12 +262,7 @@ export class SqliteSessions implements SessionStore {
   }
 
   end(session_id: string): Promise<boolean> {
-    return this.#commit.write(() => {
-      const session = this.#live.get({ name: session_id, now: this.#clock.now() });
-      if (!session) return false;
-      this.#deleteWhole(session);
-      return true;
-    });
+    return this.#commit.write(() => this.#deleteLive(session_id));
   }
 
   /** Within a commit: deletes at most `bite` rows of expired sessions, turns first. @returns how many. */
@@ -266,6 +279,21 @@ export class SqliteSessions implements SessionStore {
       } else if (deleted > 0) this.#setLastTurn.run(last_turn, session.id);
     }
     return bite - left;
+  }
+
+  /** False if the session has ended. */
+  #change(session: Session): boolean {
+    const name = tagOf(session);
+    if (session.owner !== null && session.client !== undefined) this.#leaveAnonymity(name);
+    const { changes } = this.#update.run({ ...rowOf(session), name, now: this.#clock.now() });
+    this.#lookEarlier.run({ name });
+    return changes > 0;
+  }
+
+  #deleteLive(name: string): boolean {
+    const session = this.#live.get({ name, now: this.#clock.now() });
+    if (session) this.#deleteWhole(session);
+    return session !== undefined;
   }
 
   #deleteWhole(session: Chained): void {
@@ -310,19 +338,33 @@ export class SqliteSessions implements SessionStore {
   }
 }
 
-function rowOf({ generated, bound, metadata, client, ...session }: Session): SessionRow {
+/** @throws if the claim is not that of the session. */
+function expectTagOf(session: Session, { session_tag }: SessionClaim): void {
+  if (tagOf(session) !== session_tag) throw new Error('a session can only be written under its own claim');
+}
+
+function rowOf({
+  generated,
+  credential_owner,
+  namespace: space,
+  metadata,
+  client,
+  ...session
+}: Session): SessionRow {
   return {
     ...session,
+    space,
     client: session.owner === null ? (client ?? null) : null,
     generated: generated ? 1 : 0,
-    bound_user_id: bound?.user_id ?? null,
-    bound_person: bound?.person ?? null,
+    bound_user_id: credential_owner?.user_id ?? null,
+    bound_person: credential_owner?.person ?? null,
     metadata: JSON.stringify(metadata),
   };
 }
 
 function sessionOf({
   generated,
+  space,
   bound_user_id,
   bound_person,
   metadata,
@@ -331,9 +373,10 @@ function sessionOf({
 }: SessionRow): Session {
   return {
     ...row,
+    namespace: space,
     ...(client === null ? {} : { client }),
     generated: generated === 1,
-    bound:
+    credential_owner:
       bound_user_id === null || bound_person === null
         ? null
         : { user_id: bound_user_id, person: bound_person },

@@ -5,13 +5,15 @@ import type { Resident } from './writer.ts';
 /** How much the log may hold beside the current states before its oldest rows are written anew; sizes of states. */
 export const LOG_SURPLUS = 1000;
 
-/** How a state stands in a row, and what is done to it there. */
+/** How states and changes of them are written in a row. A state is a value: nothing changes one in place. */
 export interface Packing<State, Change> {
   pack(state: State): unknown;
   unpack(packed: never): State;
-  /** Does to the state what was done to it when the change was written; changes it in place. */
-  apply(state: State, change: Change): void;
-  /** What a state is made of: about as many changes as would make it. */
+  packChange(change: Change): unknown;
+  unpackChange(packed: never): Change;
+  /** The state after the change. */
+  apply(state: State, change: Change): State;
+  /** About as many changes as would make the state. */
   size(state: State): number;
 }
 
@@ -32,10 +34,10 @@ interface Row {
   size: number;
 }
 
-type PackedEntry<Change> =
+type PackedEntry =
   | [key: string]
   | [key: string, expires_at: number, state: unknown]
-  | [key: string, expires_at: number, changes: Change[], mark: 1];
+  | [key: string, expires_at: number, changes: unknown[], mark: 1];
 
 /**
  * State that changes with every message and lives for minutes: all of it in memory, and on disk as a log,
@@ -79,7 +81,7 @@ export class StateLog<State, Change> implements Resident {
     this.#delete = db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`);
   }
 
-  /** Null where there is none, or its time has passed. Whoever changes it says so, in the same commit. */
+  /** Null if there is none, or it has expired. */
   get(key: string, now: number): State | null {
     const entry = this.#entries.get(key);
     return entry && entry.expires_at > now ? entry.state : null;
@@ -90,18 +92,19 @@ export class StateLog<State, Change> implements Resident {
       if (expires_at > now) yield [key, state, expires_at];
   }
 
-  /** Within a commit: a new state, or one that was changed. It never expires earlier than it was to before. */
-  put(key: string, state: State, expires_at: number): void {
+  /**
+   * Within a commit: stores a state. It never expires earlier than the state before it.
+   * @param change what made it of the state that `get` returned; null: the whole state is written.
+   */
+  put(key: string, state: State, change: Change | null, expires_at: number): void {
     const before = this.#entries.get(key);
-    this.#keep(key, { state, expires_at: Math.max(before?.expires_at ?? 0, expires_at), row: null, size: 0 });
-    this.#unsaved.set(key, 'all');
-  }
-
-  /** Within a commit: the state that `get` gave was changed by this. */
-  add(key: string, change: Change, expires_at: number): void {
-    const entry = this.#entries.get(key);
-    if (!entry) throw new Error('nothing was changed: the log has no such state');
-    this.#keep(key, { ...entry, expires_at: Math.max(entry.expires_at, expires_at) });
+    const kept = { state, expires_at: Math.max(before?.expires_at ?? 0, expires_at), size: 0 };
+    if (change === null || !before) {
+      this.#keep(key, { ...kept, row: null });
+      this.#unsaved.set(key, 'all');
+      return;
+    }
+    this.#keep(key, { ...kept, row: before.row });
     const unsaved = this.#unsaved.get(key);
     if (unsaved === undefined) this.#unsaved.set(key, [change]);
     else if (unsaved !== 'all') unsaved.push(change);
@@ -131,7 +134,7 @@ export class StateLog<State, Change> implements Resident {
     this.#size = 0;
     this.#written = 0;
     for (const { id, entries } of this.#all.all()) {
-      const packed = JSON.parse(entries) as PackedEntry<Change>[];
+      const packed = JSON.parse(entries) as PackedEntry[];
       const sizes = packed.map((entry) => this.#loadEntry(entry, id));
       this.#note(
         id,
@@ -156,15 +159,16 @@ export class StateLog<State, Change> implements Resident {
     this.#unsaved.clear();
   }
 
-  #packedEntry(key: string, unsaved: Unsaved<Change>): PackedEntry<Change> {
+  #packedEntry(key: string, unsaved: Unsaved<Change>): PackedEntry {
     const entry = this.#entries.get(key);
     if (!entry) return [key];
-    if (unsaved !== 'all') return [key, entry.expires_at, unsaved, 1];
+    if (unsaved !== 'all')
+      return [key, entry.expires_at, unsaved.map((change) => this.#packing.packChange(change)), 1];
     return [key, entry.expires_at, this.#packing.pack(entry.state)];
   }
 
   /** @returns its size in the row. */
-  #loadEntry([key, expires_at, packed, mark]: PackedEntry<Change>, row: number): number {
+  #loadEntry([key, expires_at, packed, mark]: PackedEntry, row: number): number {
     if (expires_at === undefined) {
       this.#forget(key);
       return 1;
@@ -173,11 +177,12 @@ export class StateLog<State, Change> implements Resident {
       const state = this.#packing.unpack(packed as never);
       return this.#keep(key, { state, expires_at, row, size: 0 });
     }
-    const changes = packed as Change[];
+    const changes = packed as never[];
     const entry = this.#entries.get(key);
     if (entry) {
-      for (const change of changes) this.#packing.apply(entry.state, change);
-      this.#keep(key, { ...entry, expires_at });
+      const { apply, unpackChange } = this.#packing;
+      const state = changes.reduce((before, change) => apply(before, unpackChange(change)), entry.state);
+      this.#keep(key, { ...entry, state, expires_at });
     }
     return changes.length;
   }

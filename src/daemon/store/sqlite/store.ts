@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { StoreFull } from '../failures.ts';
 import type { OpenOptions } from '../open.ts';
 import { Reserve } from '../reserve.ts';
-import type { Store } from '../store.ts';
+import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { backUp } from './backup.ts';
 import { conditionOf } from './condition.ts';
@@ -14,7 +14,6 @@ import { SqliteGuard } from './guard.ts';
 import { SqliteIdempotency } from './idempotency.ts';
 import { FAILED_MAX, INBOX_MAX, SqliteInbox } from './inbox.ts';
 import { KnownMessages } from './known-messages.ts';
-import { SqliteLeases } from './leases.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
@@ -25,6 +24,7 @@ import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
 import { Sweep } from './sweep.ts';
 import { REFUSED_MAX, SqliteTraces, TRACES_MAX } from './traces.ts';
+import { SqliteTurns } from './turns.ts';
 import { isDamage, isOutOfSpace } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
 
@@ -48,19 +48,22 @@ export interface SqliteOptions extends OpenOptions {
   reserveBytes?: number;
 }
 
+/** The store, with maintenance. */
+export type SqliteStore = Store & { readonly maintenance: StoreMaintenance };
+
 /**
  * The embedded store: one SQLite file, made with mode 0600 in a directory made with 0700 (decisions §3).
  * @param path of the file.
  * @throws as `openStore` says.
  */
-export function openSqliteStore(path: string, options: SqliteOptions): Store {
+export function openSqliteStore(path: string, options: SqliteOptions): SqliteStore {
   const migrations = readMigrations();
   return options.role === 'daemon'
     ? openAsDaemon(path, options, migrations)
     : openAsAdministrator(path, options, migrations);
 }
 
-function openAsDaemon(path: string, options: SqliteOptions, migrations: Migrations): Store {
+function openAsDaemon(path: string, options: SqliteOptions, migrations: Migrations): SqliteStore {
   createPrivateFile(path);
   const unlock = takeLock(path);
   const open = () =>
@@ -93,7 +96,7 @@ function reserveOf(path: string, { reserveBytes }: SqliteOptions): Reserve | nul
   return reserveBytes === undefined ? null : new Reserve(join(dirname(path), 'agentd.reserve'), reserveBytes);
 }
 
-function openAsAdministrator(path: string, options: SqliteOptions, migrations: Migrations): Store {
+function openAsAdministrator(path: string, options: SqliteOptions, migrations: Migrations): SqliteStore {
   expectFile(path);
   const db = openWith(path, (opened) => {
     if (versionOf(opened, migrations) === migrations.length) return;
@@ -132,7 +135,7 @@ function assemble(
   options: SqliteOptions,
   reserve: Reserve | null,
   unlock: () => void,
-): Store {
+): SqliteStore {
   const { clock, traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
   const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
   const volume = new Volume(dirname(db.name));
@@ -145,8 +148,7 @@ function assemble(
     refusedMax,
   });
   const anonymousMax = options.role === 'daemon' ? (options.anonymousMax ?? null) : null;
-  const sessions = new SqliteSessions(db, commit, traces, clock, anonymousMax);
-  const leases = new SqliteLeases();
+  const sessions = new SqliteSessions(db, commit, clock, anonymousMax);
   const limits = new SqliteLimits(db, commit, clock);
   const known = new KnownMessages(db);
   commit.keep(known);
@@ -156,6 +158,7 @@ function assemble(
   const links = new SqliteLinks(db, commit, clock);
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
+  const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams });
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
   const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces], {
@@ -171,7 +174,6 @@ function assemble(
     description: `sqlite ${db.name}`,
     sessions,
     traces,
-    leases,
     limits,
     guard,
     idempotency,
@@ -179,6 +181,11 @@ function assemble(
     links,
     outages,
     streams,
+    commitTurn: (claim, changes) => turns.commit(claim, changes),
+    maintenance: {
+      examine: () => read(() => damagesOf(db)),
+      sweep: () => sweep.run(),
+    },
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {
       if (!volume.hasRoom()) throw new StoreFull();
@@ -187,13 +194,10 @@ function assemble(
       commit.write(() => {
         noteCheck.run(clock.now());
       }),
-    examine: () => read(() => damagesOf(db)),
     countTokens: (prefix) => tokens.count(prefix),
     storedTokens: () => tokens.all(),
     replaceToken: (token, value) => tokens.replace(token, value),
-    sweep: () => sweep.run(),
     async close() {
-      leases.close();
       await sweep.close();
       await commit.close();
       db.close();

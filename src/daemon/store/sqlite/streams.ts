@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type Database from 'better-sqlite3';
 import type { StreamEvent } from '../../../channel/index.ts';
 import type { Clock } from '../../clock.ts';
+import type { StreamClaim } from '../claims.ts';
 import type {
   NewStream,
   StreamClaimant,
@@ -10,19 +11,25 @@ import type {
   StreamStart,
   StreamStore,
 } from '../streams.ts';
+import { Claims } from './claims.ts';
 import { type GroupCommit, type Resident, read } from './writer.ts';
 
 /** A stream as its table holds it. */
-interface StreamRow extends Omit<StreamRecord, 'start'> {
+interface StreamRow extends Omit<StreamRecord, 'start' | 'stop_requested'> {
   id: number;
   start: string;
 }
 
-/** A running stream, as far as its next events go. */
-interface Place {
-  /** Its row. */
+/** A running stream, as far as adding events to it needs. */
+interface Running {
+  /** Of its row. */
   id: number;
   last_event: number;
+}
+
+/** What is stored with the claim of a stream. */
+interface Run {
+  stop_requested: boolean;
 }
 
 const LAST_EVENT = `(SELECT coalesce(max(id), 0) FROM stream_events WHERE stream = streams.id) AS last_event`;
@@ -34,23 +41,23 @@ const END = { stream_complete: 'completed', error: 'failed' } as const satisfies
 >;
 
 /**
- * Streams and their events. Runs and watchers are in memory, since one daemon works on the file: a run that
- * this process does not know of has died with another.
+ * Streams and their events. Claims and subscriptions are in memory, since one daemon works on the file: a run that
+ * nobody here has claimed has died with another process.
  */
 export class SqliteStreams implements StreamStore, Resident {
-  /** Streams that this process runs. */
-  readonly #running = new Set<string>();
-  /** Where those stand that were told something lately. */
-  readonly #places = new Map<string, Place>();
-  readonly #watchers = new EventEmitter().setMaxListeners(0);
+  readonly hintsMayBeLost = false;
+  readonly #claims: Claims<Run>;
+  /** Streams that run here, as the last commit left them. */
+  readonly #running = new Map<string, Running>();
+  readonly #subscribers = new EventEmitter().setMaxListeners(0);
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
-  readonly #find;
+  readonly #findLive;
   readonly #findByKey;
   readonly #dropKey;
   readonly #insert;
   readonly #begin;
-  readonly #place;
+  readonly #findRunning;
   readonly #end;
   readonly #insertEvent;
   readonly #read;
@@ -60,10 +67,11 @@ export class SqliteStreams implements StreamStore, Resident {
 
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
     commit.keep(this);
+    this.#claims = new Claims(commit, clock);
     this.#commit = commit;
     this.#clock = clock;
     const alive = `(expires_at IS NULL OR expires_at > @now)`;
-    this.#find = db.prepare<{ stream_id: string; now: number }, StreamRow>(
+    this.#findLive = db.prepare<{ stream_id: string; now: number }, StreamRow>(
       `SELECT ${COLUMNS} FROM streams WHERE stream_id = @stream_id AND ${alive}`,
     );
     this.#findByKey = db.prepare<{ key: string; now: number }, StreamRow>(
@@ -87,7 +95,7 @@ export class SqliteStreams implements StreamStore, Resident {
          WHERE stream_id = @stream_id AND state = 'waiting' AND expires_at > @now RETURNING id`,
       )
       .pluck();
-    this.#place = db.prepare<[string], Place>(
+    this.#findRunning = db.prepare<[string], Running>(
       `SELECT id, ${LAST_EVENT} FROM streams WHERE stream_id = ? AND state = 'running'`,
     );
     this.#end = db.prepare<{ id: number; now: number; failed: 0 | 1 }>(
@@ -98,10 +106,10 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#insertEvent = db.prepare<[number, number, string, string]>(
       `INSERT INTO stream_events (stream, id, name, data) VALUES (?, ?, ?, ?)`,
     );
-    this.#read = db.prepare<[string, number], StreamEvent>(
+    this.#read = db.prepare<{ stream_id: string; after: number; now: number }, StreamEvent>(
       `SELECT stream_events.id AS id, name AS event, data
        FROM streams JOIN stream_events ON stream = streams.id
-       WHERE stream_id = ? AND stream_events.id > ? ORDER BY stream_events.id`,
+       WHERE stream_id = @stream_id AND stream_events.id > @after AND ${alive} ORDER BY stream_events.id`,
     );
     this.#unended = db.prepare<[], { stream_id: string; last_event: number }>(
       `SELECT stream_id, ${LAST_EVENT} FROM streams WHERE state = 'running'`,
@@ -124,76 +132,112 @@ export class SqliteStreams implements StreamStore, Resident {
       const { idempotency_key: key } = stream;
       if (key !== null) {
         const holder = this.#findByKey.get({ key, now });
-        if (holder) return recordOf(holder);
+        if (holder) return this.#recordOf(holder);
         // One whose time has passed may still be there.
         this.#dropKey.run(key);
       }
       this.#insert.run({ ...stream, start: JSON.stringify(stream.start), expires_at: now + stream.ttl_ms });
-      return { ...stream, reader: null, state: 'waiting', last_event: 0 };
+      return { ...stream, reader: null, state: 'waiting', stop_requested: false, last_event: 0 };
     });
   }
 
   find(stream_id: string): Promise<StreamRecord | null> {
     return read(() => {
-      const row = this.#find.get({ stream_id, now: this.#clock.now() });
-      return row ? recordOf(row) : null;
+      const row = this.#findLive.get({ stream_id, now: this.#clock.now() });
+      return row ? this.#recordOf(row) : null;
     });
   }
 
   findByKey(key: string): Promise<StreamRecord | null> {
     return read(() => {
       const row = this.#findByKey.get({ key, now: this.#clock.now() });
-      return row ? recordOf(row) : null;
+      return row ? this.#recordOf(row) : null;
     });
   }
 
-  async claim(stream_id: string, claimant: StreamClaimant): Promise<boolean> {
-    try {
-      return await this.#commit.write(() => {
-        const id = this.#begin.get({ ...claimant, stream_id, now: this.#clock.now() });
-        if (id === undefined) return false;
-        this.#places.set(stream_id, { id, last_event: 0 });
-        // Within the commit, so that no reaper finds it running for nobody.
-        this.#running.add(stream_id);
-        return true;
-      });
-    } catch (error) {
-      this.#running.delete(stream_id);
-      throw error;
-    }
+  claim(stream_id: string, claimant: StreamClaimant): Promise<StreamClaim | null> {
+    return this.#commit.write(() => {
+      const id = this.#begin.get({ ...claimant, stream_id, now: this.#clock.now() });
+      if (id === undefined) return null;
+      this.#running.set(stream_id, { id, last_event: 0 });
+      return { stream_id, owner: this.#claims.begin(stream_id, { stop_requested: false }) };
+    });
   }
 
-  async append(stream_id: string, events: readonly StreamEvent[]): Promise<void> {
-    await this.#commit.write(() => this.#add(stream_id, events));
-    this.#watchers.emit(stream_id, 'events', events);
+  async renew({ stream_id, owner }: StreamClaim): Promise<boolean> {
+    return this.#claims.renew(stream_id, owner);
+  }
+
+  async append(claim: StreamClaim, events: readonly StreamEvent[]): Promise<boolean> {
+    const added = await this.#commit.write(() => {
+      if (!this.holds(claim)) return false;
+      this.add(claim.stream_id, events);
+      return true;
+    });
+    if (added) this.notify(claim.stream_id, events);
+    return added;
   }
 
   read(stream_id: string, after: number): Promise<StreamEvent[]> {
-    return read(() => this.#read.all(stream_id, after));
+    return read(() => this.#read.all({ stream_id, after, now: this.#clock.now() }));
   }
 
-  watch(stream_id: string, listener: StreamListener): () => void {
-    this.#watchers.on(stream_id, listener);
-    return () => this.#watchers.off(stream_id, listener);
+  subscribe(stream_id: string, listener: StreamListener): () => void {
+    this.#subscribers.on(stream_id, listener);
+    return () => this.#subscribers.off(stream_id, listener);
   }
 
-  async askToStop(stream_id: string): Promise<void> {
-    this.#watchers.emit(stream_id, 'stop');
+  async requestStop(stream_id: string): Promise<void> {
+    this.#commit.expectOpen();
+    const run = this.#claims.detailOf(stream_id);
+    if (!run) return;
+    run.stop_requested = true;
+    this.#subscribers.emit(stream_id, 'stop');
   }
 
-  async release(stream_id: string): Promise<void> {
-    this.#running.delete(stream_id);
-    this.#places.delete(stream_id);
+  async release({ stream_id, owner }: StreamClaim): Promise<void> {
+    this.#claims.release(stream_id, owner);
   }
 
   async reap(last: Omit<StreamEvent, 'id'>): Promise<number> {
     const dead = await this.#commit.write(() => {
-      const given = this.#unended.all().filter(({ stream_id }) => !this.#running.has(stream_id));
-      for (const { stream_id, last_event } of given) this.#add(stream_id, [{ ...last, id: last_event + 1 }]);
-      return given;
+      const unclaimed = this.#unended.all().filter(({ stream_id }) => !this.#claims.isValid(stream_id));
+      for (const { stream_id, last_event } of unclaimed)
+        this.add(stream_id, [{ ...last, id: last_event + 1 }]);
+      return unclaimed;
     });
-    for (const { stream_id } of dead) this.#watchers.emit(stream_id, 'events');
+    for (const { stream_id } of dead) this.#subscribers.emit(stream_id, 'events');
     return dead.length;
+  }
+
+  /** Within a commit: whether the claim is still its owner's and the stream runs. */
+  holds({ stream_id, owner }: StreamClaim): boolean {
+    return this.#claims.holds(stream_id, owner) && this.#runningOf(stream_id) !== undefined;
+  }
+
+  /**
+   * Within a commit: adds events to a running stream. The last one may end it, and its claim.
+   * @throws if they do not follow its last event.
+   */
+  add(stream_id: string, events: readonly StreamEvent[]): void {
+    const last = events.at(-1);
+    if (!last) return;
+    const before = last.id - events.length;
+    const running = this.#runningOf(stream_id);
+    if (running?.last_event !== before)
+      throw new Error(`event ${before + 1} does not follow the last one of its stream`);
+    for (const event of events) this.#insertEvent.run(running.id, event.id, event.event, event.data);
+    const end = END[last.event as keyof typeof END];
+    if (end) {
+      this.#running.delete(stream_id);
+      this.#claims.end(stream_id);
+      this.#end.run({ id: running.id, now: this.#clock.now(), failed: end === 'failed' ? 1 : 0 });
+    } else this.#running.set(stream_id, { id: running.id, last_event: last.id });
+  }
+
+  /** Tells subscribers of events that were committed. */
+  notify(stream_id: string, events: readonly StreamEvent[]): void {
+    this.#subscribers.emit(stream_id, 'events', events);
   }
 
   /** Within a commit: deletes at most `bite` rows of streams that are over, events first. @returns how many. */
@@ -203,28 +247,17 @@ export class SqliteStreams implements StreamStore, Resident {
     return events + this.#deleteExpiredStreams.run(now, bite - events).changes;
   }
 
-  /** What is held in memory is looked up again. */
   load(): void {
-    this.#places.clear();
+    this.#running.clear();
   }
 
-  /** Within a commit. */
-  #add(stream_id: string, events: readonly StreamEvent[]): void {
-    const last = events.at(-1);
-    if (!last) return;
-    const before = last.id - events.length;
-    const place = this.#places.get(stream_id) ?? this.#place.get(stream_id);
-    if (place?.last_event !== before)
-      throw new Error(`event ${before + 1} does not follow on the last one of its stream`);
-    for (const event of events) this.#insertEvent.run(place.id, event.id, event.event, event.data);
-    const end = END[last.event as keyof typeof END];
-    if (end) {
-      this.#places.delete(stream_id);
-      this.#end.run({ id: place.id, now: this.#clock.now(), failed: end === 'failed' ? 1 : 0 });
-    } else this.#places.set(stream_id, { id: place.id, last_event: last.id });
+  /** Within a commit: a stream that runs. */
+  #runningOf(stream_id: string): Running | undefined {
+    return this.#running.get(stream_id) ?? this.#findRunning.get(stream_id);
   }
-}
 
-function recordOf({ id: _, start, ...row }: StreamRow): StreamRecord {
-  return { ...row, start: JSON.parse(start) as StreamStart };
+  #recordOf({ id: _, start, ...row }: StreamRow): StreamRecord {
+    const { stop_requested = false } = this.#claims.detailOf(row.stream_id) ?? {};
+    return { ...row, stop_requested, start: JSON.parse(start) as StreamStart };
+  }
 }

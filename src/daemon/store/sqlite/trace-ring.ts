@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import type { TraceRecord } from '../../message/trace.ts';
+import type { TraceRecord } from '../../trace/trace-record.ts';
 
 /** A trace as it is found. */
 export interface KeptTrace {

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { TraceRecord } from '../../message/trace.ts';
+import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { TraceStore } from '../traces.ts';
 import { TraceRing } from './trace-ring.ts';
 import { type GroupCommit, read } from './writer.ts';

@@ -12,15 +12,19 @@ const LOCK_WAIT_MS = 2000;
 /** How often it tries again, ms. The event loop is free in between. */
 const LOCK_RETRY_MS = 25;
 
-/**
- * What a part of the store holds in memory of what is on disk. It is as true as a query: loaded again where
- * another process has written since, and where what was written with it was undone.
- */
+/** What a part of the store holds in memory. Its changes are made by writes, and undone with them. */
 export interface Resident {
-  /** Reads all of it from the disk; what is not saved is forgotten. */
-  load(): void;
+  /**
+   * Reads what it copies from the disk, and forgets what is not saved. Called before the next use if another process
+   * has written, or if a transaction was undone: so the copy is as true as a query.
+   */
+  load?(): void;
   /** Within a transaction: writes what its members have changed. */
   save?(): void;
+  /** The transaction is durable. */
+  committed?(): void;
+  /** The transaction was undone. */
+  undone?(): void;
 }
 
 interface Member {
@@ -89,7 +93,7 @@ export class GroupCommit {
    * @returns its result, once that is durable.
    */
   write<T>(work: () => T): Promise<T> {
-    if (this.#closed) return Promise.reject(new StoreUnavailable(new Error('the store is closed')));
+    if (this.#closed) return Promise.reject(closed());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiting.push({ since: performance.now(), work, resolve, reject });
     this.#schedule();
@@ -99,9 +103,15 @@ export class GroupCommit {
   /** Runs a read of residents now, on what is committed. */
   read<T>(work: () => T): Promise<T> {
     return read(() => {
+      this.expectOpen();
       this.#refresh();
       return work();
     });
+  }
+
+  /** @throws StoreUnavailable once it is closed. */
+  expectOpen(): void {
+    if (this.#closed) throw closed();
   }
 
   /** Commits what waits; later writes are rejected. */
@@ -202,6 +212,7 @@ export class GroupCommit {
       for (const resident of this.#residents) resident.save?.();
       this.#commit.run();
       done = true;
+      for (const resident of this.#residents) resident.committed?.();
       // A commit without a change writes nothing, so it proves nothing.
       if (this.#failure !== null && this.#changes.get() !== before) this.#failure = null;
       return { values };
@@ -222,6 +233,7 @@ export class GroupCommit {
 
   #undo(): void {
     this.#loaded = null;
+    for (const resident of this.#residents) resident.undone?.();
     // SQLite itself ends the transaction at some failures.
     if (this.#db.inTransaction) this.#rollback.run();
   }
@@ -229,9 +241,13 @@ export class GroupCommit {
   #refresh(): void {
     const version = this.#version.get() ?? 0;
     if (version === this.#loaded) return;
-    for (const resident of this.#residents) resident.load();
+    for (const resident of this.#residents) resident.load?.();
     this.#loaded = version;
   }
+}
+
+function closed(): StoreUnavailable {
+  return new StoreUnavailable(new Error('the store is closed'));
 }
 
 /**

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
 import { aSession } from '../../../contract/fixtures.ts';
+import { saveSession } from '../../../contract/store-writes.ts';
 
 const store = openSqliteStore(process.argv[2] ?? '', {
   role: 'daemon',
@@ -13,7 +14,7 @@ const store = openSqliteStore(process.argv[2] ?? '', {
   traceRetentionMs: 1000,
 });
 
-const write = () => store.sessions.save(aSession(Date.now(), { user_id: 'x'.repeat(4000) }), 'new');
+const write = () => saveSession(store, aSession(Date.now(), { user_id: 'x'.repeat(4000) }));
 
 async function writeUntilFull(): Promise<unknown> {
   for (;;) {

@@ -1,6 +1,7 @@
 /** Writes sessions from many callers at once, and prints the id of each that was acknowledged. Argument: path. */
 import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
 import { aSession, aTrace, aTurn } from '../../../contract/fixtures.ts';
+import { commitUnderClaim } from '../../../contract/store-writes.ts';
 
 const store = openSqliteStore(process.argv[2] ?? '', {
   role: 'daemon',
@@ -11,8 +12,8 @@ const store = openSqliteStore(process.argv[2] ?? '', {
 async function caller(): Promise<never> {
   for (;;) {
     const session = aSession(Date.now());
-    await store.sessions.save(session, 'new');
-    await store.sessions.keepTurn(session.session_id, aTurn(), aTrace(session), 60_000_000);
+    const changes = { session, turn: { record: aTurn(), ttl_ms: 60_000_000 }, trace: aTrace(session) };
+    await commitUnderClaim(store, session.session_id, changes);
     process.stdout.write(`${session.session_id}\n`);
   }
 }

@@ -1,0 +1,31 @@
+import type { BlockedByCircuit, Circuit } from './verdict.ts';
+
+/**
+ * A circuit as it counts now, by the store's clock. Circuits are opened in the past: if this one was opened later than
+ * now, the clock was set back, and it counts as opened now. It is null if it was opened further ahead than it is long.
+ */
+export function circuitAt(circuit: Circuit | null, now: number): Circuit | null {
+  if (circuit === null || circuit.opened_at <= now) return circuit;
+  const ahead = circuit.opened_at - now;
+  if (ahead > circuit.open_until - circuit.opened_at) return null;
+  return {
+    ...circuit,
+    opened_at: now,
+    open_until: circuit.open_until - ahead,
+    covers_from: circuit.covers_from - ahead,
+  };
+}
+
+/** Whether the circuit blocks a message that was sent then. */
+export function blocksAt({ covers_from, open_until }: Circuit, at: number): boolean {
+  return covers_from < at && at < open_until;
+}
+
+/** The verdict on a message that a circuit blocks; @param opened whether this message opened it. */
+export function blockedBy(
+  { reason, count, max, blocked, open_until }: Circuit,
+  at: number,
+  opened: boolean,
+): BlockedByCircuit {
+  return { allowed: false, reason, opened, count, max, blocked, retry_after_ms: open_until - at };
+}

@@ -1,0 +1,128 @@
+import { maxHitsInWindow } from './max-hits-in-window.ts';
+
+/** A hit that was counted; ms since the epoch. */
+export interface Hit {
+  /** When it happened. */
+  readonly at: number;
+  /** When it was counted, by the store's clock: later than `at` if it was reported late. */
+  readonly counted_at: number;
+}
+
+/**
+ * The hits of one key, oldest first: what every sliding window counts. A value: no function changes one that it is
+ * given. Values share an array of which each is a slice, so the cost of one more hit does not grow with their number.
+ */
+export interface Hits<H extends Hit = Hit> {
+  readonly array: readonly H[];
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A hit that was added, and how many of the oldest hits were dropped with it: `addHit` repeats it. */
+export interface AddedHit<H extends Hit = Hit> {
+  readonly hit: H;
+  readonly dropped: number;
+}
+
+/** @param array oldest first; the caller does not change it any more. */
+export function hitsOf<H extends Hit>(array: readonly H[] = []): Hits<H> {
+  return { array, start: 0, end: array.length };
+}
+
+/** Oldest first. */
+export function listHits<H extends Hit>({ array, start, end }: Hits<H>): H[] {
+  return array.slice(start, end);
+}
+
+/** How many there are that may still matter. */
+export function hitCount({ start, end }: Hits): number {
+  return end - start;
+}
+
+/** The hit that has `place - 1` newer ones; undefined if there are fewer hits. */
+export function newestHit<H extends Hit>({ array, start, end }: Hits<H>, place = 1): H | undefined {
+  return end - place < start ? undefined : array[end - place];
+}
+
+/** How many hits happened later than `after`. */
+export function countSince(hits: Hits, after: number): number {
+  return hits.end - firstAfter(hits, after);
+}
+
+/**
+ * How many hits one window would hold if one happened at `at`, that one included: the fullest of all windows that
+ * would hold it, because a hit may be reported after later ones.
+ * @param counts which hits count; absent: all.
+ */
+export function countWith<H extends Hit>(
+  hits: Hits<H>,
+  at: number,
+  window_ms: number,
+  counts?: (hit: H) => boolean,
+): number {
+  const from = firstAfter(hits, at - window_ms);
+  const isNewest = at >= (newestHit(hits)?.at ?? at);
+  if (counts === undefined && isNewest) return hits.end - from + 1;
+  const times: number[] = [];
+  for (let place = from; place < hits.end; place++) {
+    const hit = hits.array[place] as H;
+    if (hit.at >= at + window_ms) break;
+    if (counts === undefined || counts(hit)) times.push(hit.at);
+  }
+  return isNewest ? times.length + 1 : maxHitsInWindow(times, at, window_ms);
+}
+
+/**
+ * A hit to add. The oldest hits are dropped with it if they can matter no more, because `keep_ms` have passed since
+ * they happened and since they were counted. So a hit that was reported late is kept as long as others of its time
+ * may be reported.
+ */
+export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number): AddedHit<H> {
+  const matters = ({ at, counted_at }: H) =>
+    at > hit.at - keep_ms || (counted_at > hit.counted_at - keep_ms && counted_at <= hit.counted_at);
+  let place = hits.start;
+  while (place < hits.end && !matters(hits.array[place] as H)) place++;
+  return { hit, dropped: place - hits.start };
+}
+
+/** The hits with one more. */
+export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<H>): Hits<H> {
+  const { end } = hits;
+  const array = hits.array as H[];
+  const start = hits.start + dropped;
+  const place = firstAfter({ array, start, end }, hit.at);
+  // Nobody else sees what is behind the end of the slice; the array is left to those behind once half of it is unused.
+  if (place === end && end === array.length && start <= end / 2) {
+    array.push(hit);
+    return { array, start, end: end + 1 };
+  }
+  return hitsOf([...array.slice(start, place), hit, ...array.slice(place, end)]);
+}
+
+/**
+ * The hits as they count now. If some are yet to come, the clock was set back: all are moved into the past by as much,
+ * so that nobody waits longer than a window; if by more than `keep_ms`, none of them counts.
+ * @returns the same value if nothing changes.
+ */
+export function hitsAt<H extends Hit>(hits: Hits<H>, now: number, keep_ms: number): Hits<H> {
+  const ahead = (newestHit(hits)?.at ?? now) - now;
+  if (ahead <= 0) return hits;
+  if (ahead > keep_ms) return hitsOf();
+  const moved = listHits(hits).map((hit) => ({
+    ...hit,
+    at: hit.at - ahead,
+    counted_at: Math.min(hit.counted_at - ahead, now),
+  }));
+  return hitsOf(moved);
+}
+
+/** The place in the array of the first hit that happened later than `after`. */
+function firstAfter({ array, start, end }: Hits, after: number): number {
+  let [low, high] = [start, end];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((array[middle] as Hit).at > after) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

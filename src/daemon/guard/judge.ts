@@ -1,0 +1,161 @@
+import { blockedBy, blocksAt, circuitAt } from './circuit.ts';
+import { type AddedHit, addedHit, addHit, countWith, type Hit, type Hits, hitsAt, hitsOf } from './hits.ts';
+import type {
+  BlockedByTurnLimit,
+  Circuit,
+  CircuitReason,
+  GuardedMessage,
+  GuardLimits,
+  GuardUser,
+  GuardVerdict,
+  Passed,
+  SessionTurns,
+} from './verdict.ts';
+
+/** A message that was counted. */
+export interface MessageHit extends Hit {
+  /** The hash of its text. */
+  readonly text: string;
+}
+
+/** What the guard stores of a user, under the user's key. */
+export interface GuardUserState {
+  /** As the user was named last: one person may have several names on a channel, and several addresses. */
+  readonly user: Omit<GuardUser, 'key'>;
+  /** The circuit that was opened last, open or not. */
+  readonly circuit: Circuit | null;
+  readonly messages: Hits<MessageHit>;
+}
+
+/** Everything that the verdict on a message depends on. Null: not stored, or expired. */
+export interface GuardState {
+  /** The first verdict on this message, by its platform and id. */
+  readonly verdict: GuardVerdict | null;
+  readonly user: GuardUserState | null;
+  /** `ends_at` is the end of the session if that is stored, else the end of the count. */
+  readonly turns: SessionTurns | null;
+}
+
+export interface Judgement {
+  verdict: GuardVerdict;
+  /**
+   * The state after the message. A part that did not change is the same object as before. If a count was found, and
+   * its `ends_at` comes out earlier than the end of the session, the session ends then, too.
+   */
+  state: GuardState;
+  /** Set if `user` changed by nothing but this message (`addMessage`), so that a log can store it alone. */
+  added: AddedHit<MessageHit> | null;
+  /** How long the state of the user is stored at least. */
+  user_expires_at: number;
+}
+
+/**
+ * The verdict on a message, and what it changes (agentd-message(7), "Loop guard"): first verdict of a repeated message,
+ * open circuit, burst, repetition, turns, in this order. Backends call it in one atomic step with reading and writing
+ * the state. A message that passes, or is over the turn limit, counts as a message of its user. One that a circuit
+ * blocks counts in no window, and opening a circuit empties the windows: a message after the cooldown passes, as
+ * `Retry-After` promises.
+ * @param now by the store's clock.
+ */
+export function judge(
+  state: GuardState,
+  message: GuardedMessage,
+  limits: GuardLimits,
+  now: number,
+): Judgement {
+  const longest_window_ms = Math.max(limits.window_ms, limits.repeat_window_ms);
+  const user_expires_at = now + longest_window_ms + limits.cooldown_ms;
+  if (state.verdict !== null)
+    return { verdict: { ...state.verdict, repeated: true }, state, added: null, user_expires_at };
+
+  const at = Math.min(message.sent_at ?? now, now);
+  const user = userAt(state.user, message.user, now, longest_window_ms);
+  const { circuit, messages } = user;
+  if (circuit !== null && blocksAt(circuit, at)) {
+    const counted = { ...circuit, blocked: circuit.blocked + 1 };
+    return judged(blockedBy(counted, at, false), { user: { ...user, circuit: counted } });
+  }
+  const { max_messages, window_ms, repeat_threshold, repeat_window_ms } = limits;
+  const burst = countWith(messages, at, window_ms);
+  if (burst > max_messages) return open('rate_limit', burst, max_messages, window_ms);
+  const equal_texts = countWith(messages, at, repeat_window_ms, ({ text }) => text === message.text);
+  if (equal_texts >= repeat_threshold)
+    return open('repetition', equal_texts, repeat_threshold - 1, repeat_window_ms);
+
+  const hit = { at, counted_at: now, text: message.text };
+  const added = addedHit(messages, hit, longest_window_ms);
+  const { turns, verdict } = judgeTurn(state.turns, { messages: burst, equal_texts }, limits, now);
+  return judged(verdict, { user: addMessage(user, added), turns }, user === state.user ? added : null);
+
+  function open(reason: CircuitReason, count: number, max: number, of_ms: number): Judgement {
+    const opened: Circuit = {
+      reason,
+      count,
+      max,
+      opened_at: at,
+      open_until: at + limits.cooldown_ms,
+      covers_from: at - of_ms,
+      blocked: 1,
+    };
+    // A burst of long ago may be reported late: it does not end the cooldown of a newer one.
+    const isNewest = circuit === null || circuit.open_until <= opened.open_until;
+    const verdict = blockedBy(opened, at, isNewest);
+    return judged(verdict, { user: isNewest ? { ...user, circuit: opened, messages: hitsOf() } : user });
+  }
+
+  function judged(
+    found: Omit<GuardVerdict, 'repeated'>,
+    changes: Partial<GuardState>,
+    added: Judgement['added'] = null,
+  ): Judgement {
+    const verdict = { ...found, repeated: false } as GuardVerdict;
+    return { verdict, state: { ...state, ...changes, verdict }, added, user_expires_at };
+  }
+}
+
+/** The state of a user with one more message. */
+export function addMessage(state: GuardUserState, added: AddedHit<MessageHit>): GuardUserState {
+  return { ...state, messages: addHit(state.messages, added) };
+}
+
+/** The state of a user as it counts now, named as now; the same object if nothing changes. */
+function userAt(
+  found: GuardUserState | null,
+  { key: _, ...user }: GuardUser,
+  now: number,
+  keep_ms: number,
+): GuardUserState {
+  if (found === null) return { user, circuit: null, messages: hitsOf() };
+  const circuit = circuitAt(found.circuit, now);
+  const messages = hitsAt(found.messages, now, keep_ms);
+  const same = circuit === found.circuit && messages === found.messages && isSame(found.user, user);
+  return same ? found : { user, circuit, messages };
+}
+
+function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
+  return (
+    a.platform === b.platform && a.user_id === b.user_id && a.person === b.person && a.address === b.address
+  );
+}
+
+/** Counts a message in its session. A count never lives longer than a session that is used now. */
+function judgeTurn(
+  found: SessionTurns | null,
+  counts: Pick<Passed, 'messages' | 'equal_texts'>,
+  { max_turns: max, session_ttl_ms }: GuardLimits,
+  now: number,
+): { turns: SessionTurns; verdict: Passed | BlockedByTurnLimit } {
+  const latest = now + session_ttl_ms;
+  const { turns, blocked } = found ?? { turns: 0, blocked: 0 };
+  const ends_at = Math.min(found?.ends_at ?? latest, latest);
+  if (turns >= max) {
+    const after = { turns, blocked: blocked + 1, max, ends_at };
+    return {
+      turns: after,
+      verdict: { allowed: false, reason: 'turn_limit', first: blocked === 0, ...after },
+    };
+  }
+  // If the limit was raised, the session goes on, and reaching the new limit is news again.
+  const after = { turns: turns + 1, blocked: 0, max, ends_at };
+  return { turns: after, verdict: { allowed: true, ...counts, turns: after.turns } };
+}

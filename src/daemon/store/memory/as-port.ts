@@ -1,0 +1,22 @@
+/** A port whose methods are steps: each reads and changes the state at once, and nothing runs in between. */
+export type Steps<Port> = {
+  [Method in keyof Port]: Port[Method] extends (...given: infer Given) => Promise<infer Result>
+    ? (...given: Given) => Result
+    : never;
+};
+
+/**
+ * Makes a port of steps. What they are given and return is copied, so that nobody outside holds a part of the state.
+ * @param begin called before each step; throws if there must be none.
+ */
+export function asPort<Port extends object>(steps: Steps<Port>, begin: () => void): Port {
+  const methods = Object.entries<(...given: unknown[]) => unknown>(steps as never);
+  const port = methods.map(([name, step]) => [
+    name,
+    async (...given: unknown[]) => {
+      begin();
+      return structuredClone(step(...structuredClone(given)));
+    },
+  ]);
+  return Object.fromEntries(port) as Port;
+}

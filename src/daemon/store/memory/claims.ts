@@ -1,0 +1,56 @@
+import { type Clock, randomSuffix } from '../../clock.ts';
+import { CLAIM_MS } from '../claims.ts';
+import type { StoredClaim } from './state.ts';
+
+/** The claims of one kind, by the name of what is claimed. */
+export class Claims {
+  readonly #stored: Map<string, StoredClaim>;
+  readonly #clock: Clock;
+
+  constructor(stored: Map<string, StoredClaim>, clock: Clock) {
+    this.#stored = stored;
+    this.#clock = clock;
+  }
+
+  /** Whether there is a claim that nobody may take over. */
+  isValid(name: string): boolean {
+    const claim = this.#stored.get(name);
+    if (!claim) return false;
+    const now = this.#clock.now();
+    // If the clock was set back, the claim would be valid for longer than any is.
+    claim.expires_at = Math.min(claim.expires_at, now + CLAIM_MS);
+    return claim.expires_at > now;
+  }
+
+  /** Takes a claim that is not valid. @returns its owner; null if it is valid. */
+  take(name: string): string | null {
+    if (this.isValid(name)) return null;
+    const owner = randomSuffix();
+    this.#stored.set(name, { owner, expires_at: this.#clock.now() + CLAIM_MS });
+    return owner;
+  }
+
+  /** Whether this owner has the claim, valid or not: then nobody has taken it over. */
+  isHeld(name: string, owner: string): boolean {
+    return this.#stored.get(name)?.owner === owner;
+  }
+
+  renew(name: string, owner: string): boolean {
+    if (!this.isHeld(name, owner)) return false;
+    this.#stored.set(name, { owner, expires_at: this.#clock.now() + CLAIM_MS });
+    return true;
+  }
+
+  release(name: string, owner: string): void {
+    if (this.isHeld(name, owner)) this.end(name);
+  }
+
+  /** Ends the claim, whoever has it. */
+  end(name: string): void {
+    this.#stored.delete(name);
+  }
+
+  exists(name: string): boolean {
+    return this.#stored.has(name);
+  }
+}

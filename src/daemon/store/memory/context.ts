@@ -1,0 +1,20 @@
+import type { Clock } from '../../clock.ts';
+import type { Claims } from './claims.ts';
+import type { MemoryState } from './state.ts';
+
+export interface MemoryBounds {
+  /** TRACE_RETENTION_DAYS, in ms. */
+  traceRetentionMs: number;
+  tracesMax: number;
+  refusedMax: number;
+  inboxMax: number;
+  failedMax: number;
+}
+
+/** What each step works on. */
+export interface MemoryContext {
+  readonly state: MemoryState;
+  readonly clock: Clock;
+  readonly bounds: MemoryBounds;
+  readonly claims: Record<keyof MemoryState['claims'], Claims>;
+}

@@ -1,0 +1,37 @@
+import { DONE_MS, FAILED_MS } from '../bounds.ts';
+import { CLAIM_MS } from '../claims.ts';
+import type { MemoryContext } from './context.ts';
+
+/** How long an expired claim is remembered: until then its owner can still renew it. */
+const CLAIM_MEMORY_MS = 240 * CLAIM_MS;
+
+/** Deletes everything that has expired or is too much, so that nothing needs to be swept. */
+export function dropExpired({ state, clock, bounds }: MemoryContext): void {
+  const now = clock.now();
+  const isOver = ({ expires_at }: { expires_at: number | null }) => expires_at !== null && expires_at <= now;
+  drop(state.sessions, ({ session }) => isOver(session));
+  drop(state.guard_turns, ({ ends_at }) => ends_at <= now);
+  for (const map of [state.limits, state.guard_users, state.seen, state.answers, state.links, state.streams])
+    drop(map as Map<string, { expires_at: number | null }>, isOver);
+  // The others end with `reap`, which counts the interruption or ends the stream.
+  for (const claims of [state.claims.sessions, state.claims.keys])
+    drop(claims, ({ expires_at }) => expires_at <= now - CLAIM_MEMORY_MS);
+  for (const key of state.fingerprints.keys())
+    if (!state.claims.keys.has(key)) state.fingerprints.delete(key);
+  for (const traces of [state.traces, state.refused]) {
+    const kept = traces.findIndex(({ kept_at }) => kept_at > now - bounds.traceRetentionMs);
+    traces.splice(0, kept < 0 ? traces.length : kept);
+  }
+  drop(state.inbox, ({ message: { state: at, ended_at } }) => {
+    if (ended_at === null) return false;
+    return ended_at <= now - (at === 'done' ? DONE_MS : FAILED_MS);
+  });
+  const failed = [...state.inbox.values()].filter(({ message }) => message.state === 'failed');
+  const oldest = failed.sort((a, b) => (a.message.ended_at ?? 0) - (b.message.ended_at ?? 0));
+  for (const { message } of oldest.slice(0, Math.max(0, failed.length - bounds.failedMax)))
+    state.inbox.delete(message.id);
+}
+
+function drop<T>(map: Map<string, T>, isOver: (value: T) => boolean): void {
+  for (const [key, value] of map) if (isOver(value)) map.delete(key);
+}

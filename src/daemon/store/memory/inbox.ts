@@ -1,0 +1,265 @@
+import { afterVerdict } from '../after-verdict.ts';
+import { INBOX_FOUND_MAX } from '../bounds.ts';
+import { dueAt } from '../due-at.ts';
+import type {
+  AttemptKind,
+  AttemptOutcome,
+  InboxClaim,
+  InboxMessage,
+  InboxStore,
+  NewInboxMessage,
+} from '../inbox.ts';
+import { settled } from '../settled.ts';
+import type { Steps } from './as-port.ts';
+import type { MemoryContext } from './context.ts';
+import { checkMessage } from './guard.ts';
+import { noteSeen, seenMessage } from './seen.ts';
+import type { StoredMessage } from './state.ts';
+import { keepTrace } from './traces.ts';
+
+/** The first message of a queue that nobody works on. */
+interface Head {
+  stored: StoredMessage;
+  due_at: number;
+}
+
+export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
+  const { state, clock } = context;
+  const claims = context.claims.inbox;
+  const stored = () => [...state.inbox.values()];
+  const newestFirst = () =>
+    stored()
+      .reverse()
+      .map(({ message }) => message);
+  const isClaimed = ({ message }: StoredMessage) => claims.exists(message.id);
+  const change = (found: StoredMessage, to: Partial<InboxMessage>) => changeMessage(context, found, to);
+
+  /** The first message of each queue that nobody works on, in the order in which they are claimed. */
+  const heads = (kind: AttemptKind, platforms: readonly string[]): Head[] => {
+    const queues = Map.groupBy(
+      stored().filter(({ message }) => message.ended_at === null),
+      ({ message }) => message.queue,
+    );
+    return [...queues.values()]
+      .filter((queue) => !queue.some(isClaimed))
+      .map(([first]) => first as StoredMessage)
+      .filter(({ message }) => platforms.includes(message.platform) && kindOf(message) === kind)
+      .map((first) => ({
+        stored: first,
+        due_at: dueAt(first.message.next_attempt_at, first.wait_ms, clock.now()),
+      }))
+      .sort((a, b) => interruptedOf(a) - interruptedOf(b) || a.due_at - b.due_at);
+  };
+
+  const retry = (found: StoredMessage) => {
+    const { state: at } = found.message;
+    if (at === 'failed') change(found, begunAnew(found.message, clock.now()));
+    else if (at === 'waiting' || at === 'replied') change(found, { next_attempt_at: clock.now() });
+    else return false;
+    return true;
+  };
+
+  return {
+    enqueue: (messages) => enqueue(context, messages),
+    screen(arrivals, limits) {
+      const verdicts = arrivals.map(({ guarded }) => checkMessage(context, guarded, limits));
+      const after = arrivals.map((arrival, place) =>
+        afterVerdict(arrival, verdicts[place] as (typeof verdicts)[number], clock.now()),
+      );
+      for (const { trace } of after) if (trace !== null) keepTrace(context, trace);
+      const outcomes = enqueue(
+        context,
+        after.flatMap(({ message }) => message ?? []),
+      );
+      return {
+        verdicts,
+        outcomes: outcomes && after.map(({ message }) => (message && outcomes.shift()) ?? null),
+      };
+    },
+    edit(platform, message_id, text) {
+      const { id } = seenMessage(context, platform, message_id);
+      const found = id === null ? undefined : state.inbox.get(id);
+      if (found?.message.state !== 'waiting' || found.message.attempts > 0) return false;
+      if (found.message.message === null) return false;
+      found.message.message.text = text;
+      return true;
+    },
+    claim(kind, platforms, limit, which = 'fresh') {
+      return heads(kind, platforms)
+        .filter((head) => interruptedOf(head) > 0 === (which === 'interrupted'))
+        .filter(({ due_at }) => due_at <= clock.now())
+        .slice(0, limit)
+        .map(({ stored: found }): InboxClaim => {
+          const owner = claims.take(found.message.id);
+          if (owner === null) throw new Error('a message that nobody works on is claimed');
+          found.message = begun(found.message, clock.now());
+          return { owner, message: found.message };
+        });
+    },
+    renew: ({ message, owner }) => claims.renew(message.id, owner),
+    settle(claim, outcome) {
+      if (!claims.isHeld(claim.message.id, claim.owner)) return false;
+      settleClaimed(context, claim, outcome);
+      return true;
+    },
+    partsSent: (id) => state.inbox.get(id)?.message.parts_sent ?? 0,
+    notePartsSent(id, parts) {
+      const message = state.inbox.get(id)?.message;
+      if (message) message.parts_sent = Math.max(message.parts_sent, parts);
+    },
+    expire(platform, stored_until, failure) {
+      const expired = stored().filter(
+        (found) =>
+          found.message.platform === platform &&
+          found.message.state === 'replied' &&
+          (found.message.text_stored_at ?? 0) <= stored_until &&
+          !isClaimed(found),
+      );
+      for (const found of expired)
+        change(found, settled(found.message, { kind: 'failed', failure }, clock.now()));
+      return expired.length;
+    },
+    reap() {
+      const dead = stored().filter((found) => isClaimed(found) && !claims.isValid(found.message.id));
+      for (const { message } of dead) {
+        claims.end(message.id);
+        message.interrupted++;
+        if (message.state === 'running') message.state = 'waiting';
+      }
+      return dead.length;
+    },
+    nextDueAt(kind, platforms) {
+      const times = heads(kind, platforms).map(({ due_at }) => due_at);
+      return times.length === 0 ? null : Math.min(...times);
+    },
+    holdsInterrupted: (kind, platforms) => heads(kind, platforms).some((head) => interruptedOf(head) > 0),
+    list: ({ states, limit }) =>
+      newestFirst()
+        .filter(({ state: at }) => states.includes(at))
+        .slice(0, limit),
+    find: (id) => state.inbox.get(id)?.message ?? null,
+    search: (id) =>
+      newestFirst()
+        .filter((message) => isNamed(message, id))
+        .slice(0, INBOX_FOUND_MAX),
+    retry(id) {
+      const found = state.inbox.get(id);
+      return found !== undefined && retry(found);
+    },
+    retryFailed({ platform, failed_since = 0 }) {
+      const failed = stored().filter(
+        ({ message }) =>
+          message.state === 'failed' &&
+          (message.ended_at ?? 0) >= failed_since &&
+          (platform === undefined || message.platform === platform),
+      );
+      failed.forEach(retry);
+      return failed.map(({ message }) => message.id);
+    },
+    discard(id) {
+      claims.end(id);
+      return state.inbox.delete(id);
+    },
+  };
+}
+
+/** Records what a message came to whose claim the caller has compared, and ends the claim. */
+export function settleClaimed(
+  context: MemoryContext,
+  { message: { id } }: InboxClaim,
+  outcome: AttemptOutcome,
+): void {
+  const found = claimedMessage(context, id);
+  changeMessage(context, found, settled(found.message, outcome, context.clock.now()));
+  context.claims.inbox.end(id);
+}
+
+/** Stores the reply of a message whose claim the caller has compared; the first attempt to send it has begun. */
+export function storeReply(context: MemoryContext, id: string, reply: string): void {
+  const found = claimedMessage(context, id);
+  found.message = {
+    ...found.message,
+    ...{ reply, state: 'replied', sends: 1, text_stored_at: context.clock.now(), parts_sent: 0 },
+    ...{ failure: null, interrupted: 0 },
+  };
+}
+
+/** Deleting a message ends its claim. */
+function claimedMessage({ state }: MemoryContext, id: string): StoredMessage {
+  const found = state.inbox.get(id);
+  if (!found) throw new Error('a message that is claimed is not in the inbox');
+  return found;
+}
+
+function changeMessage({ clock }: MemoryContext, found: StoredMessage, to: Partial<InboxMessage>): void {
+  found.message = { ...found.message, ...to };
+  found.wait_ms = found.message.next_attempt_at - clock.now();
+}
+
+function enqueue(
+  context: MemoryContext,
+  messages: readonly NewInboxMessage[],
+): ('kept' | 'repeated')[] | null {
+  const { state, clock, bounds } = context;
+  const ids = new Set<string>();
+  const isNew = messages.map(({ platform, message_id }) => {
+    const name = JSON.stringify([platform, message_id]);
+    if (message_id === null) return true;
+    if (ids.has(name) || seenMessage(context, platform, message_id).id !== null) return false;
+    ids.add(name);
+    return true;
+  });
+  const fresh = messages.filter((_, place) => isNew[place]);
+  const open = [...state.inbox.values()].filter(({ message }) => message.ended_at === null).length;
+  if (fresh.length > 0 && open + fresh.length > bounds.inboxMax) return null;
+  for (const message of fresh) {
+    state.inbox.set(message.id, { message: received(message, clock.now()), wait_ms: 0 });
+    noteSeen(context, message.platform, message.message_id, { id: message.id });
+  }
+  return isNew.map((is) => (is ? 'kept' : 'repeated'));
+}
+
+function received(message: NewInboxMessage, now: number): InboxMessage {
+  return {
+    ...message,
+    state: message.reply === null ? 'waiting' : 'replied',
+    received_at: now,
+    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0 },
+    ...{ text_stored_at: message.reply === null ? null : now, parts_sent: 0, interrupted: 0 },
+    ...{ next_attempt_at: now, notice: null, failure: null, notice_failure: null, ended_at: null },
+  };
+}
+
+/** An attempt has begun. */
+function begun(message: InboxMessage, now: number): InboxMessage {
+  const { state, attempts, first_run_at, sends } = message;
+  if (state === 'replied') return { ...message, sends: sends + 1 };
+  return { ...message, state: 'running', attempts: attempts + 1, first_run_at: first_run_at ?? now };
+}
+
+/** A failed message with all its budgets; a reply continues with the part that the platform did not take. */
+function begunAnew(message: InboxMessage, now: number): InboxMessage {
+  const isReplied = message.reply !== null;
+  return {
+    ...message,
+    state: isReplied ? 'replied' : 'waiting',
+    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0, interrupted: 0 },
+    ...{ text_stored_at: isReplied ? now : null, parts_sent: isReplied ? message.parts_sent : 0 },
+    ...{ notice: null, failure: null, notice_failure: null, ended_at: null, next_attempt_at: now },
+  };
+}
+
+function kindOf({ state }: InboxMessage): AttemptKind {
+  return state === 'replied' ? 'send' : 'run';
+}
+
+function interruptedOf({ stored }: Head): number {
+  return stored.message.interrupted;
+}
+
+function isNamed(message: InboxMessage, name: string): boolean {
+  const { id, message_id, platform, state, request_id, session_id } = message;
+  if (name === id || name === message_id) return true;
+  if (message_id !== null && name === `${platform}:${message_id}`) return true;
+  return state !== 'done' && (name === request_id || name === session_id);
+}

@@ -1,0 +1,98 @@
+import { EventEmitter } from 'node:events';
+import type { StreamEvent } from '../../../channel/index.ts';
+import type { Hits } from '../../guard/hits.ts';
+import type { GuardUserState } from '../../guard/judge.ts';
+import type { GuardVerdict, SessionTurns } from '../../guard/verdict.ts';
+import type { Session, StoredTurn } from '../../session/session.ts';
+import type { TraceRecord } from '../../trace/trace-record.ts';
+import type { StoredAnswer } from '../idempotency.ts';
+import type { InboxMessage } from '../inbox.ts';
+import type { Link, NewLink } from '../links.ts';
+import type { Outage } from '../outages.ts';
+import type { StreamRecord } from '../streams.ts';
+
+export interface StoredClaim {
+  owner: string;
+  expires_at: number;
+}
+
+export interface StoredSession {
+  session: Session;
+  turns: StoredTurn[];
+}
+
+export interface StoredTrace {
+  kept_at: number;
+  trace: TraceRecord;
+}
+
+export interface SeenMessage {
+  verdict: GuardVerdict | null;
+  /** Its id in the inbox; null if it was judged and not stored. */
+  id: string | null;
+  expires_at: number;
+}
+
+export interface StoredMessage {
+  message: InboxMessage;
+  /** How long its next attempt was put off. */
+  wait_ms: number;
+}
+
+export interface StoredLink extends Link {
+  person: NewLink['person'];
+  /** `findByAlias` finds it by its alias; no two links of one alias are. */
+  is_found_by_alias: boolean;
+}
+
+export interface StoredStream {
+  record: StreamRecord;
+  events: StreamEvent[];
+  /** Null while it runs. */
+  expires_at: number | null;
+}
+
+/** Everything that is stored. Several stores on one state are several daemons on one store. */
+export interface MemoryState {
+  /** By their tags. */
+  readonly sessions: Map<string, StoredSession>;
+  readonly traces: StoredTrace[];
+  readonly refused: StoredTrace[];
+  readonly limits: Map<string, { hits: Hits; expires_at: number }>;
+  readonly guard_users: Map<string, { state: GuardUserState; expires_at: number }>;
+  /** By the tags of their sessions; of a stored session, `ends_at` is its end. */
+  readonly guard_turns: Map<string, SessionTurns>;
+  /** Messages of platforms, by `seenKey`. */
+  readonly seen: Map<string, SeenMessage>;
+  readonly answers: Map<string, { fingerprint: string; answer: StoredAnswer; expires_at: number }>;
+  /** By their ids, in the order in which they were stored. */
+  readonly inbox: Map<string, StoredMessage>;
+  readonly links: Map<string, StoredLink>;
+  readonly outages: Map<string, Outage & { wait_ms: number }>;
+  readonly streams: Map<string, StoredStream>;
+  readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
+  /** The fingerprints of claimed keys. */
+  readonly fingerprints: Map<string, string>;
+  /** Tells the subscribers of all daemons of changes to streams. */
+  readonly changes: EventEmitter;
+}
+
+export function emptyState(): MemoryState {
+  return {
+    sessions: new Map(),
+    traces: [],
+    refused: [],
+    limits: new Map(),
+    guard_users: new Map(),
+    guard_turns: new Map(),
+    seen: new Map(),
+    answers: new Map(),
+    inbox: new Map(),
+    links: new Map(),
+    outages: new Map(),
+    streams: new Map(),
+    claims: { sessions: new Map(), keys: new Map(), streams: new Map(), inbox: new Map() },
+    fingerprints: new Map(),
+    changes: new EventEmitter().setMaxListeners(0),
+  };
+}

@@ -1,0 +1,112 @@
+import type { Clock } from '../../clock.ts';
+import { StoreUnavailable } from '../../errors.ts';
+import { FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
+import type { Store } from '../store.ts';
+import type { StoredToken } from '../stored-tokens.ts';
+import type { StreamListener, StreamStore } from '../streams.ts';
+import { asPort } from './as-port.ts';
+import { Claims } from './claims.ts';
+import { commitTurn } from './commit-turn.ts';
+import type { MemoryBounds, MemoryContext } from './context.ts';
+import { dropExpired } from './drop-expired.ts';
+import { guardSteps } from './guard.ts';
+import { idempotencySteps } from './idempotency.ts';
+import { inboxSteps } from './inbox.ts';
+import { limitSteps } from './limits.ts';
+import { linkSteps } from './links.ts';
+import { outageSteps } from './outages.ts';
+import { sessionSteps } from './sessions.ts';
+import type { MemoryState } from './state.ts';
+import { listTokens, replaceToken } from './stored-tokens.ts';
+import { streamSteps } from './streams.ts';
+import { traceSteps } from './traces.ts';
+
+const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The operations on all ports together. */
+interface WholeStore extends Pick<Store, 'commitTurn' | 'check' | 'countTokens' | 'replaceToken'> {
+  listTokens(): Promise<StoredToken[]>;
+}
+
+export interface MemoryOptions extends Partial<MemoryBounds> {
+  clock: Clock;
+}
+
+/**
+ * The reference store: the least code that is right, for tests and simulations. Each operation is one synchronous step
+ * on the state, so it is atomic. Two stores that are opened on one state are two daemons on one store; nothing outlives
+ * the process.
+ * @param state `emptyState()`, or one that another store works on.
+ */
+export function openMemoryStore(state: MemoryState, { clock, ...wanted }: MemoryOptions): Store {
+  const context: MemoryContext = {
+    state,
+    clock,
+    bounds: {
+      traceRetentionMs: WEEK_MS,
+      tracesMax: TRACES_MAX,
+      refusedMax: REFUSED_MAX,
+      inboxMax: INBOX_MAX,
+      failedMax: FAILED_MAX,
+      ...wanted,
+    },
+    claims: {
+      sessions: new Claims(state.claims.sessions, clock),
+      keys: new Claims(state.claims.keys, clock),
+      streams: new Claims(state.claims.streams, clock),
+      inbox: new Claims(state.claims.inbox, clock),
+    },
+  };
+  const closing = new AbortController();
+  const begin = () => {
+    if (closing.signal.aborted) throw new StoreUnavailable(new Error('the store is closed'));
+    dropExpired(context);
+  };
+  const { listTokens: list, ...whole } = asPort<WholeStore>(
+    {
+      commitTurn: (claim, changes) => commitTurn(context, claim, changes),
+      check: () => undefined,
+      countTokens: (prefix) => listTokens(context).filter(({ token }) => token.startsWith(prefix)).length,
+      listTokens: () => listTokens(context),
+      replaceToken: (token, value) => replaceToken(context, token, value),
+    },
+    begin,
+  );
+  return {
+    description: 'memory',
+    sessions: asPort(sessionSteps(context), begin),
+    traces: asPort(traceSteps(context), begin),
+    limits: asPort(limitSteps(context), begin),
+    guard: asPort(guardSteps(context), begin),
+    idempotency: asPort(idempotencySteps(context), begin),
+    inbox: asPort(inboxSteps(context), begin),
+    links: asPort(linkSteps(context), begin),
+    outages: asPort(outageSteps(context), begin),
+    streams: {
+      ...asPort(streamSteps(context), begin),
+      subscribe: subscriber(state, closing.signal),
+      hintsMayBeLost: true,
+    },
+    ...whole,
+    async *storedTokens() {
+      yield await list();
+    },
+    maintenance: null,
+    condition: () => ({ writable: true, detail: null }),
+    expectRoom: () => undefined,
+    async close() {
+      closing.abort();
+    },
+  };
+}
+
+/** A closed daemon hears nothing more. */
+function subscriber({ changes }: MemoryState, closed: AbortSignal): StreamStore['subscribe'] {
+  return (stream_id, listener) => {
+    const hear: StreamListener = (...change) => {
+      if (!closed.aborted) listener(...change);
+    };
+    changes.on(stream_id, hear);
+    return () => changes.off(stream_id, hear);
+  };
+}

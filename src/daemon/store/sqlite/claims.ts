@@ -1,0 +1,109 @@
+import { type Clock, randomSuffix } from '../../clock.ts';
+import { CLAIM_MS } from '../claims.ts';
+import type { GroupCommit, Resident } from './writer.ts';
+
+interface Held<Detail> {
+  readonly owner: string;
+  readonly detail: Detail;
+  expires_at: number;
+}
+
+/**
+ * The claims of one kind of thing, in memory: one daemon works on the file, so a claim ends with its process. A name
+ * takes memory only while it is claimed.
+ *
+ * Claims that begin or end with what a commit writes are staged in it: they are undone with the commit.
+ */
+export class Claims<Detail = null> implements Resident {
+  readonly #held = new Map<string, Held<Detail>>();
+  /** Changed by the commit that is being made; null: ended. */
+  readonly #staged = new Map<string, Held<Detail> | null>();
+  readonly #commit: GroupCommit;
+  readonly #clock: Clock;
+
+  constructor(commit: GroupCommit, clock: Clock) {
+    this.#commit = commit;
+    this.#clock = clock;
+    commit.keep(this);
+  }
+
+  /** Names that are claimed, also those whose claim has expired and was not taken over. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Claims a name. @returns the owner token; null while another caller's claim is valid. */
+  take(name: string, detail: Detail): string | null {
+    this.#commit.expectOpen();
+    if (this.isValid(name)) return null;
+    const held = this.#new(detail);
+    this.#held.set(name, held);
+    return held.owner;
+  }
+
+  /** Whether a claim is still its owner's: expired or not, until another caller has taken it over. */
+  holds(name: string, owner: string): boolean {
+    return this.#find(name)?.owner === owner;
+  }
+
+  /** Whether somebody has a claim that has not expired. */
+  isValid(name: string): boolean {
+    const held = this.#find(name);
+    if (!held) return false;
+    const now = this.#clock.now();
+    // If the clock was set back, a claim lasts no longer than one that is taken now.
+    held.expires_at = Math.min(held.expires_at, now + CLAIM_MS);
+    return held.expires_at > now;
+  }
+
+  /** What is stored with the claim of a name, whether it has expired or not; null if there is no claim. */
+  detailOf(name: string): Detail | null {
+    return this.#find(name)?.detail ?? null;
+  }
+
+  renew(name: string, owner: string): boolean {
+    this.#commit.expectOpen();
+    const held = this.#find(name);
+    if (held?.owner !== owner) return false;
+    held.expires_at = this.#clock.now() + CLAIM_MS;
+    return true;
+  }
+
+  release(name: string, owner: string): void {
+    if (this.holds(name, owner)) this.#held.delete(name);
+  }
+
+  /** Within a commit: the name is claimed as soon as the commit is durable. @returns the owner token. */
+  begin(name: string, detail: Detail): string {
+    const held = this.#new(detail);
+    this.#staged.set(name, held);
+    return held.owner;
+  }
+
+  /** Within a commit: the claim of the name, if there is one, ends as soon as the commit is durable. */
+  end(name: string): void {
+    this.#staged.set(name, null);
+  }
+
+  committed(): void {
+    if (this.#staged.size === 0) return;
+    for (const [name, held] of this.#staged) {
+      if (held) this.#held.set(name, held);
+      else this.#held.delete(name);
+    }
+    this.#staged.clear();
+  }
+
+  undone(): void {
+    this.#staged.clear();
+  }
+
+  #find(name: string): Held<Detail> | undefined {
+    const staged = this.#staged.get(name);
+    return staged === undefined ? this.#held.get(name) : (staged ?? undefined);
+  }
+
+  #new(detail: Detail): Held<Detail> {
+    return { owner: randomSuffix(), detail, expires_at: this.#clock.now() + CLAIM_MS };
+  }
+}

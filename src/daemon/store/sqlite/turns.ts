@@ -1,0 +1,64 @@
+import type { SessionClaim } from '../claims.ts';
+import type { CommitOutcome, TurnChanges } from '../turns.ts';
+import type { SqliteIdempotency } from './idempotency.ts';
+import type { SqliteInbox } from './inbox.ts';
+import type { SqliteSessions } from './sessions.ts';
+import type { SqliteStreams } from './streams.ts';
+import type { SqliteTraces } from './traces.ts';
+import type { GroupCommit } from './writer.ts';
+
+/** The parts of the store that a turn changes. */
+export interface TurnParts {
+  sessions: SqliteSessions;
+  traces: SqliteTraces;
+  inbox: SqliteInbox;
+  idempotency: SqliteIdempotency;
+  streams: SqliteStreams;
+}
+
+/** Stores everything that a turn changes, as one write of the group commit (`Store.commitTurn`). */
+export class SqliteTurns {
+  readonly #commit: GroupCommit;
+  readonly #parts: TurnParts;
+
+  constructor(commit: GroupCommit, parts: TurnParts) {
+    this.#commit = commit;
+    this.#parts = parts;
+  }
+
+  async commit(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome> {
+    const outcome = await this.#commit.write(() => {
+      if (!this.#holdsAll(claim, changes)) return 'lost';
+      return this.#store(claim, changes);
+    });
+    const { events } = changes;
+    if (events && outcome !== 'lost') this.#parts.streams.notify(events.claim.stream_id, events.events);
+    return outcome;
+  }
+
+  #holdsAll(claim: SessionClaim, { reply, failed, answer, events }: TurnChanges): boolean {
+    const { sessions, inbox, idempotency, streams } = this.#parts;
+    return (
+      sessions.holds(claim) &&
+      (!reply || inbox.holds(reply.claim)) &&
+      (!failed || inbox.holds(failed.claim)) &&
+      (!answer || idempotency.holds(answer.claim)) &&
+      (!events || streams.holds(events.claim))
+    );
+  }
+
+  #store(
+    claim: SessionClaim,
+    { session, turn, trace, reply, failed, answer, events }: TurnChanges,
+  ): CommitOutcome {
+    const { sessions, traces, inbox, idempotency, streams } = this.#parts;
+    if (session) sessions.add(claim, session);
+    const inserted = traces.insert(trace);
+    const ended = turn && !sessions.addTurn(claim.session_tag, turn.record, inserted, turn.ttl_ms);
+    if (reply) inbox.addReply(reply.claim, reply.text);
+    if (failed) inbox.settleClaimed(failed.claim, failed.outcome);
+    if (answer) idempotency.addAnswer(answer.claim, answer.answer, answer.ttl_ms);
+    if (events) streams.add(events.claim.stream_id, events.events);
+    return ended ? 'session_ended' : 'committed';
+  }
+}

@@ -1,0 +1,32 @@
+import type { StreamEvent } from '../../channel/index.ts';
+import type { Session, StoredTurn } from '../session/session.ts';
+import type { TraceRecord } from '../trace/trace-record.ts';
+import type { KeyClaim, StreamClaim } from './claims.ts';
+import type { StoredAnswer } from './idempotency.ts';
+import type { FinalFailure, InboxClaim } from './inbox.ts';
+
+/** Everything that a turn changes. All of it belongs to the session of the claim, or is written under a claim of its own. */
+export interface TurnChanges {
+  /**
+   * The session as this turn created it, if nothing has stored it yet. An expired session of that id is deleted with
+   * its turns first.
+   */
+  session?: Session;
+  /** Added to the session, which counts it and then lives for `ttl_ms` from now. */
+  turn?: { record: StoredTurn; ttl_ms: number };
+  trace: TraceRecord;
+  /** The reply of a message of the inbox: the message is `replied`, and the first attempt to send it has begun. */
+  reply?: { claim: InboxClaim; text: string };
+  /** What a message of the inbox comes to whose last run this was, as `InboxStore.settle` records it. It ends the claim. */
+  failed?: { claim: InboxClaim; outcome: FinalFailure };
+  /** The answer of an idempotency key, found for `ttl_ms`. It ends the claim of the key. */
+  answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
+  /** The next events of a stream, as `StreamStore.append` adds them. */
+  events?: { claim: StreamClaim; events: readonly StreamEvent[] };
+}
+
+/**
+ * `session_ended`: an administrator ended the session during the run. Everything is stored except the turn.
+ * `lost`: one of the claims is gone. Nothing is stored.
+ */
+export type CommitOutcome = 'committed' | 'session_ended' | 'lost';

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+import { sweepAll } from './store-writes.ts';
+
+/** The contract of the port `limits`. */
+export function describeLimits(current: () => StoreUnderTest): void {
+  describe('limits', () => {
+    let test: StoreUnderTest;
+    let store: Store;
+    const limit = { max: 3, window_ms: 1000 };
+
+    beforeEach(() => {
+      test = current();
+      store = test.store;
+    });
+
+    it('allows the number of hits of the limit and refuses the next one', async () => {
+      const states = [];
+      for (let hit = 0; hit < 4; hit++) {
+        states.push(await store.limits.hit('k', limit));
+        test.advance(100);
+      }
+      expect(states).toEqual([
+        { allowed: true, remaining: 2, retry_after_ms: 0, reset_ms: 1000 },
+        { allowed: true, remaining: 1, retry_after_ms: 0, reset_ms: 1000 },
+        { allowed: true, remaining: 0, retry_after_ms: 800, reset_ms: 1000 },
+        { allowed: false, remaining: 0, retry_after_ms: 700, reset_ms: 900 },
+      ]);
+    });
+
+    it('counts each key separately', async () => {
+      for (let hit = 0; hit < 3; hit++) await store.limits.hit('k', limit);
+      expect((await store.limits.hit('k', limit)).allowed).toBe(false);
+      expect((await store.limits.hit('K', limit)).allowed).toBe(true);
+    });
+
+    it('does not count refused hits', async () => {
+      for (let hit = 0; hit < 3; hit++) await store.limits.hit('k', limit);
+      test.advance(999);
+      for (let hit = 0; hit < 5; hit++) expect((await store.limits.hit('k', limit)).allowed).toBe(false);
+      test.advance(1);
+      expect(await store.limits.hit('k', limit)).toMatchObject({ allowed: true, remaining: 2 });
+    });
+
+    it('slides: a hit counts until exactly one window has passed', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.integer({ min: 0, max: 700 }), { minLength: 1, maxLength: 25 }),
+          fc.integer({ min: 1, max: 5 }),
+          async (pauses, max) => {
+            const key = randomUUID();
+            let hits: number[] = [];
+            for (const pause of pauses) {
+              test.advance(pause);
+              hits = hits.filter((at) => at > test.now() - 1000);
+              const allowed = hits.length < max;
+              if (allowed) hits.push(test.now());
+              const frees = hits.at(-max);
+              expect(await store.limits.hit(key, { max, window_ms: 1000 })).toEqual({
+                allowed,
+                remaining: max - hits.length,
+                retry_after_ms: frees === undefined ? 0 : frees + 1000 - test.now(),
+                reset_ms: (hits.at(-1) ?? 0) + 1000 - test.now(),
+              });
+            }
+          },
+        ),
+        { numRuns: 40 },
+      );
+    });
+
+    it('obeys a limit that was lowered', async () => {
+      for (let hit = 0; hit < 3; hit++) {
+        await store.limits.hit('k', limit);
+        test.advance(100);
+      }
+      expect(await store.limits.hit('k', { max: 2, window_ms: 1000 })).toEqual({
+        allowed: false,
+        remaining: 0,
+        retry_after_ms: 800,
+        reset_ms: 900,
+      });
+    });
+
+    it('never allows more to two instances at once', async () => {
+      const other = await test.beside();
+      const states = await Promise.all(
+        Array.from({ length: 40 }, (_, index) => (index % 2 ? store : other).limits.hit('k', limit)),
+      );
+      expect(states.filter(({ allowed }) => allowed)).toHaveLength(3);
+    });
+
+    it('deletes hits that are over', async ({ skip }) => {
+      skip(store.maintenance === null, 'this backend needs no sweep');
+      for (let hit = 0; hit < 3; hit++) await store.limits.hit('k', limit);
+      expect(await sweepAll(store)).toBe(0);
+      test.advance(999);
+      await store.limits.hit('k', limit);
+      expect(await sweepAll(store)).toBe(0);
+      test.advance(1);
+      await store.limits.hit('k', limit);
+      await sweepAll(store);
+      expect((await store.limits.hit('k', limit)).remaining).toBe(1);
+      test.advance(1000);
+      expect(await sweepAll(store)).toBeGreaterThan(0);
+      expect(await sweepAll(store)).toBe(0);
+    });
+  });
+}

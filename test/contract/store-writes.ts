@@ -1,0 +1,79 @@
+import type { StoredTurn } from '../../src/daemon/session/session.ts';
+import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import type { SessionClaim } from '../../src/daemon/store/claims.ts';
+import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
+import type { SaveOutcome } from '../../src/daemon/store/sessions.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
+import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
+import { aTrace, aTurn } from './fixtures.ts';
+
+const HOUR = 60 * 60 * 1000;
+
+/** Claims a session that nobody has claimed. */
+export async function claimSession(store: Store, session_tag: string): Promise<SessionClaim> {
+  const claim = await store.sessions.claim(session_tag);
+  if (!claim) throw new Error(`the session ${session_tag} is claimed already`);
+  return claim;
+}
+
+/** Saves a session under a claim of its own. */
+export function saveSession(
+  store: Store,
+  session: Session,
+  as: 'new' | 'changed' | 'replaced' = 'new',
+): Promise<SaveOutcome> {
+  return underClaim(store, tagOf(session), (claim) => store.sessions.save(claim, session, as));
+}
+
+/** Commits a turn under a claim of its own. */
+export function commitUnderClaim(
+  store: Store,
+  session_tag: string,
+  changes: TurnChanges,
+): Promise<CommitOutcome> {
+  return underClaim(store, session_tag, (claim) => store.commitTurn(claim, changes));
+}
+
+/** Stores a turn in a session, which then lives for an hour. @returns its trace. */
+export async function keepTurn(
+  store: Store,
+  session: Session,
+  members: Partial<StoredTurn> = {},
+  ttl_ms = HOUR,
+): Promise<TraceRecord> {
+  const record = aTurn(members);
+  const trace = aTrace(session, { turn_id: record.turn_id });
+  const outcome = await commitUnderClaim(store, tagOf(session), { turn: { record, ttl_ms }, trace });
+  if (outcome !== 'committed') throw new Error(`the turn was not committed: ${outcome}`);
+  return trace;
+}
+
+/** Stores the reply of a claimed message of the inbox. False if one of the claims is lost. */
+export async function storeReply(store: Store, claim: InboxClaim, text: string): Promise<boolean> {
+  const tag = claim.message.session_id ?? claim.message.id;
+  return (
+    (await commitUnderClaim(store, tag, { trace: aTrace(null), reply: { claim, text } })) === 'committed'
+  );
+}
+
+/** Deletes everything that has expired. @returns how much that was; 0 for a backend that needs no sweep. */
+export async function sweepAll({ maintenance }: Store): Promise<number> {
+  if (maintenance === null) return 0;
+  let all = 0;
+  for (let bite = await maintenance.sweep(); bite > 0; bite = await maintenance.sweep()) all += bite;
+  return all;
+}
+
+async function underClaim<T>(
+  store: Store,
+  session_tag: string,
+  work: (claim: SessionClaim) => Promise<T>,
+): Promise<T> {
+  const claim = await claimSession(store, session_tag);
+  try {
+    return await work(claim);
+  } finally {
+    await store.sessions.release(claim);
+  }
+}

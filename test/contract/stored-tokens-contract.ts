@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Session } from '../../src/daemon/session/session.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { StoredToken } from '../../src/daemon/store/stored-tokens.ts';
+import { ada, aSession, aStream } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+import { saveSession } from './store-writes.ts';
+
+const HOUR = 60 * 60 * 1000;
+
+/** The contract of the tokens that links, sessions and streams hold. */
+export function describeStoredTokens(current: () => StoreUnderTest): void {
+  describe('stored tokens', () => {
+    let test: StoreUnderTest;
+    let store: Store;
+
+    beforeEach(() => {
+      test = current();
+      store = test.store;
+    });
+
+    it('are counted by how they begin, those of links, sessions and streams, while they live', async () => {
+      expect(await store.countTokens('')).toBe(0);
+      await saveSession(store, aSession(test.now()));
+      await saveSession(store, withToken('one.x'));
+      await saveSession(store, withToken('two.x'));
+      await store.links.put({ key: 'chat:jwt:u1', token: 'one.y', person: ada, ttl_ms: 2 * HOUR }, null);
+      await store.streams.create(aStream({ token: 'one.z', ttl_ms: HOUR / 2 }));
+      await store.streams.create(aStream());
+      expect(await store.countTokens('')).toBe(4);
+      expect(await store.countTokens('one.')).toBe(3);
+      expect(await store.countTokens('one.y')).toBe(1);
+      expect(await store.countTokens('%')).toBe(0);
+      test.advance(HOUR / 2);
+      expect(await store.countTokens('one.')).toBe(2);
+      test.advance(HOUR / 2);
+      expect(await store.countTokens('')).toBe(1);
+    });
+
+    it('are listed with the record that holds each, while they live', async () => {
+      await saveSession(store, aSession(test.now()));
+      const session = withToken('s1');
+      const renamed = withToken('s2', { former_id: 'tag' });
+      await saveSession(store, session);
+      await saveSession(store, renamed);
+      await store.links.put({ key: 'chat:jwt:u1', token: 'l', person: ada, ttl_ms: 2 * HOUR }, null);
+      const stream = await store.streams.create(aStream({ token: 't', ttl_ms: HOUR / 2 }));
+      await store.streams.create(aStream());
+      const link = { kind: 'link', key: 'chat:jwt:u1', token: 'l' };
+      const sessions = [
+        { kind: 'session', tag: session.session_id, user_id: 'u1', token: 's1' },
+        { kind: 'session', tag: 'tag', user_id: 'u1', token: 's2' },
+      ];
+      const ofStream = { kind: 'stream', stream_id: stream.stream_id, token: 't' };
+      expect(await listed()).toEqual([link, ...sessions, ofStream]);
+      test.advance(HOUR / 2);
+      expect(await listed()).toEqual([link, ...sessions]);
+      test.advance(HOUR / 2);
+      expect(await listed()).toEqual([link]);
+    });
+
+    it('are listed completely if there are many', async () => {
+      const keys = Array.from({ length: 1100 }, (_, n) => `chat:jwt:${n}`);
+      await Promise.all(
+        keys.map((key) => store.links.put({ key, token: key, person: ada, ttl_ms: HOUR }, null)),
+      );
+      await Promise.all(keys.map((token) => saveSession(store, withToken(token))));
+      const tokens = (await listed()).map(({ kind, token }) => `${kind} ${token}`).sort();
+      expect(tokens).toEqual(keys.flatMap((key) => [`link ${key}`, `session ${key}`]).sort());
+    });
+
+    it('are replaced if they are still as they were listed, and nothing else is changed', async () => {
+      const session = withToken('s');
+      await saveSession(store, session);
+      await store.links.put({ key: 'chat:jwt:u1', token: 'l', person: ada, ttl_ms: HOUR }, null);
+      const stream = await store.streams.create(aStream({ token: 't' }));
+      const link = await store.links.get('chat:jwt:u1');
+      const tokens = await listed();
+      for (const one of tokens) expect(await store.replaceToken(one, `${one.token}-new`)).toBe(true);
+      expect(await store.links.get('chat:jwt:u1')).toEqual({ ...link, token: 'l-new' });
+      expect(await store.sessions.find(session.session_id)).toEqual({
+        ...session,
+        metadata: withToken('s-new').metadata,
+      });
+      expect(await store.streams.find(stream.stream_id)).toEqual({ ...stream, token: 't-new' });
+
+      for (const one of tokens) expect(await store.replaceToken(one, 'late')).toBe(false);
+      expect((await listed()).map(({ token }) => token)).toEqual(['l-new', 's-new', 't-new']);
+    });
+
+    it('are replaced in the session of the same channel user only', async () => {
+      const session = withToken('s');
+      await saveSession(store, session);
+      const [token] = (await listed()) as [StoredToken];
+      await saveSession(store, { ...session, credential_owner: { user_id: 'u2', person: ada } }, 'changed');
+      expect(await store.replaceToken(token, 'late')).toBe(false);
+    });
+
+    function withToken(token: string, members: Partial<Session> = {}): Session {
+      const jwt_context = {
+        has_jwt: true as const,
+        user_id: 'ada',
+        email: 'ada@example.com',
+        token,
+        token_exp: '2030-01-01T00:00:00.000Z',
+      };
+      const bound = { user_id: 'u1', person: ada };
+      return aSession(test.now(), { metadata: { jwt_context }, credential_owner: bound, ...members });
+    }
+
+    async function listed(): Promise<StoredToken[]> {
+      const tokens: StoredToken[] = [];
+      for await (const some of store.storedTokens()) tokens.push(...some);
+      return tokens;
+    }
+  });
+}

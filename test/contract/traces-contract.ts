@@ -1,0 +1,93 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { aTrace } from './fixtures.ts';
+import { type StoreUnderTest, WANTED } from './store-contract.ts';
+import { sweepAll } from './store-writes.ts';
+
+/** The contract of the port `traces`. */
+export function describeTraces(current: () => StoreUnderTest): void {
+  describe('traces', () => {
+    let test: StoreUnderTest;
+    let store: Store;
+
+    beforeEach(() => {
+      test = current();
+      store = test.store;
+    });
+
+    it('finds a trace by turn, request, session and message, also with the channel before the message', async () => {
+      const trace = aTrace(null, { session_id: 's:1', message_id: 'C1:17.5', platform: 'chat' });
+      await store.traces.keep(trace);
+      for (const id of [trace.turn_id, trace.request_id, 's:1', 'C1:17.5', 'chat:C1:17.5']) {
+        expect(await store.traces.find(id), id).toEqual([trace]);
+      }
+      for (const id of ['other:C1:17.5', 'C1', '17.5', '', ':', 'chat:']) {
+        expect(await store.traces.find(id), id).toEqual([]);
+      }
+    });
+
+    it('returns the oldest first, and the newest 200 of many', async () => {
+      await Promise.all(
+        Array.from({ length: 205 }, (_, index) =>
+          store.traces.keep(aTrace(null, { session_id: 's', started_at: index })),
+        ),
+      );
+      const found = await store.traces.find('s');
+      expect(found.map(({ started_at }) => started_at)).toEqual(Array.from({ length: 200 }, (_, i) => i + 5));
+    });
+
+    it('deletes traces that are older than the retention', async () => {
+      await store.traces.keep(aTrace(null, { session_id: 'old' }));
+      test.advance(WANTED.traceRetentionMs - 1);
+      await store.traces.keep(aTrace(null, { session_id: 'new' }));
+      await sweepAll(store);
+      expect(await store.traces.find('old')).toHaveLength(1);
+      test.advance(1);
+      await sweepAll(store);
+      expect(await store.traces.find('old')).toEqual([]);
+      expect(await store.traces.find('new')).toHaveLength(1);
+    });
+
+    it('keeps the newest if there are too many', async () => {
+      const many = Array.from({ length: WANTED.tracesMax + 7 }, (_, index) =>
+        aTrace(null, { message_id: `m${index}` }),
+      );
+      await Promise.all(many.map((trace) => store.traces.keep(trace)));
+      await sweepAll(store);
+      expect(await store.traces.find('m6')).toEqual([]);
+      expect(await store.traces.find('m7')).toHaveLength(1);
+      expect(await store.traces.find(`m${WANTED.tracesMax + 6}`)).toHaveLength(1);
+    });
+
+    describe('of refused requests', () => {
+      it('are found like and among the others, oldest first', async () => {
+        const [kept, refused] = [aTrace(null, { message_id: 'm' }), aTrace(null, { message_id: 'm' })];
+        await store.traces.keepRefused(refused);
+        test.advance(1);
+        await store.traces.keep(kept);
+        expect(await store.traces.find('m')).toEqual([refused, kept]);
+        expect(await store.traces.find(refused.request_id)).toEqual([refused]);
+      });
+
+      it('push out only each other, however many they are', async () => {
+        const person = aTrace(null, { message_id: 'of a person' });
+        await store.traces.keep(person);
+        const many = Array.from({ length: WANTED.tracesMax + WANTED.refusedMax + 3 }, (_, index) =>
+          aTrace(null, { message_id: `m${index}` }),
+        );
+        await Promise.all(many.map((trace) => store.traces.keepRefused(trace)));
+        await sweepAll(store);
+        expect(await store.traces.find('of a person')).toEqual([person]);
+        expect(await store.traces.find(`m${WANTED.tracesMax + 2}`)).toEqual([]);
+        expect(await store.traces.find(`m${WANTED.tracesMax + 3}`)).toHaveLength(1);
+      });
+
+      it('are deleted when they are older than the retention', async () => {
+        await store.traces.keepRefused(aTrace(null, { message_id: 'old' }));
+        test.advance(WANTED.traceRetentionMs);
+        await sweepAll(store);
+        expect(await store.traces.find('old')).toEqual([]);
+      });
+    });
+  });
+}

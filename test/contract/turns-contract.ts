@@ -1,0 +1,267 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { StreamEvent } from '../../src/channel/index.ts';
+import {
+  CLAIM_MS,
+  type KeyClaim,
+  type SessionClaim,
+  type StreamClaim,
+} from '../../src/daemon/store/claims.ts';
+import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { TurnChanges } from '../../src/daemon/store/turns.ts';
+import { anInboxMessage, aSession, aStream, aTrace, aTurn } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+import { claimSession, commitUnderClaim, saveSession } from './store-writes.ts';
+
+const HOUR = 60 * 60 * 1000;
+const ANSWER = { session_id: 's', response: 'hello' };
+const END: StreamEvent[] = [
+  { id: 1, event: 'complete', data: '{}' },
+  { id: 2, event: 'stream_complete', data: '{}' },
+];
+
+/** A turn that changes everything that an answered turn can change, before it is committed. */
+export interface FullTurn {
+  claim: SessionClaim;
+  changes: Required<Omit<TurnChanges, 'failed'>>;
+  /** Everything that it would store, as it can be read. */
+  read(): Promise<Record<string, unknown>>;
+}
+
+const FAILED = { kind: 'notify', notice: 'Sorry.', failure: 'agent_failed' } as const;
+
+/** Begins a turn on this store, in a session that nothing has stored yet. */
+export async function beginFullTurn(store: Store, now: number): Promise<FullTurn> {
+  const session = aSession(now);
+  const { session_id } = session;
+  const claim = await claimSession(store, session_id);
+  const message = anInboxMessage({ session_id, queue: session_id });
+  await store.inbox.enqueue([message]);
+  const [inbox_claim] = (await store.inbox.claim('run', ['chat'], 1)) as [InboxClaim];
+  const key = await store.idempotency.claim(session_id, 'body');
+  const { stream_id } = await store.streams.create(aStream());
+  const stream_claim = await store.streams.claim(stream_id, { owner: null, reader: null });
+  const record = aTurn();
+  const changes = {
+    session,
+    turn: { record, ttl_ms: 2 * HOUR },
+    trace: aTrace(session, { turn_id: record.turn_id }),
+    reply: { claim: inbox_claim, text: 'the reply' },
+    answer: { claim: (key as { claim: KeyClaim }).claim, answer: ANSWER, ttl_ms: HOUR },
+    events: { claim: stream_claim as StreamClaim, events: END },
+  };
+  const read = async () => ({
+    session: await store.sessions.find(session_id),
+    turns: await store.sessions.turns(session_id),
+    traces: await store.traces.find(record.turn_id),
+    message: await store.inbox.find(message.id),
+    answer: await store.idempotency.look(session_id, 'body'),
+    stream: await store.streams.find(stream_id),
+    events: await store.streams.read(stream_id, 0),
+  });
+  return { claim, changes, read };
+}
+
+/** The contract of `commitTurn`. */
+export function describeTurns(current: () => StoreUnderTest): void {
+  describe('commitTurn', () => {
+    let test: StoreUnderTest;
+    let store: Store;
+
+    beforeEach(() => {
+      test = current();
+      store = test.store;
+    });
+
+    it('stores a turn, counts it and slides the time of the session', async () => {
+      const session = aSession(test.now());
+      await saveSession(store, session);
+      test.advance(HOUR / 2);
+      const record = aTurn({ text: 'hello' });
+      const trace = aTrace(session);
+      const changes = { turn: { record, ttl_ms: HOUR }, trace };
+      expect(await commitUnderClaim(store, session.session_id, changes)).toBe('committed');
+      expect(await store.sessions.turns(session.session_id)).toEqual([record]);
+      expect(await store.traces.find(trace.turn_id)).toEqual([trace]);
+      expect(await store.sessions.find(session.session_id)).toEqual({
+        ...session,
+        turns: 1,
+        last_active_at: test.now(),
+        expires_at: test.now() + HOUR,
+      });
+    });
+
+    it('stores everything that a turn changes, also after a restart', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      expect(await store.commitTurn(claim, changes)).toBe('committed');
+      const { session, turn, trace, events } = changes;
+      const stored = await read();
+      expect(stored).toMatchObject({
+        session: { ...session, turns: 1, last_active_at: test.now(), expires_at: test.now() + 2 * HOUR },
+        turns: [turn.record],
+        traces: [trace],
+        message: { state: 'replied', reply: 'the reply', sends: 1, text_stored_at: test.now() },
+        answer: { outcome: 'done', answer: ANSWER },
+        stream: { state: 'ended', last_event: 2 },
+        events: events.events,
+      });
+      const next = await test.restart();
+      expect(await next.sessions.turns(session.session_id)).toEqual([turn.record]);
+      expect(await next.idempotency.look(session.session_id, 'body')).toMatchObject({ outcome: 'done' });
+    });
+
+    it('leaves the claim of the session, for several commits of one turn', async () => {
+      const session = aSession(test.now());
+      const claim = await claimSession(store, session.session_id);
+      const turn = () => ({ turn: { record: aTurn(), ttl_ms: HOUR }, trace: aTrace(session) });
+      expect(await store.commitTurn(claim, { session, ...turn() })).toBe('committed');
+      expect(await store.commitTurn(claim, turn())).toBe('committed');
+      expect(await store.sessions.renew(claim)).toBe(true);
+      expect((await store.sessions.find(session.session_id))?.turns).toBe(2);
+    });
+
+    it('creates a session where an expired one was, with none of its turns', async () => {
+      const session = aSession(test.now());
+      const turn = () => ({ record: aTurn(), ttl_ms: HOUR });
+      const tag = session.session_id;
+      await commitUnderClaim(store, tag, { session, turn: turn(), trace: aTrace(session) });
+      test.advance(HOUR);
+      const anew = aSession(test.now(), { session_id: tag, user_id: 'another' });
+      await commitUnderClaim(store, tag, { session: anew, turn: turn(), trace: aTrace(anew) });
+      expect(await store.sessions.find(tag)).toMatchObject({ user_id: 'another', turns: 1 });
+      expect(await store.sessions.turns(tag)).toHaveLength(1);
+    });
+
+    it('stores everything except the turn if the session has ended meanwhile', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { session, ...rest } = changes;
+      expect(await store.sessions.save(claim, session, 'new')).toBe('saved');
+      await store.sessions.end(session.session_id);
+      expect(await store.commitTurn(claim, rest)).toBe('session_ended');
+      expect(await read()).toMatchObject({
+        session: null,
+        turns: [],
+        traces: [changes.trace],
+        message: { state: 'replied' },
+        answer: { outcome: 'done' },
+        stream: { state: 'ended' },
+      });
+    });
+
+    it('ends the claims of a key and of a stream that ended, and no others', async () => {
+      const { claim, changes } = await beginFullTurn(store, test.now());
+      await store.commitTurn(claim, changes);
+      expect(await store.idempotency.renew(changes.answer.claim)).toBe(false);
+      expect(await store.streams.renew(changes.events.claim)).toBe(false);
+      expect(await store.inbox.renew(changes.reply.claim)).toBe(true);
+      expect(await store.sessions.renew(claim)).toBe(true);
+    });
+
+    it('stores nothing without a valid claim of the session', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const before = await read();
+      expect(await store.commitTurn({ ...claim, owner: 'another' }, changes)).toBe('lost');
+      await store.sessions.release(claim);
+      expect(await store.commitTurn(claim, changes)).toBe('lost');
+      expect(await read()).toEqual(before);
+    });
+
+    it('stores nothing if the claim of the session was taken over', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const before = await read();
+      test.advance(CLAIM_MS);
+      await claimSession(store, claim.session_tag);
+      await renewOthers(changes);
+      expect(await store.commitTurn(claim, changes)).toBe('lost');
+      expect(await read()).toEqual(before);
+    });
+
+    it.each([
+      {
+        what: 'the message of the inbox',
+        lose: ({ changes: { reply } }: FullTurn) => store.inbox.settle(reply.claim, { kind: 'given_back' }),
+      },
+      {
+        what: 'the idempotency key',
+        lose: ({ changes: { answer } }: FullTurn) => store.idempotency.release(answer.claim),
+      },
+      {
+        what: 'the stream',
+        lose: ({ changes: { events } }: FullTurn) => store.streams.release(events.claim),
+      },
+    ])('stores nothing if the claim of $what is gone', async ({ lose }) => {
+      const turn = await beginFullTurn(store, test.now());
+      await lose(turn);
+      const before = await turn.read();
+      expect(await store.commitTurn(turn.claim, turn.changes)).toBe('lost');
+      expect(await turn.read()).toEqual(before);
+    });
+
+    it('stores nothing if the message of the inbox was discarded', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      await (await test.beside()).inbox.discard(changes.reply.claim.message.id);
+      const before = await read();
+      expect(await store.commitTurn(claim, changes)).toBe('lost');
+      expect(await read()).toEqual(before);
+    });
+
+    it('settles a message of the inbox that failed for good', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { turn, trace, session } = changes;
+      const failed = { claim: changes.reply.claim, outcome: FAILED };
+      expect(await store.commitTurn(claim, { session, turn, trace, failed })).toBe('committed');
+      expect(await read()).toMatchObject({
+        turns: [turn.record],
+        message: { state: 'replied', notice: 'Sorry.', failure: 'agent_failed', reply: null, sends: 0 },
+      });
+      expect(await store.inbox.renew(failed.claim)).toBe(false);
+      expect(await store.inbox.claim('send', ['chat'], 1)).toMatchObject([{ message: { sends: 1 } }]);
+    });
+
+    it('stores no failed turn if the claim of its message is gone', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { turn, trace, session } = changes;
+      const failed = { claim: changes.reply.claim, outcome: FAILED };
+      await store.inbox.settle(failed.claim, { kind: 'given_back' });
+      const before = await read();
+      expect(await store.commitTurn(claim, { session, turn, trace, failed })).toBe('lost');
+      expect(await read()).toEqual(before);
+    });
+
+    it('stores nothing if the events do not follow the last one of their stream', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const before = await read();
+      const { events } = changes;
+      const gap = { ...events, events: [{ id: 2, event: 'text_chunk' as const, data: '{}' }] };
+      await expect(store.commitTurn(claim, { ...changes, events: gap })).rejects.toThrow(/does not follow/);
+      expect(await read()).toEqual(before);
+      expect(await store.commitTurn(claim, changes)).toBe('committed');
+    });
+
+    it('stores nothing if the id of the new session belongs to another one', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const former_id = changes.session.session_id;
+      await store.sessions.save(claim, changes.session, 'new');
+      const renamed = { ...changes.session, session_id: 'new id', former_id };
+      await store.sessions.save(claim, renamed, 'changed');
+      const before = await read();
+      await expect(store.commitTurn(claim, changes)).rejects.toThrow();
+      expect(await read()).toEqual(before);
+    });
+
+    it('wakes the subscribers of the stream', async () => {
+      const { claim, changes } = await beginFullTurn(store, test.now());
+      const seen: unknown[] = [];
+      const { events } = changes;
+      store.streams.subscribe(events.claim.stream_id, (change, added) => seen.push([change, added]));
+      await store.commitTurn(claim, changes);
+      expect(seen).toEqual([['events', events.events]]);
+    });
+
+    async function renewOthers({ reply, answer, events }: FullTurn['changes']): Promise<void> {
+      expect(await store.inbox.renew(reply.claim)).toBe(true);
+      expect(await store.idempotency.renew(answer.claim)).toBe(true);
+      expect(await store.streams.renew(events.claim)).toBe(true);
+    }
+  });
+}

@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { guardUser } from '../../../src/daemon/guard/user.ts';
+import type { GuardVerdict } from '../../../src/daemon/guard/verdict.ts';
+import { afterVerdict } from '../../../src/daemon/store/after-verdict.ts';
+import type { Arrival } from '../../../src/daemon/store/inbox.ts';
+import { anInboxMessage } from '../../contract/fixtures.ts';
+
+const message = anInboxMessage({ session_id: 'chat:c1', message_id: 'm1' }) as Arrival['message'];
+const notice = anInboxMessage({ session_id: null, queue: 'chat/c1', message: null });
+const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
+const guarded = { user, session_id: 'chat:c1', text: 'hash', message_id: 'm1', sent_at: 1 };
+const arrival: Arrival = { message, guarded, notice };
+
+const passed: GuardVerdict = { allowed: true, repeated: false, messages: 1, equal_texts: 1, turns: 1 };
+const overLimit: GuardVerdict = {
+  ...{ allowed: false, repeated: false, reason: 'turn_limit', first: true },
+  ...{ turns: 2, max: 2, blocked: 1, ends_at: Date.UTC(2030, 0, 2, 3, 4, 5) },
+};
+const inCircuit: GuardVerdict = {
+  ...{ allowed: false, repeated: false, reason: 'rate_limit', opened: true },
+  ...{ count: 6, max: 5, blocked: 1, retry_after_ms: 30_000 },
+};
+
+it('stores a message that passed, also a repeated one, which the inbox may have lost', () => {
+  expect(afterVerdict(arrival, passed, 5)).toEqual({ message, trace: null });
+  expect(afterVerdict(arrival, { ...passed, repeated: true }, 5)).toEqual({ message, trace: null });
+});
+
+it('stores only a trace of a blocked message', () => {
+  expect(afterVerdict(arrival, inCircuit, 5)).toEqual({
+    message: null,
+    trace: {
+      turn_id: message.id,
+      request_id: message.request_id,
+      session_id: 'chat:c1',
+      message_id: 'm1',
+      platform: 'chat',
+      user_id: 'u1',
+      started_at: 5,
+      finished_at: 5,
+      outcome: 'loop_guard_blocked',
+      lines: [
+        {
+          at: 5,
+          step: 'guard',
+          verdict: 'refused',
+          reason: 'rate_limit',
+          detail: { count: 6, max: 5, blocked: 1, retry_after_ms: 30_000 },
+        },
+      ],
+    },
+  });
+});
+
+it('stores a notice for the first message over the limit of its session, and for no other', () => {
+  const { message: stored, trace } = afterVerdict(arrival, overLimit, 5);
+  const reply = 'This conversation has had all of its 2 messages. It goes on after 2030-01-02 03:04 (UTC).';
+  expect(stored).toEqual({ ...notice, reply });
+  expect(trace?.lines[0]?.reason).toBe('turn_limit');
+  expect(afterVerdict(arrival, { ...overLimit, first: false, blocked: 2 }, 5)).toMatchObject({
+    message: null,
+    trace: { outcome: 'loop_guard_blocked' },
+  });
+});
+
+it('stores nothing for a blocked message that is repeated', () => {
+  for (const verdict of [overLimit, inCircuit])
+    expect(afterVerdict(arrival, { ...verdict, repeated: true }, 5)).toEqual({ message: null, trace: null });
+});

@@ -1,0 +1,25 @@
+import { guardUser } from '../../../src/daemon/guard/user.ts';
+import type { GuardedMessage } from '../../../src/daemon/guard/verdict.ts';
+import type { Arrival, NewInboxMessage } from '../../../src/daemon/store/inbox.ts';
+import { anInboxMessage } from '../../contract/fixtures.ts';
+
+/** A message that a platform delivered, of u1 in `chat:s`. */
+export function anArrival(
+  message: Partial<NewInboxMessage> = {},
+  guarded: Partial<GuardedMessage> = {},
+): Arrival {
+  const session_id = 'chat:s';
+  const arrived = anInboxMessage({ session_id, ...message }) as Arrival['message'];
+  return {
+    message: arrived,
+    guarded: {
+      user: guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null }),
+      session_id,
+      text: 'hash',
+      sent_at: null,
+      ...guarded,
+      message_id: arrived.message_id,
+    },
+    notice: anInboxMessage({ session_id: null, queue: 'notices', message: null }),
+  };
+}

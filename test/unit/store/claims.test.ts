@@ -1,0 +1,98 @@
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { Claims } from '../../../src/daemon/store/sqlite/claims.ts';
+import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
+
+function fixture() {
+  const db = new Database(':memory:');
+  onTestFinished(() => {
+    db.close();
+  });
+  const time = { now: 1_000_000 };
+  const commit = new GroupCommit(db);
+  const claims = new Claims<string>(commit, { now: () => time.now });
+  const take = (name: string) => {
+    const owner = claims.take(name, `of ${name}`);
+    if (owner === null) throw new Error(`${name} is claimed`);
+    return owner;
+  };
+  return { time, commit, claims, take };
+}
+
+it('has one owner of a name, and another after its release', () => {
+  const { claims, take } = fixture();
+  const first = take('a');
+  expect(claims.take('a', '')).toBeNull();
+  claims.release('a', 'another');
+  expect(claims.take('a', '')).toBeNull();
+  claims.release('a', first);
+  const second = take('a');
+  expect(second).not.toBe(first);
+  expect([claims.holds('a', first), claims.holds('a', second)]).toEqual([false, true]);
+  expect(claims.renew('a', first)).toBe(false);
+  claims.release('a', first);
+  expect(claims.holds('a', second)).toBe(true);
+});
+
+it('lets an expired claim be renewed and used until another caller takes it over', () => {
+  const { time, claims, take } = fixture();
+  const first = take('a');
+  time.now += CLAIM_MS;
+  expect(claims.isValid('a')).toBe(false);
+  expect(claims.holds('a', first)).toBe(true);
+  expect(claims.renew('a', first)).toBe(true);
+  expect(claims.take('a', '')).toBeNull();
+  time.now += CLAIM_MS;
+  take('a');
+  expect(claims.holds('a', first)).toBe(false);
+  expect(claims.renew('a', first)).toBe(false);
+});
+
+it('keeps no claim valid for longer than a new one after the clock was set back', () => {
+  const { time, claims, take } = fixture();
+  take('a');
+  time.now -= 1_000_000;
+  expect(claims.isValid('a')).toBe(true);
+  time.now += CLAIM_MS;
+  expect(claims.isValid('a')).toBe(false);
+});
+
+it('takes no memory for names that nobody claims', async () => {
+  const { commit, claims, take } = fixture();
+  const owners = Array.from({ length: 50 }, (_, n) => take(`n${n}`));
+  expect(claims.size).toBe(50);
+  owners.slice(1).forEach((owner, n) => {
+    claims.release(`n${n + 1}`, owner);
+  });
+  expect(claims.size).toBe(1);
+  await commit.write(() => claims.end('n0'));
+  expect(claims.size).toBe(0);
+});
+
+it('begins and ends claims with the commit, and forgets both if the commit fails', async () => {
+  const { commit, claims, take } = fixture();
+  const owner = take('ended');
+  const failing = commit.write(() => {
+    claims.begin('begun', '');
+    claims.end('ended');
+    expect([claims.isValid('begun'), claims.holds('ended', owner)]).toEqual([true, false]);
+    throw new Error('a defect');
+  });
+  await expect(failing).rejects.toThrow('a defect');
+  expect([claims.isValid('begun'), claims.holds('ended', owner)]).toEqual([false, true]);
+  const begun = await commit.write(() => {
+    claims.end('ended');
+    return claims.begin('begun', '');
+  });
+  expect([claims.holds('begun', begun), claims.holds('ended', owner)]).toEqual([true, false]);
+});
+
+it('gives no claim after the store was closed', async () => {
+  const { commit, claims, take } = fixture();
+  const owner = take('a');
+  await commit.close();
+  expect(() => claims.take('b', '')).toThrow(StoreUnavailable);
+  expect(() => claims.renew('a', owner)).toThrow(StoreUnavailable);
+});
