@@ -39,10 +39,10 @@ interface Member {
 type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
 
 /**
- * The one writer of the database. All that is written within one turn of the event loop is committed
+ * The one writer of the database. Everything that is written within one tick of the event loop is committed
  * together, so that many callers share one sync of the disk; each caller's promise settles after the commit.
  *
- * A write that throws fails alone: its changes are undone, its neighbours' are kept. A failure of the
+ * A write that throws fails alone: its changes are undone, those of its neighbors are kept. A failure of the
  * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and the next
  * ones are tried afresh. On a full disk they are tried once more if room can be made for them. While another
  * process holds the lock, writes wait for it, for 2 s at most.
@@ -60,6 +60,8 @@ export class GroupCommit {
   /** The version that the residents were loaded at; null: what they hold is not what is on disk. */
   #loaded: number | null = null;
   #waiting: Member[] = [];
+  /** Made since the last commit, in their order. */
+  #decisions: (() => unknown)[] = [];
   #scheduled = false;
   #closed = false;
   #failure: unknown = null;
@@ -100,7 +102,35 @@ export class GroupCommit {
     return promise as Promise<T>;
   }
 
-  /** Runs a read of residents now, on what is committed. */
+  /**
+   * Runs `work` now, on the residents. What it changes is stored with the next commit that succeeds; nobody waits for
+   * it. If another process has written before that, `work` is run again on what was written, and its first result
+   * stands. While writes fail, the result waits for the commit.
+   * @param work as for `write`, but it changes nothing but residents.
+   */
+  decide<T>(work: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(closed());
+    if (this.#failure !== null) return this.write(work);
+    let value: T;
+    try {
+      this.#refresh();
+      value = work();
+    } catch (error) {
+      this.#loaded = null;
+      return isBusy(error) ? this.write(work) : Promise.reject(asStoreFailure(error));
+    }
+    // If this commit fails, the next write stores the decisions with its own.
+    if (this.#decisions.length === 0) this.write(() => undefined).catch(() => undefined);
+    this.#decisions.push(work);
+    return Promise.resolve(value);
+  }
+
+  /** Resolves once everything that was decided is stored. */
+  flush(): Promise<void> {
+    return this.#decisions.length === 0 ? Promise.resolve() : this.write(() => undefined);
+  }
+
+  /** Runs a read of residents now, on what is committed or decided. */
   read<T>(work: () => T): Promise<T> {
     return read(() => {
       this.expectOpen();
@@ -212,6 +242,7 @@ export class GroupCommit {
       for (const resident of this.#residents) resident.save?.();
       this.#commit.run();
       done = true;
+      this.#decisions = [];
       for (const resident of this.#residents) resident.committed?.();
       // A commit without a change writes nothing, so it proves nothing.
       if (this.#failure !== null && this.#changes.get() !== before) this.#failure = null;
@@ -242,6 +273,13 @@ export class GroupCommit {
     const version = this.#version.get() ?? 0;
     if (version === this.#loaded) return;
     for (const resident of this.#residents) resident.load?.();
+    try {
+      for (const decide of this.#decisions) decide();
+    } catch (error) {
+      // A defect: it would fail each commit.
+      if (!isEnvironmentFailure(error)) this.#decisions = [];
+      throw error;
+    }
     this.#loaded = version;
   }
 }
