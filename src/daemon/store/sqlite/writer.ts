@@ -51,6 +51,7 @@ export class GroupCommit {
   readonly #db: Database.Database;
   readonly #space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   readonly #begin: Database.Statement;
+  readonly #beginRead: Database.Statement;
   readonly #commit: Database.Statement;
   readonly #rollback: Database.Statement;
   /** Changes with each commit of another connection. */
@@ -60,6 +61,7 @@ export class GroupCommit {
   /** The version that the residents were loaded at; null: what they hold is not what is on disk. */
   #loaded: number | null = null;
   #waiting: Member[] = [];
+  #undecided: Member[] = [];
   /** Made since the last commit, in their order. */
   #decisions: (() => unknown)[] = [];
   #scheduled = false;
@@ -71,6 +73,7 @@ export class GroupCommit {
     this.#db = db;
     this.#space = space;
     this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#beginRead = db.prepare('BEGIN');
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
     this.#version = db.prepare<[], number>('PRAGMA data_version').pluck();
@@ -103,26 +106,18 @@ export class GroupCommit {
   }
 
   /**
-   * Runs `work` now, on the residents. What it changes is stored with the next commit that succeeds; nobody waits for
-   * it. If another process has written before that, `work` is run again on what was written, and its first result
-   * stands. While writes fail, the result waits for the commit.
+   * Runs `work` in this tick, on the residents, together with what else is to be decided. What it changes is stored with
+   * the next commit that succeeds; nobody waits for it. If another process has written before that, `work` is run again
+   * on what was written, and its first result stands. While writes fail, the result waits for the commit.
    * @param work as for `write`, but it changes nothing but residents.
    */
   decide<T>(work: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(closed());
     if (this.#failure !== null) return this.write(work);
-    let value: T;
-    try {
-      this.#refresh();
-      value = work();
-    } catch (error) {
-      this.#loaded = null;
-      return isBusy(error) ? this.write(work) : Promise.reject(asStoreFailure(error));
-    }
-    // If this commit fails, the next write stores the decisions with its own.
-    if (this.#decisions.length === 0) this.write(() => undefined).catch(() => undefined);
-    this.#decisions.push(work);
-    return Promise.resolve(value);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    if (this.#undecided.length === 0) setImmediate(() => this.#decideAll());
+    this.#undecided.push({ since: performance.now(), work, resolve, reject });
+    return promise as Promise<T>;
   }
 
   /** Resolves once everything that was decided is stored. */
@@ -146,11 +141,44 @@ export class GroupCommit {
 
   /** Commits what waits; later writes are rejected. */
   async close(): Promise<void> {
+    this.#decideAll();
     this.#closed = true;
     while (this.#waiting.length > 0) {
       const locked = this.#commitWaiting() === 'locked';
       if (locked) await wait(LOCK_RETRY_MS);
     }
+  }
+
+  /** In one read transaction, since each of its own would take locks of the file. */
+  #decideAll(): void {
+    const asked = this.#undecided.splice(0);
+    try {
+      this.#beginRead.run();
+      this.#refresh();
+      for (const { work, resolve, reject } of asked) {
+        try {
+          const value = work();
+          this.#noteDecision(work);
+          resolve(value);
+        } catch (error) {
+          // What it did up to there is forgotten.
+          this.#loaded = null;
+          if (isEnvironmentFailure(error)) throw error;
+          reject(error);
+          this.#refresh();
+        }
+      }
+    } catch (error) {
+      for (const { reject } of asked) reject(new StoreUnavailable(error));
+    } finally {
+      if (this.#db.inTransaction) this.#rollback.run();
+    }
+  }
+
+  #noteDecision(work: () => unknown): void {
+    // If this commit fails, the next write stores the decisions with its own.
+    if (this.#decisions.length === 0) this.write(() => undefined).catch(() => undefined);
+    this.#decisions.push(work);
   }
 
   #schedule(): void {
