@@ -131,6 +131,11 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     happened: 'The session was ended while its message was being answered; the turn was not kept.',
     todo: 'Nothing, if it was ended on purpose.',
   },
+  claim_lost: {
+    happened:
+      'Another daemon took the message or its session over, or an administrator discarded the message: nothing was sent.',
+    todo: 'Look in the log for why this daemon was cut off, if nobody discarded the message.',
+  },
   no_key: { happened: 'No Idempotency-Key: repeats are not looked for.' },
   replayed: { happened: 'A repeat of a message that was answered before: the same answer was sent again.' },
   duplicate_in_progress: {

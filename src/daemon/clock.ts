@@ -20,11 +20,40 @@ export const systemClock: AlarmClock = {
   },
 };
 
-/** Resolves after `ms`. */
-export function wait(clock: AlarmClock, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.after(ms, resolve);
+/** Resolves after `ms`. Rejects with the reason of the signal as soon as it aborts. */
+export function wait(clock: AlarmClock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const cancel = clock.after(ms, () => {
+      signal?.removeEventListener('abort', giveUp);
+      resolve();
+    });
+    const giveUp = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', giveUp, { once: true });
   });
+}
+
+/**
+ * Does work again and again, `ms` after it has ended. It reports its own failures.
+ * @returns stops it; resolves when nothing is under way.
+ */
+export function every(clock: AlarmClock, ms: number, work: () => Promise<void> | void): () => Promise<void> {
+  let stopped = false;
+  let underWay: Promise<void> | void;
+  let cancel = clock.after(ms, again);
+  async function again(): Promise<void> {
+    underWay = work();
+    await underWay;
+    if (!stopped) cancel = clock.after(ms, again);
+  }
+  return async () => {
+    stopped = true;
+    cancel();
+    await underWay;
+  };
 }
 
 /** 128 random bits, base64url (22 characters): secret enough to act as a capability (decisions §3). */

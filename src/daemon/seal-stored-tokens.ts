@@ -1,10 +1,10 @@
 import { StoreUnavailable } from './errors.ts';
 import { SEALED, type Seal } from './identity/seal.ts';
 import type { Log } from './log.ts';
+import { tokenRecord } from './message/create-stream.ts';
 import { sealRecord } from './session/jwt-context.ts';
 import type { Store } from './store/store.ts';
 import type { StoredToken } from './store/stored-tokens.ts';
-import { tokenRecord } from './stream/keep-message.ts';
 
 /**
  * Seals the live tokens that were stored before there was a key. Called at the start, before messages are

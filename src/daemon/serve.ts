@@ -5,7 +5,6 @@ import { loadAgent, runtimeName } from './agent/load.ts';
 import { createTools } from './agent/registry.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
 import { createAdminServer } from './http/admin-server.ts';
-import { Arrivals } from './http/arrivals.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/encryption-keys.ts';
 import { importKeys } from './identity/keys.ts';
@@ -14,23 +13,27 @@ import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
-import { RunQueue } from './message/run-queue.ts';
+import { RequestSequencer } from './message/request-sequencer.ts';
+import { RunSlots } from './message/run-slots.ts';
+import { SessionLock } from './message/session-lock.ts';
+import { WaitLimit } from './message/wait-limit.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
-import type { Services } from './services.ts';
 import type { Configuration } from './settings/configure.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
+import { ClaimKeeper } from './store/claim-keeper.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
-import { Feeds } from './stream/feeds.ts';
+import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
 import { startReaper } from './stream/reaper.ts';
+import type { StreamServices } from './stream/stream-services.ts';
 
 /** Where a channel puts its page for trying, with `serve --dev`. */
 const DEMO_PATH = '/demo';
@@ -47,7 +50,7 @@ export interface Daemon {
   messagePath: string | null;
   /** The page to try it with; null where no channel has one. */
   demoPath: string | null;
-  services: Services;
+  services: StreamServices;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
   stopDelay: number;
   /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
@@ -80,7 +83,7 @@ export async function startDaemon(
         'STATE_DIR is in the container itself and is deleted with it; mount a volume there',
       );
     life.started('sweeper', startSweeper(store, log));
-    life.started('reaper of streams', await startReaper(store.streams, log));
+    life.started('reaper of streams', await startReaper(store.streams, clock, log));
 
     readiness.starting('reading the keys of tokens');
     const keys = await importKeys(settings, log);
@@ -97,7 +100,13 @@ export async function startDaemon(
     const stopping = new AbortController();
     // One listener for each run.
     setMaxListeners(0, stopping.signal);
-    const services: Services = {
+    const claims = new ClaimKeeper(clock, log);
+    life.started('renewal of claims', () => claims.stop());
+    const waits = new WaitLimit(clock, stopping.signal, {
+      max: settings.AGENT_QUEUE_MAX,
+      wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
+    });
+    const services: StreamServices = {
       settings,
       clock,
       log,
@@ -106,13 +115,11 @@ export async function startDaemon(
       seal,
       agent,
       tools: createTools(settings, { clock, log, seal }),
-      arrivals: new Arrivals(),
-      queue: new RunQueue(store.leases, {
-        concurrency: settings.AGENT_CONCURRENCY,
-        max: settings.AGENT_QUEUE_MAX,
-        wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
-      }),
-      feeds: new Feeds(store.streams, log),
+      sequencer: new RequestSequencer(),
+      sessions: new SessionLock({ sessions: store.sessions, claims, clock, waits }),
+      runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
+      claims,
+      broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
       readers: new Readers(),
       channelNames: channels.map(({ plugin }) => plugin.name),
       running: new Set(),
@@ -141,7 +148,7 @@ export async function startDaemon(
       tokens,
       log,
       clock,
-      arrivals: services.arrivals,
+      sequencer: services.sequencer,
       channels: active,
       outageOf: (platform) => inbox.health(platform),
     });

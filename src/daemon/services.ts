@@ -1,15 +1,15 @@
 import type { AgentRuntime } from './agent/agent.ts';
 import type { Tool } from './agent/tools.ts';
 import type { AlarmClock } from './clock.ts';
-import type { Arrivals } from './http/arrivals.ts';
 import type { TokenValidator } from './identity/identity.ts';
 import type { Seal } from './identity/seal.ts';
 import type { Log } from './log.ts';
-import type { RunQueue } from './message/run-queue.ts';
+import type { RequestSequencer } from './message/request-sequencer.ts';
+import type { RunSlots } from './message/run-slots.ts';
+import type { SessionLock } from './message/session-lock.ts';
 import type { Settings } from './settings/settings.ts';
+import type { ClaimKeeper } from './store/claim-keeper.ts';
 import type { Store } from './store/store.ts';
-import type { Feeds } from './stream/feeds.ts';
-import type { Readers } from './stream/readers.ts';
 
 /** The services that the steps of a message use; made once, in serve.ts. */
 export interface Services {
@@ -21,13 +21,14 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: readonly Tool[];
-  /** Messages on their way to their session's line, in order. */
-  arrivals: Arrivals;
-  queue: RunQueue;
-  /** Event streams that are being read. */
-  feeds: Feeds;
-  /** Their readers, counted. */
-  readers: Readers;
+  /** The order of arrival of requests, up to their session's lock. */
+  sequencer: RequestSequencer;
+  /** One message of a session at a time. */
+  sessions: SessionLock;
+  /** A bounded number of runs at a time. */
+  runs: RunSlots;
+  /** Renews the claims that this daemon holds. */
+  claims: ClaimKeeper;
   /** Names of the active channels. */
   channelNames: readonly string[];
   /** Messages that are being answered; a stopping daemon waits for them. */

@@ -58,7 +58,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     };
 
     describe('burst', () => {
-      it('lets 5 messages within 10 s through; the 6th opens the circuit and is blocked', async () => {
+      it('passes 5 messages within 10 s; the 6th opens the circuit and is blocked', async () => {
         for (let messages = 1; messages <= 5; messages++) {
           expect(await check()).toEqual({
             allowed: true,
@@ -81,7 +81,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         });
       });
 
-      it('slides: a 6th message one window after the first is let through', async () => {
+      it('slides: a 6th message passes one window after the first', async () => {
         await check();
         test.advance(9 * SECOND);
         expect(await checks(4)).toEqual([true, true, true, true]);
@@ -90,7 +90,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect((await check()).allowed).toBe(false);
       });
 
-      it('blocks for exactly the cooldown, counts what it blocks, and begins afresh', async () => {
+      it('blocks for exactly the cooldown, counts the blocked messages, and then starts again at 0', async () => {
         await checks(6);
         test.advance(30 * SECOND - 1);
         expect(await check()).toEqual({
@@ -107,14 +107,14 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await checks(6)).toEqual([true, true, true, true, true, false]);
       });
 
-      it('begins afresh also where the cooldown is shorter than the window', async () => {
+      it('starts again at 0 also if the cooldown is shorter than the window', async () => {
         await checks(5);
         expect(await check({}, { cooldown_ms: SECOND })).toMatchObject({ opened: true });
         test.advance(SECOND);
         expect(await checks(5)).toEqual([true, true, true, true, true]);
       });
 
-      it('counts the users of a channel, and the channels of a user, apart', async () => {
+      it('counts each user of each channel separately', async () => {
         const others = [
           guardUser({ ...sender, platform: 'other' }),
           guardUser({ ...sender, user_id: 'u2' }),
@@ -128,7 +128,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         }
       });
 
-      it('lets exactly 5 of 100 through, however many daemons ask at once', async () => {
+      it('passes exactly 5 of 100 messages that two daemons check at once, if there can be two', async () => {
         const other = (await test.peer()) ?? test.store;
         const verdicts = await Promise.all(
           Array.from({ length: 100 }, (_, n) => (n % 2 ? guard : other.guard).check(aMessage(), DEFAULTS)),
@@ -139,7 +139,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 95 }, (_, n) => n + 1));
       });
 
-      it('lets exactly 5 through whatever the interleaving of checks and commits', async () => {
+      it('passes exactly 5 in whatever order checks and commits interleave', async () => {
         await fc.assert(
           fc.asyncProperty(fc.scheduler(), fc.integer({ min: 6, max: 30 }), async (scheduler, count) => {
             const user = guardUser({ ...sender, user_id: randomUUID() });
@@ -154,7 +154,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     });
 
     describe('repetition', () => {
-      it('lets 2 equal texts within 60 s through; the 3rd opens the circuit and is blocked', async () => {
+      it('passes 2 equal texts within 60 s; the 3rd opens the circuit and is blocked', async () => {
         expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
         test.advance(20 * SECOND);
         expect(await check({ text: 'b' })).toMatchObject({ allowed: true, equal_texts: 1 });
@@ -166,7 +166,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
       });
 
-      it('slides: a 3rd equal text one window after the first is let through', async () => {
+      it('slides: a 3rd equal text passes one window after the first', async () => {
         await check({ text: 'a' });
         test.advance(59 * SECOND);
         await check({ text: 'a' });
@@ -181,7 +181,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
       const turn = (session_id: string, members: Partial<GuardedMessage> = {}) =>
         check({ session_id, ...members }, limits);
 
-      it('lets so many turns of a session through, of all people in it together', async () => {
+      it('passes the allowed turns of a session, of all people in it together', async () => {
         const bob = guardUser({ ...sender, user_id: 'bob' });
         expect(await turn('s')).toMatchObject({ allowed: true, turns: 1 });
         expect(await turn('s', { user: bob })).toMatchObject({ allowed: true, turns: 2 });
@@ -200,7 +200,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn('another')).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('lets exactly so many through, however many ask at once', async () => {
+      it('passes exactly the allowed turns, however many messages are checked at once', async () => {
         const verdicts = await Promise.all(
           Array.from({ length: 40 }, (_, n) =>
             turn('s', { user: guardUser({ ...sender, user_id: String(n) }) }),
@@ -218,7 +218,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('counts as long as the session lives, however often its time slides, and not longer', async () => {
+      it('keeps the count exactly as long as the session lives, however often its time slides', async () => {
         const session = await saved();
         for (let n = 0; n < 3; n++) {
           expect((await turn(session.session_id)).allowed).toBe(true);
@@ -232,7 +232,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('counts not longer than the session lives also where its time was shortened', async () => {
+      it('ends the count with the session also if its time was shortened', async () => {
         const session = await saved();
         await turn(session.session_id);
         await keepTurn(test.store, session, {}, HOUR / 4);
@@ -240,7 +240,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ turns: 1 });
       });
 
-      it('keeps the count of a session that is begun anew where an expired one was', async () => {
+      it('keeps the count of a new session that has the id of an expired one', async () => {
         const { session_id } = await saved();
         await turn(session_id);
         test.advance(HOUR);
@@ -249,7 +249,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session_id)).toMatchObject({ turns: 2 });
       });
 
-      it('takes back a turn that never began', async () => {
+      it('takes back a turn that did not run', async () => {
         for (let n = 0; n < 3; n++) await turn('s');
         await guard.giveBackTurn('s');
         expect(await turn('s')).toMatchObject({ allowed: true, turns: 3 });
@@ -293,7 +293,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     });
 
     describe("platforms' messages", () => {
-      it('get their first verdict again, and count for nothing then', async () => {
+      it('get their first verdict again, and are not counted again', async () => {
         const first = await check({ message_id: 'm1', text: 'a' });
         expect(first).toMatchObject({ allowed: true, repeated: false, messages: 1 });
         for (let n = 0; n < 10; n++) {
@@ -315,13 +315,13 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ message_id: 'm1', user })).toMatchObject({ repeated: false });
       });
 
-      it('are judged once where a delivery is repeated while the first is still under way', async () => {
+      it('are judged once if a delivery is repeated while the first one is being checked', async () => {
         const verdicts = await Promise.all(Array.from({ length: 20 }, () => check({ message_id: 'm1' })));
         expect(verdicts.map(({ repeated }) => repeated)).toEqual([false, ...Array<boolean>(19).fill(true)]);
         expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
       });
 
-      it('are counted by when they were sent: a backlog is no burst, in whatever order it comes', async () => {
+      it('are counted by when they were sent: a backlog is no burst, in whatever order it arrives', async () => {
         const ages = [40, 0, 25, 10, 55, 5, 30, 50, 15, 20, 45, 35];
         for (const age of ages) {
           const sent_at = test.now() - HOUR - age * SECOND;
@@ -330,7 +330,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await checks(5)).toEqual([true, true, true, true, true]);
       });
 
-      it('are a burst where they were sent as one, however late they come; a cooldown that is over blocks nothing', async () => {
+      it('are a burst if they were sent as one, however late they arrive; a cooldown that is over blocks nothing', async () => {
         const sent_at = test.now() - HOUR;
         const sent = (seconds: number) => check({ sent_at: sent_at + seconds * SECOND });
         for (const seconds of [0, 3, 1, 5, 2]) expect((await sent(seconds)).allowed).toBe(true);
@@ -349,7 +349,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect((await check({ sent_at })).allowed).toBe(true);
       });
 
-      it('never stand more than 5 in one window, in whatever order they come', async () => {
+      it('never pass more than 5 in one window, in whatever order they arrive', async () => {
         await fc.assert(
           fc.asyncProperty(
             fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 30 }),
@@ -380,7 +380,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     });
 
     describe('for operators', () => {
-      it('lists open circuits with what opened them, newest first, also from beside', async () => {
+      it('lists open circuits with their reasons, newest first, also for administrators', async () => {
         const person = guardUser({ ...sender, person: ada });
         await checks(8);
         const opened_at = test.now();
@@ -436,7 +436,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(allowed).toEqual([true, true, false, false]);
       });
 
-      it('resets also what has not opened a circuit yet', async () => {
+      it('resets also the windows of a user without a circuit', async () => {
         await checks(5);
         await check({ text: 'a' }, { max_messages: 100 });
         expect(await guard.resetUser('chat', 'u1')).toBe(true);

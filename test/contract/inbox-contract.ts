@@ -27,7 +27,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('enqueue', () => {
-      it('keeps a message exactly as it was given', async () => {
+      it('stores a message exactly as it was given', async () => {
         const message = anInboxMessage({ text: 'it\'s \u0000 👩‍👩‍👧 "here"', message_id: 'm1' });
         expect(await inbox.enqueue([message])).toEqual(['kept']);
         expect(await inbox.find(message.id)).toEqual({
@@ -50,7 +50,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find('nothing')).toBeNull();
       });
 
-      it('keeps a message id of a platform once, within one call and over many', async () => {
+      it('stores a message id of a platform once, within one call and over many', async () => {
         const twice = [anInboxMessage({ message_id: 'm1' }), anInboxMessage({ message_id: 'm1' })];
         expect(await inbox.enqueue(twice)).toEqual(['kept', 'repeated']);
         expect(await inbox.enqueue([anInboxMessage({ message_id: 'm1' })])).toEqual(['repeated']);
@@ -66,7 +66,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(many.flat().filter((outcome) => outcome === 'kept')).toHaveLength(1);
       });
 
-      it('knows a message id for 7 days, also when the message was done or discarded', async () => {
+      it('recognizes a message id for 7 days, also after the message was done or discarded', async () => {
         const discarded = anInboxMessage({ message_id: 'discarded' });
         await inbox.enqueue([anInboxMessage({ message_id: 'done' }), discarded]);
         await inbox.discard(discarded.id);
@@ -82,7 +82,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.enqueue(again())).toEqual(['kept', 'kept']);
       });
 
-      it('takes none of a delivery that does not fit any more, but recognises what it knows', async () => {
+      it('takes none of a delivery that does not fit, but recognizes repeated messages', async () => {
         await inbox.enqueue(Array.from({ length: 49 }, (_, n) => anInboxMessage({ message_id: `m${n}` })));
         const [first, second] = [anInboxMessage({ message_id: 'a' }), anInboxMessage({ message_id: 'b' })];
         expect(await inbox.enqueue([first, second])).toBeNull();
@@ -288,7 +288,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.claim('run', ['other', 'mail'], 10)).toHaveLength(1);
       });
 
-      it('tells when the next is due, of those that nobody has claimed', async () => {
+      it('returns when the first unclaimed message is due', async () => {
         expect(await nextDueAt('chat')).toBeNull();
         await inbox.enqueue([anInboxMessage()]);
         expect(await nextDueAt('chat')).toBe(test.now());
@@ -303,7 +303,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('retryLater', () => {
-      it('has a message wait, and those behind it in its queue, but no other queue', async () => {
+      it('puts off a message and the later ones of its queue, but no other queue', async () => {
         const [a1, a2, b1] = [inQueue('a'), inQueue('a'), inQueue('b')];
         await inbox.enqueue([a1, a2]);
         const claim = await claimed();
@@ -324,7 +324,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await claimed()).message.id).toBe(a2.id);
       });
 
-      it('has a message with a kept reply sent again, not run again', async () => {
+      it('sends a message with a stored reply again, and does not run it again', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -366,7 +366,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toMatchObject({ state: 'replied', sends: 0, attempts: 2 });
       });
 
-      it('counts the runs that failed for a passing reason apart', async () => {
+      it('counts runs that failed for a passing reason separately', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const began = test.now();
@@ -381,7 +381,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         });
       });
 
-      it('keeps why the run failed, and adds why its notice was not taken', async () => {
+      it('keeps why the run failed, and adds why the platform refused the notice', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         await notify(await claimed(), 'sorry', 'agent_failed: model_refused');
@@ -411,7 +411,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('parts', () => {
-      it('are remembered of the text that is to be sent, and never fewer than before', async () => {
+      it('are stored for the text that is being sent, and never fewer than before', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -426,7 +426,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await next.inbox.partsSent(message.id)).toBe(2);
       });
 
-      it('stay when a failed reply is retried, since the platform has them', async () => {
+      it('stay when a failed reply is retried, because the platform has them', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -439,7 +439,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('messages that a process died on', () => {
-      it('come in the order of how often that was, and are fresh again once an attempt has ended', async () => {
+      it('are claimed in the order of how often that was, and are fresh again after an attempt has ended', async () => {
         const [a, b] = [inQueue('a'), inQueue('b')];
         await inbox.enqueue([a, b]);
         await inbox.claim('run', ['chat'], 10);
@@ -474,7 +474,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('expire', () => {
-      it('fails the texts of a platform that nobody sends and that were stored until then', async () => {
+      it('fails the unclaimed texts of a platform that were stored at that time or before', async () => {
         const [old, sent, other, fresh] = [
           inQueue('a', { reply: 'old' }),
           inQueue('b', { reply: 'sent' }),
@@ -501,7 +501,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('retryFailed', () => {
-      it('makes those begin anew that failed since then, of one platform or all', async () => {
+      it('retries the messages that failed since a time, of one platform or all', async () => {
         const [early, late, mail] = [inQueue('a'), inQueue('b'), inQueue('c', { platform: 'mail' })];
         await inbox.enqueue([early]);
         await fail(await claimed(), 'agent_failed');
@@ -523,7 +523,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('the end of a message', () => {
-      it('is done when it was sent, and really gone after 7 days', async () => {
+      it('is done when it was sent, and deleted after 7 days', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -543,7 +543,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toBeNull();
       });
 
-      it('has failed after its notice was sent, which comes before the next message of the queue', async () => {
+      it('has failed after its notice was sent, which precedes the next message of the queue', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         expect(await notify(await claimed(), 'sorry', 'agent_failed')).toBe(true);
@@ -556,7 +556,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await claimed()).message.id).toBe(a2.id);
       });
 
-      it('stays on the failed list longer than a done one, but not for ever, and not without number', async () => {
+      it('stays on the failed list for 30 days, and only the newest do', async () => {
         const failed = Array.from({ length: 7 }, () => anInboxMessage());
         for (const message of failed) {
           await inbox.enqueue([message]);
@@ -600,7 +600,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await finish(now)).toBe(true);
       });
 
-      it('gives the messages of a dead process to the next one, attempts counted, and no claim of a live one', async () => {
+      it('gives the messages of a dead process to the next one, attempts counted, and none of a live one', async () => {
         const [run, replied, behind] = [inQueue('a'), inQueue('b'), inQueue('a')];
         await inbox.enqueue([run, replied, behind]);
         const claims = await inbox.claim('run', ['chat'], 10);
@@ -644,7 +644,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await ids(['waiting', 'done'], 1)).toEqual([open.id]);
       });
 
-      it('has a failed message begin anew, before those that came after it', async () => {
+      it('retries a failed message before the later ones of its queue', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         await notify(await claimed(), 'sorry', 'agent_failed');
@@ -665,7 +665,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await beside.retry('unknown')).toBe(false);
       });
 
-      it('has a failed message wait for its queue where that is claimed', async () => {
+      it('lets a retried message wait while its queue is claimed', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         await fail(await claimed(), 'agent_failed');
@@ -677,7 +677,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await claimed()).message.id).toBe(a1.id);
       });
 
-      it('sends the reply of a failed message again where it had one', async () => {
+      it('sends the reply of a failed message again if it had one', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -707,7 +707,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
           expect(await inbox.search(stranger)).toEqual([]);
       });
 
-      it('finds all that an id may mean, newest first; by request and session while they are not done', async () => {
+      it('finds every message that an id can mean, newest first; by request and session unless done', async () => {
         const [first, second, done] = [
           inQueue('a', { message_id: 'm', request_id: 'r' }),
           inQueue('a', { message_id: 'm', platform: 'mail', request_id: 'r' }),
@@ -722,7 +722,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.search('chat:b')).toEqual([]);
       });
 
-      it('has a message that waits for its next attempt be due now', async () => {
+      it('makes a message that waits for its next attempt due now', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         await retryLater(await claimed(), DAY, 'agent_failed');
@@ -730,7 +730,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await claimed()).message).toMatchObject({ id: message.id, attempts: 2 });
       });
 
-      it('discards a message in any state, and takes the claim from whoever works on it', async () => {
+      it('discards a message in any state, and ends the claim to it', async () => {
         const [a1, a2, a3] = [inQueue('a'), inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2, a3]);
         const claim = await claimed();
@@ -739,7 +739,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.renew(claim)).toBe(true);
         expect(await beside.discard(a1.id)).toBe(true);
         expect(await beside.discard(a1.id)).toBe(false);
-        expect(await storeReply(test.store, claim, 'nobody wants it')).toBe(false);
+        expect(await storeReply(test.store, claim, 'discarded')).toBe(false);
         expect((await claimed()).message.id).toBe(a3.id);
         await beside.discard(a3.id);
         expect(await nextDueAt('chat')).toBeNull();

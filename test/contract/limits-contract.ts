@@ -17,7 +17,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('lets the allowed number through and refuses the next one', async () => {
+    it('allows the number of hits of the limit and refuses the next one', async () => {
       const states = [];
       for (let hit = 0; hit < 4; hit++) {
         states.push(await store.limits.hit('k', limit));
@@ -31,13 +31,13 @@ export function describeLimits(current: () => StoreUnderTest): void {
       ]);
     });
 
-    it('counts keys apart', async () => {
+    it('counts each key separately', async () => {
       for (let hit = 0; hit < 3; hit++) await store.limits.hit('k', limit);
       expect((await store.limits.hit('k', limit)).allowed).toBe(false);
       expect((await store.limits.hit('K', limit)).allowed).toBe(true);
     });
 
-    it('does not count what it refuses', async () => {
+    it('does not count refused hits', async () => {
       for (let hit = 0; hit < 3; hit++) await store.limits.hit('k', limit);
       test.advance(999);
       for (let hit = 0; hit < 5; hit++) expect((await store.limits.hit('k', limit)).allowed).toBe(false);
@@ -72,7 +72,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
       );
     });
 
-    it('obeys a limit that was lowered since', async () => {
+    it('obeys a limit that was lowered', async () => {
       for (let hit = 0; hit < 3; hit++) {
         await store.limits.hit('k', limit);
         test.advance(100);
@@ -85,7 +85,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
       });
     });
 
-    it('never lets more through, however many daemons ask at once', async () => {
+    it('never allows more to two daemons at once, if there can be two', async () => {
       const other = (await test.peer()) ?? store;
       const states = await Promise.all(
         Array.from({ length: 40 }, (_, index) => (index % 2 ? store : other).limits.hit('k', limit)),

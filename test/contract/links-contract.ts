@@ -20,7 +20,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       links = test.store.links;
     });
 
-    it('gives back a value exactly as it was put, until its time has passed', async () => {
+    it('returns a value exactly as it was put, until it expires', async () => {
       expect(await links.get('chat:jwt:u1')).toBeNull();
       expect(await put('chat:jwt:u1', 'a.b.c', null)).toBe(true);
       const link = {
@@ -40,7 +40,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
     });
 
-    it('replaces a value only where what stands there is what was expected', async () => {
+    it('replaces a value only if the stored one is the expected one', async () => {
       expect(await put('k', 'mine', 'something')).toBe(false);
       expect(await put('k', 'mine', null)).toBe(true);
       expect(await put('k', 'other', null)).toBe(false);
@@ -50,13 +50,13 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect((await links.get('k'))?.token).toBe('other');
     });
 
-    it('lets one of many win who all expect nothing there', async () => {
+    it('lets one of many callers win who all expect no link', async () => {
       const won = await Promise.all(Array.from({ length: 20 }, (_, n) => put('k', `token ${n}`, null)));
       expect(won.filter(Boolean)).toHaveLength(1);
       expect((await links.get('k'))?.token).toBe(`token ${won.indexOf(true)}`);
     });
 
-    it('counts an expired link as nothing when another is put', async () => {
+    it('treats an expired link as absent when another is put', async () => {
       await put('k', 'old', null, 1000);
       test.advance(1000);
       expect(await put('k', 'new', 'old')).toBe(false);
@@ -83,7 +83,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect(await keys({ limit: 10 })).toHaveLength(5);
     });
 
-    it('remembers that a lapse was told, until the person links anew', async () => {
+    it('stores that the person was told of the expiry, until they link again', async () => {
       await put('k', 'old', null);
       await links.noteLapseTold('k', 'another');
       expect((await links.get('k'))?.lapse_told).toBe(false);
@@ -96,7 +96,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
     describe('another id of the user', () => {
       const alias = { alias: 'chat:X', person: ada };
 
-      it('finds the link that it is bound to, and goes with it', async () => {
+      it('finds the link that it is bound to, and is deleted with it', async () => {
         await put('k', 'token', null);
         expect(await links.findByAlias('chat:X')).toBeNull();
         expect(await links.bindAlias('k', 'token', alias)).toBe(true);
@@ -110,7 +110,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('ends with the time of the link, which renewing prolongs', async () => {
+      it('expires with the link, which a renewal extends', async () => {
         await put('k', 'token', null, 1000);
         await links.bindAlias('k', 'token', alias);
         await put('k', 'renewed', 'token', 2000);
@@ -124,7 +124,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it("stays when the same person's link is renewed, and goes with another's", async () => {
+      it("stays when the same person's link is renewed, and is removed by another's", async () => {
         await put('k', 'token', null);
         await links.bindAlias('k', 'token', alias);
         await put('k', 'renewed', 'token');
@@ -136,7 +136,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.get('k')).toMatchObject({ alias: null });
       });
 
-      it('is bound to the link that was looked at, and not beside another of the same person', async () => {
+      it('is bound only to the link that was read, and only if that has no other alias of the same person', async () => {
         await put('k', 'token', null);
         expect(await links.bindAlias('k', 'another', alias)).toBe(false);
         expect(await links.bindAlias('none', 'token', alias)).toBe(false);
@@ -150,7 +150,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('of many at once is bound to one, and refused to the others', async () => {
+      it('is bound once if many are bound at once', async () => {
         await put('k', 'token', null);
         const bound = await Promise.all(
           Array.from({ length: 10 }, (_, n) =>
@@ -163,7 +163,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias(key)).toMatchObject({ key: 'k' });
       });
 
-      it('finds the link that it was bound to last; the other one keeps it, and comes to no light again', async () => {
+      it('finds the link that it was bound to last, and never the one before again', async () => {
         await put('k1', 'one', null);
         await put('k2', 'two', null);
         await links.bindAlias('k1', 'one', alias);
@@ -177,7 +177,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       });
     });
 
-    it('shows at once what an administrator has changed beside it', async () => {
+    it('shows the change of an administrator at once', async () => {
       const beside = await test.beside();
       await put('k', 'token', null, MONTH, beside.links);
       expect((await links.get('k'))?.token).toBe('token');

@@ -13,7 +13,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       outages = test.store.outages;
     });
 
-    it('last until they are ended, and count the probes that failed', async () => {
+    it('last until they are ended, and count failed probes', async () => {
       const since = test.now();
       await outages.note('chat', 'unreachable', 'status 503', 1000);
       const begun = { platform: 'chat', reason: 'unreachable', words: 'status 503', since, probes: 0 };
@@ -42,7 +42,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       expect(await outages.list()).toEqual([]);
     });
 
-    it('give the probe that is due to one caller, and again once that has had its time', async () => {
+    it('give a due probe to one caller, and to another after its time', async () => {
       expect(await outages.takeProbe('chat', 5000)).toBe(false);
       await outages.note('chat', 'unreachable', 'x', 1000);
       expect(await outages.takeProbe('chat', 5000)).toBe(false);
@@ -55,7 +55,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       expect(await outages.takeProbe('chat', 5000)).toBe(true);
     });
 
-    it('are probed now when an administrator asks for it', async () => {
+    it('are probed now if an administrator asks for it', async () => {
       expect(await outages.hurry('chat')).toBe(false);
       await outages.note('chat', 'unreachable', 'x', 600_000);
       expect(await (await test.beside()).outages.hurry('chat')).toBe(true);

@@ -19,7 +19,7 @@ const ANSWER = { session_id: 's', response: 'hello' };
 
 const chunk = (id: number): StreamEvent => ({ id, event: 'text_chunk', data: `{"text":"${id}"}` });
 
-/** What holds between two daemons on one store. */
+/** The promises between two daemons on one store. */
 export function describePeers(current: () => StoreUnderTest): void {
   describe('two daemons', () => {
     let test: StoreUnderTest;
@@ -154,7 +154,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('commit it with claims that expired, as long as nobody has taken them over', async () => {
+      it('commit it under expired claims as long as nobody has taken them over', async () => {
         const { claim, changes } = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.commitTurn(claim, changes)).toBe('committed');
@@ -215,7 +215,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(found.filter(({ outcome }) => outcome === 'running')).toHaveLength(19);
       });
 
-      it('tell each other what is running, with which body, and the answer', async () => {
+      it('see whether a request is running, with which body, and its answer', async () => {
         const claim = await claimed(one);
         expect(await two.idempotency.claim('k', 'body')).toEqual({ outcome: 'running' });
         expect(await two.idempotency.look('k', 'another')).toEqual({ outcome: 'other_body' });
@@ -392,6 +392,16 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.inbox.claim('run', ['chat'], 10)).toEqual([]);
         const [again] = await two.inbox.claim('run', ['chat'], 10, 'interrupted');
         expect(again?.message).toMatchObject({ id: run.id, attempts: 2, interrupted: 1 });
+      });
+
+      it('count the interruption also of a message that nobody reaped for long', async () => {
+        const message = inQueue('a', 'a1');
+        await one.inbox.enqueue([message]);
+        await one.inbox.claim('run', ['chat'], 1);
+        test.advance(24 * HOUR);
+        expect(await two.inbox.claim('run', ['chat'], 1)).toEqual([]);
+        expect(await two.inbox.reap()).toBe(1);
+        expect(await two.inbox.find(message.id)).toMatchObject({ state: 'waiting', interrupted: 1 });
       });
 
       it.each(outcomes)('refuse every write under a stale claim: $kind', async (outcome) => {

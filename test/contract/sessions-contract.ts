@@ -131,7 +131,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.history(session.session_id, EVERYONE_SEES, 10)).toEqual([]);
     });
 
-    it('shows a reader their own turns, those of nobody if asked, never those of another person', async () => {
+    it('shows a reader their own turns, turns of nobody if asked, never turns of another person', async () => {
       const session = await saved();
       await keepTurn(store, session, { text: 'by nobody', person: null });
       await keepTurn(store, session, { text: 'by ada', person: ada });
@@ -325,7 +325,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect((await live(sessions)).length).toBeGreaterThan(15);
       });
 
-      it('those that a turn creates count as well', async () => {
+      it('sessions that a turn creates count as well', async () => {
         const sessions: Session[] = [];
         for (let n = 0; n < 30; n++) {
           const session = aSession(test.now(), { client: 'c' });

@@ -137,10 +137,14 @@ export function describeStreams(current: () => StoreUnderTest): void {
       await streams.requestStop(stream_id);
       expect(await streams.find(stream_id)).toMatchObject({ state: 'running', stop_requested: true });
       await streams.append(claim, ending(2));
-      const ended = await running();
+      expect(await streams.find(stream_id)).toMatchObject({ state: 'ended', stop_requested: false });
+      const [ended, givenUp] = [await running(), await running()];
       await streams.append(ended.claim, ending(2));
-      await streams.requestStop(ended.stream_id);
-      expect(await streams.find(ended.stream_id)).toMatchObject({ stop_requested: false });
+      await streams.release(givenUp.claim);
+      for (const { stream_id } of [ended, givenUp]) {
+        await streams.requestStop(stream_id);
+        expect(await streams.find(stream_id)).toMatchObject({ stop_requested: false });
+      }
     });
 
     it('ends the runs that were given up, and no others', async () => {

@@ -60,7 +60,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
     });
 
     describe('of refused requests', () => {
-      it('are found as others are, beside them, oldest first', async () => {
+      it('are found like and among the others, oldest first', async () => {
         const [kept, refused] = [aTrace(null, { message_id: 'm' }), aTrace(null, { message_id: 'm' })];
         await store.traces.keepRefused(refused);
         test.advance(1);

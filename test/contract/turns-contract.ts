@@ -20,13 +20,15 @@ const END: StreamEvent[] = [
   { id: 2, event: 'stream_complete', data: '{}' },
 ];
 
-/** A turn that changes everything that a turn can change, before it is committed. */
+/** A turn that changes everything that an answered turn can change, before it is committed. */
 export interface FullTurn {
   claim: SessionClaim;
-  changes: Required<TurnChanges>;
+  changes: Required<Omit<TurnChanges, 'failed'>>;
   /** Everything that it would store, as it can be read. */
   read(): Promise<Record<string, unknown>>;
 }
+
+const FAILED = { kind: 'notify', notice: 'Sorry.', failure: 'agent_failed' } as const;
 
 /** Begins a turn on this store, in a session that nothing has stored yet. */
 export async function beginFullTurn(store: Store, now: number): Promise<FullTurn> {
@@ -203,6 +205,29 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
+    it('settles a message of the inbox that failed for good', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { turn, trace, session } = changes;
+      const failed = { claim: changes.reply.claim, outcome: FAILED };
+      expect(await store.commitTurn(claim, { session, turn, trace, failed })).toBe('committed');
+      expect(await read()).toMatchObject({
+        turns: [turn.record],
+        message: { state: 'replied', notice: 'Sorry.', failure: 'agent_failed', reply: null, sends: 0 },
+      });
+      expect(await store.inbox.renew(failed.claim)).toBe(false);
+      expect(await store.inbox.claim('send', ['chat'], 1)).toMatchObject([{ message: { sends: 1 } }]);
+    });
+
+    it('stores no failed turn if the claim of its message is gone', async () => {
+      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { turn, trace, session } = changes;
+      const failed = { claim: changes.reply.claim, outcome: FAILED };
+      await store.inbox.settle(failed.claim, { kind: 'given_back' });
+      const before = await read();
+      expect(await store.commitTurn(claim, { session, turn, trace, failed })).toBe('lost');
+      expect(await read()).toEqual(before);
+    });
+
     it('stores nothing if the events do not follow the last one of their stream', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       const before = await read();
@@ -233,7 +258,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(seen).toEqual([['events', events.events]]);
     });
 
-    async function renewOthers({ reply, answer, events }: Required<TurnChanges>): Promise<void> {
+    async function renewOthers({ reply, answer, events }: FullTurn['changes']): Promise<void> {
       expect(await store.inbox.renew(reply.claim)).toBe(true);
       expect(await store.idempotency.renew(answer.claim)).toBe(true);
       expect(await store.streams.renew(events.claim)).toBe(true);

@@ -10,12 +10,10 @@ import { installChannel } from '../support/new-channel.ts';
 // The tutorial of agentd-channel(7), command by command, with what each prints there. `npm install` is done without a
 // registry, `npx` finds the agentd of this project.
 
-const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-channel.7'), 'utf8');
-const [, TUTORIAL = ''] = /^\.Sh TUTORIAL\n(.*?)^\.Sh /ms.exec(PAGE) ?? [];
+const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-channel.7.md'), 'utf8');
+const [, TUTORIAL = ''] = /^## Tutorial\n(.*?)^## /ms.exec(PAGE) ?? [];
 const terminals = TUTORIAL.split('second terminal').map((part) =>
-  [...part.matchAll(/^\.Bd -literal -offset indent\n(.*?)^\.Ed$/gms)].flatMap(([, block = '']) =>
-    shownCommands(block.replaceAll('\\[u2026]', '…').replaceAll('\\-', '-').replaceAll('\\e', '\\')),
-  ),
+  [...part.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block = '']) => shownCommands(block)),
 );
 const HOOK_MS = 240_000;
 

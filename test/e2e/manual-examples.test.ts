@@ -14,7 +14,7 @@ const text = (file: string) => readFileSync(resolve(import.meta.dirname, '../..'
 
 /** The displayed program of a manual page that begins so. */
 function program(page: string, begin: string): string {
-  const found = [...text(page).matchAll(/^\.Bd -literal\n(.*?)^\.Ed$/gms)].find(([, body]) =>
+  const found = [...text(page).matchAll(/^```\w+\n(.*?)^```$/gms)].find(([, body]) =>
     body?.startsWith(begin),
   );
   if (!found?.[1]) throw new Error(`${page} shows no program that begins with ${begin}`);
@@ -28,7 +28,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 it('the channel of agentd-channel(7) runs as it stands there', async () => {
-  await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7', '// telex.ts'));
+  await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7.md', '// telex.ts'));
   const daemon = await startAgentd({
     directory,
     env: { TELEX_ENABLED: 'true', MESSAGING_PLATFORMS: 'webchat,./telex.ts' },
@@ -50,8 +50,8 @@ it('the channel of agentd-channel(7) runs as it stands there', async () => {
 it('the channel of agentd-channel(7) passes the conformance suite, as it is run there', async () => {
   await mkdir(join(directory, 'node_modules'));
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
-  await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7', '// telex.ts'));
-  await writeFile(join(directory, 'telex.test.ts'), program('man/agentd-channel.7', '// telex.test.ts'));
+  await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7.md', '// telex.ts'));
+  await writeFile(join(directory, 'telex.test.ts'), program('man/agentd-channel.7.md', '// telex.test.ts'));
   // What this runner tells its own children would make the other one report to it.
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
   const { stdout } = await promisify(execFile)(process.execPath, ['telex.test.ts'], { cwd: directory, env });
@@ -63,7 +63,7 @@ it('the channel of agentd-channel(7) that answers later runs as it stands there,
   await mkdir(join(directory, 'node_modules'));
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
   for (const file of ['wire.ts', 'wire.test.ts'])
-    await writeFile(join(directory, file), program('man/agentd-channel.7', `// ${file}`));
+    await writeFile(join(directory, file), program('man/agentd-channel.7.md', `// ${file}`));
   const proof = await promisify(execFile)(process.execPath, ['--test', 'wire.test.ts'], { cwd: directory });
   expect(proof.stdout).toMatch(/pass [1-9][0-9]/);
   expect(proof.stdout).toMatch(/fail 0/);
@@ -94,7 +94,7 @@ it('the channel of agentd-channel(7) that answers later runs as it stands there,
 it('the renderer of agentd-channel(7) runs as it stands there, from the installed package', async () => {
   await mkdir(join(directory, 'node_modules'));
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
-  await writeFile(join(directory, 'pager.ts'), program('man/agentd-channel.7', '// pager.ts'));
+  await writeFile(join(directory, 'pager.ts'), program('man/agentd-channel.7.md', '// pager.ts'));
   const markdown = '# Order & co\n\nIt **is on its way** to [you](https://x.example/1).\n\n> \\*late\\*';
   const { stdout } = await promisify(execFile)(process.execPath, ['pager.ts', markdown], { cwd: directory });
   expect(stdout).toBe(
@@ -118,7 +118,7 @@ it('the agent runtime of the README runs as it stands there', async () => {
 });
 
 it('the business API of agentd-api(7) serves agentd as it stands there', async () => {
-  const source = program('man/agentd-api.7', '// api.mjs');
+  const source = program('man/agentd-api.7.md', '// api.mjs');
   const listen = ".listen(9000, '127.0.0.1');";
   expect(source).toContain(listen);
   // Any free port instead, told when it listens.

@@ -368,7 +368,7 @@ describe('a link whose token has expired', () => {
     expect(later).not.toMatch(told);
     expect(later).not.toContain('Alice');
     await here.daemon.logged(
-      ({ msg }) => msg === 'linked token is no use: Token Expired; default credentials',
+      ({ msg }) => msg === 'linked token is not valid: Token Expired; default credentials',
     );
     expect(here.daemon.stderr()).not.toContain(short.split('.')[1]);
   });

@@ -7,6 +7,7 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
 import { configure } from '../../src/daemon/settings/configure.ts';
+import { sweepAll } from '../contract/store-writes.ts';
 import { baseEnv } from '../support/daemon.ts';
 import { read } from '../support/event-stream.ts';
 import { collectLog } from '../support/log-lines.ts';
@@ -36,10 +37,11 @@ async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
 function held({ services }: Daemon): Record<string, number> {
   const resources = process.getActiveResourcesInfo();
   return {
-    feeds: services.feeds.size,
+    'streams that are read': services.broadcaster.size,
+    'claims that are held': services.claims.size,
+    'sessions that are locked': services.sessions.size,
     runs: services.running.size,
-    'places on the way': services.arrivals.size,
-    'waiting for a run': services.queue.waiting,
+    'requests on the way': services.sequencer.size,
     'listeners for the stop': getEventListeners(services.stopping, 'abort').length,
     sockets: resources.filter((kind) => kind === 'TCPSocketWrap').length,
   };
@@ -89,7 +91,7 @@ it('leaves nothing behind of 1,000 streams that were opened and dropped, or neve
   // The runs go on without a reader, and end; then all of it expires.
   await expect.poll(() => held(daemon), { timeout: 20_000 }).toEqual(before);
   const expired = async () => {
-    while ((await services.store.sweep()) > 0);
+    await sweepAll(services.store);
     return rowsIn(directory);
   };
   await expect.poll(expired, { timeout: 10_000 }).toEqual([0, 0]);

@@ -322,7 +322,11 @@ export class Checker {
     if (stream.keptUnder !== null && isStillRunning(seen)) return [];
     const cookie = message.presented.kind === 'signed-out' ? NONE : request.cookie;
     const people = [personOf(cookie), personOf(request.query)].filter((person) => person !== null);
-    if (people.some((person) => this.#isOfAnother(stream, person))) return expectRefusal(seen);
+    const isOfAnother = people.some((person) => this.#isOfAnother(stream, person));
+    // At once with the message that makes the session another's, the run can begin and be refused.
+    const isRefusedByRun =
+      seen.isConcurrent && seen.code === 'session_forbidden' && stream.state === 'waiting';
+    if (isOfAnother && !isRefusedByRun) return expectRefusal(seen);
     const isMeant =
       personOf(cookie) !== null && [personOf(message.presented), message.cookie].includes(personOf(cookie));
     const counted = isMeant ? cookie : NONE;

@@ -16,8 +16,8 @@ function wordsIn(files: readonly string[], pattern: RegExp): string[] {
 }
 
 describe('error codes', () => {
-  it('stand in agentd-errors(7), each with its status, and no others do', () => {
-    const documented = [...read('man/agentd-errors.7').matchAll(/^\.It Er (\S+) Pq (\d+)$/gm)];
+  it('are in agentd-errors(7), each with its status, and no others are', () => {
+    const documented = [...read('man/agentd-errors.7.md').matchAll(/^- `(\w+)` \((\d+)\): /gm)];
     expect(documented.map(([, code, status]) => [code, Number(status)])).toEqual(
       Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
     );

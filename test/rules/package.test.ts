@@ -10,9 +10,10 @@ const manifest = JSON.parse(read('package.json')) as {
 
 /** The packages that agentd-design(7) gives a reason for: the terms of the section's lists. */
 function packagesWithReason(): string[] {
-  const [, section = ''] =
-    /^\.Ss Dependencies, each with its reason\n(.*?)^\.Ss /ms.exec(read('man/agentd-design.7')) ?? [];
-  return [...section.matchAll(/^\.It (.+)$/gm)].flatMap(([, terms = '']) => terms.split(/ , /));
+  const [, section = ''] = /^## Dependencies\n(.*?)^## /ms.exec(read('man/agentd-design.7.md')) ?? [];
+  return [...section.matchAll(/^- (`.+?`): /gm)].flatMap(([, terms = '']) =>
+    terms.split(', ').map((term) => term.replaceAll('`', '')),
+  );
 }
 
 describe('package.json', () => {
@@ -22,8 +23,8 @@ describe('package.json', () => {
   });
 
   it('installs every manual page for man(1)', () => {
-    const pages = filesBelow('man').filter((file) => /\.[1-8]$/.test(file));
-    expect(manifest.man).toEqual(pages.map((file) => `./${file}`));
+    const pages = filesBelow('man').filter((file) => file.endsWith('.md'));
+    expect(manifest.man).toEqual(pages.map((file) => `./dist/${file.replace(/\.md$/, '')}`));
   });
 
   it('has keywords by which a registry finds it', () => {

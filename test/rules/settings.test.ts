@@ -38,13 +38,13 @@ describe('settings', () => {
     for (const { name, sentence } of records) expect(sentence, name).toMatch(/\.$/);
   });
 
-  it.each(['man/agentd-settings.5', 'config/agentd.example.yaml'])('stand in %s', (file) => {
+  it.each(['man/agentd-settings.5.md', 'config/agentd.example.yaml'])('stand in %s', (file) => {
     const text = read(file);
     expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
   });
 
   it('are all there that the manual pages name', () => {
-    const manuals = filesBelow('man').filter((file) => /\.[1-8]$/.test(file));
+    const manuals = filesBelow('man').filter((file) => file.endsWith('.md'));
     expect(manuals.flatMap((file) => strangersIn(file, read(file)))).toEqual([]);
   });
 

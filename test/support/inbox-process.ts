@@ -1,24 +1,14 @@
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deliver } from '../../src/channel/conformance/deliver.ts';
 import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
 import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
-import { createTools } from '../../src/daemon/agent/registry.ts';
-import { Arrivals } from '../../src/daemon/http/arrivals.ts';
-import { importKeys } from '../../src/daemon/identity/keys.ts';
-import { createSeal } from '../../src/daemon/identity/seal.ts';
-import { createValidator } from '../../src/daemon/identity/validator.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
-import { RunQueue } from '../../src/daemon/message/run-queue.ts';
 import { createScope } from '../../src/daemon/plugin/scope.ts';
-import type { Services } from '../../src/daemon/services.ts';
-import { type Configuration, configure } from '../../src/daemon/settings/configure.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { Feeds } from '../../src/daemon/stream/feeds.ts';
-import { Readers } from '../../src/daemon/stream/readers.ts';
-import { baseEnv } from './daemon.ts';
-import { collectLog, type LogLine } from './log-lines.ts';
+import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import type { LogLine } from './log-lines.ts';
+import { type TestServices, testServices } from './services.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import type { VirtualPlatform } from './virtual-platform.ts';
 
@@ -42,51 +32,29 @@ export interface InboxProcessOptions {
  * and on a virtual clock. It can be killed: nothing it has begun goes on, and another one takes over.
  */
 export class InboxProcess {
-  readonly services: Services;
+  readonly services: StreamServices;
   readonly worker: InboxWorker;
   readonly log: readonly LogLine[];
   readonly #store: Store;
   readonly #clock: VirtualClock;
   readonly #stopping: AbortController;
   readonly #channels = new Map<string, { platform: VirtualPlatform; channel: Channel }>();
-  readonly #life = new Life();
+  readonly #life: Life;
 
   private constructor(
-    { platforms, clock, agent, directory }: InboxProcessOptions,
-    { settings, channels }: Configuration,
-    tokens: Services['tokens'],
+    { platforms, clock }: InboxProcessOptions,
+    { services, configuration, lines, stopping }: TestServices,
+    store: Store,
+    life: Life,
   ) {
-    const { log, lines } = collectLog();
-    const path = join(directory, 'agentd.db');
+    this.services = services;
     this.log = lines;
     this.#clock = clock;
-    this.#store = openSqliteStore(path, { role: 'daemon', clock, traceRetentionMs: 86_400_000 });
-    this.#stopping = new AbortController();
-    const store = this.#life.of(this.#store);
-    const seal = createSeal(undefined);
-    this.services = {
-      settings,
-      clock,
-      log,
-      store,
-      tokens,
-      seal,
-      agent,
-      tools: createTools(settings, { clock, log, seal }),
-      arrivals: new Arrivals(),
-      queue: new RunQueue(store.leases, {
-        concurrency: settings.AGENT_CONCURRENCY,
-        max: 1000,
-        wait_ms: 30_000,
-      }),
-      feeds: new Feeds(store.streams, log),
-      readers: new Readers(),
-      channelNames: channels.map(({ plugin }) => plugin.name),
-      running: new Set(),
-      stopping: this.#stopping.signal,
-    };
+    this.#store = store;
+    this.#stopping = stopping;
+    this.#life = life;
     this.worker = new InboxWorker(this.services);
-    for (const { plugin, settings: own } of channels) {
+    for (const { plugin, settings: own } of configuration.channels) {
       const platform = platforms.find((one) => one.plugin.name === plugin.name);
       if (!platform) continue;
       const scope = createScope(plugin, own, this.services, this.worker);
@@ -101,15 +69,16 @@ export class InboxProcess {
   static async start(options: InboxProcessOptions): Promise<InboxProcess> {
     const names = options.platforms.map(({ plugin }) => plugin.name);
     const env = {
-      ...baseEnv(tmpdir()),
       ...Object.assign({}, ...options.platforms.map((platform) => platform.env)),
       MESSAGING_PLATFORMS: names.join(','),
       ...options.env,
     } as Record<string, string>;
-    const configuration = await configured(env);
-    const keys = await importKeys(configuration.settings);
-    const tokens = createValidator(configuration.settings, keys, options.clock, collectLog().log);
-    const process = new InboxProcess(options, configuration, tokens);
+    const { clock, agent, directory } = options;
+    const path = join(directory, 'agentd.db');
+    const own = openSqliteStore(path, { role: 'daemon', clock, traceRetentionMs: 86_400_000 });
+    const life = new Life();
+    const made = await testServices({ store: life.of(own), clock, agent, env });
+    const process = new InboxProcess(options, made, own, life);
     await process.#life.orDeath(process.worker.start());
     return process;
   }
@@ -180,16 +149,6 @@ export class InboxProcess {
   }
 }
 
-const configurations = new Map<string, Promise<Configuration>>();
-
-/** The same for the same settings: tests start many processes. */
-function configured(env: Record<string, string>): Promise<Configuration> {
-  const key = JSON.stringify(env);
-  const configuration = configurations.get(key) ?? configure({ env, cwd: tmpdir() });
-  configurations.set(key, configuration);
-  return configuration;
-}
-
 /** The life of a process: what it has asked for is never answered once it is over. */
 class Life {
   readonly #death = Promise.withResolvers<void>();
@@ -220,7 +179,9 @@ class Life {
   /** The store, as far as this life can use it. */
   of(store: Store): Store {
     const mortal = Object.fromEntries(MORTAL.map((name) => [name, this.#port(store[name])]));
-    return { ...store, ...mortal };
+    const commitTurn: Store['commitTurn'] = (...args) =>
+      this.#call(() => store.commitTurn(...args)) as ReturnType<Store['commitTurn']>;
+    return { ...store, ...mortal, commitTurn };
   }
 
   #port(port: object): object {

@@ -1,45 +1,18 @@
 import type { ChannelPlugin } from '../../src/channel/index.ts';
-import type { Clock } from '../../src/daemon/clock.ts';
-import { importKeys } from '../../src/daemon/identity/keys.ts';
-import { createSeal } from '../../src/daemon/identity/seal.ts';
-import { createValidator } from '../../src/daemon/identity/validator.ts';
-import { Secret } from '../../src/daemon/secret.ts';
-import type { Services } from '../../src/daemon/services.ts';
+import type { AlarmClock } from '../../src/daemon/clock.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { SECRET } from './daemon.ts';
-import { collectLog, type LogLine } from './log-lines.ts';
+import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import type { LogLine } from './log-lines.ts';
+import { testServices } from './services.ts';
 
-/** What the inbox and the links need of a services; a test that meets anything else fails with a TypeError. */
+/** The services of the inbox and of links. */
 export async function laterServices(
   store: Store,
-  clock: Clock,
+  clock: AlarmClock,
   sealKey?: string,
-): Promise<{ services: Services; lines: LogLine[] }> {
-  const { log, lines } = collectLog();
-  const tokenSettings = {
-    JWT_SECRET_KEY: new Secret(SECRET),
-    JWT_ALGORITHM: 'HS256' as const,
-    JWT_PUBLIC_KEY: undefined,
-    JWT_JWKS_URL: undefined,
-    JWT_VERIFY_SIGNATURE: true,
-    JWT_VERIFY_EXP: true,
-    JWT_ISSUER: undefined,
-    JWT_AUDIENCE: undefined,
-    JWT_CLOCK_SKEW_SECONDS: 0,
-    JWT_DEBUG: false,
-  };
-  const keys = await importKeys(tokenSettings);
-  const parts = {
-    settings: { ...tokenSettings, INBOX_MAX_ATTEMPTS: 2, AGENT_CONCURRENCY: 4 },
-    clock,
-    log,
-    store,
-    tokens: createValidator(tokenSettings, keys, clock, log),
-    seal: createSeal(sealKey === undefined ? undefined : new Secret(sealKey)),
-    running: new Set<Promise<void>>(),
-    stopping: new AbortController().signal,
-  };
-  return { services: parts as unknown as Services, lines };
+): Promise<{ services: StreamServices; lines: LogLine[] }> {
+  const env = { INBOX_MAX_ATTEMPTS: '2', AGENT_CONCURRENCY: '4' };
+  return testServices({ store, clock, sealKey, env });
 }
 
 /** A channel that answers later. */

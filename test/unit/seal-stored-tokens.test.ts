@@ -5,13 +5,14 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { createSeal, SEALED } from '../../src/daemon/identity/seal.ts';
+import { tokenRecord } from '../../src/daemon/message/create-stream.ts';
 import { sealStoredTokens } from '../../src/daemon/seal-stored-tokens.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import { sealRecord, storedToken } from '../../src/daemon/session/jwt-context.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { tokenRecord } from '../../src/daemon/stream/keep-message.ts';
 import { ada, aSession, aStream } from '../contract/fixtures.ts';
+import { saveSession } from '../contract/store-writes.ts';
 
 const HOUR = 3_600_000;
 const KEY = 'chat:jwt:u1';
@@ -53,7 +54,7 @@ it('seals each token for the record that holds it', async () => {
     metadata: { jwt_context: context('of-the-session') },
     bound,
   });
-  await store.sessions.save(session, 'new');
+  await saveSession(store, session);
   const stream = aStream({ token: 'of-the-stream' });
   await store.streams.create(stream);
 
@@ -84,7 +85,7 @@ it('leaves sealed tokens as they are, also those of another key', async () => {
 it('does not overwrite a token that was stored meanwhile', async () => {
   const { store, log, logged } = fixture();
   const session = aSession(Date.now(), { metadata: { jwt_context: context('old') }, bound });
-  await store.sessions.save(session, 'new');
+  await saveSession(store, session);
   await store.links.put({ ...link, token: 'old' }, null);
   const newer = {
     link: seal.close('newer', KEY),
@@ -95,7 +96,7 @@ it('does not overwrite a token that was stored meanwhile', async () => {
     async replaceToken(token, value) {
       const changed = { ...session, metadata: { jwt_context: context(newer.session) } };
       if (token.kind === 'link') await store.links.put({ ...link, token: newer.link }, 'old');
-      else await store.sessions.save(changed, 'changed');
+      else await saveSession(store, changed, 'changed');
       return store.replaceToken(token, value);
     },
   };

@@ -14,7 +14,7 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
     const store = await openStore(settings, { role: 'administrator', clock: systemClock });
     try {
-      const damages = await store.examine();
+      const damages = (await store.maintenance?.examine()) ?? [];
       if (damages.length === 0) {
         await store.check();
         const { writable, detail } = store.condition();

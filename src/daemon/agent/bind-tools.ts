@@ -1,6 +1,8 @@
-import type { ConversationEvent, ToolStatus } from '../../channel/index.ts';
+import type { ToolStatus } from '../../channel/index.ts';
+import type { AlarmClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { maskTokens } from '../secret.ts';
+import { TimeLimit } from '../time-limit.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { AgentTool, ToolAnswer } from './agent.ts';
 import { checkArguments } from './check-arguments.ts';
@@ -14,10 +16,16 @@ export const MAX_CALLS = 20;
 export const CALL_TIMEOUT_MS = 120_000;
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
+export interface ToolProgress {
+  tool_name: string;
+  status: ToolStatus;
+}
+
 /** What of the message that is being answered a bound tool needs. */
 export interface ToolRun {
-  /** Tells the reader of the progress (service.md, event `tool_call`). */
-  emit(event: ConversationEvent): void;
+  /** Tells the reader that a call has begun or ended. */
+  tool(progress: ToolProgress): void;
+  clock: AlarmClock;
   trace: Trace;
   /** Aborts with the run. */
   signal: AbortSignal;
@@ -58,7 +66,7 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
         : { ok: false, message: maskTokens(answer.message).slice(0, MAX_MESSAGE_CHARACTERS) };
 
       function tell(status: ToolStatus): void {
-        run.emit({ type: 'tool_call', tool_name: tool.name, status });
+        run.tool({ tool_name: tool.name, status });
       }
 
       function note(verdict: 'ok' | 'failed', why: string | undefined): void {
@@ -88,7 +96,7 @@ async function answerOf(
   tool: Tool,
   given: unknown,
   call: number,
-  { signal, log }: ToolRun,
+  { signal, clock, log }: ToolRun,
   inContext: InContext,
 ): Promise<Outcome> {
   if (call > MAX_CALLS)
@@ -96,30 +104,20 @@ async function answerOf(
   const checked = checkArguments(tool.parameters, given);
   if (!checked.ok) return failed('invalid_arguments', checked.message);
 
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), CALL_TIMEOUT_MS);
+  const limit = new TimeLimit(clock, CALL_TIMEOUT_MS, signal);
   try {
-    const work = inContext(() => tool.call(checked.args));
-    const answer = await settledOrAborted(work, AbortSignal.any([signal, timeout.signal]));
+    const answer = await limit.within(inContext(() => tool.call(checked.args)));
     return answer.ok ? { answer } : { answer, reason: 'tool_failed' };
   } catch (err) {
     signal.throwIfAborted();
-    if (timeout.signal.aborted) return failed('tool_timeout', 'The tool did not answer in time.');
+    if (limit.passed) return failed('tool_timeout', 'The tool did not answer in time.');
     log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return failed('tool_broken', 'The tool failed for an inner reason.');
   } finally {
-    clearTimeout(timer);
+    limit.lift();
   }
 }
 
 function failed(reason: string, message: string): Outcome {
   return { answer: { ok: false, message }, reason };
-}
-
-function settledOrAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }

@@ -39,8 +39,8 @@ export interface GuardState {
 export interface Judgement {
   verdict: GuardVerdict;
   /**
-   * The state after the message. A part that did not change is the same object as before. If `turns.ends_at` is
-   * earlier than the end of the session, the session ends then, too.
+   * The state after the message. A part that did not change is the same object as before. If a count was found, and
+   * its `ends_at` comes out earlier than the end of the session, the session ends then, too.
    */
   state: GuardState;
   /** Set if `user` changed by nothing but this message (`addMessage`), so that a log can store it alone. */

@@ -1,7 +1,7 @@
 import type { Settings } from '../settings/settings.ts';
 import type { GuardLimits } from './verdict.ts';
 
-/** The settings as the layers read them. */
+/** The settings of the loop guard, times in ms. */
 export function guardLimits(settings: Settings): GuardLimits {
   return {
     max_messages: settings.LOOP_GUARD_MAX_MESSAGES,

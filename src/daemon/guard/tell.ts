@@ -3,8 +3,8 @@ import { circuitLine, duplicateLine, turnLimitLine } from './lines.ts';
 import type { GuardedMessage, GuardVerdict } from './verdict.ts';
 
 /**
- * Logs what a verdict is news of: a circuit that opens, a session that reaches its limit, a blocked message
- * that comes again. Further blocks are counted, and told at debug.
+ * Logs the first message of a block: a circuit that opens, a session that reaches its limit; and blocked messages
+ * that are repeated. Further blocks are counted, and logged at debug.
  */
 export function tell(
   verdict: GuardVerdict,
@@ -12,7 +12,7 @@ export function tell(
   request_id: string,
   log: Services['log'],
 ): void {
-  // A repeat of what was let through is told where it turns out to be known: it may have been lost in between.
+  // The inbox logs the repeat of a message that passed, if it has the message: it may have been lost in between.
   if (verdict.allowed) return;
   if (verdict.repeated) {
     if (message_id !== null) log.info({ request_id }, duplicateLine(user, message_id));

@@ -2,22 +2,22 @@ import type { PersonKey } from '../identity/identity.ts';
 import type { GuardUser } from './verdict.ts';
 
 /**
- * The user whose messages are counted together (decisions §7). Where the platform says who sends, that is
- * its user. Else it is the person of a valid token; without one it is client address and `user_id` together,
- * so that nobody locks out another by claiming their id.
- * Keys are JSON, so that no choice of ids makes two users one, and no key is the beginning of another.
+ * The user whose messages are counted together (agentd-message(7), "Loop guard"). If the platform verifies the sender,
+ * it is the platform's user. Else it is the person of a valid token; without one it is client address and `user_id`
+ * together, so that nobody can lock out another by claiming their id.
+ * Keys are JSON, so that no choice of ids makes two users one, and no key is a prefix of another.
  */
 export function guardUser(sender: {
   platform: string;
   user_id: string;
   person: PersonKey | null;
-  /** Null where the platform says who sends. */
+  /** Null if the platform verifies the sender. */
   address: string | null;
 }): GuardUser {
   return { ...sender, key: JSON.stringify([sender.platform, ...senderKey(sender)]) };
 }
 
-/** Without the platform: what Idempotency-Keys are the user's own by (decisions §6). */
+/** The key of a user without the platform: web channels share a user's Idempotency-Keys. */
 export function senderKey({
   user_id,
   person,

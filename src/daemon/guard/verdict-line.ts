@@ -1,7 +1,7 @@
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { GuardVerdict } from './verdict.ts';
 
-/** What a verdict leaves in the trace: why, and the counters that say how near to a bound it was. */
+/** The line of a verdict in the trace: its reason, and the counters that show how near the limits were. */
 export function verdictLine(verdict: GuardVerdict): Pick<TraceLine, 'reason' | 'detail'> {
   if (verdict.allowed) {
     const { messages, equal_texts, turns } = verdict;

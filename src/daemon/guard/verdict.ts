@@ -1,53 +1,53 @@
 import type { PersonKey } from '../identity/identity.ts';
 
-/** Who sends, as the guard knows them (decisions §7); made by `user.ts`. */
+/** The sender as the guard knows them (agentd-message(7), "Loop guard"); made by `guardUser`. */
 export interface GuardUser {
-  /** What windows and circuit are kept under. */
+  /** The key of their windows and circuit. */
   key: string;
   platform: string;
-  /** As the channel names them. */
+  /** Their id on the channel. */
   user_id: string;
   /** Of a valid token. */
   person: PersonKey | null;
-  /** Client address, where that and the `user_id` together are all that is known. */
+  /** The client address if the sender is known by that and the `user_id` alone. */
   address: string | null;
 }
 
-/** What the guard looks at in one message. */
+/** The parts of a message that the guard reads. */
 export interface GuardedMessage {
   user: GuardUser;
   /** Its tag: the id that the session began with (`tagOf`). */
   session_id: string;
-  /** Hash of the text; equal texts have equal ones (`equal-text.ts`). The text itself is not kept. */
+  /** The hash of the text (`textHash`). The text itself is not stored. */
   text: string;
-  /** The platform's id: its first verdict stands for 7 days. Null: each check is a message of its own. */
+  /** The platform's id: its first verdict is valid for 7 days. Null: each check is a new message. */
   message_id: string | null;
   /** When the platform says it was sent, ms since the epoch; null: now, by the store's clock. */
   sent_at: number | null;
 }
 
-/** LOOP_GUARD_* (service.md, "Loop guard"), times in ms. */
+/** LOOP_GUARD_* of agentd-settings(5), times in ms. */
 export interface GuardLimits {
   max_messages: number;
   window_ms: number;
   cooldown_ms: number;
   max_turns: number;
-  /** So many equal texts within the window open the circuit; at least 2. */
+  /** This many equal texts within the window open the circuit; at least 2. */
   repeat_threshold: number;
   repeat_window_ms: number;
-  /** SESSION_TTL_SECONDS: how long the count of a session that is not there yet is kept. */
+  /** SESSION_TTL_SECONDS: how long the count of a session lives that is not stored yet. */
   session_ttl_ms: number;
 }
 
-/** What the guard says of a message. `repeated`: it said so before, and nothing was counted now. */
+/** The verdict on a message. `repeated`: it was given before, and nothing was counted now. */
 export type GuardVerdict = { repeated: boolean } & (Passed | BlockedByCircuit | BlockedByTurnLimit);
 
-/** Let through: what was counted, this message included. */
+/** The message passed. All counts include it. */
 export interface Passed {
   allowed: true;
   /** Messages of the user within the burst window. */
   messages: number;
-  /** Of those within the repetition window, the ones with this text. */
+  /** Messages with this text within the repetition window. */
   equal_texts: number;
   /** Turns of the session. */
   turns: number;
@@ -58,12 +58,12 @@ export interface BlockedByCircuit {
   reason: CircuitReason;
   /** This very message opened the circuit. */
   opened: boolean;
-  /** What opened it: so many where `max` are let through. */
+  /** The count that opened it, more than the `max` that pass. */
   count: number;
   max: number;
   /** Messages that this circuit has blocked, this one included. */
   blocked: number;
-  /** ms until a message is let through again. */
+  /** ms until a message passes again. */
   retry_after_ms: number;
 }
 
@@ -75,7 +75,7 @@ export interface BlockedByTurnLimit {
   turns: number;
   max: number;
   blocked: number;
-  /** When the session ends if nothing more is said in it, ms since the epoch. */
+  /** When the session ends without further messages, ms since the epoch. */
   ends_at: number;
 }
 
@@ -91,14 +91,14 @@ export interface SessionTurns {
 
 export type CircuitReason = 'rate_limit' | 'repetition';
 
-/** An open circuit: nothing of its user is let through. Times are those of messages, ms since the epoch. */
+/** While it is open, it blocks every message of its user. Its times are those of messages, ms since the epoch. */
 export interface Circuit {
   reason: CircuitReason;
   count: number;
   max: number;
   opened_at: number;
   open_until: number;
-  /** It also holds what was sent this early and comes late: it belongs to what opened the circuit. */
+  /** It also blocks messages that were sent after this and arrive late: they belong to the burst that opened it. */
   covers_from: number;
   blocked: number;
 }

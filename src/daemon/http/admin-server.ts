@@ -9,7 +9,7 @@ import type { Exchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
 import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
 import { problems } from './problem.ts';
-import { ReceivedRequest } from './request.ts';
+import { ReceivedRequest } from './received-request.ts';
 import { requestId } from './request-id.ts';
 import { respond } from './respond.ts';
 import { createRouter, findRoute, routeOf } from './router.ts';

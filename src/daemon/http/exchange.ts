@@ -1,5 +1,7 @@
 import type Koa from 'koa';
+import type { ReceivedRequest } from './received-request.ts';
 import type { Found } from './router.ts';
+import type { MountedRoute } from './routes.ts';
 
 /** What the middleware knows of a request, beside what Koa does; each field is set by the one named. */
 export interface Exchange {
@@ -9,6 +11,12 @@ export interface Exchange {
   path: string;
   /** find-route */
   found: Found;
+  /** receive */
+  route: MountedRoute;
+  /** receive; with an empty body if that is refused */
+  request: ReceivedRequest;
+  /** receive; why the body is refused, null if it is not */
+  bodyProblem: unknown;
 }
 
 export type Context = Koa.ParameterizedContext<Exchange>;

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { AgentdError, type ErrorCode } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
+import type { Middleware } from './exchange.ts';
 
 /** Traces that may wait for the store; more are dropped, since a flood of refusals must cost nothing. */
 const PENDING_MAX = 100;
@@ -38,6 +39,21 @@ export interface RefusedRequest {
   /** ms since the epoch. */
   started_at: number;
   error: unknown;
+}
+
+/** Has a trace stored of each request to a channel that is refused below. */
+export function keepRefusals(refusals: Refusals, clock: Clock): Middleware {
+  return async (ctx, next) => {
+    const started_at = clock.now();
+    try {
+      await next();
+    } catch (error) {
+      const { limited = false, channel = null } = ctx.state.found.route ?? {};
+      if (channel !== null)
+        refusals.keep({ request_id: ctx.state.request_id, limited, channel, started_at, error });
+      throw error;
+    }
+  };
 }
 
 /**

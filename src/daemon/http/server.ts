@@ -3,10 +3,10 @@ import Koa from 'koa';
 import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
+import type { RequestSequencer } from '../message/request-sequencer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import { answer } from './answer.ts';
-import type { Arrivals } from './arrivals.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import { cors } from './cors.ts';
 import type { Exchange } from './exchange.ts';
@@ -15,12 +15,14 @@ import { admit, InFlight } from './in-flight.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
 import { problems } from './problem.ts';
-import { createRateLimit } from './rate-limit.ts';
-import { Refusals } from './refusals.ts';
+import { rateLimit } from './rate-limit.ts';
+import { receive } from './receive.ts';
+import { keepRefusals, Refusals } from './refusals.ts';
 import { requestId } from './request-id.ts';
 import { createRouter, findRoute } from './router.ts';
 import { type ActiveChannel, type OutageOf, routes } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
+import { validateToken } from './validate-token.ts';
 
 /** What answers of the last moment have to leave in when the server closes, ms. */
 const FAREWELL = 1000;
@@ -31,7 +33,7 @@ export interface ServerParts {
   tokens: TokenValidator;
   log: Log;
   clock: Clock;
-  arrivals: Arrivals;
+  sequencer: RequestSequencer;
   channels: readonly ActiveChannel[];
   /** What the inbox knows of a platform that is out of reach; null: nothing. */
   outageOf?: OutageOf;
@@ -67,19 +69,12 @@ export function createServer(parts: ServerParts): Server {
   app.use(findRoute(createRouter(routes(parts.channels, parts.outageOf ?? (() => null), log))));
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS));
   app.use(admit(inFlight));
-  app.use(
-    answer({
-      settings,
-      clock,
-      store,
-      rateLimit: createRateLimit(parts),
-      arrivals: parts.arrivals,
-      refusals: new Refusals(store, clock, log),
-      largeBodies: new LargeBodies(settings.BODY_LIMIT_BYTES),
-      stopping: streams.signal,
-      log,
-    }),
-  );
+  app.use(keepRefusals(new Refusals(store, clock, log), clock));
+  const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES);
+  app.use(receive({ settings, store, largeBodies, sequencer: parts.sequencer }));
+  app.use(validateToken(parts.tokens));
+  app.use(rateLimit({ settings, store }));
+  app.use(answer({ stopping: streams.signal, log }));
   // Nothing gets past `problems` but what a connection that broke tells of itself.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
 

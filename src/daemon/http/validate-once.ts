@@ -1,30 +1,20 @@
 import type { ChannelRequest } from '../../channel/index.ts';
-import type { TokenValidator, TokenVerdict } from '../identity/identity.ts';
-import { ReceivedRequest } from './request.ts';
-
-/** A token that a request presented, and its one validation. */
-export interface Validated {
-  token: string;
-  verdict: TokenVerdict;
-}
-
-/** The token of the request that has been validated, if any. */
-export function validatedOf(request: ChannelRequest): Validated | null {
-  return request instanceof ReceivedRequest ? request.validated : null;
-}
+import type { TokenValidator } from '../identity/identity.ts';
+import { ReceivedRequest } from './received-request.ts';
 
 /**
- * A validator for the tokens of one request: it validates the request's token once, however many parts ask, so
- * that the log has one line about it, with the id of the request.
+ * A validator for the tokens of one request: it validates the request's token once, however many parts ask, so that the
+ * log has one line about it, with the id of the request.
  * @param request absent: each call is a validation of its own.
  */
 export function validateOnce(tokens: TokenValidator, request: ChannelRequest | undefined): TokenValidator {
-  if (!(request instanceof ReceivedRequest)) return tokens;
+  const received = ReceivedRequest.of(request);
+  if (received === null) return tokens;
   return {
     async validate(token) {
-      if (request.validated?.token === token) return request.validated.verdict;
-      const verdict = await tokens.validate(token, request.id);
-      request.validated ??= { token, verdict };
+      if (received.validated?.token === token) return received.validated.verdict;
+      const verdict = await tokens.validate(token, received.id);
+      received.validated ??= { token, verdict };
       return verdict;
     },
   };

@@ -71,22 +71,32 @@ export function subOf(person: PersonKey): string {
   return sub;
 }
 
-/** What a message says about who sent it, after the one validation. */
-export type Presented =
-  | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
-  | { kind: 'invalid'; reason: TokenReason /** Expired, and the person was told so. */; lapse_told?: boolean }
-  /** An explicit `jwt_token: null`. */
-  | { kind: 'signed-out' }
-  | { kind: 'none'; reason: NothingPresented };
-
-/** The person of the valid token that came with a message; null: nobody. */
-export function personOf(presented: Presented): PersonKey | null {
-  return presented.kind === 'person' ? presented.verdict.person : null;
+/** A token and its one validation. */
+export interface ValidatedToken {
+  token: string;
+  verdict: TokenVerdict;
 }
 
-export type NothingPresented =
+/** What a message brought to prove who sent it, after the one validation. */
+export type Credential =
+  | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
+  | {
+      kind: 'invalid';
+      reason: TokenReason /** It has expired, and the person was notified. */;
+      expiry_notified?: boolean;
+    }
+  /** An explicit `jwt_token: null`. */
+  | { kind: 'signed-out' }
+  | { kind: 'none'; reason: NoCredential };
+
+/** The person of the valid token that came with a message; null: nobody. */
+export function personOf(credential: Credential): PersonKey | null {
+  return credential.kind === 'person' ? credential.verdict.person : null;
+}
+
+export type NoCredential =
   | 'no_token'
   /** On channels that look for the sender's link. */
   | 'no_link'
-  /** The user id is linked, but another sender has it now (decisions §6). */
+  /** The user id is linked, but another sender has it now. */
   | 'link_of_other_sender';

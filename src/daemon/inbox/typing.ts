@@ -1,6 +1,8 @@
 import type { JsonObject } from '../../channel/index.ts';
+import { type AlarmClock, every } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { LaterChannel } from './attempt.ts';
+import { TimeLimit } from '../time-limit.ts';
+import type { LaterChannel } from './delivery.ts';
 
 /** Calls at once; beyond it nothing is shown. */
 const CALLS_MAX = 32;
@@ -14,25 +16,27 @@ const AGAIN_MS = 5000;
  * waited for, it fails unheard, and where too many calls are under way it is left out.
  */
 export class Typing {
+  readonly #clock: AlarmClock;
   readonly #log: Log;
   #calls = 0;
 
-  constructor(log: Log) {
+  constructor(clock: AlarmClock, log: Log) {
+    this.#clock = clock;
     this.#log = log;
   }
 
   show({ plugin, channel }: LaterChannel, reply_to: JsonObject): void {
     if (!plugin.capabilities.typing || !channel.typing || this.#calls >= CALLS_MAX) return;
     this.#calls++;
-    const { promise: givenUp, resolve: giveUp } = Promise.withResolvers<void>();
-    const timer = setTimeout(giveUp, CALL_MS).unref();
+    const limit = new TimeLimit(this.#clock, CALL_MS);
     const call = async () => channel.typing?.(reply_to);
-    Promise.race([call(), givenUp])
+    limit
+      .within(call())
       .catch((error: unknown) =>
         this.#log.debug({ channel: plugin.name, err: error }, 'typing could not be shown'),
       )
       .finally(() => {
-        clearTimeout(timer);
+        limit.lift();
         this.#calls--;
       });
   }
@@ -40,7 +44,6 @@ export class Typing {
   /** Shows it now and again; the result ends it. */
   keepShowing(later: LaterChannel, reply_to: JsonObject): () => void {
     this.show(later, reply_to);
-    const timer = setInterval(() => this.show(later, reply_to), AGAIN_MS);
-    return () => clearInterval(timer);
+    return every(this.#clock, AGAIN_MS, () => this.show(later, reply_to));
   }
 }

@@ -1,8 +1,10 @@
 import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
+import { every } from '../clock.ts';
 import type { Services } from '../services.ts';
-import { type AttemptKind, INBOX_LEASE_MS, type InboxClaim } from '../store/inbox.ts';
+import { CLAIM_MS } from '../store/claims.ts';
+import type { AttemptKind, InboxClaim } from '../store/inbox.ts';
 import type { Outage } from '../store/outages.ts';
-import { Attempt, type LaterChannel } from './attempt.ts';
+import { Delivery, type LaterChannel } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { Typing } from './typing.ts';
 
@@ -10,8 +12,8 @@ import { Typing } from './typing.ts';
 const SENDS_AT_ONCE = 32;
 /** How often to look for messages that have become due, or that another process has added, ms. */
 const POLL_MS = 500;
-/** How often claims are renewed, and those of dead processes ended, ms. */
-const KEEP_MS = INBOX_LEASE_MS / 3;
+/** How often the claims of dead processes are ended, ms. */
+const REAP_MS = CLAIM_MS / 3;
 
 /** Messages of one kind that are worked on at once. Those to be sent do not wait behind those to be run. */
 interface Lane {
@@ -30,7 +32,7 @@ interface Reachable {
 
 /**
  * Takes messages from the inbox and makes an attempt at each: one at a time in each queue, queues in parallel,
- * AGENT_CONCURRENCY runs at once. `accept` wakes it, and it looks by itself for messages that have become due.
+ * AGENT_CONCURRENCY runs at once. `enqueue` wakes it, and it looks by itself for messages that have become due.
  *
  * Messages that a process died on are worked on first, one at a time and with nothing beside them: the one that
  * ends the process does so alone.
@@ -49,11 +51,11 @@ export class InboxWorker {
   /** Asked to look while it was looking. */
   #again = false;
   #cancelPoll = () => {};
-  #cancelKeep = () => {};
+  #stopReaping = async () => {};
 
   constructor(services: Services) {
     this.#services = services;
-    this.#typing = new Typing(services.log);
+    this.#typing = new Typing(services.clock, services.log);
     this.#reach = new PlatformReach(services);
     this.#lanes = [lane('run', services.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
   }
@@ -73,7 +75,7 @@ export class InboxWorker {
     for (const platform of (await this.#reach.outages()).keys())
       await this.#services.store.outages.hurry(platform);
     this.#taking = true;
-    this.#keepLater();
+    this.#stopReaping = every(this.#services.clock, REAP_MS, () => this.#reap());
     await this.#poll();
   }
 
@@ -108,7 +110,7 @@ export class InboxWorker {
   async stop(): Promise<void> {
     this.pause();
     await this.idle();
-    this.#cancelKeep();
+    await this.#stopReaping();
   }
 
   async #fill(): Promise<void> {
@@ -185,7 +187,7 @@ export class InboxWorker {
     this.#claims.add(claim);
     const services = { services: this.#services, reach: this.#reach, typing: this.#typing };
     const made = this.#taking
-      ? new Attempt(services, later, claim, admitted).make()
+      ? new Delivery(services, later, claim, admitted).make()
       : // It came while the worker was told to take nothing more.
         this.#services.store.inbox.settle(claim, { kind: 'given_back' });
     const attempt = Promise.resolve(made)
@@ -241,19 +243,15 @@ export class InboxWorker {
     return { near: this.#names.filter((name) => !outages.has(name)), away };
   }
 
-  #keepLater(): void {
-    this.#cancelKeep = this.#services.clock.after(KEEP_MS, () => {
-      this.#keep();
-      this.#keepLater();
-    });
-  }
-
-  #keep(): void {
-    const { inbox } = this.#services.store;
-    const kept = [...this.#claims].map((claim) => inbox.renew(claim));
-    Promise.all([...kept, inbox.reap()]).catch((error: unknown) =>
-      this.#services.log.warn({ err: error }, 'claims of the inbox could not be renewed'),
-    );
+  async #reap(): Promise<void> {
+    try {
+      await this.#services.store.inbox.reap();
+    } catch (error) {
+      this.#services.log.warn(
+        { err: error },
+        'claims of dead processes could not be ended; tried again later',
+      );
+    }
   }
 
   #track(work: Promise<void>): void {

@@ -1,54 +1,51 @@
-import type {
-  ChannelPlugin,
-  ChannelRequest,
-  ConversationEvent,
-  IncomingMessage,
-} from '../../channel/index.ts';
-import { timeOrderedId } from '../clock.ts';
-import { placeOf } from '../http/arrivals.ts';
-import { validatedOf } from '../http/validate-once.ts';
+import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
 import type { Services } from '../services.ts';
-import { generateSessionId } from '../session/ids.ts';
-import { answer } from './answer.ts';
+import { arrivalOf, type Origin } from './arrival.ts';
 import { EventQueue } from './event-queue.ts';
-import { maskMessage } from './mask-message.ts';
-import { requireMessage } from './require-message.ts';
+import type { Outlet } from './outlet.ts';
+import { runTurn } from './run-turn.ts';
+import { answerNow } from './steps.ts';
 
 /**
- * The door of channels that answer in the request: takes the message all the way and tells what happens.
+ * The door of channels that answer in the response: answers the message, and tells what happens meanwhile.
  * The run does not depend on its reader: a client that goes away leaves a whole turn in its session.
  * The iterable throws the problem that ended the turn.
- * @throws `invalid_request` at once where the message is not as the contract says.
+ * @throws `invalid_request` at once if the message is not as the contract says.
  */
 export function converse(
   plugin: ChannelPlugin,
   services: Services,
   message: IncomingMessage,
-  request: ChannelRequest,
+  origin: Origin,
 ): AsyncIterable<ConversationEvent> {
-  requireMessage(plugin, message);
   const events = new EventQueue<ConversationEvent>();
-  const place = placeOf(request);
-  const session_id = message.thread_id ?? generateSessionId(plugin.name, message.user_id);
-  const run = answer(plugin, services, {
-    turn_id: timeOrderedId(services.clock.now()),
-    request_id: request.id,
-    message: maskMessage(message),
-    session_id,
-    session_is_generated: message.thread_id === null,
-    address: request.address,
-    validated: validatedOf(request),
-    ...(place ? { place } : {}),
-    inbox: null,
-    stream: null,
-    emit: (event) => events.push(event),
+  const arrival = {
+    ...arrivalOf(plugin, message, origin, services),
+    outlet: responseOutlet(events),
+    stopped: null,
+    lost: new AbortController(),
+    patient: false,
+    reader: null,
+    changes: {},
+  };
+  const run = runTurn(answerNow, arrival, services).then((end) => {
+    if (end.answered) events.end();
+    else events.fail(end.error);
+    services.running.delete(run);
   });
   services.running.add(run);
-  run
-    .then(
-      () => events.end(),
-      (error: unknown) => events.fail(error),
-    )
-    .finally(() => services.running.delete(run));
   return events;
+}
+
+/** The outlet of a message that is answered in the response of its request. */
+export function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Outlet {
+  return {
+    leaves: 'in_response',
+    started: (session_id) => events.push({ type: 'started', session_id }),
+    text: (text) => events.push({ type: 'text_chunk', text }),
+    tool: (progress) => events.push({ type: 'tool_call', ...progress }),
+    changes: async () => ({}),
+    complete: ({ session_id, response, replayed }) =>
+      events.push({ type: 'complete', session_id, response, replayed }),
+  };
 }

@@ -3,26 +3,26 @@ import { generateSessionId } from '../session/ids.ts';
 import { type Session, tagOf } from '../session/session.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
 
-/** What the resolution looks at. */
-type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | 'presented'> & {
+/** The members of the turn that decide. */
+type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | 'credential'> & {
   channel: Pick<Arrived['channel'], 'name'>;
   message: Pick<Arrived['message'], 'user_id'>;
 };
 
 /**
- * Which session a message speaks in (agentd-message(7), "Sign-in changes the id").
+ * Which session a message belongs to (agentd-message(7), "Sign-in changes the id").
  *
  * Sign-in replaces a generated id, since whoever began the session knows it. The id before leads to the session with
  * the owner's valid token only. Any other message that names it is treated as if it named none: it is answered in a
  * session of its own, so that nobody is blocked and nothing is shown.
  */
 export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
-  const { session_id, session_is_generated, presented } = turn;
+  const { session_id, session_is_generated, credential } = turn;
   const found = await services.store.sessions.find(session_id);
   if (found === null || found.session_id === session_id) {
     return named(found, session_id, session_is_generated);
   }
-  if (presented.kind === 'person' && presented.verdict.person === found.owner) {
+  if (credential.kind === 'person' && credential.verdict.person === found.owner) {
     return named(found, found.session_id, false);
   }
   return named(null, generateSessionId(turn.channel.name, turn.message.user_id), true);

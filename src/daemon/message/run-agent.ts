@@ -5,65 +5,80 @@ import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
+import type { StoredTurn } from '../session/session.ts';
 import { sourceLocation } from '../source-location.ts';
+import { ClaimLost } from '../store/claim-lost.ts';
+import { TimeLimit } from '../time-limit.ts';
 import type { StepLine } from '../trace/trace-record.ts';
-import { limitRun, type RunLimit } from './run-limit.ts';
 import type { Step } from './sequence.ts';
-import type { Answered, Arrived, Bound, Guarded, Opened } from './turn.ts';
+import type { Answered, Answering, Guarded, Resolved } from './turn.ts';
 
-type Turn = Arrived & Opened & Guarded & Bound;
+type Turn = Answering & Guarded & Resolved;
 
 /** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
 const HISTORY_TURNS = 50;
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
-const STOPPED = { done: true, value: undefined } as const;
-
 /**
- * From message and session to the reply: waits for one of the runs, gives the tools their context, holds
- * the deadline, tells the reader the words and the tool progress as they come.
+ * From message and session to the reply: waits for one of the runs, gives the tools their context, holds the deadline,
+ * and hands text and tool progress to the outlet as they come.
  *
- * Adds `reply`, never empty but where the person stopped it at once. Throws `agent_timeout` past the deadline,
- * `agent_failed` when the runtime fails, `unavailable` when no run is free in time or the daemon stops.
+ * Adds `reply`, which is empty only if the person stopped it at once. Throws `agent_timeout` past the deadline,
+ * `agent_failed` if the runtime fails, `unavailable` if no run is free in time, the daemon stops, or a claim is lost.
  */
 export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, services, line) {
-    const giveBack = await services.queue.takeRun(line, turn.inbox ? services.stopping : undefined);
+    const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
-    const limit = limitRun(timeout_ms, services.stopping, turn.stream?.stopped ?? null);
+    const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
+    const limit = new TimeLimit(services.clock, timeout_ms, ...ends);
     try {
-      turn.stream?.begin();
       const context = requestContextOf(turn, services, limit.signal);
       return await withRequestContext(context, () => converse(turn, services, limit, line));
     } catch (error) {
-      if (limit.passed) {
-        throw new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
-      }
-      if (services.stopping.aborted) {
-        line.reason = 'stopping';
-        throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
-      }
-      if (error instanceof AgentdError) throw error;
-      if (error instanceof AgentFailure) {
-        line.reason = error.reason;
-        line.detail = error.detail;
-      } else {
-        line.reason = 'runtime_threw';
-        line.detail = thrownDetail(error);
-      }
-      const retryAfter = requestedWait(error);
-      throw new AgentdError('agent_failed', 'The agent could not answer.', {
-        cause: error,
-        ...(retryAfter === 0 ? {} : { retryAfter }),
-      });
+      throw failureOf(error, turn, services, limit, line);
     } finally {
       limit.lift();
-      giveBack();
+      release();
     }
   },
 };
+
+/** Why there is no reply, for the sender and for the trace. */
+function failureOf(
+  error: unknown,
+  turn: Turn,
+  services: Services,
+  limit: TimeLimit,
+  line: StepLine,
+): AgentdError {
+  if (turn.lost.signal.aborted) {
+    line.reason = 'claim_lost';
+    return new ClaimLost();
+  }
+  if (limit.passed) {
+    return new AgentdError('agent_timeout', 'The agent took too long to answer.', { cause: error });
+  }
+  if (services.stopping.aborted) {
+    line.reason = 'stopping';
+    return new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
+  }
+  if (error instanceof AgentdError) return error;
+  if (error instanceof AgentFailure) {
+    line.reason = error.reason;
+    line.detail = error.detail;
+  } else {
+    line.reason = 'runtime_threw';
+    line.detail = thrownDetail(error);
+  }
+  const retryAfter = requestedWait(error);
+  return new AgentdError('agent_failed', 'The agent could not answer.', {
+    cause: error,
+    ...(retryAfter === 0 ? {} : { retryAfter }),
+  });
+}
 
 /** Where a runtime threw, for its author; not the message, which may quote what a person wrote. */
 function thrownDetail(error: unknown): { error: string; at?: string } {
@@ -71,83 +86,66 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
-async function converse(turn: Turn, services: Services, limit: RunLimit, line: StepLine): Promise<Answered> {
-  const stopped = turn.stream?.stopped;
-  if (stopped?.aborted) {
-    line.reason = 'stopped';
-    return { reply: '', stopped: true };
-  }
-  const words = services.agent.run(await agentTurn(turn, services, limit))[Symbol.asyncIterator]();
-  const patience = new Patience(limit.signal);
+async function converse(turn: Turn, services: Services, limit: TimeLimit, line: StepLine): Promise<Answered> {
+  const isStopped = () => turn.stopped?.aborted === true;
+  const pieces = isStopped() ? null : await startRun(turn, services, limit);
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
     const text = masked.slice(0, REPLY_MAX - reply.length).toWellFormed();
     if (text === '') return;
     reply += text;
-    turn.emit({ type: 'text_chunk', text });
+    turn.outlet.text(text);
   };
-  while (reply.length < REPLY_MAX) {
-    const next = await patience.wait(words.next()).catch((error: unknown) => {
-      if (stopped?.aborted) return STOPPED;
+  while (pieces && !isStopped() && reply.length < REPLY_MAX) {
+    const next = await limit.within(pieces.next()).catch((error: unknown) => {
+      if (isStopped()) return null;
       throw error;
     });
+    if (next === null || isStopped()) break;
     say(next.done ? mask.end() : mask.push(next.value));
-    if (next === STOPPED) line.reason = 'stopped';
     if (next.done) break;
   }
-  if (reply.length >= REPLY_MAX) line.reason = 'reply_cut';
-  if (line.reason !== undefined) {
-    // Not awaited: a runtime that does not end must not hold the reply that is there.
-    words
-      .return?.()
-      .catch((error: unknown) =>
-        services.log.debug(
-          { request_id: turn.request_id, err: error },
-          'agent runtime failed while it was ended',
-        ),
-      );
-  }
+  if (isStopped()) line.reason = 'stopped';
+  else if (reply.length >= REPLY_MAX) line.reason = 'reply_cut';
+  if (pieces && line.reason !== undefined) leave(pieces, turn, services);
   line.detail = { characters: reply.length };
-  if (line.reason === 'stopped') return { reply, stopped: true };
-  if (reply.trim() === '') throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
-  return { reply, stopped: false };
+  if (reply.trim() === '' && !isStopped())
+    throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+  return { reply, stopped: isStopped() };
 }
 
-/** Waits for a runtime, one step at a time. One that ignores its signal must not hold the message beyond that. */
-class Patience {
-  readonly #signal: AbortSignal;
-  #giveUp: ((reason: unknown) => void) | null = null;
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-    // One for the whole run: it says many words.
-    signal.addEventListener('abort', () => this.#giveUp?.(signal.reason), { once: true });
-  }
-
-  wait<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      work.then(resolve, reject);
-      if (this.#signal.aborted) reject(this.#signal.reason);
-      else this.#giveUp = reject;
-    });
-  }
+async function startRun(turn: Turn, services: Services, limit: TimeLimit): Promise<AsyncIterator<string>> {
+  return services.agent.run(await agentTurn(turn, services, limit))[Symbol.asyncIterator]();
 }
 
-async function agentTurn(turn: Turn, services: Services, { signal, deadline }: RunLimit): Promise<AgentTurn> {
-  const { message, acting } = turn;
-  const history = turn.session_is_new ? [] : await historyOf(turn, services);
+/** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
+function leave(pieces: AsyncIterator<string>, { request_id }: Turn, { log }: Services): void {
+  pieces
+    .return?.()
+    .catch((error: unknown) =>
+      log.debug({ request_id, err: error }, 'agent runtime failed while it was ended'),
+    );
+}
+
+async function agentTurn(
+  turn: Turn,
+  services: Services,
+  { signal, deadline }: TimeLimit,
+): Promise<AgentTurn> {
+  const { message, principal } = turn;
+  const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
   const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (decisions §1).
   const log = services.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
     history,
-    person: acting.person === null ? null : knownOf(acting.claims),
+    person: principal.person === null ? null : knownOf(principal.claims),
     sign_in_expired:
-      acting.person === null &&
-      !acting.lapse_told &&
-      (acting.reason === 'stored_token_expired' || acting.token_reason === 'Token Expired'),
+      principal.person === null &&
+      !principal.expiry_notified &&
+      (principal.reason === 'stored_token_expired' || principal.token_reason === 'Token Expired'),
     claimed: {
       ...(user_name === undefined ? {} : { user_name }),
       ...(page_url === undefined ? {} : { page_url }),
@@ -156,9 +154,15 @@ async function agentTurn(turn: Turn, services: Services, { signal, deadline }: R
     },
     speaker: message.user_id,
     shared: message.shared ?? false,
-    channel: { name: message.platform, markdown: turn.channel.capabilities.markdown },
+    channel: { name: message.platform, markdown: turn.channel.markdown },
     app_name: services.settings.APP_NAME,
-    tools: bindTools(services.tools, { emit: turn.emit, trace: turn.trace, signal, log }),
+    tools: bindTools(services.tools, {
+      tool: (progress) => turn.outlet.tool(progress),
+      clock: services.clock,
+      trace: turn.trace,
+      signal,
+      log,
+    }),
     signal,
     deadline,
     log,
@@ -166,23 +170,24 @@ async function agentTurn(turn: Turn, services: Services, { signal, deadline }: R
 }
 
 /**
- * The earlier turns that this run may see (agentd-message(7), "Whose turns the agent is shown"): turns of a person in
+ * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person in
  * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
  * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
  */
 async function historyOf(
-  { session, acting, channel }: Turn,
+  { session, principal, channel }: Turn,
   services: Services,
 ): Promise<AgentTurn['history']> {
-  const { person } = acting;
-  const ofWeb = channel.capabilities.reply === 'in-request';
-  const reader = { person, nobodys: !ofWeb || session.generated };
+  const { person } = principal;
+  const reader = { person, nobodys: channel.has_platform || session.generated };
+  const isBeforeSignIn = (past: StoredTurn) =>
+    !channel.has_platform && person !== null && past.person === null;
   const turns = await services.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
   return turns.map((past) => ({
     user: past.text,
     speaker: past.user_id,
     reply: past.reply ?? '',
-    ...(ofWeb && person !== null && past.person === null ? { before_sign_in: true as const } : {}),
+    ...(isBeforeSignIn(past) ? { before_sign_in: true as const } : {}),
   }));
 }
 
@@ -202,14 +207,16 @@ function knownOf(claims: {
 }
 
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
-  const { session, message, acting, trace, request_id } = turn;
+  const { session, message, principal, trace, request_id, changes } = turn;
+  const isUnsaved = changes.session !== undefined;
   return {
     session_id: session.session_id,
     user_id: message.user_id,
     app_name: services.settings.APP_NAME,
-    session_service: services.store.sessions,
-    acts_for: acting.person,
-    acts_for_nobody_because: acting.person === null ? acting.reason : null,
+    // A session that is stored with this turn cannot be found in the store yet.
+    session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
+    acts_for: principal.person,
+    acts_for_nobody_because: principal.person === null ? principal.reason : null,
     trace,
     request_id,
     signal,

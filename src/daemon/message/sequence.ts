@@ -3,43 +3,54 @@ import type { Services } from '../services.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Arrived } from './turn.ts';
 
-/** A step has answered the message itself; none of the later steps runs. */
-export const ENDED: unique symbol = Symbol('ended');
+/** What a step returns to end the message early: none of the later steps runs. */
+export class Ended<Result> {
+  readonly result: Result;
+
+  constructor(result: Result) {
+    this.result = result;
+  }
+}
 
 /**
- * One step of the message path. `Needs` is what earlier steps must have found, `Adds` what it finds;
- * it throws to end the turn with a failure.
+ * One step of the message path. `Needs` is what earlier steps must have found, `Adds` what it finds, `Result` how it can
+ * end the message early; it throws to end the message with a failure.
  */
-export interface Step<Needs, Adds extends object> {
+export interface Step<Needs, Adds extends object, Result = never> {
   name: string;
-  run: (turn: Needs, services: Services, line: StepLine) => Promise<Adds | typeof ENDED>;
+  run: (turn: Needs, services: Services, line: StepLine) => Promise<Adds | Ended<Result>>;
 }
 
 /** A list of steps whose order the compiler checks: a step whose needs are not met yet does not fit. */
-export class Sequence<Now extends Arrived> {
-  readonly #steps: readonly Step<never, object>[];
+export class Sequence<First extends Arrived, Now extends First = First, Result = never> {
+  readonly #steps: readonly Step<never, object, unknown>[];
 
-  private constructor(steps: readonly Step<never, object>[]) {
+  private constructor(steps: readonly Step<never, object, unknown>[]) {
     this.#steps = steps;
   }
 
-  static start<First extends Arrived = Arrived>(): Sequence<First> {
+  static start<First extends Arrived>(): Sequence<First> {
     return new Sequence<First>([]);
   }
 
-  step<Adds extends object>(step: Step<Now, Adds>): Sequence<Now & Adds> {
-    return new Sequence<Now & Adds>([...this.#steps, step as Step<never, object>]);
+  step<Adds extends object, Early>(
+    step: Step<Now, Adds, Early>,
+  ): Sequence<First, Now & Adds, Result | Early> {
+    return new Sequence([...this.#steps, step as unknown as Step<never, object, unknown>]);
   }
 
-  /** Runs the steps on the turn, in order; what they add is assigned to it, also when a later one throws. */
-  async run(turn: Arrived, services: Services): Promise<void> {
+  /**
+   * Runs the steps on the turn, in order. What they add is assigned to it, also when a later one throws.
+   * @returns the turn with everything that the steps have added, or the result of the step that ended it early.
+   */
+  async run(turn: First, services: Services): Promise<Now | Ended<Result>> {
     for (const step of this.#steps) {
       const line: StepLine = { verdict: 'ok' };
       const began = performance.now();
       try {
         const added = await step.run(turn as never, services, line);
         note(turn, step.name, line, began);
-        if (added === ENDED) return;
+        if (added instanceof Ended) return added as Ended<Result>;
         Object.assign(turn, added);
       } catch (error) {
         const refused = error instanceof AgentdError && error.status < 500;
@@ -49,6 +60,7 @@ export class Sequence<Now extends Arrived> {
         throw error;
       }
     }
+    return turn as Now;
   }
 }
 

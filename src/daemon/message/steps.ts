@@ -1,28 +1,68 @@
-import { bindIdentity } from './bind-identity.ts';
-import { checkSender } from './check-sender.ts';
+import { authorizeSender } from './authorize-sender.ts';
+import { createStream, type Starting } from './create-stream.ts';
+import { deduplicate } from './deduplicate.ts';
+import { deduplicateRun } from './deduplicate-run.ts';
+import { deduplicateStream } from './deduplicate-stream.ts';
 import { guard } from './guard.ts';
-import { identify } from './identify.ts';
+import { guardedOnArrival } from './guarded-on-arrival.ts';
+import { identifyByLink } from './identify-by-link.ts';
+import { identifyByToken } from './identify-by-token.ts';
+import { lockSession } from './lock-session.ts';
 import { openSession } from './open-session.ts';
-import { recogniseRepeat } from './recognise-repeat.ts';
+import { resolvePrincipal } from './resolve-principal.ts';
 import { runAgent } from './run-agent.ts';
 import { sendReply } from './send-reply.ts';
 import { Sequence } from './sequence.ts';
 import { storeReply } from './store-reply.ts';
-import { takeTurn } from './take-turn.ts';
+import type { Answering, Deduplicated, Guarded, Numbered } from './turn.ts';
 
-/**
- * The way of a message, from what has arrived to the reply on its way. Read this first, then the steps in
- * this order; each opens with what it checks, what it adds, and how it can end the turn. A step stands
- * behind those whose findings it needs: in another order this does not compile.
+/*
+ * The way of a message, from its arrival to the reply on its way, for each of the doors. Read this first, then the steps
+ * in their order: each begins with what it checks, what it adds, and how it can end the turn. A step comes after those
+ * whose findings it needs: in another order this does not compile.
  */
-export const steps = Sequence.start()
-  .step(identify) //         who sent it, as far as its token says
-  .step(recogniseRepeat) //  answered before? the same answer again
-  .step(checkSender) //      a stranger to the session is refused before anything counts
-  .step(guard) //            the loop guard lets it through or blocks it, without a wait
-  .step(takeTurn) //         from here on, one message of a session at a time
-  .step(openSession) //      find or create
-  .step(bindIdentity) //     whom its tools act for: jwt_context set, kept or cleared
-  .step(runAgent) //         context for tools, deadline, words and tool progress out
-  .step(storeReply) //       the reply and the turn are kept before anything leaves
-  .step(sendReply); //       to where it came from
+
+/** A message that is answered in the response of its request. */
+export const answerNow = Sequence.start<Answering>()
+  .step(identifyByToken) //   who sent it, as far as its token says so
+  .step(deduplicate) //       answered before? the same answer again
+  .step(authorizeSender) //   a stranger to the session is refused before anything counts
+  .step(guard) //             the loop guard lets it through or blocks it, without a wait
+  .step(lockSession) //       from here on, one message of the session at a time
+  .step(openSession) //       find or create
+  .step(resolvePrincipal) //  who its tools act for: jwt_context set, kept or cleared
+  .step(runAgent) //          the agent, its tools, the deadline; text and tool progress go out
+  .step(storeReply) //        one commit, before the reply leaves
+  .step(sendReply); //        the reply leaves
+
+/** A message that is stored until its event stream is opened. */
+export const openStream = Sequence.start<Starting>()
+  .step(identifyByToken)
+  .step(deduplicateStream) // sent before? the same stream again
+  .step(authorizeSender)
+  .step(guard)
+  .step(createStream); //     the stream exists, and waits to be opened
+
+/** The same message, once its stream is opened. */
+export const runStream = Sequence.start<Answering & Numbered>()
+  .step(identifyByToken) //   the token may be another one now
+  .step(deduplicateRun) //    answered in another way since then? the same answer again
+  .step(authorizeSender)
+  .step(guardedOnArrival)
+  .step(lockSession)
+  .step(openSession)
+  .step(resolvePrincipal)
+  .step(runAgent)
+  .step(storeReply)
+  .step(sendReply);
+
+/** A message of a platform, deduplicated and screened by the guard when it was enqueued. */
+export const runFromInbox = Sequence.start<Answering & Deduplicated & Guarded>()
+  .step(identifyByLink) //    who sent it, as far as a link says so
+  .step(authorizeSender)
+  .step(lockSession)
+  .step(openSession)
+  .step(resolvePrincipal)
+  .step(runAgent)
+  .step(storeReply) //        from here on the inbox sends the reply, and sends it again
+  .step(sendReply);

@@ -1,33 +1,45 @@
-import { keepTurn } from './keep-turn.ts';
+import { StoreUnavailable } from '../errors.ts';
+import { ClaimLost } from '../store/claim-lost.ts';
+import { CommitUnknown } from '../store/commit-unknown.ts';
+import type { TurnChanges } from '../store/turns.ts';
 import type { Step } from './sequence.ts';
-import type { Answered, Arrived, Bound, InTurn, Opened, Repeatable, Stored } from './turn.ts';
+import { storedTurn } from './stored-turn.ts';
+import { answeredTrace } from './trace-of.ts';
+import type { Answered, Answering, Deduplicated, Locked, Resolved, Stored } from './turn.ts';
 
-/** How long an answer is found again by its Idempotency-Key (decisions §6). */
+/** How long an answer is found again by its Idempotency-Key (agentd-service(7), "Idempotency-Key").  */
 const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
+type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
+
 /**
- * The reply and the turn are kept before anything leaves, so that what was answered survives a crash.
+ * Everything that the turn changes is stored in one commit, before anything leaves: what was answered survives a crash.
  *
- * Checks that the session's lease was not lost. A message of the inbox keeps its reply with it, an event stream
- * ends with it. Adds `stored`. Throws `unavailable` when the store cannot be written: then nothing was
- * answered.
+ * Adds `stored`. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
+ * fails, and nobody knows whether the turn is stored (`CommitUnknown`). Nothing leaves in either case.
  */
-export const storeReply: Step<Arrived & Repeatable & InTurn & Opened & Bound & Answered, Stored> = {
+export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services, line) {
-    turn.lease.lost.throwIfAborted();
-    await turn.stream?.settled();
-    const reader = turn.stream?.reader ?? null;
-    const answer = { session_id: turn.session_id, response: turn.reply, reader };
-    // Asked for together, they are durable together.
-    const [keptByInbox, kept] = await Promise.all([
-      turn.inbox?.keepReply(turn.reply) ?? true,
-      keepTurn(turn, services, { outcome: 'answered', reply: turn.reply, stopped: turn.stopped }),
-      turn.idempotency_key && services.store.idempotency.finish(turn.idempotency_key, answer, ANSWER_TTL_MS),
-      turn.stream?.complete(turn.reply, turn.stopped),
-    ]);
-    if (!keptByInbox) line.detail = { inbox: 'taken away' };
-    if (!kept) line.reason = 'session_ended_meanwhile';
+    const { session_id, reply, stopped, key, outlet, claim } = turn;
+    const finished_at = services.clock.now();
+    const complete = { session_id, response: reply, stopped, replayed: false };
+    const answer = { session_id, response: reply, reader: turn.reader };
+    const changes: TurnChanges = {
+      ...turn.changes,
+      ...(await outlet.changes({ answered: true, reply: complete })),
+      turn: storedTurn(turn, services, { reply, stopped, finished_at }),
+      trace: answeredTrace(turn, finished_at),
+      ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
+    };
+    const outcome = await services.store.commitTurn(claim, changes).catch((error: unknown) => {
+      throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
+    });
+    if (outcome === 'lost') {
+      line.reason = 'claim_lost';
+      throw new ClaimLost();
+    }
+    if (outcome === 'session_ended') line.reason = 'session_ended_meanwhile';
     return { stored: true };
   },
 };

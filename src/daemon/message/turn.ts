@@ -1,23 +1,22 @@
-import type {
-  ChannelCapabilities,
-  ChannelLinking,
-  ConversationEvent,
-  IncomingMessage,
-} from '../../channel/index.ts';
-import type { Place } from '../http/arrivals.ts';
-import type { Claims, NothingPresented, PersonKey, Presented, TokenVerdict } from '../identity/identity.ts';
+import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
+import type { Credential, PersonKey, ValidatedToken } from '../identity/identity.ts';
+import type { Principal } from '../identity/principal.ts';
 import type { Session } from '../session/session.ts';
-import type { Lease } from '../store/leases.ts';
+import type { KeyClaim, SessionClaim } from '../store/claims.ts';
+import type { TurnChanges } from '../store/turns.ts';
 import type { Trace } from '../trace/trace.ts';
-import type { TraceLine } from '../trace/trace-record.ts';
+import type { Outlet } from './outlet.ts';
+import type { Ticket } from './request-sequencer.ts';
 
 /**
- * The datum of the message path: what has arrived, and what each step adds to it. A step's parameter names
+ * The datum of the message path: a message that has arrived, and what each step adds to it. A step's parameter names
  * what it needs, its result what it adds; steps.ts puts them in an order that compiles only if it holds.
  */
 export interface Arrived {
   turn_id: string;
   request_id: string;
+  /** Id of the request that opened the stream of the message; absent if it has none. */
+  opened_by?: string;
   message: IncomingMessage;
   /**
    * The message's thread, or the id that was generated for it. Later steps replace it by the id that the session
@@ -26,80 +25,66 @@ export interface Arrived {
   session_id: string;
   /** The daemon made `session_id` for this message. */
   session_is_generated: boolean;
-  channel: {
-    name: string;
-    space: string;
-    capabilities: ChannelCapabilities;
-    linking: ChannelLinking | undefined;
-  };
-  /** Client address, for channels that answer in the request. */
+  channel: ArrivedChannel;
+  /** Client address; null if the message came from a platform. */
   address: string | null;
-  /** The token that the request presented and its one validation, done for the rate limit. */
-  validated: { token: string; verdict: TokenVerdict } | null;
-  /** Where it is kept until it is answered later; null where the answer leaves in the request. */
-  inbox: KeptMessage | null;
-  /** The event stream that it is answered on; null where it is answered otherwise. */
-  stream: StreamedMessage | null;
-  /** Tells the reader; never throws, never waits. */
-  emit(event: ConversationEvent): void;
-  /** Among the requests of its thread, until it stands in its session's line. */
-  place?: Place;
+  /** The token that the request brought, validated. */
+  validated: ValidatedToken | null;
+  /** The place in the order of arrival, up to the session's lock. */
+  ticket: Ticket | null;
   trace: Trace;
   started_at: number;
-  /** What a step has taken and must give back when the turn ends, last one first. */
-  onEnd(giveBack: (failed: boolean) => Promise<void>): void;
+  /** Registers what a step has taken and must release when the turn ends. The last one is released first. */
+  defer(release: (failed: boolean) => Promise<void>): void;
 }
 
-/** The inbox's side of a message that is answered later (src/daemon/inbox/attempt.ts). */
-export interface KeptMessage {
+/** The channel of a message. */
+export interface ArrivedChannel {
+  name: string;
+  /** Channels of one namespace share sessions and idempotency keys. */
+  namespace: string;
   /**
-   * Keeps the reply, from where on it is sent again after a crash, and the agent not run again. False where
-   * the message was discarded, or another process has taken it over: nothing is kept then.
+   * A platform signs the messages, says who writes, and names the sessions. False: clients say all of this
+   * themselves.
    */
-  keepReply(reply: string): Promise<boolean>;
-  /** One attempt to send the kept reply. What comes of it is the inbox's to carry on: never rejects. */
-  sendReply(): Promise<Delivery>;
-  /** Whether there will be another attempt after this failure. */
-  willRunAgain(error: unknown): boolean;
+  has_platform: boolean;
+  markdown: ChannelCapabilities['markdown'];
+  linking: ChannelLinking | undefined;
 }
 
-/**
- * `sent`, `refused` for good by the platform, `failed` and perhaps tried again, `waiting` for a platform that is
- * out of reach, `lost`: taken away meanwhile.
- */
-export type Delivery = 'sent' | 'refused' | 'failed' | 'waiting' | 'lost';
-
-/** The stream's side of a message that was kept until its stream was opened (src/daemon/stream/run.ts). */
-export interface StreamedMessage {
-  /** Under which its answer will be found again; null where the client sent none. */
-  idempotency_key: string | null;
-  /** The person who alone may read the answer; null: whoever knows the stream's id. */
+/** A message on its way to an answer now, not one that is stored for later. */
+export interface Answering extends Arrived {
+  outlet: Outlet;
+  /** Aborts when the person stops the answer: the text so far is the reply. Null: nobody can. */
+  stopped: AbortSignal | null;
+  /** Aborted when one of the claims that this turn holds is lost. */
+  lost: AbortController;
+  /** It waits for its session and for a run until the daemon stops. False: these waits are bounded. */
+  patient: boolean;
+  /** The person who alone may get the answer again; null: whoever has the idempotency key. */
   reader: PersonKey | null;
-  /** What was noted when the message was kept. */
-  trace: readonly TraceLine[];
-  /** Id of the request that opened the stream. */
-  opened_by: string;
-  /** Aborts when the person stops the answer: what was said so far is the reply. */
-  stopped: AbortSignal;
-  /** The agent begins to speak. */
-  begin(): void;
-  /** Resolves when all that was said is stored. */
-  settled(): Promise<void>;
-  /** Ends the stream with the reply, in the same commit as what is asked for beside it. */
-  complete(reply: string, stopped: boolean): Promise<void>;
+  /** What the steps have found that must be stored, for the turn's one commit. */
+  changes: Pick<TurnChanges, 'session'>;
 }
 
-/** identify: who sent it, as far as a token says so. */
+/** identify-by-token, identify-by-link: who sent it, as far as a token says so. */
 export interface Identified {
-  presented: Presented;
+  credential: Credential;
 }
 
-/** recognise-repeat: under which key the answer will be found again. */
-export interface Repeatable {
+/** deduplicate: the key under which the answer will be found again. */
+export interface Deduplicated {
+  /** Null if the client sent none. */
+  key: KeyClaim | null;
+}
+
+/** deduplicate-stream: the key under which the stream will be found again. */
+export interface Numbered {
+  /** Null if the client sent none. */
   idempotency_key: string | null;
 }
 
-/** resolve-session: the session that a message speaks in, by the id that it names or that was made for it. */
+/** resolve-session: the session of a message, by the id that it names or that was made for it. */
 export interface NamedSession {
   /** Null: the message begins it. */
   found: Session | null;
@@ -107,37 +92,39 @@ export interface NamedSession {
   session_id: string;
   /** The daemon made `session_id` for this message. */
   session_is_generated: boolean;
-  /** The session's name that never changes: lock and count of turns go by it. */
+  /** The session's name that never changes: the lock and the count of turns use it. */
   session_tag: string;
 }
 
-/** take-turn: no other message of the session runs while the lease is held; resolved anew under it. */
-export interface InTurn extends NamedSession {
-  lease: Lease;
-  /** The reader was told that the answer has begun, and in which session. */
-  told_started: boolean;
+/** authorize-sender: the session is not somebody else's. */
+export interface Authorized extends NamedSession {
+  authorized: true;
 }
 
-/** open-session: the session as found, or as it will be created. Nothing is written yet. */
-export interface Opened {
-  session: Session;
-  session_is_new: boolean;
-}
-
-/** check-sender: nobody else's session is spoken in. */
-export interface Admitted extends NamedSession {
-  admitted: true;
-}
-
-/** guard: let through. */
+/** guard: the loop guard lets the message through. */
 export interface Guarded {
   guarded: true;
 }
 
-/** bind-identity: whom the tools act for in this message, and the session's id, which sign-in changes. */
-export interface Bound {
-  acting: Acting;
+/** lock-session: no other message of the session runs until this turn ends. The session was resolved anew. */
+export interface Locked extends NamedSession {
+  claim: SessionClaim;
+  /** The outlet knows that the answer has begun, and in which session. */
+  has_started: boolean;
+}
+
+/** open-session: the session as it was found or as it will be created. Nothing is written yet. */
+export interface Opened {
+  session: Session;
+  /** `replaced`: it begins anew under the id of another person's session. */
+  session_origin: 'found' | 'new' | 'replaced';
+}
+
+/** resolve-principal: who the tools act for, and the session with the id that it has now. */
+export interface Resolved extends Opened {
+  principal: Principal;
   session_id: string;
+  changes: Answering['changes'];
 }
 
 /** run-agent: what the agent said. */
@@ -147,30 +134,7 @@ export interface Answered {
   stopped: boolean;
 }
 
-/** store-reply: durable now. */
+/** store-reply: the turn is durable. */
 export interface Stored {
   stored: true;
 }
-
-/** Whom a message acts for: a person whose stored context its tools may use, or nobody and why. */
-export type Acting =
-  | { person: PersonKey; claims: Claims }
-  | {
-      person: null;
-      reason: NobodyReason;
-      token_reason?: string;
-      /** The sign-in has expired, and the person has been told of it. */
-      lapse_told?: boolean;
-    };
-
-export type NobodyReason =
-  | NothingPresented
-  | 'invalid_token'
-  | 'signed_out'
-  | 'stored_token_expired'
-  /** No encryption key opens it. */
-  | 'stored_token_unreadable'
-  /** The client chose the session's id, so only a message that brings the token is trusted (decisions §3). */
-  | 'client_chosen_session'
-  /** The stored context was brought by another channel user. */
-  | 'other_sender';

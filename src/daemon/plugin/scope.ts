@@ -10,21 +10,24 @@ import type {
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
+import { ReceivedRequest } from '../http/received-request.ts';
 import { validateOnce } from '../http/validate-once.ts';
-import { carryOutOnce } from '../identity/carry-out-once.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { type LinkOutcome, link, unlink, unlinkPerson } from '../identity/links.ts';
-import { accept, edit } from '../inbox/accept.ts';
-import { HintLimit } from '../inbox/hint-limit.ts';
-import { say } from '../inbox/say.ts';
+import { runOnce } from '../identity/run-once.ts';
+import { edit, enqueue } from '../inbox/enqueue.ts';
+import { notify } from '../inbox/notify.ts';
 import { storedParts } from '../inbox/stored-parts.ts';
+import { Throttle } from '../inbox/throttle.ts';
 import type { InboxWorker } from '../inbox/work.ts';
+import type { Origin } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 import type { Services } from '../services.ts';
-import { openStream } from '../stream/open.ts';
-import { startStream } from '../stream/start.ts';
-import { stopStream } from '../stream/stop.ts';
+import { openStream } from '../stream/open-stream.ts';
+import { startStream } from '../stream/start-stream.ts';
+import { stopStream } from '../stream/stop-stream.ts';
+import type { StreamServices } from '../stream/stream-services.ts';
 
 /** Time-out of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
@@ -35,7 +38,7 @@ const AGAIN_SECONDS = 5;
 export function createScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
-  services: Services,
+  services: StreamServices,
   inbox: InboxWorker,
   dev: DevCompany | null = null,
 ): ChannelScope {
@@ -51,7 +54,7 @@ export function createScope(
     log: services.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => services.clock.now(),
-    converse: (message, request) => converse(plugin, services, message, request),
+    converse: (message, request) => converse(plugin, services, message, originOf(request)),
     readMessage: (request, sources) =>
       readMessage(plugin.name, request, sources, problem, (bytes) =>
         services.log.info(
@@ -61,7 +64,8 @@ export function createScope(
       ),
     readToken,
     streams: {
-      start: (message, request, options) => startStream(plugin, services, message, request, options),
+      start: (message, request, options) =>
+        startStream(plugin, services, message, originOf(request), options),
       open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
       stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
     },
@@ -77,14 +81,21 @@ export function createScope(
   };
 }
 
+/** What the daemon knows of the request that a channel hands back. */
+function originOf(request: ChannelRequest): Origin {
+  const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
+  return { request_id: request.id, address: request.address, validated, ticket };
+}
+
 type LaterDoors = Pick<ChannelScope, 'accept' | 'edit' | 'say'>;
 
 function laterDoors(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): LaterDoors {
-  const speaker = { plugin, services, worker: inbox, hints: new HintLimit(() => services.clock.now()) };
+  const throttle = new Throttle(() => services.clock.now());
+  const notifier = { plugin, services, worker: inbox, throttle };
   return {
-    accept: (messages, request) => accept(plugin, services, inbox, messages, request),
+    accept: (messages, request) => enqueue(plugin, services, inbox, messages, request),
     edit: (message_id, text) => edit(plugin, services, message_id, text),
-    say: (reply_to, text, options) => say(speaker, reply_to, text, options),
+    say: (reply_to, text, options) => notify(notifier, reply_to, text, options),
   };
 }
 
@@ -102,11 +113,11 @@ function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
 function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
-      carryOutOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () =>
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () =>
         linkAnswerOf(await link(forRequest(services, request), plugin, user_id, token, () => replace)),
       ),
     unlink: (user_id, { message_id } = {}) =>
-      carryOutOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, () =>
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, () =>
         unlink(services, plugin, user_id),
       ),
     unlinkPerson: (user_id, token, request) =>

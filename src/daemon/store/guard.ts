@@ -7,15 +7,15 @@ import type {
   SessionTurns,
 } from '../guard/verdict.ts';
 
-/** The loop guard's counters (decisions §7); the rules stand in src/daemon/guard. */
+/** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {
   /**
    * Judges a message and counts it, in all layers at once: exact at once, however many daemons ask at the same time.
    * A message with an id that was checked within the last 7 days gets its first verdict again, and counts for nothing:
    * its verdict and count are durable when it resolves. Those of a message without an id are durable with the next commit
-   * of the store: what a request stores after the check is never durable without them. A crash may forget those of
-   * requests that had stored nothing yet. For messages that are acknowledged before they are answered, see
-   * `InboxStore.screen`.
+   * of the store: what a request stores after the check is never durable without them, unless a commit failed in between.
+   * A crash may forget those of requests that had stored nothing yet. For messages that are acknowledged before they are
+   * answered, see `InboxStore.screen`.
    */
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict>;
   /** Takes back the turn of a message that passed and then did not run in this session. */

@@ -2,8 +2,8 @@
 export interface LimitStore {
   /**
    * Counts a hit: exact at once, however many daemons ask at the same time. It is durable with the next commit of the
-   * store: what a request stores after it is never durable without it. A crash may forget the hits of the requests that
-   * had stored nothing yet, so nothing may be acknowledged because of a hit alone.
+   * store: what a request stores after it is never durable without it, unless a commit failed in between. A crash may
+   * forget the hits of requests that had stored nothing yet, so nothing may be acknowledged because of a hit alone.
    */
   hit(key: string, limit: { max: number; window_ms: number }): Promise<WindowState>;
 }

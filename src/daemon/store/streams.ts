@@ -4,7 +4,7 @@ import type { TraceLine } from '../trace/trace-record.ts';
 import type { StreamClaim } from './claims.ts';
 
 /**
- * Messages that are answered on an event stream, and the events of their answers (agentd-sse(7)). A stream is `waiting`
+ * Messages that are answered on an event stream, and the events of their answers. A stream is `waiting`
  * until it is opened for the first time, `running` while its run goes on, then `ended`. A stream that has waited, or
  * has been over, for its `ttl_ms` is treated as absent, whether it is deleted yet or not.
  */

@@ -3,7 +3,7 @@ import type { Session, StoredTurn } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { KeyClaim, StreamClaim } from './claims.ts';
 import type { StoredAnswer } from './idempotency.ts';
-import type { InboxClaim } from './inbox.ts';
+import type { FinalFailure, InboxClaim } from './inbox.ts';
 
 /** Everything that a turn changes. All of it belongs to the session of the claim, or is written under a claim of its own. */
 export interface TurnChanges {
@@ -17,6 +17,8 @@ export interface TurnChanges {
   trace: TraceRecord;
   /** The reply of a message of the inbox: the message is `replied`, and the first attempt to send it has begun. */
   reply?: { claim: InboxClaim; text: string };
+  /** What a message of the inbox comes to whose last run this was, as `InboxStore.settle` records it. It ends the claim. */
+  failed?: { claim: InboxClaim; outcome: FinalFailure };
   /** The answer of an idempotency key, found for `ttl_ms`. It ends the claim of the key. */
   answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
   /** The next events of a stream, as `StreamStore.append` adds them. */

@@ -1,10 +1,9 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { Validated } from '../http/validate-once.ts';
-import type { PersonKey } from '../identity/identity.ts';
+import type { PersonKey, ValidatedToken } from '../identity/identity.ts';
+import { tokenRecord } from '../message/create-stream.ts';
 import type { Services } from '../services.ts';
 import type { StreamClaimant, StreamRecord } from '../store/streams.ts';
-import { tokenRecord } from './keep-message.ts';
 
 /** @throws `stream_not_found` */
 export async function findStream(services: Services, stream_id: string): Promise<StreamRecord> {
@@ -20,12 +19,12 @@ export interface Reading {
   after: number;
 }
 
-export interface Admitted {
+export interface AdmittedReader {
   stream: StreamRecord;
   /** The token that its run would act with; null is "signed out", undefined nothing. */
   token: string | null | undefined;
   /** Its one validation. */
-  validated: Validated | null;
+  validated: ValidatedToken | null;
   /** Whose the stream is if this request begins its run. */
   claimant: StreamClaimant;
 }
@@ -43,7 +42,7 @@ export async function admitReader(
   stream: StreamRecord,
   request: ChannelRequest,
   { tokens, after }: Reading,
-): Promise<Admitted> {
+): Promise<AdmittedReader> {
   const signedOut = stream.start.message.metadata.jwt_token === null;
   const cookies = signedOut ? [] : tokens.ambient;
   if (tokens.required && !cookies.some(Boolean) && !tokens.explicit && !stream.start.token_given) {
@@ -52,7 +51,7 @@ export async function admitReader(
   const own = ownToken(services, stream, request);
   const { token_refused } = stream.start;
   // A token that was refused with the message is not validated, and logged, a second time.
-  const check = async (token: string): Promise<Validated> => ({
+  const check = async (token: string): Promise<ValidatedToken> => ({
     token,
     verdict:
       token === own && token_refused !== undefined
@@ -98,7 +97,7 @@ export async function admitAgain(
 async function refuseOtherPersons(
   services: Services,
   stream: StreamRecord,
-  presented: readonly Validated[],
+  presented: readonly ValidatedToken[],
 ): Promise<void> {
   const persons = presented.map(personOf).filter((person) => person !== null);
   if (persons.length === 0) return;
@@ -119,7 +118,7 @@ async function refuseOtherPersons(
 function refuseOtherReaders(
   { reader, start }: StreamRecord,
   { method }: ChannelRequest,
-  { explicit, ambient }: { explicit: Validated | null; ambient: Validated | null },
+  { explicit, ambient }: { explicit: ValidatedToken | null; ambient: ValidatedToken | null },
   after: number,
 ): void {
   if (reader === null) return;
@@ -137,12 +136,12 @@ function refuseOtherReaders(
  * Does the cookie count? It travels with a link that somebody else made, so it does only if the message came from the
  * same person: with their token, or with their cookie.
  */
-function countsFor({ owner, start }: StreamRecord, ambient: Validated | null): boolean {
+function countsFor({ owner, start }: StreamRecord, ambient: ValidatedToken | null): boolean {
   const person = personOf(ambient);
   return person !== null && (person === owner || person === start.cookie_person);
 }
 
-function personOf(validated: Validated | null): PersonKey | null {
+function personOf(validated: ValidatedToken | null): PersonKey | null {
   return validated?.verdict.valid ? validated.verdict.person : null;
 }
 

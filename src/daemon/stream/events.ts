@@ -1,7 +1,7 @@
 import type { StreamEvent, ToolStatus } from '../../channel/index.ts';
 
-/** An event before it has a number; payloads as decisions §5 has them. */
-export type SaidEvent =
+/** An event before it has a number (agentd-service(7), "Events"). */
+export type StreamEventData =
   | { event: 'stream_start'; data: Start }
   | { event: 'text_chunk'; data: { text: string } }
   | { event: 'tool_call'; data: { tool_name: string; status: ToolStatus } }
@@ -22,31 +22,31 @@ export interface Completion extends Start {
 }
 
 /** The first event of an answer, once its session is known. */
-export function started(data: Start): SaidEvent {
+export function started(data: Start): StreamEventData {
   return { event: 'stream_start', data };
 }
 
 /** An answer that was given before, as a whole. */
-export function toldAgain(data: Completion): SaidEvent[] {
+export function replayed(data: Completion): StreamEventData[] {
   return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data)];
 }
 
 /** The two events with which an answer ends, so that clients of either name end. */
-export function completed(data: Completion): SaidEvent[] {
+export function completed(data: Completion): StreamEventData[] {
   return [
     { event: 'complete', data },
     { event: 'stream_complete', data },
   ];
 }
 
-/** What a run that died with its process ends in; also one that a stopping daemon had to cut off. */
-export const INTERRUPTED: SaidEvent = {
+/** The end of a run whose process died, or that a stopping daemon had to cut off. */
+export const INTERRUPTED: StreamEventData = {
   event: 'error',
   data: { code: 'interrupted', message: 'The answer was interrupted. Please ask again.' },
 };
 
-/** An event as it is stored and read; its payload is turned into JSON once, for all who read it. */
-export function numbered({ event, data }: SaidEvent, id: number): StreamEvent {
+/** An event as it is stored and read; its payload is turned into JSON once, for all readers. */
+export function numbered({ event, data }: StreamEventData, id: number): StreamEvent {
   return { id, event, data: JSON.stringify(data) };
 }
 

@@ -1,16 +1,19 @@
+import { type AlarmClock, every } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { StreamStore } from '../store/streams.ts';
 import { INTERRUPTED } from './events.ts';
 
-/** How often runs that died are looked for, ms. */
+/** How often streams without a run are looked for, ms. */
 const REAP_INTERVAL_MS = 5000;
 
 /**
- * Ends the streams whose run died with its process, or was given up, in `error` with the code `interrupted`
- * (decisions §5): at once for those of the process before this one, then now and then. The result stops it.
+ * Ends the streams whose run died with its process, or was given up, in `error` with the code `interrupted`: at once for
+ * those of the process before this one, then now and then.
+ * @returns stops it
  */
 export async function startReaper(
   streams: Pick<StreamStore, 'reap'>,
+  clock: AlarmClock,
   log: Log,
 ): Promise<() => Promise<void>> {
   const { event, data } = INTERRUPTED;
@@ -23,13 +26,5 @@ export async function startReaper(
     }
   };
   await reap();
-  let reaping: Promise<void> = Promise.resolve();
-  const timer = setInterval(() => {
-    reaping = reaping.then(reap);
-  }, REAP_INTERVAL_MS);
-  timer.unref();
-  return () => {
-    clearInterval(timer);
-    return reaping;
-  };
+  return every(clock, REAP_INTERVAL_MS, reap);
 }

@@ -4,6 +4,7 @@ import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
+import { saveSession } from '../../contract/store-writes.ts';
 import { openStoreAt } from '../store.ts';
 import { claimsOf, sessionId, tokenOf, userId } from './people.ts';
 
@@ -33,7 +34,7 @@ export async function seedOurs(directory: string, people: number, exp: number): 
         last_active_at: now,
         expires_at: now + 86_400_000,
       };
-      return store.sessions.save(session, 'new');
+      return saveSession(store, session);
     }),
   );
   await store.close();

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { devNull, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import type { Benchmark, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
 import { type Server, type StartOptions, startServer } from '../process.ts';
@@ -99,13 +100,9 @@ async function fill(sessions: number): Promise<void> {
         credentials: 'default' as const,
         credentials_reason: 'no_token',
       };
-      await store.sessions.save(session, 'new');
-      await store.sessions.keepTurn(
-        session_id,
-        turn,
-        { ...whole, session_id, outcome: 'answered', lines: [] },
-        86_400_000,
-      );
+      await saveSession(store, session);
+      const trace = { ...whole, session_id, outcome: 'answered', lines: [] };
+      await commitUnderClaim(store, session_id, { turn: { record: turn, ttl_ms: 86_400_000 }, trace });
     }),
   );
   await store.close();

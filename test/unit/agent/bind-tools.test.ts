@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { ConversationEvent } from '../../../src/channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { bindTools, MAX_CALLS } from '../../../src/daemon/agent/bind-tools.ts';
 import { requestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
@@ -35,9 +34,14 @@ function bind(
   };
   const trace = new Trace(systemClock);
   const statuses: string[] = [];
-  const emit = (event: ConversationEvent) => void (event.type === 'tool_call' && statuses.push(event.status));
   const logged = collectLog();
-  const [bound] = bindTools([tool], { emit, trace, signal, log: logged.log });
+  const [bound] = bindTools([tool], {
+    tool: ({ status }) => void statuses.push(status),
+    clock: systemClock,
+    trace,
+    signal,
+    log: logged.log,
+  });
   const lines = () =>
     trace.lines.map(({ step, verdict, reason, detail }) => [step, verdict, reason, detail?.tool]);
   return { bound: bound as AgentTool, statuses, lines, logged };

@@ -11,6 +11,7 @@ import type { Session, StoredTurn } from '../../../src/daemon/session/session.ts
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { capture } from './captured-output.ts';
 
 const settings = {
@@ -115,8 +116,9 @@ async function stored(
   turns: readonly [StoredTurn, TraceRecord][] = [],
 ): Promise<void> {
   const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock: systemClock });
-  for (const one of sessions) await store.sessions.save(one, 'new');
-  for (const [one, its] of turns) await store.sessions.keepTurn('pigeon_alice_1', one, its, 3_600_000);
+  for (const one of sessions) await saveSession(store, one);
+  for (const [record, trace] of turns)
+    await commitUnderClaim(store, 'pigeon_alice_1', { turn: { record, ttl_ms: 3_600_000 }, trace });
   await store.close();
 }
 

@@ -27,7 +27,13 @@ test('an archive unpacks to the same files, byte for byte', async () => {
   const target = await folder();
   const file = join(target, await packAgentd(target));
   await execute('tar', ['-xzf', file, '-C', target]);
-  for (const name of ['bin/agentd.js', 'man/demo.png', 'dist/src/cli/main.js', 'package.json'])
+  for (const name of [
+    'bin/agentd.js',
+    'man/demo.png',
+    'dist/man/agentd.1',
+    'dist/src/cli/main.js',
+    'package.json',
+  ])
     expect(await readFile(join(target, 'package', name))).toEqual(await readFile(join(ROOT, name)));
   const { stdout } = await execute('tar', ['-tvzf', file]);
   expect(stdout).toMatch(/^-rwxr-xr-x .* package\/bin\/agentd\.js$/m);

@@ -256,6 +256,28 @@ describe('judge, whatever is sent', () => {
     );
   });
 
+  it('counts a late message with the others of its time, also after the burst window has passed', () => {
+    let state: GuardState = { verdict: null, user: null, turns: null };
+    const send = (text: string, sent_at: number, now: number) => {
+      const judged = judge({ ...state, verdict: null }, aMessage({ text, sent_at }), limits, now);
+      state = judged.state;
+      return judged.verdict;
+    };
+    for (const text of ['a', 'b', 'c', 'd', 'e']) expect(send(text, 1000, 1000).allowed).toBe(true);
+    expect(send('f', 21_000, 21_000)).toMatchObject({ allowed: true, messages: 1 });
+    expect(send('g', 1001, 21_000)).toMatchObject({ allowed: false, reason: 'rate_limit', count: 6 });
+  });
+
+  it('forgets messages that were counted by a clock that was ahead', () => {
+    let state: GuardState = { verdict: null, user: null, turns: null };
+    const send = (text: string, sent_at: number, now: number) => {
+      state = judge({ ...state, verdict: null }, aMessage({ text, sent_at }), limits, now).state;
+    };
+    for (let n = 0; n < 5; n++) send(`early ${n}`, n * 1000, 24 * HOUR);
+    for (let n = 0; n < 100; n++) send(`later ${n}`, HOUR + n * 10_000, HOUR + n * 10_000);
+    expect(hitCount(state.user?.messages ?? hitsOf())).toBeLessThanOrEqual(7);
+  });
+
   it('stores no more messages of a user than pass within the longest window', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const free = { ...limits, max_turns: 1_000_000 };

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { validatedOf } from '../../../src/daemon/http/validate-once.ts';
+import { ReceivedRequest } from '../../../src/daemon/http/received-request.ts';
 import { closeAll, echo, limited, post, problem, serve } from './serve.ts';
 
 const ANA = { Authorization: 'Bearer good-ana' };
@@ -93,7 +93,7 @@ describe('the rate limit', () => {
   test('hands the validated token on, so that it is validated once', async () => {
     const seen: unknown[] = [];
     const keep = (request: ChannelRequest) => {
-      seen.push(validatedOf(request));
+      seen.push(ReceivedRequest.of(request)?.validated);
       return { body: {} };
     };
     const web = await serve({

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import pino from 'pino';
 import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
-import { Arrivals } from '../../../src/daemon/http/arrivals.ts';
 import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
 import { createServer, type Server } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
+import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';
@@ -54,7 +54,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     ...(options.health ? { health: options.health } : {}),
   };
   const server = createServer({
-    arrivals: new Arrivals(),
+    sequencer: new RequestSequencer(),
     settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
     store: {
       limits: options.limits ?? countingLimits(hits),

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelPlugin } from '../../../src/channel/index.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import {
   effectiveExpiry,
@@ -29,7 +30,7 @@ let ahead: number;
 beforeEach(async () => {
   ahead = 0;
   store = openAt(join(stateDirectory(), 'agentd.db'));
-  ({ services, lines } = await laterServices(store, { now: () => Date.now() + ahead }));
+  ({ services, lines } = await laterServices(store, { ...systemClock, now: () => Date.now() + ahead }));
 });
 
 const ADA = personKey({ sub: 'ada' });
@@ -65,7 +66,7 @@ describe('a link', () => {
   });
 
   it('is sealed to its key where a key is set: copied to another user it opens for nobody', async () => {
-    const sealed = await laterServices(store, { now: () => Date.now() }, KEY);
+    const sealed = await laterServices(store, systemClock, KEY);
     const mine = await token();
     await link(sealed.services, TELEX, 'u1', mine);
     const stored = await store.links.get('telex:jwt:u1');

@@ -3,6 +3,7 @@ import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { failureOfDelivery, judgeRun, platformFailureOf } from '../../../src/daemon/inbox/failure.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
+import { CommitUnknown } from '../../../src/daemon/store/commit-unknown.ts';
 import { token } from '../../support/tokens.ts';
 
 const agentFailed = (cause: unknown) => new AgentdError('agent_failed', 'The agent failed.', { cause });
@@ -23,6 +24,12 @@ describe('a failed run', () => {
     ['an overloaded model', coded('model_overloaded', true), 'passing', 'agent_failed: model_overloaded'],
     ['a run that took too long', new AgentdError('agent_timeout', 'slow'), 'passing', 'agent_timeout'],
     ['a store out of reach', new StoreUnavailable(new Error('disk full')), 'passing', 'unavailable'],
+    [
+      'a commit whose outcome is unknown',
+      new CommitUnknown(new StoreUnavailable(new Error('connection reset'))),
+      'unknown',
+      'unavailable',
+    ],
     [
       'a runtime that could not reach its model',
       agentFailed(network('ECONNREFUSED')),

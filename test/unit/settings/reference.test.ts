@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { settingsFiles } from '../../../man/settings-page.ts';
+import { settingsFiles } from '../../../man/build/settings-page.ts';
 import type { SettingRecord } from '../../../src/channel/index.ts';
 import { command as reference } from '../../../src/cli/commands/config-reference.ts';
 import { configure } from '../../../src/daemon/settings/configure.ts';
@@ -14,7 +14,7 @@ import { placeWith, VALID } from './place.ts';
 const groups = settingGroups([]);
 
 describe.each([...(await settingsFiles())])('%s', (file, content) => {
-  it('is what `node man/settings-page.ts` writes', () => {
+  it('is what `npm run man` writes', () => {
     expect(readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')).toBe(content);
   });
 });

@@ -2,14 +2,14 @@ import type { SessionClaim } from '../claims.ts';
 import type { CommitOutcome, TurnChanges } from '../turns.ts';
 import type { MemoryContext } from './context.ts';
 import { storeAnswer } from './idempotency.ts';
-import { storeReply } from './inbox.ts';
+import { settleClaimed, storeReply } from './inbox.ts';
 import { createSession, expectFreeIds, expectTag, findSession } from './sessions.ts';
 import { appendEvents, expectNext } from './streams.ts';
 import { keepTrace } from './traces.ts';
 
 /** `Store.commitTurn`. Everything that can refuse the turn comes first, so that all of it is stored or nothing. */
 export function commitTurn(context: MemoryContext, claim: SessionClaim, changes: TurnChanges): CommitOutcome {
-  const { session, turn, trace, reply, answer, events } = changes;
+  const { session, turn, trace, reply, failed, answer, events } = changes;
   if (!areHeld(context, claim, changes)) return 'lost';
   if (session) {
     expectTag(session, claim.session_tag);
@@ -21,6 +21,7 @@ export function commitTurn(context: MemoryContext, claim: SessionClaim, changes:
   const isStored = turn === undefined || storeTurn(context, claim.session_tag, turn);
   keepTrace(context, trace);
   if (reply) storeReply(context, reply.claim.message.id, reply.text);
+  if (failed) settleClaimed(context, failed.claim, failed.outcome);
   if (answer) storeAnswer(context, answer.claim, answer.answer, answer.ttl_ms);
   if (events) appendEvents(context, events.claim, events.events);
   return isStored ? 'committed' : 'session_ended';
@@ -29,11 +30,12 @@ export function commitTurn(context: MemoryContext, claim: SessionClaim, changes:
 function areHeld(
   { claims }: MemoryContext,
   claim: SessionClaim,
-  { reply, answer, events }: TurnChanges,
+  { reply, failed, answer, events }: TurnChanges,
 ): boolean {
   return (
     claims.sessions.isHeld(claim.session_tag, claim.owner) &&
     (!reply || claims.inbox.isHeld(reply.claim.message.id, reply.claim.owner)) &&
+    (!failed || claims.inbox.isHeld(failed.claim.message.id, failed.claim.owner)) &&
     (!answer || claims.keys.isHeld(answer.claim.key, answer.claim.owner)) &&
     (!events || claims.streams.isHeld(events.claim.stream_id, events.claim.owner))
   );

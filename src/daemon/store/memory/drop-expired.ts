@@ -13,7 +13,8 @@ export function dropExpired({ state, clock, bounds }: MemoryContext): void {
   drop(state.guard_turns, ({ ends_at }) => ends_at <= now);
   for (const map of [state.limits, state.guard_users, state.seen, state.answers, state.links, state.streams])
     drop(map as Map<string, { expires_at: number | null }>, isOver);
-  for (const claims of Object.values(state.claims))
+  // The others end with `reap`, which counts the interruption or ends the stream.
+  for (const claims of [state.claims.sessions, state.claims.keys])
     drop(claims, ({ expires_at }) => expires_at <= now - CLAIM_MEMORY_MS);
   for (const key of state.fingerprints.keys())
     if (!state.claims.keys.has(key)) state.fingerprints.delete(key);

@@ -83,9 +83,10 @@ export function checkMessage(
     state.guard_users.set(user.key, { state: after.user, expires_at });
   }
   if (after.turns !== null && after.turns !== before.turns) {
-    // A session and its count end together.
+    // A session and its count end together: a new count with the session, else with the one that ends first.
     const session = findSession(context, tag)?.session;
-    const ends_at = Math.min(after.turns.ends_at, session?.expires_at ?? after.turns.ends_at);
+    const first = Math.min(after.turns.ends_at, session?.expires_at ?? after.turns.ends_at);
+    const ends_at = before.turns === null ? (session?.expires_at ?? first) : first;
     if (session) session.expires_at = ends_at;
     state.guard_turns.set(tag, { ...after.turns, ends_at });
   }

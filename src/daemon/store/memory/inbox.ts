@@ -1,7 +1,14 @@
 import { afterVerdict } from '../after-verdict.ts';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
 import { dueAt } from '../due-at.ts';
-import type { AttemptKind, InboxClaim, InboxMessage, InboxStore, NewInboxMessage } from '../inbox.ts';
+import type {
+  AttemptKind,
+  AttemptOutcome,
+  InboxClaim,
+  InboxMessage,
+  InboxStore,
+  NewInboxMessage,
+} from '../inbox.ts';
 import { settled } from '../settled.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
@@ -25,10 +32,7 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
       .reverse()
       .map(({ message }) => message);
   const isClaimed = ({ message }: StoredMessage) => claims.exists(message.id);
-  const change = (found: StoredMessage, to: Partial<InboxMessage>) => {
-    found.message = { ...found.message, ...to };
-    found.wait_ms = found.message.next_attempt_at - clock.now();
-  };
+  const change = (found: StoredMessage, to: Partial<InboxMessage>) => changeMessage(context, found, to);
 
   /** The first message of each queue that nobody works on, in the order in which they are claimed. */
   const heads = (kind: AttemptKind, platforms: readonly string[]): Head[] => {
@@ -93,11 +97,9 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
         });
     },
     renew: ({ message, owner }) => claims.renew(message.id, owner),
-    settle({ message, owner }, outcome) {
-      const found = state.inbox.get(message.id);
-      if (!found || !claims.isHeld(message.id, owner)) return false;
-      change(found, settled(found.message, outcome, clock.now()));
-      claims.end(message.id);
+    settle(claim, outcome) {
+      if (!claims.isHeld(claim.message.id, claim.owner)) return false;
+      settleClaimed(context, claim, outcome);
       return true;
     },
     partsSent: (id) => state.inbox.get(id)?.message.parts_sent ?? 0,
@@ -161,15 +163,37 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
   };
 }
 
+/** Records what a message came to whose claim the caller has compared, and ends the claim. */
+export function settleClaimed(
+  context: MemoryContext,
+  { message: { id } }: InboxClaim,
+  outcome: AttemptOutcome,
+): void {
+  const found = claimedMessage(context, id);
+  changeMessage(context, found, settled(found.message, outcome, context.clock.now()));
+  context.claims.inbox.end(id);
+}
+
 /** Stores the reply of a message whose claim the caller has compared; the first attempt to send it has begun. */
-export function storeReply({ state, clock }: MemoryContext, id: string, reply: string): void {
-  const found = state.inbox.get(id);
-  if (!found) throw new Error('a message that is claimed is not in the inbox');
+export function storeReply(context: MemoryContext, id: string, reply: string): void {
+  const found = claimedMessage(context, id);
   found.message = {
     ...found.message,
-    ...{ reply, state: 'replied', sends: 1, text_stored_at: clock.now(), parts_sent: 0 },
+    ...{ reply, state: 'replied', sends: 1, text_stored_at: context.clock.now(), parts_sent: 0 },
     ...{ failure: null, interrupted: 0 },
   };
+}
+
+/** Deleting a message ends its claim. */
+function claimedMessage({ state }: MemoryContext, id: string): StoredMessage {
+  const found = state.inbox.get(id);
+  if (!found) throw new Error('a message that is claimed is not in the inbox');
+  return found;
+}
+
+function changeMessage({ clock }: MemoryContext, found: StoredMessage, to: Partial<InboxMessage>): void {
+  found.message = { ...found.message, ...to };
+  found.wait_ms = found.message.next_attempt_at - clock.now();
 }
 
 function enqueue(

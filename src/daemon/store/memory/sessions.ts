@@ -18,8 +18,8 @@ export function sessionSteps(context: MemoryContext): Steps<SessionStore> {
     renew: ({ session_tag, owner }) => claims.renew(session_tag, owner),
     release: ({ session_tag, owner }) => claims.release(session_tag, owner),
     save({ session_tag, owner }, session, as) {
-      expectTag(session, session_tag);
       if (!claims.isHeld(session_tag, owner)) return 'lost';
+      expectTag(session, session_tag);
       if (as === 'changed') {
         const stored = find(session_tag);
         if (!stored) return 'ended';

@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import { FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
 import type { Store } from '../store.ts';
+import type { StoredToken } from '../stored-tokens.ts';
 import type { StreamListener, StreamStore } from '../streams.ts';
 import { asPort } from './as-port.ts';
 import { Claims } from './claims.ts';
@@ -16,10 +17,16 @@ import { linkSteps } from './links.ts';
 import { outageSteps } from './outages.ts';
 import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
+import { listTokens, replaceToken } from './stored-tokens.ts';
 import { streamSteps } from './streams.ts';
 import { traceSteps } from './traces.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The operations on all ports together. */
+interface WholeStore extends Pick<Store, 'commitTurn' | 'check' | 'countTokens' | 'replaceToken'> {
+  listTokens(): Promise<StoredToken[]>;
+}
 
 export interface MemoryOptions extends Partial<MemoryBounds> {
   clock: Clock;
@@ -55,6 +62,16 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     if (closing.signal.aborted) throw new StoreUnavailable(new Error('the store is closed'));
     dropExpired(context);
   };
+  const { listTokens: list, ...whole } = asPort<WholeStore>(
+    {
+      commitTurn: (claim, changes) => commitTurn(context, claim, changes),
+      check: () => undefined,
+      countTokens: (prefix) => listTokens(context).filter(({ token }) => token.startsWith(prefix)).length,
+      listTokens: () => listTokens(context),
+      replaceToken: (token, value) => replaceToken(context, token, value),
+    },
+    begin,
+  );
   return {
     description: 'memory',
     sessions: asPort(sessionSteps(context), begin),
@@ -70,14 +87,10 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       subscribe: subscriber(state, closing.signal),
       hintsMayBeLost: true,
     },
-    ...asPort<Pick<Store, 'commitTurn' | 'check' | 'countTokens'>>(
-      {
-        commitTurn: (claim, changes) => commitTurn(context, claim, changes),
-        check: () => undefined,
-        countTokens: (prefix) => countTokens(state, prefix),
-      },
-      begin,
-    ),
+    ...whole,
+    async *storedTokens() {
+      yield await list();
+    },
     maintenance: null,
     condition: () => ({ writable: true, detail: null }),
     expectRoom: () => undefined,
@@ -96,14 +109,4 @@ function subscriber({ changes }: MemoryState, closed: AbortSignal): StreamStore[
     changes.on(stream_id, hear);
     return () => changes.off(stream_id, hear);
   };
-}
-
-/** Everything that has expired is dropped before. */
-function countTokens({ links, streams, sessions }: MemoryState, prefix: string): number {
-  const tokens = [
-    ...[...links.values()].map(({ token }) => token),
-    ...[...streams.values()].map(({ record }) => record.token),
-    ...[...sessions.values()].map(({ session }) => session.metadata.jwt_context?.token ?? null),
-  ];
-  return tokens.filter((token) => token?.startsWith(prefix)).length;
 }

@@ -57,11 +57,15 @@ export function streamSteps(
     read: (stream_id, after) => find(stream_id)?.events.filter(({ id }) => id > after) ?? [],
     requestStop(stream_id) {
       const stored = find(stream_id);
-      if (stored?.record.state !== 'running') return;
+      if (stored?.record.state !== 'running' || !claims.exists(stream_id)) return;
       stored.record.stop_requested = true;
       state.changes.emit(stream_id, 'stop');
     },
-    release: ({ stream_id, owner }) => claims.release(stream_id, owner),
+    release({ stream_id, owner }) {
+      const stored = find(stream_id);
+      if (stored && claims.isHeld(stream_id, owner)) stored.record.stop_requested = false;
+      claims.release(stream_id, owner);
+    },
     reap(last) {
       const dead = [...state.streams.values()].filter(
         ({ record }) => record.state === 'running' && !claims.isValid(record.stream_id),
@@ -86,6 +90,7 @@ export function appendEvents(
   stored.record.last_event = last.id;
   if (last.event === 'stream_complete' || last.event === 'error') {
     stored.record.state = 'ended';
+    stored.record.stop_requested = false;
     // After a failure the message can be sent again under the same key.
     if (last.event === 'error') stored.record.idempotency_key = null;
     stored.expires_at = clock.now() + stored.record.ttl_ms;

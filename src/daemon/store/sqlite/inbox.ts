@@ -216,15 +216,20 @@ export class SqliteInbox implements InboxStore {
   }
 
   settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
-    const { id, queue } = claim.message;
     return this.#commit.write(() => {
-      const row = this.holds(claim) && this.#find.get(id);
-      if (!row) return false;
-      const now = this.#bounds.clock.now();
-      this.#settle.run({ id, now, ...settled(messageOf(row), outcome, now) });
-      this.#queues.followClaimed(queue);
+      if (!this.holds(claim)) return false;
+      this.settleClaimed(claim, outcome);
       return true;
     });
+  }
+
+  /** Within a commit: records what a claimed message came to, and ends the claim. */
+  settleClaimed({ message: { id, queue } }: InboxClaim, outcome: AttemptOutcome): void {
+    const row = this.#find.get(id);
+    if (!row) throw new Error('a message that is claimed is not in the inbox');
+    const now = this.#bounds.clock.now();
+    this.#settle.run({ id, now, ...settled(messageOf(row), outcome, now) });
+    this.#queues.followClaimed(queue);
   }
 
   /** Within a commit: whether the claim is still its owner's. */

@@ -36,22 +36,27 @@ export class SqliteTurns {
     return outcome;
   }
 
-  #holdsAll(claim: SessionClaim, { reply, answer, events }: TurnChanges): boolean {
+  #holdsAll(claim: SessionClaim, { reply, failed, answer, events }: TurnChanges): boolean {
     const { sessions, inbox, idempotency, streams } = this.#parts;
     return (
       sessions.holds(claim) &&
       (!reply || inbox.holds(reply.claim)) &&
+      (!failed || inbox.holds(failed.claim)) &&
       (!answer || idempotency.holds(answer.claim)) &&
       (!events || streams.holds(events.claim))
     );
   }
 
-  #store(claim: SessionClaim, { session, turn, trace, reply, answer, events }: TurnChanges): CommitOutcome {
+  #store(
+    claim: SessionClaim,
+    { session, turn, trace, reply, failed, answer, events }: TurnChanges,
+  ): CommitOutcome {
     const { sessions, traces, inbox, idempotency, streams } = this.#parts;
     if (session) sessions.add(claim, session);
     const inserted = traces.insert(trace);
     const ended = turn && !sessions.addTurn(claim.session_tag, turn.record, inserted, turn.ttl_ms);
     if (reply) inbox.addReply(reply.claim, reply.text);
+    if (failed) inbox.settleClaimed(failed.claim, failed.outcome);
     if (answer) idempotency.addAnswer(answer.claim, answer.answer, answer.ttl_ms);
     if (events) streams.add(events.claim.stream_id, events.events);
     return ended ? 'session_ended' : 'committed';

@@ -107,8 +107,8 @@ export class GroupCommit {
 
   /**
    * Runs `work` in this tick, on the residents, together with what else is to be decided. What it changes is stored with
-   * the next commit that succeeds; nobody waits for it. If another process has written before that, `work` is run again
-   * on what was written, and its first result stands. While writes fail, the result waits for the commit.
+   * the next commit; nobody waits for it. If another process has written before that, or another write fails, `work` is
+   * run again on what is stored, and its first result stands. While commits fail, the result waits for the commit.
    * @param work as for `write`, but it changes nothing but residents.
    */
   decide<T>(work: () => T): Promise<T> {
@@ -176,7 +176,7 @@ export class GroupCommit {
   }
 
   #noteDecision(work: () => unknown): void {
-    // If this commit fails, the next write stores the decisions with its own.
+    // The failure of this commit is known from the writes that follow.
     if (this.#decisions.length === 0) this.write(() => undefined).catch(() => undefined);
     this.#decisions.push(work);
   }
@@ -268,9 +268,10 @@ export class GroupCommit {
         }
       }
       for (const resident of this.#residents) resident.save?.();
+      // If the commit fails now, nobody knows what is on the disk, and nothing may be counted twice.
+      this.#decisions = [];
       this.#commit.run();
       done = true;
-      this.#decisions = [];
       for (const resident of this.#residents) resident.committed?.();
       // A commit without a change writes nothing, so it proves nothing.
       if (this.#failure !== null && this.#changes.get() !== before) this.#failure = null;

@@ -1,0 +1,259 @@
+/**
+ * The manual pages that are made from the records of the program: commands, error codes, exit codes, settings.
+ * `npm run man` writes them into the folder above; test/rules holds them fresh.
+ */
+import { readdirSync, writeFileSync } from 'node:fs';
+import type { Command } from '../../src/cli/command.ts';
+import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
+import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts';
+import { COMMON_OPTIONS, JSON_SENTENCE } from '../../src/cli/program-help.ts';
+import { ERRORS } from '../../src/daemon/errors.ts';
+import { optionTerm, type PageText, pageLink, pageText, prose, seeAlso, shell, terms } from './markdown.ts';
+import { settingsFiles } from './settings-page.ts';
+
+/** The pages made from commands and errors: file name and content. */
+export async function pages(): Promise<Map<string, string>> {
+  const commands = await Promise.all(COMMANDS.map((entry) => entry.load()));
+  const all = [
+    programPage(),
+    errorsPage(),
+    ...pageNames().map((name) => commandPage(name, of(name, commands))),
+  ];
+  return new Map(all.map((page) => [`${page.name}.${page.section}.md`, pageText(page)]));
+}
+
+/** `serve`, `token`, …: one page per first word. */
+function pageNames(): string[] {
+  return [...new Set(COMMANDS.map(({ name }) => firstWord(name)))];
+}
+
+/** The page that describes a command: `token verify` is described in `agentd-token.1.md`. */
+export function pageOf(command: string): string {
+  return `agentd-${firstWord(command)}.1.md`;
+}
+
+function firstWord(name: string): string {
+  return name.split(' ')[0] ?? name;
+}
+
+function of(page: string, commands: readonly Command[]): Command[] {
+  return commands.filter(({ name }) => firstWord(name) === page);
+}
+
+function programPage(): PageText {
+  return {
+    name: 'agentd',
+    section: '1',
+    summary: 'a conversational agent daemon',
+    sections: [
+      {
+        title: 'Synopsis',
+        body: '`agentd` [`--config` *file*] [`--env-file` *file*] *command* [*argument* ...]',
+      },
+      { title: 'Description', body: DESCRIPTION },
+      {
+        title: 'Commands',
+        body: terms(
+          COMMANDS.map(({ name, summary }) => ({
+            term: `\`${name}\``,
+            body: `${prose(summary)} See ${pageLink(`agentd-${firstWord(name)}`, '1')}.`,
+          })),
+        ),
+      },
+      {
+        title: 'Options',
+        body: [
+          'Every command takes these options, before or after its name:',
+          terms(
+            COMMON_OPTIONS.map(({ flags, sentence }) => ({ term: optionTerm(flags), body: prose(sentence) })),
+          ),
+          prose(
+            'A file that `--env-file` names must exist; otherwise the exit status is 2. When you run the program as `node bin/agentd.js`, write `node -- bin/agentd.js`: without `--`, Node.js takes `--env-file` as its own option and exits with status 9 if the file is missing.',
+          ),
+        ].join('\n\n'),
+      },
+      {
+        title: 'Environment',
+        body: [
+          prose('Every setting of agentd-settings(5) can be set in the environment. In addition:'),
+          terms([
+            {
+              term: '`NODE_ENV`',
+              body: prose(
+                'Under `production` and `staging`, settings and commands that are meant for development are refused.',
+              ),
+            },
+            { term: '`NO_COLOR`', body: 'If set and not empty, output has no colors.' },
+          ]),
+        ].join('\n\n'),
+      },
+      { title: 'Files', body: FILES },
+      exitStatus(),
+      { title: 'See also', body: seeAlso(allPages().filter(([name]) => name !== 'agentd')) },
+    ],
+  };
+}
+
+const DESCRIPTION = [
+  'agentd lets people talk to an agent from a website or a chat platform. The tools of the agent act as the person who is signed in there.',
+  'Settings come from the environment, over `.env`, over the configuration file; see agentd-settings(5). Commands and daemon read the same settings.',
+  'Commands that administer the daemon read and write its store directly, so they work whether the daemon is running or not. The daemon sees their changes at once.',
+  'Data is written to standard output, everything else to standard error. Every command that prints data takes `--json` and then prints one JSON document; a list is an array. Tables are cut to the width of the terminal, and colored, only if standard output is a terminal.',
+  'No command prints a full token, except `token issue` and `serve --dev`, whose purpose it is. Where a token must be identified, its first 8 characters and a short hash are shown. Commands read a token from standard input (`-`), or from a prompt without echo. A token given as an argument works too, with a warning: other users of the machine can see it in the list of processes.',
+]
+  .map(prose)
+  .join('\n\n');
+
+const FILES = terms([
+  {
+    term: '`.env`',
+    body: 'Settings, one `NAME=value` per line, in the working directory. The environment overrides them.',
+  },
+  {
+    term: '`agentd.yaml`',
+    body: prose(
+      'The configuration file. agentd-settings(5) lists the other names under which it is found. The list `plugins` can be given only there.',
+    ),
+  },
+  {
+    term: '`.agentd/env`',
+    body: prose(
+      'The settings of `serve --dev`, in the working directory. A command uses them, and says so on standard error, if neither `--config` nor `--env-file` is given, JWT_ALGORITHM is not set anywhere else, and NODE_ENV is neither `production` nor `staging`. Any other source overrides them.',
+    ),
+  },
+  {
+    term: '`~/.local/state/agentd`',
+    body: prose(
+      'The directory of the embedded database, unless STATE_DIR names another one. agentd-store(7) describes its files.',
+    ),
+  },
+]);
+
+function commandPage(name: string, commands: readonly Command[]): PageText {
+  const summary = GROUPS[name] ?? commands[0]?.summary ?? '';
+  const alone = commands.length === 1;
+  return {
+    name: `agentd-${name}`,
+    section: '1',
+    summary: summary.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase()),
+    sections: [
+      { title: 'Synopsis', body: commands.map(synopsis).join('\n\n') },
+      {
+        title: 'Description',
+        body: commands.map((command) => description(command, alone)).join('\n\n'),
+      },
+      exitStatus(),
+      {
+        title: 'Examples',
+        body: commands
+          .flatMap(({ examples }) => examples.map(({ line, does }) => `${prose(does)}\n\n${shell(line)}`))
+          .join('\n\n'),
+      },
+      {
+        title: 'See also',
+        body: seeAlso([
+          ['agentd', '1'],
+          ['agentd-settings', '5'],
+        ]),
+      },
+    ],
+  };
+}
+
+function optionsOf({
+  options = [],
+  json,
+  jsonSentence = JSON_SENTENCE,
+}: Command): { flags: string; sentence: string }[] {
+  const own = options.map((option) => ({
+    flags: option.flags,
+    sentence:
+      option.default === undefined ? option.sentence : `${option.sentence} (default: ${option.default})`,
+  }));
+  return json ? [...own, { flags: '--json', sentence: jsonSentence }] : own;
+}
+
+function synopsis(command: Command): string {
+  return [
+    `\`agentd ${command.name}\``,
+    ...optionsOf(command).map(({ flags }) => `[${optionTerm(flags.replace(/^-\w, /, ''))}]`),
+    ...(command.args ?? []).map(({ name, required, variadic }) => {
+      const argument = `*${name}*${variadic ? ' ...' : ''}`;
+      return required ? argument : `[${argument}]`;
+    }),
+  ].join(' ');
+}
+
+function description(command: Command, alone: boolean): string {
+  const items = [
+    ...(command.args ?? []).map(({ name, sentence }) => ({ term: `**${name}**`, body: prose(sentence) })),
+    ...optionsOf(command).map(({ flags, sentence }) => ({ term: optionTerm(flags), body: prose(sentence) })),
+  ];
+  return [
+    alone ? '' : `### agentd ${command.name}`,
+    prose(command.summary),
+    command.description ? prose(command.description) : '',
+    terms(items),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
+}
+
+function exitStatus() {
+  const names = Object.keys(EXIT) as (keyof typeof EXIT)[];
+  return {
+    title: 'Exit status',
+    body: terms(names.map((name) => ({ term: `\`${EXIT[name]}\``, body: prose(EXIT_MEANINGS[name]) }))),
+  };
+}
+
+function errorsPage(): PageText {
+  return {
+    name: 'agentd-errors',
+    section: '7',
+    summary: 'error codes of the HTTP interface',
+    sections: [
+      {
+        title: 'Description',
+        body: [
+          'A request that fails is answered with a problem document (RFC 9457), as agentd-service(7) describes it. Clients test its `code`: codes are stable, and texts may change. A token that cannot be used is not an error: the message is answered with the default credentials.',
+          'The codes of commands are in agentd(1), "Exit status".',
+        ]
+          .map(prose)
+          .join('\n\n'),
+      },
+      {
+        title: 'Codes',
+        body: terms(
+          Object.entries(ERRORS).map(([code, { status, meaning, solve }]) => ({
+            term: `\`${code}\` (${status})`,
+            body: `${prose(meaning)}\n\nHow to solve: ${prose(solve)}`,
+          })),
+        ),
+      },
+      {
+        title: 'See also',
+        body: seeAlso([
+          ['agentd', '1'],
+          ['agentd-explain', '1'],
+          ['agentd-settings', '5'],
+          ['agentd-service', '7'],
+        ]),
+      },
+    ],
+  };
+}
+
+/** All pages, by their files. */
+function allPages(): [name: string, section: string][] {
+  return readdirSync(new URL('../', import.meta.url)).flatMap((file) => {
+    const [, name = '', section = ''] = /^([a-z-]+)\.(\d)\.md$/.exec(file) ?? [];
+    return name === '' ? [] : [[name, section]];
+  });
+}
+
+if (import.meta.main) {
+  const manual = [...(await pages())].map(([file, content]) => [`man/${file}`, content] as const);
+  for (const [file, content] of [...manual, ...(await settingsFiles())])
+    writeFileSync(new URL(`../../${file}`, import.meta.url), content);
+}

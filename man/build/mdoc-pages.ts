@@ -1,0 +1,27 @@
+/** Makes the pages that man(1) reads, dist/man, from the Markdown in the folder above. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeMdoc } from './mdoc.ts';
+import { readPage } from './page.ts';
+
+const SOURCES = new URL('../', import.meta.url);
+const BUILT = new URL('../../dist/man/', import.meta.url);
+
+/** File of the page for man(1) → its content. */
+export function mdocPages(): Map<string, string> {
+  const pages = new Map<string, string>();
+  for (const file of readdirSync(SOURCES)
+    .filter((name) => name.endsWith('.md'))
+    .sort()) {
+    try {
+      pages.set(file.replace(/\.md$/, ''), writeMdoc(readPage(readFileSync(new URL(file, SOURCES), 'utf8'))));
+    } catch (cause) {
+      throw new Error(`man/${file}: ${(cause as Error).message}`, { cause });
+    }
+  }
+  return pages;
+}
+
+if (import.meta.main) {
+  mkdirSync(BUILT, { recursive: true });
+  for (const [file, content] of mdocPages()) writeFileSync(new URL(file, BUILT), content);
+}

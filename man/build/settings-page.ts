@@ -1,0 +1,101 @@
+/**
+ * The two files that are made from the records of the settings: agentd-settings(5) and the example
+ * configuration. `npm run man` writes them; test/unit/settings/reference.test.ts holds them fresh.
+ */
+import type { SettingRecord } from '../../src/channel/index.ts';
+import { loadPlugins } from '../../src/daemon/plugin/load.ts';
+import { exampleFile } from '../../src/daemon/settings/example-file.ts';
+import { formOf, type SettingGroup, settingGroups } from '../../src/daemon/settings/reference.ts';
+import { type PageText, pageText, prose, seeAlso, terms } from './markdown.ts';
+
+/** Path from the root of the repository → content, for the daemon and the bundled channels. */
+export async function settingsFiles(): Promise<Map<string, string>> {
+  const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
+  const groups = settingGroups(plugins.map(({ plugin }) => plugin));
+  return new Map([
+    ['man/agentd-settings.5.md', pageText(settingsPage(groups))],
+    ['config/agentd.example.yaml', exampleFile(groups)],
+  ]);
+}
+
+/** agentd-settings(5), from the records of the settings. */
+export function settingsPage(groups: readonly SettingGroup[]): PageText {
+  return {
+    name: 'agentd-settings',
+    section: '5',
+    summary: 'settings of agentd',
+    sections: [
+      { title: 'Description', body: DESCRIPTION },
+      {
+        title: 'Settings',
+        body: groups.map(({ title, records }) => `### ${title}\n\n${terms(records.map(item))}`).join('\n\n'),
+      },
+      { title: 'Plugins', body: PLUGINS },
+      { title: 'Files', body: FILES },
+      { title: 'Examples', body: EXAMPLES },
+      {
+        title: 'See also',
+        body: seeAlso([
+          ['agentd', '1'],
+          ['agentd-config', '1'],
+          ['agentd-channel', '7'],
+          ['agentd-service', '7'],
+        ]),
+      },
+    ],
+  };
+}
+
+const DESCRIPTION = [
+  'A setting has the same name in the environment, in `.env`, and in the configuration file. The environment overrides `.env`, and `.env` overrides the file. An empty value counts as not set. `agentd config check` reports all problems at once: for each one the setting, what is wrong, where the value came from, and what would be right. The exit status is then 78, as it is when the daemon starts with such settings.',
+  'In the configuration file, numbers, booleans and lists may be written as such; a list may also be one text with commas, as in the environment. Quote a text that looks like a number or a boolean. Relative paths are relative to the working directory. STATE_DIR and LOG_FILE may begin with a tilde. Under systemd the default of STATE_DIR is STATE_DIRECTORY. Output shows secrets as `[secret]`.',
+  'Every secret can also be given as a file, as container platforms and systemd provide them: the name of the setting followed by `_FILE` holds the path, and the content of the file, without one trailing line break, is the value. In the configuration file such a path is relative to that file. It is an error if one source sets both, or if the file cannot be read. The daemon warns if `.env` or the configuration file holds a secret and other users of the machine can read it.',
+  'An unknown name in the configuration file is an error. In the environment, which also holds variables of other programs, an unknown name is an error only if it looks like a misspelled setting. REDIS_URL, DATABASE_URL and MEMORY_BACKEND configure features that this version does not have: the daemon does not start if one of them is set, except with MEMORY_BACKEND=none.',
+  'NODE_ENV is read from the environment and from `.env`. Under `production` and `staging`, settings that are meant for development are refused. JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false need NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`; the daemon warns at each start.',
+]
+  .map(prose)
+  .join('\n\n');
+
+const PLUGINS = [
+  'The key `plugins` of the configuration file lists channels in addition to the bundled ones. An entry is one of these: the path of a module or of its folder, relative to the file (it begins with a dot, a slash or a tilde, or ends with the extension of a module); the name of an installed package; or an object with `path` and, optionally, the `name` that the channel must have.',
+  'A name in MESSAGING_PLATFORMS is looked up in this list, then among the bundled channels, then as the installed package `agentd-channel-NAME`. MESSAGING_PLATFORMS may also contain the path of a module. A local module may be written in TypeScript, an installed package may not. A plugin that does not fit the contract stops the start. See agentd-channel(7).',
+]
+  .map(prose)
+  .join('\n\n');
+
+const FILES = terms([
+  {
+    term: '`.env`',
+    body: prose(
+      'Lines of the form `NAME=value`, in the working directory, or the file that `--env-file` names.',
+    ),
+  },
+  {
+    term: '`agentd.yaml`, `agentd.yml`, `agentd.json`',
+    body: prose(
+      'The configuration file, in the working directory, or the file that `--config` names. It is also found as `agentd.config.js` or `agentd.config.ts`, as `.agentdrc` with or without an extension, there or in `.config`, and under the key `agentd` in `package.json`.',
+    ),
+  },
+  {
+    term: '`STATE_DIR/encryption-key`',
+    body: prose(
+      'The generated key that seals stored tokens; see agentd-store(7). Back it up with the database.',
+    ),
+  },
+]);
+
+const EXAMPLES = `\`\`\`yaml
+JWT_ALGORITHM: HS256
+PORT: 8080
+WEBCHAT_ENABLED: true
+WEBCHAT_ALLOWED_ORIGINS:
+  - https://www.example.com
+plugins:
+  - ./channels/telex.ts
+\`\`\``;
+
+function item(record: SettingRecord): { term: string; body: string } {
+  const form = `${formOf(record).replace(/^./, (first) => first.toUpperCase())}.`;
+  const example = record.example === undefined ? '' : ` Example: \`${record.example}\`.`;
+  return { term: `\`${record.name}\``, body: `${prose(record.sentence)}\n\n${prose(form)}${example}` };
+}

@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ChannelRequest } from '../../channel/index.ts';
+import type { ValidatedToken } from '../identity/identity.ts';
+import type { Ticket } from '../message/request-sequencer.ts';
+import { parseJson } from './body.ts';
+import { clientAddress } from './client-address.ts';
+import type { Context } from './exchange.ts';
+
+/**
+ * A request as a channel sees it, and what the daemon knows of it beside. Expensive members are made when they are asked
+ * for, once.
+ */
+export class ReceivedRequest implements ChannelRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+  readonly address: string;
+  /** Its place in the order of arrival; null if it names no thread. */
+  ticket: Ticket | null = null;
+  /** The user token that came with it, validated; null if none came, or none was looked for. */
+  validated: ValidatedToken | null = null;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  #query: URLSearchParams | undefined;
+  #json: Record<string, unknown> | undefined;
+  #signal: AbortSignal | undefined;
+
+  constructor(ctx: Context, body: Uint8Array, trustProxy: number) {
+    this.id = ctx.state.request_id;
+    this.method = ctx.method;
+    this.path = ctx.state.path;
+    this.params = ctx.state.found.params;
+    this.headers = joined(ctx.req.headers);
+    this.body = body;
+    this.address = clientAddress(ctx.req.socket.remoteAddress, this.headers['x-forwarded-for'], trustProxy);
+    this.#req = ctx.req;
+    this.#res = ctx.res;
+  }
+
+  /** The request that a channel hands back to the daemon; null for one that the daemon did not receive. */
+  static of(request: ChannelRequest | undefined): ReceivedRequest | null {
+    return request instanceof ReceivedRequest ? request : null;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.#req.url?.slice(this.path.length));
+    return this.#query;
+  }
+
+  json(): Record<string, unknown> {
+    this.#json ??= parseJson(this.body);
+    return this.#json;
+  }
+
+  form(): URLSearchParams {
+    return new URLSearchParams(
+      Buffer.from(this.body.buffer, this.body.byteOffset, this.body.byteLength).toString('utf8'),
+    );
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= goneSignal(this.#res);
+    return this.#signal;
+  }
+}
+
+/** `Set-Cookie` is the one header that Node hands over as a list; in a request it means nothing. */
+function joined(headers: IncomingMessage['headers']): Readonly<Record<string, string | undefined>> {
+  const { 'set-cookie': cookies } = headers;
+  const others = headers as Record<string, string | undefined>;
+  return cookies === undefined ? others : { ...others, 'set-cookie': cookies.join(', ') };
+}
+
+/** Aborts when a response closes before it was sent whole: the client has gone. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  const leave = () => {
+    if (!response.writableFinished) gone.abort();
+  };
+  if (response.closed) leave();
+  else response.once('close', leave);
+  return gone.signal;
+}

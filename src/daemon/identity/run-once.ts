@@ -1,0 +1,67 @@
+import { checkMessageId } from '../../channel/check-message.ts';
+import { AgentdError } from '../errors.ts';
+import { duplicateLine } from '../guard/lines.ts';
+import type { Log } from '../log.ts';
+import type { ClaimKeeper } from '../store/claim-keeper.ts';
+import type { Store } from '../store/store.ts';
+
+/** How long a message is known by its id, ms. */
+const KNOWN_MS = 7 * 24 * 60 * 60 * 1000;
+/** When to come again while the first delivery is being processed, seconds. */
+const AGAIN_SECONDS = 1;
+/** An id names one message, so two with the same words need not be distinguished. */
+const FINGERPRINT = '';
+
+export interface RunOnceServices {
+  store: Pick<Store, 'idempotency'>;
+  claims: ClaimKeeper;
+  log: Pick<Log, 'info'>;
+}
+
+/** The effect that a message asks for, and who sent it. */
+export interface Effect {
+  platform: string;
+  user_id: string;
+  /** Undefined: no platform repeats it. */
+  message_id: string | undefined;
+  what: 'link' | 'unlink';
+}
+
+/**
+ * Runs the effect of a message once, however often the platform delivers the message. A repeat changes nothing, whatever
+ * the person has done since, and gets the answer of the first one. An effect that failed begins anew when the message
+ * comes again, and so does one that the process died during: whether it was done is not known then.
+ * @param work resolves with an answer that can be written as JSON, and holds no token.
+ * @throws `unavailable` while the first delivery is being processed, or if the store is out of reach.
+ */
+export async function runOnce<Answer>(
+  { store: { idempotency }, claims, log }: RunOnceServices,
+  { platform, user_id, message_id, what }: Effect,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  if (message_id === undefined) return work();
+  checkMessageId(message_id, (problem) => {
+    throw new AgentdError('invalid_request', `A link cannot be changed: message_id ${problem}.`);
+  });
+  // No key of a request begins like this: those are arrays.
+  const key = `${what}:${JSON.stringify([platform, user_id, message_id])}`;
+  const state = await idempotency.claim(key, FINGERPRINT);
+  if (state.outcome === 'done') {
+    log.info({ channel: platform }, duplicateLine({ platform, user_id }, message_id));
+    return JSON.parse(state.answer.response) as Answer;
+  }
+  if (state.outcome !== 'new')
+    throw new AgentdError('unavailable', 'This is being done.', { retryAfter: AGAIN_SECONDS });
+  const { claim } = state;
+  const drop = claims.hold(claim, idempotency, new AbortController());
+  try {
+    const answer = await work();
+    await idempotency.finish(claim, { session_id: '', response: JSON.stringify(answer) }, KNOWN_MS);
+    return answer;
+  } catch (error) {
+    await idempotency.release(claim);
+    throw error;
+  } finally {
+    drop();
+  }
+}

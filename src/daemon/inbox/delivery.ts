@@ -1,0 +1,295 @@
+import type { Channel, ChannelPlugin, OutgoingReply } from '../../channel/index.ts';
+import { wait } from '../clock.ts';
+import { StoreUnavailable } from '../errors.ts';
+import { type Arrival, arrivedChannel } from '../message/arrival.ts';
+import { DeliveryFailed } from '../message/delivery-failed.ts';
+import { runTurn } from '../message/run-turn.ts';
+import { runFromInbox } from '../message/steps.ts';
+import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
+import type { Services } from '../services.ts';
+import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
+import { TimeLimit } from '../time-limit.ts';
+import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
+import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
+import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run.ts';
+import { outgoingReply } from './outgoing-reply.ts';
+import type { Admittance, PlatformReach } from './platform-reach.ts';
+import { pushOutlet } from './push-outlet.ts';
+import { traceDelivery } from './trace-delivery.ts';
+import type { Typing } from './typing.ts';
+
+/** A channel that answers later. */
+export interface LaterChannel {
+  plugin: ChannelPlugin;
+  channel: Channel & { send: NonNullable<Channel['send']> };
+}
+
+/** The worker's parts that a delivery uses. */
+export interface DeliveryServices {
+  services: Services;
+  reach: PlatformReach;
+  typing: Typing;
+}
+
+/** A `send` that takes longer has failed, ms; a long reply is several messages of the platform. */
+const SEND_MS = 60_000;
+/** The wait before an outcome that the store could not take is written again, ms. */
+const STORE_AGAIN_MS = 1000;
+
+/**
+ * One attempt at a claimed message, and what follows from it: a run and the sending of its reply or, if a text is
+ * stored already, the sending alone. The store counted the attempt when the message was claimed.
+ */
+export class Delivery {
+  readonly #services: Services;
+  readonly #reach: PlatformReach;
+  readonly #typing: Typing;
+  readonly #later: LaterChannel;
+  readonly #claim: InboxClaim;
+  /** As it was claimed, or as it is since its reply was stored. */
+  #message: InboxMessage;
+  /** How it was admitted to the platform; null: not yet. */
+  #admitted: Admittance | null;
+  /** What follows from the failure of the run, once it has failed. */
+  #afterRun: AttemptOutcome | null = null;
+
+  /** @param admitted how a message with a stored text was admitted to its platform */
+  constructor(
+    { services, reach, typing }: DeliveryServices,
+    later: LaterChannel,
+    claim: InboxClaim,
+    admitted: Admittance | null,
+  ) {
+    this.#services = services;
+    this.#reach = reach;
+    this.#typing = typing;
+    this.#later = later;
+    this.#claim = claim;
+    this.#message = claim.message;
+    this.#admitted = admitted;
+  }
+
+  /** Makes the attempt. Rejects only for defects of the program. */
+  async make(): Promise<void> {
+    const lost = new AbortController();
+    const drop = this.#services.claims.hold(this.#claim, this.#services.store.inbox, lost);
+    try {
+      if (this.#message.state === 'replied') await this.#send();
+      else await this.#run(lost);
+    } finally {
+      drop();
+    }
+  }
+
+  async #run(lost: AbortController): Promise<void> {
+    if (isInterruptedTooOften(this.#message, this.#services.settings)) {
+      await this.#end({ ...failedForGood(this.#message, 'interrupted'), begun: false });
+      return;
+    }
+    const stopTyping = this.#typing.keepShowing(this.#later, this.#message.reply_to);
+    try {
+      const end = await runTurn(runFromInbox, this.#arrival(lost), this.#services);
+      if (!end.answered) {
+        const outcome = this.#outcomeOf(end.error);
+        if (end.isStored) this.#logOutcome(outcome);
+        else await this.#end(outcome);
+        return;
+      }
+      this.#message = this.#withReply(end.reply.response);
+      await this.#send();
+    } finally {
+      stopTyping();
+    }
+  }
+
+  /** The message as its turn has stored it. */
+  #withReply(reply: string): InboxMessage {
+    const text_stored_at = this.#services.clock.now();
+    return {
+      ...this.#message,
+      state: 'replied',
+      reply,
+      sends: 1,
+      text_stored_at,
+      parts_sent: 0,
+      interrupted: 0,
+    };
+  }
+
+  async #send(): Promise<void> {
+    const reply = outgoingReply(this.#message);
+    if (reply === null) throw new Error('a message that has a reply has no text');
+    if (this.#message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
+      await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
+      return;
+    }
+    const began = this.#services.clock.now();
+    try {
+      this.#admitted ??= await this.#reach.admit(this.#message.platform);
+      if (this.#admitted === 'wait') {
+        await this.#end({ kind: 'given_back' });
+        return;
+      }
+      await this.#sendInTime(reply);
+    } catch (error) {
+      await this.#sendFailed(error, began);
+      return;
+    }
+    await this.#noteReach(() => this.#reach.answered(this.#message.platform));
+    if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
+    await this.#end({ kind: 'sent' });
+  }
+
+  #arrival(lost: AbortController): Arrival<Answering & Deduplicated & Guarded> {
+    const { id, request_id, session_id, message, message_id, reply_to } = this.#message;
+    if (message === null || session_id === null) throw new Error('a text without a message has no run');
+    return {
+      turn_id: id,
+      request_id,
+      message: { ...message, ...(message_id === null ? {} : { message_id }), reply_to },
+      session_id,
+      session_is_generated: false,
+      channel: arrivedChannel(this.#later.plugin),
+      address: null,
+      validated: null,
+      ticket: null,
+      outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
+      stopped: null,
+      lost,
+      patient: true,
+      reader: null,
+      changes: {},
+      // Both were found out when the message was enqueued.
+      key: null,
+      guarded: true,
+    };
+  }
+
+  /** What follows from the failure of the run. Decided once: the wait is partly chance. */
+  #outcomeOf(error: unknown): AttemptOutcome {
+    const { settings, clock, stopping } = this.#services;
+    this.#afterRun ??= stopping.aborted
+      ? { kind: 'given_back' }
+      : afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now());
+    return this.#afterRun;
+  }
+
+  async #sendFailed(error: unknown, began: number): Promise<void> {
+    if (this.#services.stopping.aborted) {
+      await this.#end({ kind: 'given_back' });
+      return;
+    }
+    const refused = error instanceof DeliveryFailed && error.final;
+    const failure = failureOfDelivery(refused ? 'refused' : 'failed', error);
+    const [isAway] = await Promise.all([this.#noteFailure(error), this.#trace(failure, began)]);
+    await Promise.all([
+      this.#end(refused ? { kind: 'failed', failure } : this.#sendAgain(error, failure, isAway)),
+      isAway && this.#admitted === 'probe' ? this.#expireWaiting() : null,
+    ]);
+  }
+
+  /** While the platform is out of reach, the message is due at once, and waits for it rather than for a time. */
+  #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
+    const { sends, text_stored_at } = this.#message;
+    const { clock, settings } = this.#services;
+    const now = clock.now();
+    const asked = error instanceof DeliveryFailed ? error.retryAfterSeconds : 0;
+    const ends_at = (text_stored_at ?? now) + settings.INBOX_SEND_SECONDS * 1000;
+    const wait_ms = withinBudget(isAway ? 0 : backOff(sends, LONGEST_MS.send, asked), ends_at, now);
+    if (wait_ms === null) return { kind: 'failed', failure };
+    return { kind: 'again', wait_ms, failure, counts: false };
+  }
+
+  /** @returns whether the platform counts as out of reach now */
+  async #noteFailure(error: unknown): Promise<boolean> {
+    const { id, platform } = this.#message;
+    const failure = platformFailureOf(error);
+    let isAway = false;
+    await this.#noteReach(async () => {
+      if (failure !== null)
+        isAway = await this.#reach.failed(platform, id, failure, this.#admitted ?? 'free');
+      else if (error instanceof DeliveryFailed) await this.#reach.answered(platform);
+    });
+    return isAway;
+  }
+
+  /** Texts that have waited for the platform as long as they may have failed. */
+  async #expireWaiting(): Promise<void> {
+    const { store, clock, settings, log } = this.#services;
+    const { platform } = this.#message;
+    const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
+    const failure = 'delivery_failed: the platform was out of reach for too long';
+    await this.#noteReach(async () => {
+      const messages = await store.inbox.expire(platform, stored_until, failure);
+      if (messages > 0) log.error({ channel: platform, messages, failure }, 'messages have failed for good');
+    });
+  }
+
+  /** What is known of the platform is recorded if the store can be written; the next message shows the same. */
+  async #noteReach(note: () => Promise<void>): Promise<void> {
+    try {
+      await note();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      this.#services.log.warn(
+        { ...this.#about, err: error },
+        'the reach of a platform could not be recorded',
+      );
+    }
+  }
+
+  async #sendInTime(reply: OutgoingReply): Promise<void> {
+    const { clock, stopping } = this.#services;
+    stopping.throwIfAborted();
+    const limit = new TimeLimit(clock, SEND_MS, stopping);
+    try {
+      await limit.within(this.#later.channel.send(reply));
+    } finally {
+      limit.lift();
+    }
+  }
+
+  /**
+   * Ends the claim, however long the store takes to be written; if the daemon stops before, the message begins
+   * anew at the next start.
+   */
+  async #end(outcome: AttemptOutcome): Promise<void> {
+    const { clock, log, stopping, store } = this.#services;
+    this.#logOutcome(outcome);
+    for (;;) {
+      try {
+        const ours = await store.inbox.settle(this.#claim, outcome);
+        if (!ours) log.info(this.#about, 'message was taken away while it was worked on');
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        log.warn({ ...this.#about, err: error }, 'the outcome of an attempt could not be written yet');
+        if (stopping.aborted) return;
+      }
+      await wait(clock, STORE_AGAIN_MS);
+    }
+  }
+
+  #logOutcome(outcome: AttemptOutcome): void {
+    const { log } = this.#services;
+    if (outcome.kind === 'again') {
+      const { failure, wait_ms } = outcome;
+      log.warn({ ...this.#about, failure, wait_ms }, 'message will be tried again');
+    } else if (outcome.kind === 'notify' || outcome.kind === 'failed') {
+      log.error({ ...this.#about, failure: outcome.failure }, 'message has failed for good');
+    }
+  }
+
+  async #trace(outcome: string, began: number): Promise<void> {
+    try {
+      await traceDelivery(this.#services, this.#message, { outcome, began });
+    } catch (error) {
+      this.#services.log.warn({ ...this.#about, err: error }, 'the trace of a delivery could not be kept');
+    }
+  }
+
+  get #about(): Record<string, unknown> {
+    const { id, request_id, platform, attempts, sends } = this.#message;
+    return { request_id, channel: platform, message: id, attempts, sends };
+  }
+}

@@ -1,0 +1,104 @@
+import { checkText } from '../../channel/check-message.ts';
+import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
+import { AgentdError } from '../errors.ts';
+import { duplicateLine } from '../guard/lines.ts';
+import { maskMessage } from '../message/mask-message.ts';
+import { requireMessages } from '../message/require-message.ts';
+import { maskTokens } from '../secret.ts';
+import type { Services } from '../services.ts';
+import { type ArrivedMessage, screen } from './screen.ts';
+import type { InboxWorker } from './work.ts';
+
+/** Messages of one delivery at most; more is a defect of the channel. */
+const DELIVERY_MAX = 1000;
+
+/**
+ * The door of channels that answer later: resolves once all messages are durably kept, or known already
+ * (decisions §6), or blocked by the loop guard: of that the platform is told nothing. What is kept holds no
+ * token: `metadata.jwt_token` is left out, what is shaped like one is masked; whose the message is, is looked
+ * up when its turn comes.
+ *
+ * Rejects with `invalid_request` where a message is not as the contract says, with `unavailable` where the
+ * store is out of reach or too many wait: then none of them is kept, and the platform comes again.
+ *
+ * @param request that brought them; its id is told on every line of their runs.
+ */
+export async function enqueue(
+  plugin: ChannelPlugin,
+  services: Services,
+  worker: InboxWorker,
+  messages: readonly IncomingMessage[],
+  request?: ChannelRequest,
+): Promise<void> {
+  if (messages.length === 0) return;
+  if (messages.length > DELIVERY_MAX)
+    throw new Error(`enqueue takes at most ${DELIVERY_MAX} messages at once`);
+  requireMessages(plugin, messages);
+
+  const request_id = request?.id ?? timeOrderedId(services.clock.now());
+  const entries = messages.map((message) => entryOf(message, request_id, services));
+  const outcomes = await screen(plugin, services, entries);
+  entries.forEach((entry, index) => {
+    if (outcomes[index] === 'repeated') logRepeat(entry, services);
+    else if (outcomes[index] === 'kept') worker.showTyping(entry.platform, entry.reply_to);
+  });
+  const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length;
+  services.log.info(
+    {
+      request_id,
+      channel: plugin.name,
+      kept: count('kept'),
+      repeated: count('repeated'),
+      blocked: count('blocked'),
+    },
+    'messages accepted',
+  );
+  worker.wake();
+}
+
+/**
+ * The sender has edited a message: its text is replaced as long as its turn has not begun (decisions §6);
+ * later the edit is ignored, and logged. True where it was replaced.
+ */
+export async function edit(
+  plugin: ChannelPlugin,
+  services: Services,
+  message_id: string,
+  text: string,
+): Promise<boolean> {
+  checkText(text, (problem) => {
+    throw new AgentdError('invalid_request', `An edit cannot be taken: text ${problem}.`);
+  });
+  const replaced = await services.store.inbox.edit(plugin.name, message_id, maskTokens(text.trim()));
+  services.log.info(
+    { channel: plugin.name, message_id },
+    replaced ? 'message edited before its turn' : 'edit ignored: the turn of the message has begun',
+  );
+  return replaced;
+}
+
+function entryOf(message: IncomingMessage, request_id: string, services: Services): ArrivedMessage {
+  const now = services.clock.now();
+  const masked = maskMessage(message);
+  const { jwt_token: _never, ...metadata } = masked.metadata;
+  const session_id = message.thread_id as string;
+  return {
+    id: timeOrderedId(now),
+    platform: message.platform,
+    queue: session_id,
+    session_id,
+    message_id: message.message_id ?? null,
+    message: { ...masked, metadata },
+    reply_to: message.reply_to ?? {},
+    reply: null,
+    // Whole ms, which is what stores count in: some platforms tell microseconds.
+    sent_at: Math.max(0, Math.floor(Math.min(message.sent_at ?? now, now))),
+    request_id,
+  };
+}
+
+function logRepeat({ platform, message, message_id, request_id }: ArrivedMessage, services: Services): void {
+  if (message_id === null) return;
+  services.log.info({ request_id }, duplicateLine({ platform, user_id: message.user_id }, message_id));
+}

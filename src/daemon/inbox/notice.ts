@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
+import { maskTokens } from '../secret.ts';
+import type { Services } from '../services.ts';
+import type { NewInboxMessage } from '../store/inbox.ts';
+
+/** A text that is sent without an agent run, as the inbox stores it: in the queue of its place, tokens masked. */
+export function noticeTo(
+  plugin: ChannelPlugin,
+  { clock }: Pick<Services, 'clock'>,
+  reply_to: JsonObject,
+  text: string,
+): NewInboxMessage {
+  const now = clock.now();
+  const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
+  return {
+    id: timeOrderedId(now),
+    platform: plugin.name,
+    // No session id begins like this: after the channel's name those have a colon.
+    queue: `${plugin.name}/${place}`,
+    session_id: null,
+    message_id: null,
+    message: null,
+    reply_to,
+    reply: maskTokens(text.trim()),
+    sent_at: now,
+    request_id: timeOrderedId(now),
+  };
+}

@@ -1,0 +1,44 @@
+import { checkMessageId, checkPlace, checkText } from '../../channel/check-message.ts';
+import type { ChannelPlugin, JsonObject, SayOptions } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+import type { Services } from '../services.ts';
+import { noticeTo } from './notice.ts';
+import { tooMany } from './screen.ts';
+import type { Throttle } from './throttle.ts';
+import type { InboxWorker } from './work.ts';
+
+export interface Notifier {
+  plugin: ChannelPlugin;
+  services: Services;
+  worker: InboxWorker;
+  throttle: Throttle;
+}
+
+/**
+ * A text that is sent without an agent run: durable like a message, with the same attempts. Texts to one
+ * place keep their order; they do not wait for the runs of any session, so that a confirmation comes at once.
+ * Rejects as `enqueue` does.
+ */
+export async function notify(
+  { plugin, services, worker, throttle }: Notifier,
+  reply_to: JsonObject,
+  text: string,
+  { message_id, hint_to }: SayOptions = {},
+): Promise<void> {
+  const refuse = (field: string) => (problem: string) => {
+    throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
+  };
+  checkPlace(reply_to, refuse('reply_to'));
+  checkText(text, refuse('text'));
+  if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
+  const about = { channel: plugin.name, message_id };
+  if (hint_to !== undefined && !throttle.allows(hint_to, text)) {
+    services.log.debug(about, 'a hint is left out: its reader was told lately');
+    return;
+  }
+  const notice = { ...noticeTo(plugin, services, reply_to, text), message_id: message_id ?? null };
+  const [outcome] = (await services.store.inbox.enqueue([notice])) ?? tooMany();
+  if (outcome === 'repeated') services.log.info(about, 'not said again: its message was answered before');
+  else if (hint_to !== undefined) throttle.note(hint_to, text);
+  worker.wake();
+}

@@ -1,0 +1,24 @@
+import type { Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
+import type { AttemptOutcome, InboxClaim } from '../store/inbox.ts';
+
+/**
+ * The outlet of a message of the inbox. The reply is stored with the message, whole, and sent when the turn has ended;
+ * meanwhile the platform shows that an answer is being written.
+ * @param afterFailure what follows from the failure of the run.
+ */
+export function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => AttemptOutcome): Outlet {
+  return {
+    leaves: null,
+    started: () => {},
+    text: () => {},
+    tool: () => {},
+    changes: async (end: TurnEnd): Promise<OutletChanges> => {
+      if (end.answered) return { reply: { claim, text: end.reply.response } };
+      const outcome = afterFailure(end.error);
+      return outcome.kind === 'notify' || outcome.kind === 'failed'
+        ? { failed: { claim, outcome } }
+        : { runs_again: true };
+    },
+    complete: () => {},
+  };
+}

@@ -1,0 +1,50 @@
+import type { ChannelPlugin } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+import { textHash } from '../guard/equal-text.ts';
+import { guardLimits } from '../guard/limits.ts';
+import { tell } from '../guard/tell.ts';
+import { guardUser } from '../guard/user.ts';
+import type { GuardedMessage, GuardVerdict } from '../guard/verdict.ts';
+import type { Services } from '../services.ts';
+import type { Arrival } from '../store/inbox.ts';
+import { noticeTo } from './notice.ts';
+
+/** A message that somebody wrote, not a notice. */
+export type ArrivedMessage = Arrival['message'];
+
+/**
+ * Has the loop guard screen messages as they arrive (agentd-message(7), "Loop guard"), and stores those that pass. The
+ * platform's time is the guard's clock, and a delivery that is repeated gets the first verdict.
+ * @returns what became of each message, once that is durable.
+ * @throws `unavailable` if too many messages wait.
+ */
+export async function screen(
+  plugin: ChannelPlugin,
+  services: Services,
+  arrived: readonly ArrivedMessage[],
+): Promise<('kept' | 'repeated' | 'blocked')[]> {
+  const { store, settings, log } = services;
+  if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(arrived)) ?? tooMany();
+  const arrivals = arrived.map((message) => ({
+    message,
+    guarded: guardedOf(message),
+    notice: noticeTo(plugin, services, message.reply_to, ''),
+  }));
+  const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));
+  arrivals.forEach(({ message, guarded }, index) => {
+    tell(verdicts[index] as GuardVerdict, guarded, message.request_id, log);
+  });
+  return (outcomes ?? tooMany()).map((outcome, index) => {
+    return verdicts[index]?.allowed && outcome !== null ? outcome : 'blocked';
+  });
+}
+
+function guardedOf({ message, session_id, platform, message_id, sent_at }: ArrivedMessage): GuardedMessage {
+  const user = guardUser({ platform, user_id: message.user_id, person: null, address: null });
+  return { user, session_id, text: textHash(message.text), message_id, sent_at };
+}
+
+/** Nothing was stored; the platform delivers it again. */
+export function tooMany(): never {
+  throw new AgentdError('unavailable', 'Too many messages are waiting.', { retryAfter: 30 });
+}

@@ -1,0 +1,57 @@
+import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
+import type { ValidatedToken } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
+import { generateSessionId } from '../session/ids.ts';
+import { maskMessage } from './mask-message.ts';
+import type { Ticket } from './request-sequencer.ts';
+import { requireMessage } from './require-message.ts';
+import type { Arrived, ArrivedChannel } from './turn.ts';
+
+/** A message as it arrives at a door; `runSteps` adds what a turn needs beside it. */
+export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'started_at' | 'defer'>;
+
+/** The request that a message came with. */
+export interface Origin {
+  request_id: string;
+  /** Client address. */
+  address: string;
+  /** The token of the request, validated. */
+  validated: ValidatedToken | null;
+  /** Its place in the order of arrival. */
+  ticket: Ticket | null;
+}
+
+/**
+ * A web client's message.
+ * @throws `invalid_request` if the message is not as the contract says
+ */
+export function arrivalOf(
+  plugin: ChannelPlugin,
+  message: IncomingMessage,
+  { request_id, address, validated, ticket }: Origin,
+  { clock }: Pick<Services, 'clock'>,
+): Arrival<Arrived> {
+  requireMessage(plugin, message);
+  return {
+    turn_id: timeOrderedId(clock.now()),
+    request_id,
+    message: maskMessage(message),
+    session_id: message.thread_id ?? generateSessionId(plugin.name, message.user_id),
+    session_is_generated: message.thread_id === null,
+    channel: arrivedChannel(plugin),
+    address,
+    validated,
+    ticket,
+  };
+}
+
+export function arrivedChannel({ name, capabilities, linking }: ChannelPlugin): ArrivedChannel {
+  return {
+    name,
+    namespace: capabilities.space ?? name,
+    has_platform: capabilities.reply === 'later',
+    markdown: capabilities.markdown,
+    linking,
+  };
+}

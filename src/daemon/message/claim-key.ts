@@ -1,0 +1,34 @@
+import { personOf } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
+import type { StoredAnswer } from '../store/idempotency.ts';
+import type { StepLine } from '../trace/trace-record.ts';
+import { fingerprint, firstAnswer } from './idempotency-key.ts';
+import { Ended } from './sequence.ts';
+import type { Answering, Deduplicated, Identified } from './turn.ts';
+
+/**
+ * Claims an idempotency key for the turn: the answer is found again under it. The claim is released if the turn fails,
+ * so that the message can be repeated.
+ * @returns also the answer, if there is one already.
+ * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
+ */
+export async function claimKey(
+  key: string,
+  turn: Answering & Identified,
+  { store, claims, log }: Pick<Services, 'store' | 'claims' | 'log'>,
+  line: StepLine,
+): Promise<Deduplicated | Ended<StoredAnswer>> {
+  const state = await store.idempotency.claim(key, fingerprint(turn.message));
+  if (state.outcome !== 'new') {
+    const answer = firstAnswer(state, turn, personOf(turn.credential), { log });
+    line.reason = 'replayed';
+    return new Ended(answer);
+  }
+  const { claim } = state;
+  const drop = claims.hold(claim, store.idempotency, turn.lost);
+  turn.defer(async (failed) => {
+    drop();
+    if (failed) await store.idempotency.release(claim);
+  });
+  return { key: claim };
+}

@@ -1,0 +1,80 @@
+import { randomSuffix } from '../clock.ts';
+import { type PersonKey, personOf } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
+import type { StreamRecord } from '../store/streams.ts';
+import { fingerprint, otherBody, reportRepeat } from './idempotency-key.ts';
+import type { Step } from './sequence.ts';
+import type { Arrived, Guarded, Identified, Numbered } from './turn.ts';
+
+/** A message that is stored until its stream is opened. */
+export interface Starting extends Arrived {
+  /** How long it waits to be opened, and is found after its end. */
+  ttl_ms: number;
+  /** The person of the valid cookie that came with it. */
+  cookie_person: PersonKey | null;
+}
+
+export interface StartedStream {
+  stream_id: string;
+  session_id: string;
+}
+
+/**
+ * Stores the message under a new stream, its token sealed.
+ *
+ * Adds `stream`. Throws `idempotency_key_reused` if another body took the key at the same moment.
+ */
+export const createStream: Step<Starting & Identified & Numbered & Guarded, { stream: StartedStream }> = {
+  name: 'create-stream',
+  run: async (turn, services) => ({ stream: await createStreamOf(turn, turn.idempotency_key, services) }),
+};
+
+/** If two messages come at once with one key, both get the stream of the first. */
+export async function createStreamOf(
+  turn: Starting & Identified,
+  key: string | null,
+  services: Services,
+): Promise<StartedStream> {
+  const { credential, session_id } = turn;
+  const { jwt_token, ...metadata } = turn.message.metadata;
+  const stream_id = `${turn.channel.name}_${randomSuffix()}`;
+  const stored = await services.store.streams.create({
+    stream_id,
+    idempotency_key: key,
+    fingerprint: fingerprint(turn.message),
+    owner: personOf(credential),
+    token: jwt_token ? services.seal.close(jwt_token, tokenRecord(stream_id)) : null,
+    start: {
+      request_id: turn.request_id,
+      session_id,
+      session_is_generated: turn.session_is_generated,
+      message: {
+        ...turn.message,
+        metadata: jwt_token === null ? { ...metadata, jwt_token } : metadata,
+      },
+      address: turn.address,
+      token_given: Boolean(jwt_token),
+      ...(credential.kind === 'invalid' ? { token_refused: credential.reason } : {}),
+      cookie_person: turn.cookie_person,
+      trace: turn.trace.finished(),
+    },
+    ttl_ms: turn.ttl_ms,
+  });
+  return stored.stream_id === stream_id ? { stream_id, session_id } : sameStream(turn, stored, services);
+}
+
+/** A repeat gets the stream of the first message. @throws `idempotency_key_reused` */
+export function sameStream(
+  turn: Starting,
+  stream: StreamRecord,
+  services: Pick<Services, 'log'>,
+): StartedStream {
+  if (stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
+  reportRepeat(turn, services);
+  return { stream_id: stream.stream_id, session_id: stream.start.session_id };
+}
+
+/** What the sealed token of a stream belongs to. */
+export function tokenRecord(stream_id: string): string {
+  return `stream:${stream_id}`;
+}

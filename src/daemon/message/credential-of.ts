@@ -1,0 +1,14 @@
+import type { Credential, TokenVerdict } from '../identity/identity.ts';
+import type { StepLine } from '../trace/trace-record.ts';
+
+/** What a token proves, and what the trace says of it. */
+export function credentialOf(verdict: TokenVerdict, line: StepLine): Credential {
+  if (!verdict.valid) {
+    line.verdict = 'fallback';
+    line.reason = verdict.reason;
+    return { kind: 'invalid', reason: verdict.reason };
+  }
+  line.reason = 'valid_token';
+  line.detail = { sub: verdict.user.user_id, expires: new Date(verdict.expires_at).toISOString() };
+  return { kind: 'person', verdict };
+}

@@ -1,0 +1,26 @@
+import type { StoredAnswer } from '../store/idempotency.ts';
+import { claimKey } from './claim-key.ts';
+import { fingerprint, keyOf, otherBody } from './idempotency-key.ts';
+import type { Step } from './sequence.ts';
+import type { Answering, Deduplicated, Identified } from './turn.ts';
+
+/**
+ * Was this message answered before? (agentd-service(7), "Idempotency-Key")
+ *
+ * Checks the key that the client sent, and claims it. Adds `key`, null if there is none. Ends the turn with the first
+ * answer if there is one. Throws `duplicate_in_progress` while the first request runs, `idempotency_key_reused` if its
+ * body was another one.
+ */
+export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
+  name: 'deduplicate',
+  async run(turn, services, line) {
+    const key = keyOf(turn);
+    if (key === null) {
+      line.reason = 'no_key';
+      return { key: null };
+    }
+    const stream = await services.store.streams.findByKey(key);
+    if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
+    return claimKey(key, turn, services, line);
+  },
+};

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+import { duplicateLine } from '../guard/lines.ts';
+import { senderKey } from '../guard/user.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
+import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
+import { senderOf } from './sender-of.ts';
+import type { Arrived, Identified } from './turn.ts';
+
+/**
+ * The key of a message whose client sent an `Idempotency-Key`; null if it did not. Keys are the user's own: the person
+ * of a valid token, else client address and user id together.
+ */
+export function keyOf(turn: Arrived & Identified): string | null {
+  const { message, channel } = turn;
+  if (message.message_id === undefined || channel.has_platform) return null;
+  return JSON.stringify([channel.namespace, senderKey(senderOf(turn)), message.message_id]);
+}
+
+/** Of the text, its sender and its thread. Tokens are left out, so that a renewed one makes no other body. */
+export function fingerprint(message: IncomingMessage): string {
+  const body = JSON.stringify([message.user_id, message.thread_id, message.text]);
+  return createHash('sha256').update(body).digest('base64url');
+}
+
+/**
+ * The first answer, if this key has one that may be given to this person.
+ * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
+ */
+export function firstAnswer(
+  state: KeyState,
+  turn: Arrived,
+  person: PersonKey | null,
+  services: Pick<Services, 'log'>,
+): StoredAnswer {
+  if (state.outcome === 'other_body') throw otherBody();
+  reportRepeat(turn, services);
+  if (state.outcome === 'running') throw stillRunning();
+  refuseOthersAnswer(state.answer, person);
+  return state.answer;
+}
+
+/** The documented log line of each repeat that is recognized. */
+export function reportRepeat({ request_id, message }: Arrived, { log }: Pick<Services, 'log'>): void {
+  log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
+}
+
+/**
+ * Whoever posted the message of a stream has its key, but the stream may have become a person's by a token in its
+ * address: then the answer, and the session's id in it, is that person's alone.
+ * @throws `session_forbidden`
+ */
+export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {
+  if (reader !== null && reader !== person)
+    throw new AgentdError('session_forbidden', 'This message was answered to someone else.');
+}
+
+export function otherBody(): AgentdError {
+  return new AgentdError('idempotency_key_reused', 'This Idempotency-Key was used with another body.');
+}
+
+export function stillRunning(): AgentdError {
+  const detail = 'The first request with this Idempotency-Key is still running.';
+  return new AgentdError('duplicate_in_progress', detail, { retryAfter: 1 });
+}

@@ -1,0 +1,53 @@
+import type { Credential } from '../identity/identity.ts';
+import { effectiveExpiry, type FoundLink, findSendersLink } from '../identity/links.ts';
+import type { Services } from '../services.ts';
+import { credentialOf } from './credential-of.ts';
+import type { Step } from './sequence.ts';
+import type { Arrived, Identified } from './turn.ts';
+
+/**
+ * Who sent the message, as far as a link of the platform's user says so (agentd-identity(7), "The identity of a message").
+ *
+ * Checks the token of the sender's link. Another id of the sender, if the message has one, is bound to the link.
+ * Adds `credential`. Never ends the turn: a token that is not valid means default credentials.
+ */
+export const identifyByLink: Step<Arrived, Identified> = {
+  name: 'identify',
+  async run(turn, services, line) {
+    const link = await findSendersLink(services, turn.channel, turn.message);
+    if (link === null) {
+      line.reason = 'no_link';
+      return { credential: { kind: 'none', reason: 'no_link' } };
+    }
+    const about = { request_id: turn.request_id, channel: turn.channel.name };
+    if (link === 'other_sender') {
+      line.verdict = 'fallback';
+      line.reason = 'link_of_other_sender';
+      services.log.warn(about, 'the link of this user id was made by another sender; default credentials');
+      return { credential: { kind: 'none', reason: 'link_of_other_sender' } };
+    }
+    const credential = credentialOf(await services.tokens.validate(link.token, turn.request_id), line);
+    line.detail = { link: 'found', ...line.detail, link_expires: isoTime(link.expires_at) };
+    if (credential.kind !== 'invalid') return { credential };
+    const { reason } = credential;
+    services.log.warn({ ...about, reason }, `linked token is not valid: ${reason}; default credentials`);
+    if (reason !== 'Token Expired') return { credential };
+    line.detail.expired = isoTime(effectiveExpiry(link));
+    line.detail.person_notified = link.lapse_told;
+    return { credential: expired(turn, services, link) };
+  },
+};
+
+/** The agent mentions an expired sign-in once. If the run fails, it does so next time. */
+function expired(turn: Arrived, services: Services, link: FoundLink): Credential {
+  if (!link.lapse_told) {
+    turn.defer(async (failed) => {
+      if (!failed) await services.store.links.noteLapseTold(link.key, link.stored);
+    });
+  }
+  return { kind: 'invalid', reason: 'Token Expired', expiry_notified: link.lapse_told };
+}
+
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,27 @@
+import { credentialOf } from './credential-of.ts';
+import type { Step } from './sequence.ts';
+import type { Arrived, Identified } from './turn.ts';
+
+/**
+ * Who sent the message, as far as the token that came with it says so (agentd-identity(7), "The identity of a message").
+ *
+ * Checks the token in `metadata.jwt_token`, once per message: if the request was validated with this token, that verdict
+ * counts. Adds `credential`. Never ends the turn: a token that is not valid means default credentials.
+ */
+export const identifyByToken: Step<Arrived, Identified> = {
+  name: 'identify',
+  async run({ message, validated, request_id }, services, line) {
+    const token = message.metadata.jwt_token;
+    if (token === null) {
+      line.reason = 'signed_out';
+      return { credential: { kind: 'signed-out' } };
+    }
+    if (token === undefined || token === '') {
+      line.reason = 'no_token';
+      return { credential: { kind: 'none', reason: 'no_token' } };
+    }
+    const verdict =
+      validated?.token === token ? validated.verdict : await services.tokens.validate(token, request_id);
+    return { credential: credentialOf(verdict, line) };
+  },
+};

@@ -1,0 +1,47 @@
+import type { Session } from '../session/session.ts';
+import { resolveSession } from './resolve-session.ts';
+import type { Step } from './sequence.ts';
+import type { Answering, Authorized, Deduplicated, Guarded, Identified, Locked } from './turn.ts';
+
+/**
+ * One message of a session runs at a time, in the order of arrival (agentd-message(7), "Order and limits").
+ *
+ * Tells the outlet that the answer has begun, if the session's id is certain by now; else resolve-principal does.
+ * Adds `claim`, held until the turn ends, and the session as it is named under the lock: while the message waited,
+ * another one may have signed in, begun the session or ended it. Throws `unavailable` if too many messages wait, or for
+ * too long; a patient message waits until the daemon stops.
+ */
+export const lockSession: Step<Answering & Identified & Deduplicated & Authorized & Guarded, Locked> = {
+  name: 'lock-session',
+  async run(turn, services, line) {
+    // The token of a message that arrived earlier may still be checked.
+    await turn.ticket?.reached;
+    const has_started = !mayChangeId(turn.found);
+    if (has_started) turn.outlet.started(turn.session_id);
+    let { session_tag, session_id, session_is_generated } = turn;
+    for (;;) {
+      const asked = services.sessions.acquire(session_tag, { line, patient: turn.patient }, turn.lost);
+      turn.ticket?.leave();
+      const lock = await asked;
+      try {
+        const named = await resolveSession({ ...turn, session_id, session_is_generated }, services);
+        if (named.session_tag === session_tag) {
+          turn.defer(() => lock.release());
+          return { ...named, claim: lock.claim, has_started };
+        }
+        // The id names another session by now, which must be locked in its turn.
+        line.reason = 'session_changed';
+        ({ session_tag, session_id, session_is_generated } = named);
+      } catch (error) {
+        await lock.release();
+        throw error;
+      }
+      await lock.release();
+    }
+  },
+};
+
+/** Sign-in changes the id of this session, by this message or by one that it waits for. */
+function mayChangeId(session: Session | null): boolean {
+  return session?.generated === true && session.owner === null;
+}

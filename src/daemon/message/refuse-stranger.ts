@@ -1,0 +1,34 @@
+import { AgentdError } from '../errors.ts';
+import { personOf } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
+import { isChannelSessionId } from '../session/ids.ts';
+import type { StepLine } from '../trace/trace-record.ts';
+import type { Arrived, Identified, NamedSession } from './turn.ts';
+
+/**
+ * A platform says who is in a session; a client only names one.
+ * @throws `session_forbidden` if the session is someone else's, or the id is one that only a channel gives.
+ */
+export function refuseStranger(
+  { found: session, channel, session_id, message, credential }: Arrived & Identified & NamedSession,
+  { channelNames }: Pick<Services, 'channelNames'>,
+  line: StepLine,
+): void {
+  if (session === null) {
+    if (!channel.has_platform && isChannelSessionId(session_id, channelNames))
+      throw forbidden(line, 'channel_id');
+    return;
+  }
+  if (session.space !== channel.namespace) throw forbidden(line, 'other_channel');
+  if (channel.has_platform) return;
+  if (session.user_id !== message.user_id) throw forbidden(line, 'other_user');
+  const person = personOf(credential);
+  if (person !== null && session.owner !== null && session.owner !== person)
+    throw forbidden(line, 'other_person');
+}
+
+/** One text for all cases: a stranger does not learn whose session it is, or why it is not theirs. */
+function forbidden(line: StepLine, why: string): AgentdError {
+  line.detail = { why };
+  return new AgentdError('session_forbidden', 'This session belongs to someone else.');
+}

@@ -1,0 +1,162 @@
+import type { NobodyReason, Principal } from '../identity/principal.ts';
+import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import type { Services } from '../services.ts';
+import { generateSessionId } from '../session/ids.ts';
+import { hasLapsed, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
+import { type Session, tagOf } from '../session/session.ts';
+import { ClaimLost } from '../store/claim-lost.ts';
+import type { Step } from './sequence.ts';
+import type { Answering, Guarded, Identified, Locked, Opened, Resolved } from './turn.ts';
+
+type Turn = Answering & Identified & Locked & Opened & Guarded;
+
+/** What is decided about a message: the session as it is from now on, and who its tools act for. */
+interface Decision {
+  session: Session;
+  principal: Principal;
+}
+
+/**
+ * Who the tools act for in this message (agentd-identity(7), "The identity of a message").
+ *
+ * A valid token replaces `jwt_context`. An invalid one, or an explicit null, clears it. Without a token the stored one
+ * stays in use only if the session's id is a secret that the daemon made, and only for the channel user that brought
+ * it. On a platform the sender's own link is looked up for each message: the context is set or cleared each time, so
+ * that nobody's token stays in a shared thread.
+ *
+ * Sign-in changes a generated id that nobody owned: whoever began the session knows it, and must not speak as the
+ * person from then on. A session that is created by the token's own message keeps its id.
+ *
+ * Stores a session whose owner or context changed, before the run: it stays if the run fails. A new session of nobody
+ * is stored with the turn.
+ * Adds `principal`, and the session with its id. Tells the outlet that the answer has begun, unless lock-session did.
+ * Never ends the turn, unless its claim is lost.
+ */
+export const resolvePrincipal: Step<Turn, Resolved> = {
+  name: 'resolve-principal',
+  async run(turn, services, line) {
+    const { session: decided, principal } = decide(turn, services);
+    const opened = await store(turn, kept(decided, services), services);
+    const { session_id } = opened.session;
+    if (principal.person === null) {
+      line.verdict = EXPECTED.includes(principal.reason) ? 'ok' : 'fallback';
+      line.reason = principal.token_reason ?? principal.reason;
+      line.detail = { state: 'NoJWT', credentials: 'default' };
+    } else {
+      line.reason = turn.credential.kind === 'person' ? 'token_bound' : 'stored_context';
+      line.detail = { state: 'ValidJWT', credentials: 'user' };
+    }
+    if (session_id !== turn.session_id) line.detail.former_id = turn.session_id;
+    if (!turn.has_started) turn.outlet.started(session_id);
+    return { ...opened, session_id, principal };
+  },
+};
+
+/** Nobody said that the sender is signed in. */
+const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
+
+function decide(turn: Turn, services: Services): Decision {
+  const { credential, session, message } = turn;
+  switch (credential.kind) {
+    case 'person': {
+      const { user, claims, person, expires_at } = credential.verdict;
+      const bound = { user_id: message.user_id, person };
+      const owner = session.owner ?? person;
+      const isStored =
+        session.bound?.user_id === bound.user_id &&
+        session.bound.person === person &&
+        storedToken(session, services.seal) === user.token.reveal();
+      if (isStored && session.owner === owner) return { session, principal: { person, claims } };
+      const record = sealRecord(tagOf(session), message.user_id);
+      const jwt_context = jwtContext(user, expires_at, services.seal, record);
+      return {
+        session: { ...signedIn(turn), owner, bound, metadata: { jwt_context } },
+        principal: { person, claims },
+      };
+    }
+    case 'invalid':
+      return {
+        session: cleared(session),
+        principal: {
+          person: null,
+          reason: 'invalid_token',
+          token_reason: credential.reason,
+          expiry_notified: credential.expiry_notified ?? false,
+        },
+      };
+    case 'signed-out':
+      return { session: cleared(session), principal: { person: null, reason: 'signed_out' } };
+    case 'none':
+      // If a link is looked up for each message, the context that an earlier message has stored is over.
+      return credential.reason === 'no_token'
+        ? withoutToken(turn, services)
+        : { session: cleared(session), principal: { person: null, reason: credential.reason } };
+  }
+}
+
+/** The session with the ids that it has after sign-in. */
+function signedIn({ session, session_origin, channel, message }: Turn): Session {
+  if (session_origin !== 'found' || !session.generated || session.owner !== null) return session;
+  const session_id = generateSessionId(channel.name, message.user_id);
+  return { ...session, session_id, former_id: session.session_id };
+}
+
+/** The stored context counts if it may speak for this message. */
+function withoutToken({ session, message, request_id }: Turn, services: Services): Decision {
+  const { jwt_context } = session.metadata;
+  const nobody = (reason: NobodyReason): Principal => ({ person: null, reason });
+  if (!jwt_context || !session.bound) return { session, principal: nobody('no_token') };
+  if (message.shared || session.bound.user_id !== message.user_id) {
+    return { session: cleared(session), principal: nobody('other_sender') };
+  }
+  if (!session.generated) return { session, principal: nobody('client_chosen_session') };
+  if (hasLapsed(jwt_context, services.settings, services.clock.now())) {
+    return { session: cleared(session), principal: nobody('stored_token_expired') };
+  }
+  const token = storedToken(session, services.seal);
+  if (token === null) {
+    services.log.warn({ request_id }, 'stored token does not open with any encryption key');
+    return { session: cleared(session), principal: nobody('stored_token_unreadable') };
+  }
+  return { session, principal: { person: session.bound.person, claims: claimsOfStoredToken(token) } };
+}
+
+function cleared(session: Session): Session {
+  return session.metadata.jwt_context || session.bound ? { ...session, metadata: {}, bound: null } : session;
+}
+
+/**
+ * A session does not expire while its message is being answered: it lives at least as long as that may take. The end of
+ * the turn sets SESSION_TTL_SECONDS from then on.
+ */
+function kept(session: Session, { settings, clock }: Services): Session {
+  const seconds = settings.AGENT_QUEUE_WAIT_SECONDS + settings.AGENT_TIMEOUT_SECONDS;
+  const until = clock.now() + seconds * 1000;
+  return session.expires_at < until ? { ...session, expires_at: until } : session;
+}
+
+/** @throws ClaimLost */
+async function store(
+  turn: Turn,
+  session: Session,
+  { store: { sessions } }: Services,
+): Promise<StoredSession> {
+  const { claim, session_origin, changes } = turn;
+  const isNobodys = session.owner === null;
+  if (session_origin === 'new' && isNobodys)
+    return { session, session_origin, changes: { ...changes, session } };
+  if (session === turn.session) return { session, session_origin, changes };
+  const outcome = await sessions.save(
+    claim,
+    session,
+    session_origin === 'found' ? 'changed' : session_origin,
+  );
+  if (outcome === 'lost') throw new ClaimLost();
+  if (outcome === 'saved') return { session, session_origin, changes };
+  // An administrator has ended the session since it was opened: the message begins it anew.
+  const begun = { ...session, turns: 0 };
+  if ((await sessions.save(claim, begun, 'new')) === 'lost') throw new ClaimLost();
+  return { session: begun, session_origin: 'new', changes };
+}
+
+type StoredSession = Pick<Resolved, 'session' | 'session_origin' | 'changes'>;

@@ -1,0 +1,130 @@
+import type { Services } from '../services.ts';
+import { ClaimLost } from '../store/claim-lost.ts';
+import { CommitUnknown } from '../store/commit-unknown.ts';
+import type { StoredAnswer } from '../store/idempotency.ts';
+import type { StreamStore } from '../store/streams.ts';
+import type { TurnChanges } from '../store/turns.ts';
+import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+import type { Arrival } from './arrival.ts';
+import { describeTurn } from './describe-turn.ts';
+import type { CompleteReply } from './outlet.ts';
+import { reportFailure } from './report-failure.ts';
+import { Ended, type Sequence } from './sequence.ts';
+import { storedTurn } from './stored-turn.ts';
+import { traceOf } from './trace-of.ts';
+import type { Answered, Answering, Arrived, Locked, Resolved } from './turn.ts';
+import { withTurn } from './with-turn.ts';
+
+type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered, StoredAnswer>;
+
+/**
+ * Answers a message by these steps. A turn that fails is stored as well, if it got as far as its session, or else its
+ * trace. Never rejects.
+ * @param begun the trace of the message so far.
+ */
+export async function runTurn<Turn extends Answering>(
+  steps: Steps<Turn>,
+  arrival: Arrival<Turn>,
+  services: Services,
+  begun: readonly TraceLine[] = [],
+): Promise<EndedTurn> {
+  let isStored = false;
+  const work = async (turn: Turn) => {
+    try {
+      return await answer(steps, turn, services);
+    } catch (error) {
+      isStored = await storeFailure(turn, error, services);
+      throw error;
+    }
+  };
+  try {
+    return { answered: true, reply: await withTurn(arrival, services, work, begun) };
+  } catch (error) {
+    return { answered: false, error, isStored };
+  }
+}
+
+export type EndedTurn =
+  | { answered: true; reply: CompleteReply }
+  /** `isStored`: the failed turn is stored, with everything that its outlet wanted to be stored. */
+  | { answered: false; error: unknown; isStored: boolean };
+
+async function answer<Turn extends Answering>(
+  steps: Steps<Turn>,
+  turn: Turn,
+  services: Services,
+): Promise<CompleteReply> {
+  const found = await steps.run(turn, services);
+  if (found instanceof Ended) return replay(turn, found.result, services);
+  const credentials = found.principal.person === null ? 'default' : 'user';
+  services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
+  const { session_id, reply, stopped } = found;
+  return { session_id, response: reply, stopped, replayed: false };
+}
+
+/** Gives the first answer again. There is no turn to store the trace with. */
+async function replay(
+  turn: Answering,
+  { session_id, response }: StoredAnswer,
+  services: Services,
+): Promise<CompleteReply> {
+  // The trace belongs to the conversation of the answer, not to an id that was never used.
+  turn.session_id = session_id;
+  const reply = { session_id, response, stopped: false, replayed: true };
+  turn.outlet.started(session_id);
+  const { events } = await turn.outlet.changes({ answered: true, reply });
+  await append(events, services.store.streams);
+  turn.outlet.complete(reply);
+  services.log.info(describeTurn(turn, services), 'message answered again');
+  await storeTrace(turn, traceOf(turn, 'replayed', services.clock.now()), services);
+  return reply;
+}
+
+/** @returns whether the turn is stored. Never rejects. */
+async function storeFailure(turn: Answering, error: unknown, services: Services): Promise<boolean> {
+  try {
+    return await storeFailedTurn(turn, error, services);
+  } catch (storeError) {
+    services.log.warn(
+      { ...describeTurn(turn, services), err: storeError },
+      'the trace of a failed message could not be stored',
+    );
+    return false;
+  }
+}
+
+async function storeFailedTurn(turn: Answering, error: unknown, services: Services): Promise<boolean> {
+  const failure = reportFailure(turn, error, services);
+  const finished_at = services.clock.now();
+  const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
+  const trace = traceOf(turn, failure, finished_at);
+  if (isResolved(turn) && !runs_again && mayBeStored(error)) {
+    const record = storedTurn(turn, services, { failure, finished_at });
+    const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
+    if ((await services.store.commitTurn(turn.claim, all)) !== 'lost') return true;
+  }
+  await Promise.all([storeTrace(turn, trace, services), append(changes.events, services.store.streams)]);
+  return false;
+}
+
+/** After a lost claim no turn may be stored; after a commit whose outcome is unknown there may be one already. */
+function mayBeStored(error: unknown): boolean {
+  return !(error instanceof ClaimLost || error instanceof CommitUnknown);
+}
+
+function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answering & Locked & Resolved {
+  return turn.claim !== undefined && turn.principal !== undefined;
+}
+
+/** A platform signs its messages; anybody can send the others, and have them refused. */
+export function storeTrace(
+  turn: Arrived,
+  trace: TraceRecord,
+  { store }: Pick<Services, 'store'>,
+): Promise<void> {
+  return turn.channel.has_platform ? store.traces.keep(trace) : store.traces.keepRefused(trace);
+}
+
+async function append(events: TurnChanges['events'], streams: StreamStore): Promise<void> {
+  if (events) await streams.append(events.claim, events.events);
+}

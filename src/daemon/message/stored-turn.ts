@@ -1,0 +1,37 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Services } from '../services.ts';
+import type { TurnChanges } from '../store/turns.ts';
+import type { Arrived, Resolved } from './turn.ts';
+
+/** How the turn ended. */
+export type End = { finished_at: number } & ({ reply: string; stopped: boolean } | { failure: ErrorCode });
+
+/** The turn as its session stores it. */
+export function storedTurn(
+  turn: Arrived & Resolved,
+  { settings }: Pick<Services, 'settings'>,
+  end: End,
+): NonNullable<TurnChanges['turn']> {
+  const { message, principal } = turn;
+  const isAnswered = 'reply' in end;
+  return {
+    record: {
+      turn_id: turn.turn_id,
+      request_id: turn.request_id,
+      message_id: message.message_id ?? null,
+      user_id: message.user_id,
+      person: principal.person,
+      text: message.text,
+      reply: isAnswered ? end.reply : null,
+      outcome: isAnswered ? 'answered' : 'failed',
+      ...(isAnswered && end.stopped ? { stopped: true } : {}),
+      failure: isAnswered ? null : end.failure,
+      credentials: principal.person === null ? 'default' : 'user',
+      credentials_reason:
+        principal.person === null ? (principal.token_reason ?? principal.reason) : 'valid_token',
+      started_at: turn.started_at,
+      finished_at: end.finished_at,
+    },
+    ttl_ms: settings.SESSION_TTL_SECONDS * 1000,
+  };
+}

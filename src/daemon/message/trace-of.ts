@@ -1,0 +1,40 @@
+import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+import type { Answering, Arrived, Opened } from './turn.ts';
+
+/** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */
+export function traceOf(turn: Arrived & Partial<Opened>, outcome: string, finished_at: number): TraceRecord {
+  return {
+    turn_id: turn.turn_id,
+    request_id: turn.request_id,
+    session_id: isPartOfSession(turn, outcome) ? turn.session_id : null,
+    message_id: turn.message.message_id ?? null,
+    platform: turn.message.platform,
+    user_id: turn.message.user_id,
+    started_at: turn.started_at,
+    finished_at,
+    outcome,
+    lines: turn.trace.finished(),
+  };
+}
+
+/**
+ * The trace of an answered turn is stored by store-reply, so it tells of that step, and of the next one, before they
+ * have ended.
+ */
+export function answeredTrace(turn: Answering & Opened, finished_at: number): TraceRecord {
+  const record = traceOf(turn, 'answered', finished_at);
+  const lines: TraceLine[] = [...record.lines, { at: finished_at, step: 'store-reply', verdict: 'ok' }];
+  const reason = turn.outlet.leaves;
+  if (reason !== null) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason });
+  return { ...record, lines };
+}
+
+/**
+ * A trace is found by its session only if the message became part of it: a client may name any session, and a message
+ * that was refused is not the owner's story. Platforms name their own sessions.
+ */
+function isPartOfSession(turn: Arrived & Partial<Opened>, outcome: string): boolean {
+  if (outcome === 'session_forbidden') return false;
+  const isOpened = turn.session !== undefined || outcome === 'replayed';
+  return isOpened || turn.channel.has_platform || turn.session_is_generated;
+}

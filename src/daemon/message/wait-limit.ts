@@ -1,0 +1,75 @@
+import type { AlarmClock } from '../clock.ts';
+import { AgentdError } from '../errors.ts';
+import { TimeLimit } from '../time-limit.ts';
+import type { StepLine } from '../trace/trace-record.ts';
+
+export interface WaitLimits {
+  /** AGENT_QUEUE_MAX: messages that may wait, for their session or for a run. */
+  max: number;
+  /** AGENT_QUEUE_WAIT_SECONDS, in ms. */
+  wait_ms: number;
+}
+
+/** A message that has to wait. */
+export interface Waiter {
+  line: StepLine;
+  /** It waits until the daemon stops, and counts in neither bound: nobody waits for it at a connection. */
+  patient: boolean;
+}
+
+/** Bounds how many messages wait, for their session or for a run, and for how long. */
+export class WaitLimit {
+  readonly #clock: AlarmClock;
+  readonly #limits: WaitLimits;
+  readonly #stopping: AbortSignal;
+  #waiting = 0;
+
+  constructor(clock: AlarmClock, stopping: AbortSignal, limits: WaitLimits) {
+    this.#clock = clock;
+    this.#stopping = stopping;
+    this.#limits = limits;
+  }
+
+  /** Messages that wait now and count. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Waits for what `wait` resolves with; `wait` is called at once.
+   * @throws `unavailable` if too many wait, or for too long, or if the daemon stops.
+   */
+  async bound<T>({ line, patient }: Waiter, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (patient) return this.#untilStopped(line, this.#stopping, wait);
+    if (this.#waiting >= this.#limits.max) {
+      line.reason = 'queue_full';
+      throw new AgentdError('unavailable', 'Too many messages are waiting for an answer.', { retryAfter: 5 });
+    }
+    this.#waiting++;
+    const limit = new TimeLimit(this.#clock, this.#limits.wait_ms, this.#stopping);
+    try {
+      return await this.#untilStopped(line, limit.signal, wait);
+    } catch (error) {
+      if (!limit.passed) throw error;
+      line.reason = 'queue_wait';
+      throw new AgentdError('unavailable', 'No run was free in time.', { retryAfter: 5 });
+    } finally {
+      limit.lift();
+      this.#waiting--;
+    }
+  }
+
+  async #untilStopped<T>(
+    line: StepLine,
+    signal: AbortSignal,
+    wait: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await wait(signal);
+    } catch (error) {
+      if (!this.#stopping.aborted) throw error;
+      line.reason = 'stopping';
+      throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
+    }
+  }
+}

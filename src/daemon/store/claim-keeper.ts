@@ -1,0 +1,80 @@
+import type { AlarmClock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { ClaimLost } from './claim-lost.ts';
+import { CLAIM_MS, type Claim } from './claims.ts';
+
+/** How often claims are renewed, ms: one renewal may fail without the claim expiring. */
+const RENEW_MS = CLAIM_MS / 3;
+
+/** The port that gave a claim. */
+interface Renews<C extends Claim> {
+  renew(claim: C): Promise<boolean>;
+}
+
+interface Held {
+  readonly renew: () => Promise<boolean>;
+  readonly lost: AbortController;
+  isBeingRenewed: boolean;
+}
+
+/**
+ * Renews the claims that this daemon holds: of sessions, idempotency keys, streams and messages of the inbox. A claim
+ * that cannot be renewed because the store is out of reach is still held; one that the store does not know any more
+ * is lost.
+ */
+export class ClaimKeeper {
+  readonly #clock: AlarmClock;
+  readonly #log: Pick<Log, 'info' | 'warn'>;
+  readonly #held = new Set<Held>();
+  #cancel: (() => void) | null = null;
+
+  constructor(clock: AlarmClock, log: Pick<Log, 'info' | 'warn'>) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Claims that are held now. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /**
+   * Renews a claim until it is dropped.
+   * @param lost aborted with `ClaimLost` when a renewal finds that the claim is gone.
+   * @returns drops the claim: it is not renewed any more.
+   */
+  hold<C extends Claim>(claim: C, port: Renews<C>, lost: AbortController): () => void {
+    const held: Held = { renew: () => port.renew(claim), lost, isBeingRenewed: false };
+    this.#held.add(held);
+    this.#cancel ??= this.#renewLater();
+    return () => this.#held.delete(held);
+  }
+
+  /** Renews nothing any more. */
+  stop(): void {
+    this.#cancel?.();
+    this.#held.clear();
+  }
+
+  #renewLater(): () => void {
+    return this.#clock.after(RENEW_MS, () => {
+      this.#cancel = this.#held.size > 0 ? this.#renewLater() : null;
+      for (const held of this.#held) if (!held.isBeingRenewed) void this.#renew(held);
+    });
+  }
+
+  async #renew(held: Held): Promise<void> {
+    held.isBeingRenewed = true;
+    try {
+      const isHeld = await held.renew();
+      // Dropped meanwhile: its end was the reason why the store did not know it.
+      if (isHeld || !this.#held.delete(held)) return;
+      this.#log.info({}, 'a claim was lost: its work ends without a result');
+      held.lost.abort(new ClaimLost());
+    } catch (error) {
+      this.#log.warn({ err: error }, 'a claim could not be renewed; tried again later');
+    } finally {
+      held.isBeingRenewed = false;
+    }
+  }
+}

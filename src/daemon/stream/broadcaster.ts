@@ -1,0 +1,181 @@
+import type { StreamEvent, StreamReader } from '../../channel/index.ts';
+import { type AlarmClock, every } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { StreamStore } from '../store/streams.ts';
+import { isLast } from './events.ts';
+
+type EventSource = Pick<StreamStore, 'read' | 'subscribe' | 'hintsMayBeLost'>;
+
+/** How often a stream is read if hints can be lost, ms. */
+const LOOK_MS = 1000;
+
+/**
+ * Hands the events of streams from the store to their readers. The events of a stream are read once for all its readers
+ * in this process, and kept as long as somebody follows it. A reader has no queue of its own, only its position, so a
+ * slow one costs nothing.
+ */
+export class Broadcaster {
+  readonly #parts: BroadcasterParts;
+  readonly #feeds = new Map<string, Feed>();
+
+  constructor(parts: BroadcasterParts) {
+    this.#parts = parts;
+  }
+
+  /** Streams that somebody follows. */
+  get size(): number {
+    return this.#feeds.size;
+  }
+
+  /**
+   * Hands the events after `after` to the reader. Resolves after the last one, when the reader has gone, or if the store
+   * cannot be read; rejects as the reader does.
+   */
+  follow(stream_id: string, after: number, reader: StreamReader): Promise<void> {
+    if (reader.signal.aborted) return Promise.resolve();
+    let feed = this.#feeds.get(stream_id);
+    if (!feed) {
+      feed = new Feed(this.#parts, stream_id, () => this.#feeds.delete(stream_id));
+      this.#feeds.set(stream_id, feed);
+    }
+    return feed.join(reader, after);
+  }
+}
+
+export interface BroadcasterParts {
+  streams: EventSource;
+  clock: AlarmClock;
+  log: Pick<Log, 'warn'>;
+}
+
+/** Earlier events that are handed over together: bounds how much a slow reader was handed and has not taken. */
+const AT_ONCE = 100;
+
+/** One stream, while it is followed. */
+class Feed {
+  readonly #streams: EventSource;
+  readonly #stream_id: string;
+  readonly #log: Pick<Log, 'warn'>;
+  readonly #endings: (() => void)[];
+  /** From the first one on, so that a position in it is the id of the event before. */
+  readonly #events: StreamEvent[] = [];
+  readonly #followers = new Set<Follower>();
+  #newest: readonly StreamEvent[] = [];
+  #over = false;
+  #open = true;
+  #reading = false;
+  #readAgain = false;
+
+  /** @param closed called when nobody follows any more, or no event comes after the last one. */
+  constructor({ streams, clock, log }: BroadcasterParts, stream_id: string, closed: () => void) {
+    this.#streams = streams;
+    this.#stream_id = stream_id;
+    this.#log = log;
+    this.#endings = [closed, streams.subscribe(stream_id, (_change, added) => this.#grow(added))];
+    if (streams.hintsMayBeLost) this.#endings.push(every(clock, LOOK_MS, () => this.#catchUp()));
+    this.#catchUp();
+  }
+
+  join(reader: StreamReader, position: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = (error?: unknown) => {
+      reader.signal.removeEventListener('abort', gone);
+      this.#followers.delete(follower);
+      if (error === undefined) resolve();
+      else reject(error);
+      if (this.#followers.size === 0) this.close();
+    };
+    const gone = () => leave();
+    const follower: Follower = { reader, position, waits: false, leave };
+    this.#followers.add(follower);
+    reader.signal.addEventListener('abort', gone, { once: true });
+    this.#handOver(follower);
+    return promise;
+  }
+
+  /** Ends all followers, wherever they are. */
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    for (const end of this.#endings) end();
+    for (const follower of this.#followers) follower.leave();
+  }
+
+  /** Takes the events that were added, if they follow the last one here; else they are read. */
+  #grow(added: readonly StreamEvent[] | undefined): void {
+    if (added && !this.#reading && added[0]?.id === this.#events.length + 1) this.#take(added);
+    else this.#catchUp();
+  }
+
+  /** Reads the new events; one read at a time, and one more if something changed meanwhile. */
+  #catchUp(): void {
+    if (this.#reading) {
+      this.#readAgain = true;
+      return;
+    }
+    this.#reading = true;
+    this.#read()
+      .catch((error: unknown) => {
+        this.#log.warn({ err: error }, 'the events of a stream cannot be read; its readers come back');
+        this.close();
+      })
+      .finally(() => {
+        this.#reading = false;
+      });
+  }
+
+  async #read(): Promise<void> {
+    do {
+      this.#readAgain = false;
+      this.#take(await this.#streams.read(this.#stream_id, this.#events.length));
+    } while (this.#readAgain && !this.#over);
+  }
+
+  #take(events: readonly StreamEvent[]): void {
+    const last = events.at(-1);
+    if (!last) return;
+    this.#events.push(...events);
+    this.#newest = events;
+    this.#over = isLast(last);
+    for (const follower of this.#followers) this.#handOver(follower);
+  }
+
+  /** Hands over the events since then, as long as there is room. */
+  #handOver(follower: Follower): void {
+    while (!follower.waits && follower.position < this.#events.length) {
+      const events = this.#after(follower.position);
+      follower.position += events.length;
+      try {
+        if (!follower.reader.take(events)) this.#await(follower);
+      } catch (error) {
+        follower.leave(error);
+        return;
+      }
+    }
+    if (this.#over && follower.position >= this.#events.length) follower.leave();
+  }
+
+  /** Events after that position; the same list for all readers of the newest ones. */
+  #after(position: number): readonly StreamEvent[] {
+    if (position === this.#events.length - this.#newest.length) return this.#newest;
+    return this.#events.slice(position, position + AT_ONCE);
+  }
+
+  #await(follower: Follower): void {
+    follower.waits = true;
+    follower.reader.room().then(() => {
+      follower.waits = false;
+      if (this.#followers.has(follower)) this.#handOver(follower);
+    }, follower.leave);
+  }
+}
+
+/** Somebody who follows. */
+interface Follower {
+  readonly reader: StreamReader;
+  /** Id of the last event that was handed over. */
+  position: number;
+  /** There is no room for more now. */
+  waits: boolean;
+  leave(error?: unknown): void;
+}

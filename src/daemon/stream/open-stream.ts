@@ -1,0 +1,120 @@
+import type { ChannelPlugin, ChannelRequest, ChannelStreams, OpenStream } from '../../channel/index.ts';
+import { otherBody, refuseOthersAnswer, stillRunning } from '../message/idempotency-key.ts';
+import type { Ticket } from '../message/request-sequencer.ts';
+import type { StreamClaim } from '../store/claims.ts';
+import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
+import { type AdmittedReader, admitAgain, admitReader, findStream } from './admit-reader.ts';
+import { EventWriter } from './event-writer.ts';
+import { replayed, started } from './events.ts';
+import { enterReader } from './readers.ts';
+import { refuseForeignPage } from './refuse-foreign-page.ts';
+import { runStream } from './run-stream.ts';
+import { StopRequest } from './stop-request.ts';
+import type { StreamServices } from './stream-services.ts';
+
+type OpenOptions = Parameters<ChannelStreams['open']>[2];
+
+/**
+ * Opens a stream after the event `after`; the first one to do so, except with a HEAD request, begins its run.
+ * Null if all of it was read before.
+ * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
+ * message is being answered in another way.
+ */
+export async function openStream(
+  plugin: ChannelPlugin,
+  services: StreamServices,
+  stream_id: string,
+  request: ChannelRequest,
+  { tokens, after, maxReadersPerClient }: OpenOptions,
+): Promise<OpenStream | null> {
+  const stream = await findStream(services, stream_id);
+  refuseForeignPage(request, tokens, services.settings);
+  const begins = stream.state === 'waiting' && request.method !== 'HEAD';
+  // Taken before the token is checked, which takes longer for one than for the next.
+  const ticket = begins ? services.sequencer.ticketIn(stream.start.session_id) : null;
+  let begun: Begun | null = null;
+  let opened: OpenStream | null = null;
+  let leave: (() => void) | null = null;
+  try {
+    const admitted = await admitReader(services, stream, request, { tokens, after });
+    const signedIn = admitted.validated?.verdict.valid === true;
+    leave = enterReader(services.readers, request, {
+      stream_id,
+      signedIn,
+      maxPerClient: maxReadersPerClient,
+    });
+    if (ticket) begun = await begin(plugin, services, admitted, request, ticket);
+    if (begun === 'by-another') await admitAgain(services, stream_id, request, { tokens, after });
+    if (stream.state === 'ended' && after >= stream.last_event) return null;
+    opened = { follow: (reader) => services.broadcaster.follow(stream_id, after, reader).finally(leave) };
+    return opened;
+  } finally {
+    if (begun !== 'run') ticket?.leave();
+    if (opened === null) leave?.();
+  }
+}
+
+/** What opening a stream for the first time began: a run, which leaves the ticket, or the replay of an earlier answer. */
+type Begun = 'run' | 'replay' | 'by-another';
+
+/**
+ * Of many that open a stream at once, one begins its run; the others read, if they may still read it. If the message was
+ * answered meanwhile on a channel that shares its key, that answer is replayed.
+ */
+async function begin(
+  plugin: ChannelPlugin,
+  services: StreamServices,
+  admitted: AdmittedReader,
+  request: ChannelRequest,
+  ticket: Ticket,
+): Promise<Begun> {
+  const { stream, claimant } = admitted;
+  const { streams } = services.store;
+  const { stream_id } = stream;
+  const known = await answeredElsewhere(services, stream);
+  if (known.outcome === 'running' || known.outcome === 'other_body') {
+    // It may be this very stream that runs: another reader was faster.
+    if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
+    throw known.outcome === 'running' ? stillRunning() : otherBody();
+  }
+  if (known.outcome === 'done') refuseOthersAnswer(known.answer, claimant.owner);
+  const stop = new StopRequest(services, stream_id);
+  const claim = await streams.claim(stream_id, claimant).catch((error: unknown) => {
+    stop.close();
+    throw error;
+  });
+  if (claim === null || known.outcome === 'done') stop.close();
+  if (claim === null) return 'by-another';
+  const isReplay = known.outcome === 'done';
+  const work = isReplay
+    ? replay(services, claim, known.answer)
+    : runStream(plugin, services, { admitted, claim, stop, opened_by: request.id, ticket });
+  services.running.add(work);
+  work.finally(() => services.running.delete(work));
+  return isReplay ? 'replay' : 'run';
+}
+
+async function answeredElsewhere(
+  services: StreamServices,
+  { idempotency_key, fingerprint }: AdmittedReader['stream'],
+): Promise<KeyState | { outcome: 'new' }> {
+  if (idempotency_key === null) return { outcome: 'new' };
+  return services.store.idempotency.look(idempotency_key, fingerprint);
+}
+
+/** Never rejects. */
+async function replay(
+  { store: { streams }, log }: StreamServices,
+  claim: StreamClaim,
+  { session_id, response }: StoredAnswer,
+): Promise<void> {
+  const { stream_id } = claim;
+  try {
+    const events = [started({ stream_id, session_id }), ...replayed({ stream_id, session_id, response })];
+    await new EventWriter(streams, claim, log).end(events);
+  } catch (error) {
+    log.warn({ err: error }, 'an earlier answer could not be replayed on its stream');
+  } finally {
+    await streams.release(claim);
+  }
+}

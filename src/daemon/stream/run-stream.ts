@@ -1,0 +1,93 @@
+import type { ChannelPlugin } from '../../channel/index.ts';
+import { timeOrderedId } from '../clock.ts';
+import { arrivedChannel } from '../message/arrival.ts';
+import type { Ticket } from '../message/request-sequencer.ts';
+import { runTurn } from '../message/run-turn.ts';
+import { runStream as steps } from '../message/steps.ts';
+import type { Services } from '../services.ts';
+import { shortId } from '../session/ids.ts';
+import type { StreamClaim } from '../store/claims.ts';
+import type { AdmittedReader } from './admit-reader.ts';
+import { EventWriter } from './event-writer.ts';
+import type { StopRequest } from './stop-request.ts';
+import { StreamOutlet } from './stream-outlet.ts';
+
+/** A stream that was opened for the first time, by this process. */
+export interface OpenedStream {
+  admitted: AdmittedReader;
+  claim: StreamClaim;
+  stop: StopRequest;
+  /** Id of the request that opened it. */
+  opened_by: string;
+  ticket: Ticket;
+}
+
+/**
+ * Answers the message of a stream, whether anybody reads or not. However it ends, the stream does: with the reply, or in
+ * `error`. If the store cannot be written, the stream is given up, and ended later by the reaper. Never rejects.
+ */
+export async function runStream(
+  plugin: ChannelPlugin,
+  services: Services,
+  { admitted, claim, stop, opened_by, ticket }: OpenedStream,
+): Promise<void> {
+  const { stream, token, validated, claimant } = admitted;
+  const { stream_id, start, idempotency_key } = stream;
+  const { streams } = services.store;
+  const lost = new AbortController();
+  const drop = services.claims.hold(claim, streams, lost);
+  const writer = new EventWriter(streams, claim, services.log);
+  const outlet = new StreamOutlet({
+    writer,
+    stream_id,
+    session_id: start.session_id,
+    stopping: services.stopping,
+  });
+  stop.signal.addEventListener('abort', () => {
+    outlet.stop().then(
+      // A stream that has ended has no claim any more.
+      (hasEnded) => hasEnded && drop(),
+      (error: unknown) =>
+        services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be ended at once'),
+    );
+  });
+  const { message } = start;
+  const metadata = token === undefined ? message.metadata : { ...message.metadata, jwt_token: token };
+  const arrival = {
+    turn_id: timeOrderedId(services.clock.now()),
+    request_id: start.request_id,
+    opened_by,
+    message: { ...message, metadata },
+    session_id: start.session_id,
+    session_is_generated: start.session_is_generated,
+    channel: arrivedChannel(plugin),
+    address: start.address,
+    validated,
+    ticket,
+    idempotency_key,
+    outlet,
+    stopped: stop.signal,
+    lost,
+    patient: false,
+    reader: claimant.reader,
+    changes: {},
+  };
+  const opened = {
+    at: services.clock.now(),
+    step: 'open-stream',
+    verdict: 'ok',
+    detail: { opened_by },
+  } as const;
+  try {
+    await runTurn(steps, arrival, services, [...start.trace, opened]);
+  } finally {
+    ticket.leave();
+    stop.close();
+    drop();
+    await streams
+      .release(claim)
+      .catch((error: unknown) =>
+        services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be released'),
+      );
+  }
+}

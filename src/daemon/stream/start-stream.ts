@@ -1,0 +1,73 @@
+import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import { arrivalOf, type Origin } from '../message/arrival.ts';
+import type { StartedStream, Starting } from '../message/create-stream.ts';
+import { reportFailure } from '../message/report-failure.ts';
+import { storeTrace } from '../message/run-turn.ts';
+import { Ended } from '../message/sequence.ts';
+import { openStream as steps } from '../message/steps.ts';
+import { traceOf } from '../message/trace-of.ts';
+import { withTurn } from '../message/with-turn.ts';
+import type { Services } from '../services.ts';
+import { shortId } from '../session/ids.ts';
+
+/**
+ * Stores a message until its stream is opened.
+ * @param ttl_ms how long it waits, and how long its answer is found after the end.
+ * @param ambient what the browser sent along (`StreamTokens.ambient`).
+ * @throws `invalid_request` if the message is not as the contract says; else as the steps say. A refused message leaves a
+ * trace under its request.
+ */
+export async function startStream(
+  plugin: ChannelPlugin,
+  services: Services,
+  message: IncomingMessage,
+  origin: Origin,
+  { ttl_ms, ambient = [] }: { ttl_ms: number; ambient?: readonly string[] },
+): Promise<{ stream_id: string }> {
+  const arrival = {
+    ...arrivalOf(plugin, message, origin, services),
+    ttl_ms,
+    cookie_person: await cookiePersonOf(message, origin, ambient, services),
+  };
+  const { stream_id, session_id } = await withTurn<Starting, StartedStream>(arrival, services, (turn) =>
+    takeSteps(turn, services),
+  );
+  services.log.info(
+    {
+      request_id: origin.request_id,
+      channel: plugin.name,
+      stream: shortId(stream_id),
+      session: shortId(session_id),
+    },
+    'message kept until its stream is opened',
+  );
+  return { stream_id };
+}
+
+async function takeSteps(turn: Starting, services: Services): Promise<StartedStream> {
+  try {
+    const found = await steps.run(turn, services);
+    return found instanceof Ended ? found.result : found.stream;
+  } catch (error) {
+    const trace = traceOf(turn, reportFailure(turn, error, services), services.clock.now());
+    await storeTrace(turn, trace, services).catch((storeError: unknown) =>
+      services.log.warn({ err: storeError }, 'the trace of a failed message could not be stored'),
+    );
+    throw error;
+  }
+}
+
+/** Whose cookie came with the message. Not asked if a valid token did: the person of that one decides then. */
+async function cookiePersonOf(
+  message: IncomingMessage,
+  { request_id, validated }: Origin,
+  ambient: readonly string[],
+  { tokens }: Pick<Services, 'tokens'>,
+): Promise<PersonKey | null> {
+  const [cookie] = ambient;
+  const isDecided = message.metadata.jwt_token === null || validated?.verdict.valid === true;
+  if (isDecided || ambient.length !== 1 || !cookie) return null;
+  const verdict = await tokens.validate(cookie, request_id);
+  return verdict.valid ? verdict.person : null;
+}

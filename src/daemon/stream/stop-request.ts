@@ -1,0 +1,45 @@
+import { every } from '../clock.ts';
+import type { Services } from '../services.ts';
+
+/** How often a run looks for a request to stop if hints can be lost, ms. */
+export const LOOK_MS = 1000;
+
+type Parts = Pick<Services, 'store' | 'clock' | 'log'>;
+
+/** Notices the request that the run of a stream ends: by the store's hint, or by looking. */
+export class StopRequest {
+  readonly #parts: Parts;
+  readonly #stream_id: string;
+  readonly #requested = new AbortController();
+  readonly #endings: (() => void)[];
+
+  /** From now on no request is missed, so it is made before the stream is claimed. */
+  constructor(parts: Parts, stream_id: string) {
+    const { clock, store } = parts;
+    this.#parts = parts;
+    this.#stream_id = stream_id;
+    const look = () => this.#look();
+    this.#endings = [store.streams.subscribe(stream_id, (change) => void (change === 'stop' && look()))];
+    if (store.streams.hintsMayBeLost) this.#endings.push(every(clock, LOOK_MS, look));
+  }
+
+  /** Aborts when the end of the run is requested. */
+  get signal(): AbortSignal {
+    return this.#requested.signal;
+  }
+
+  /** Looks no more. */
+  close(): void {
+    for (const end of this.#endings) end();
+  }
+
+  async #look(): Promise<void> {
+    const { store, log } = this.#parts;
+    try {
+      const stream = await store.streams.find(this.#stream_id);
+      if (stream?.stop_requested) this.#requested.abort(new Error('the person stopped the answer'));
+    } catch (error) {
+      log.warn({ err: error }, 'a request to stop a stream could not be read; tried again later');
+    }
+  }
+}

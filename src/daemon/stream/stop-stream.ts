@@ -1,0 +1,53 @@
+import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
+import type { StreamClaim } from '../store/claims.ts';
+import { TimeLimit } from '../time-limit.ts';
+import { admitAgain, admitReader, findStream } from './admit-reader.ts';
+import { EventWriter } from './event-writer.ts';
+import { completed, started } from './events.ts';
+import { refuseForeignPage } from './refuse-foreign-page.ts';
+import type { StreamServices } from './stream-services.ts';
+
+/** How long the request that stops a stream waits for its end, ms. */
+const END_WAIT_MS = 5000;
+
+/** A stream that nobody has opened stays whose it was. */
+const NOBODY = { owner: null, reader: null } as const;
+
+/**
+ * Stops a stream: the text so far is the reply. A stream that was never opened ends without text; one that has ended
+ * stays as it is. Resolves when it has ended, or after 5 seconds.
+ * @throws `stream_not_found`, `token_missing`, `forbidden`.
+ */
+export async function stopStream(
+  services: StreamServices,
+  stream_id: string,
+  request: ChannelRequest,
+  tokens: StreamTokens,
+): Promise<void> {
+  const stream = await findStream(services, stream_id);
+  refuseForeignPage(request, tokens, services.settings);
+  await admitReader(services, stream, request, { tokens, after: 0 });
+  if (stream.state === 'ended') return;
+  const { streams } = services.store;
+  const claim = stream.state === 'waiting' ? await streams.claim(stream_id, NOBODY) : null;
+  if (claim) return endUnopened(services, claim, stream.start.session_id);
+  if (stream.state === 'waiting') await admitAgain(services, stream_id, request, { tokens, after: 0 });
+  await streams.requestStop(stream_id);
+  const limit = new TimeLimit(services.clock, END_WAIT_MS, services.stopping);
+  const end = { take: () => true, room: () => Promise.resolve(), signal: limit.signal };
+  await services.broadcaster.follow(stream_id, stream.last_event, end).finally(() => limit.lift());
+}
+
+async function endUnopened(
+  { store: { streams }, log }: StreamServices,
+  claim: StreamClaim,
+  session_id: string,
+): Promise<void> {
+  const { stream_id } = claim;
+  try {
+    const last = completed({ stream_id, session_id, response: '', stopped: true });
+    await new EventWriter(streams, claim, log).end([started({ stream_id, session_id }), ...last]);
+  } finally {
+    await streams.release(claim);
+  }
+}

@@ -1,0 +1,91 @@
+import { AgentdError } from '../errors.ts';
+import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
+import type { EventWriter } from './event-writer.ts';
+import { completed, INTERRUPTED, replayed, type StreamEventData, started } from './events.ts';
+
+export interface StreamOutletParts {
+  writer: EventWriter;
+  stream_id: string;
+  /** The id of its session when the message was stored. */
+  session_id: string;
+  /** Aborts when the daemon stops. */
+  stopping: AbortSignal;
+}
+
+/**
+ * The outlet of a message that is answered on an event stream. Text and tool progress are stored while the run goes on;
+ * the last events are stored with the turn.
+ */
+export class StreamOutlet implements Outlet {
+  readonly leaves = 'on_stream';
+  readonly #parts: StreamOutletParts;
+  #session_id: string | null = null;
+  #hasText = false;
+  /** The turn ends now, or has ended. */
+  #isClosing = false;
+  /** The end of a stream that was stopped before it had any text; resolves with whether it is stored. */
+  #stopping: Promise<boolean> | null = null;
+
+  constructor(parts: StreamOutletParts) {
+    this.#parts = parts;
+  }
+
+  started(session_id: string): void {
+    this.#session_id = session_id;
+    this.#parts.writer.write(started({ stream_id: this.#parts.stream_id, session_id }));
+  }
+
+  text(text: string): void {
+    this.#hasText = true;
+    this.#parts.writer.write({ event: 'text_chunk', data: { text } });
+  }
+
+  tool(data: Extract<StreamEventData, { event: 'tool_call' }>['data']): void {
+    this.#parts.writer.write({ event: 'tool_call', data });
+  }
+
+  async changes(end: TurnEnd): Promise<OutletChanges> {
+    this.#isClosing = true;
+    if (await this.#stopping?.catch(() => false)) return {};
+    return { events: await this.#parts.writer.close(this.#lastEvents(end)) };
+  }
+
+  /** Its last events were stored with the turn, and the store wakes the readers. */
+  complete(): void {}
+
+  /**
+   * The person has stopped the answer. A message that still waits has nothing to wait for: the stream ends now, and the
+   * turn is stored later, with an empty reply.
+   * @returns whether the stream has ended
+   */
+  async stop(): Promise<boolean> {
+    if (this.#hasText || this.#isClosing) return false;
+    const { writer, session_id } = this.#parts;
+    const reply = {
+      session_id: this.#session_id ?? session_id,
+      response: '',
+      stopped: true,
+      replayed: false,
+    };
+    this.#stopping ??= writer.end(this.#lastEvents({ answered: true, reply }));
+    return this.#stopping;
+  }
+
+  #lastEvents(end: TurnEnd): StreamEventData[] {
+    if (end.answered) return this.#lastOf(end.reply);
+    if (this.#parts.stopping.aborted) return [INTERRUPTED];
+    const { error } = end;
+    const { code, message } =
+      error instanceof AgentdError
+        ? error
+        : { code: 'internal_error', message: 'Something unexpected happened.' };
+    return [{ event: 'error', data: { code, message } }];
+  }
+
+  #lastOf({ session_id, response, stopped, replayed: isReplayed }: CompleteReply): StreamEventData[] {
+    const { stream_id } = this.#parts;
+    const data = { stream_id, session_id, response, ...(stopped ? { stopped: true as const } : {}) };
+    const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
+    return [...first, ...(isReplayed ? replayed(data) : completed(data))];
+  }
+}

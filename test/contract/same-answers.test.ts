@@ -1,0 +1,464 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { guardUser } from '../../src/daemon/guard/user.ts';
+import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
+import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
+import type {
+  Arrival,
+  AttemptOutcome,
+  FinalFailure,
+  InboxClaim,
+  InboxState,
+} from '../../src/daemon/store/inbox.ts';
+import { emptyState } from '../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { TurnChanges } from '../../src/daemon/store/turns.ts';
+import { type SeededRandom, seededRandom } from '../support/random.ts';
+import { ada, anInboxMessage, aSession, aStream, aTrace, aTurn, bob, GUARD_LIMITS } from './fixtures.ts';
+import { sweepAll } from './store-writes.ts';
+
+// Each backend gives the answers of the reference store, whatever is done to it in whatever order.
+
+const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 12);
+const COMMANDS = 150;
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const STATES: InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
+const TIGHT: GuardLimits = { ...GUARD_LIMITS, max_messages: 3, max_turns: 4, session_ttl_ms: HOUR };
+
+/** A store, and the claims that were taken on it, in the same order on both stores. */
+interface Side {
+  store: Store;
+  sessions: SessionClaim[];
+  keys: KeyClaim[];
+  streams: StreamClaim[];
+  inbox: InboxClaim[];
+}
+
+const FINAL_FAILURES: readonly FinalFailure[] = [
+  { kind: 'notify', notice: 'Sorry.', failure: 'agent_failed' },
+  { kind: 'failed', failure: 'agent_failed', begun: false },
+];
+
+type Command = (side: Side) => Promise<unknown>;
+
+/** The choices of one run. */
+class Choices {
+  readonly random: SeededRandom;
+  readonly stream_ids: string[] = ['unknown'];
+  readonly session_ids = ['s0', 's1', 's2', 's3'];
+  readonly message_ids: string[] = ['unknown'];
+  now = Date.UTC(2030, 0, 1);
+  #made = 0;
+
+  constructor(random: SeededRandom) {
+    this.random = random;
+  }
+
+  id(of: string): string {
+    return `${of}-${this.#made++}`;
+  }
+
+  command(): [name: string, command: Command] {
+    const commands = Object.entries<() => Command>({
+      ...this.#sessions(),
+      ...this.#keys(),
+      ...this.#streams(),
+      ...this.#inbox(),
+      ...this.#guard(),
+      ...this.#links(),
+      ...this.#outages(),
+    });
+    const [name, make] = this.random.pick(commands);
+    return [name, make()];
+  }
+
+  #sessions(): Record<string, () => Command> {
+    const { pick, chance, below } = this.random;
+    const id = () => pick(this.session_ids);
+    const claimOf = (place: number) => (side: Side) => side.sessions.at(-1 - place);
+    return {
+      claimSession: () => {
+        const tag = id();
+        return async (side) => keep(side.sessions, await side.store.sessions.claim(tag));
+      },
+      renewSession: () => under(claimOf(below(3)), ({ store }, claim) => store.sessions.renew(claim)),
+      releaseSession: () => under(claimOf(below(3)), ({ store }, claim) => store.sessions.release(claim)),
+      saveNew: () => {
+        const as = pick(['new', 'replaced'] as const);
+        const [owner, now] = [pick([null, ada]), this.now];
+        return under(claimOf(below(2)), ({ store }, claim) =>
+          store.sessions.save(claim, aSession(now, { session_id: claim.session_tag, owner }), as),
+        );
+      },
+      saveChanged: () => {
+        const [renamed, owner] = [chance(0.4) ? this.id('renamed') : null, pick([ada, bob])];
+        if (renamed !== null) this.session_ids.push(renamed);
+        return under(claimOf(below(2)), async ({ store }, claim) => {
+          const found = (await store.sessions.find(claim.session_tag)) ?? aSession(0);
+          const ids = renamed === null ? {} : { session_id: renamed, former_id: tagOf(found) };
+          return store.sessions.save(claim, { ...found, ...ids, owner }, 'changed');
+        });
+      },
+      commitTurn: () => this.#commitTurn(claimOf(below(2))),
+      endSession: () => {
+        const ended = id();
+        return ({ store }) => store.sessions.end(ended);
+      },
+      history: () => {
+        const [of, person, nobodys] = [id(), pick([null, ada, bob]), chance(0.5)];
+        return ({ store }) => store.sessions.history(of, { person, nobodys }, 3);
+      },
+    };
+  }
+
+  #commitTurn(claimOf: (side: Side) => SessionClaim | undefined): Command {
+    const { pick, chance, below } = this.random;
+    const parts = { session: chance(0.4), turn: chance(0.9), reply: chance(0.3), answer: chance(0.3) };
+    const failed = !parts.reply && chance(0.2) ? pick(FINAL_FAILURES) : null;
+    const [record, place, now] = [aTurn({ person: pick([null, ada, bob]) }), below(2), this.now];
+    const [created, ends] = [aSession(now, { user_id: pick(['u1', 'u2']) }), chance(0.5)];
+    const trace = aTrace(null, { turn_id: record.turn_id, session_id: created.session_id });
+    const ttl_ms = pick([HOUR / 4, HOUR, 2 * HOUR]);
+    return under(claimOf, async ({ store, inbox, keys, streams }, claim) => {
+      const session: Session = { ...created, session_id: claim.session_tag };
+      const [message, key, stream] = [inbox.at(-1 - place), keys.at(-1 - place), streams.at(-1 - place)];
+      const last = stream ? ((await store.streams.find(stream.stream_id))?.last_event ?? 0) : 0;
+      const data = '{}';
+      const changes: TurnChanges = {
+        ...(parts.session && { session }),
+        ...(parts.turn && { turn: { record, ttl_ms } }),
+        trace,
+        ...(parts.reply && message && { reply: { claim: message, text: 'the reply' } }),
+        ...(failed && message && { failed: { claim: message, outcome: failed } }),
+        ...(parts.answer &&
+          key && { answer: { claim: key, answer: { session_id: 's', response: 'x' }, ttl_ms } }),
+        ...(ends &&
+          stream && { events: { claim: stream, events: [{ id: last + 1, event: 'complete', data }] } }),
+      };
+      return store.commitTurn(claim, changes);
+    });
+  }
+
+  #keys(): Record<string, () => Command> {
+    const { pick, below } = this.random;
+    const key = () => pick(['k0', 'k1', 'k2']);
+    const body = () => pick(['body', 'another']);
+    const claimOf = (place: number) => (side: Side) => side.keys.at(-1 - place);
+    return {
+      claimKey: () => {
+        const [claimed, of] = [key(), body()];
+        return async (side) => {
+          const found = await side.store.idempotency.claim(claimed, of);
+          if (found.outcome !== 'new') return found;
+          keep(side.keys, found.claim);
+          return 'new';
+        };
+      },
+      lookKey: () => {
+        const [looked, of] = [key(), body()];
+        return ({ store }) => store.idempotency.look(looked, of);
+      },
+      renewKey: () => under(claimOf(below(3)), ({ store }, claim) => store.idempotency.renew(claim)),
+      releaseKey: () => under(claimOf(below(3)), ({ store }, claim) => store.idempotency.release(claim)),
+      finishKey: () => {
+        const answer = { session_id: 's', response: this.id('answer'), reader: pick([null, ada]) };
+        return under(claimOf(below(3)), ({ store }, claim) => store.idempotency.finish(claim, answer, HOUR));
+      },
+    };
+  }
+
+  #streams(): Record<string, () => Command> {
+    const { pick, chance, below } = this.random;
+    const stream_id = () => pick(this.stream_ids.slice(-4));
+    const claimOf = (place: number) => (side: Side) => side.streams.at(-1 - place);
+    return {
+      createStream: () => {
+        const made = { stream_id: this.id('stream'), idempotency_key: pick([null, 'one', 'two']) };
+        this.stream_ids.push(made.stream_id);
+        const stream = aStream({ ...made, token: pick([null, 'a.b.c']), owner: pick([null, ada]) });
+        return ({ store }) => store.streams.create(stream);
+      },
+      claimStream: () => {
+        const [id, claimant] = [stream_id(), { owner: pick([null, bob]), reader: pick([null, bob]) }];
+        return async (side) => keep(side.streams, await side.store.streams.claim(id, claimant));
+      },
+      renewStream: () => under(claimOf(below(3)), ({ store }, claim) => store.streams.renew(claim)),
+      appendEvents: () => {
+        const [gap, event] = [
+          chance(0.1) ? 1 : 0,
+          pick(['text_chunk', 'text_chunk', 'stream_complete', 'error']),
+        ];
+        return under(claimOf(below(3)), async ({ store }, claim) => {
+          const last = (await store.streams.find(claim.stream_id))?.last_event ?? 0;
+          const events = [{ id: last + 1 + gap, event: event as 'text_chunk', data: '{"text":"ü"}' }];
+          return store.streams.append(claim, events);
+        });
+      },
+      requestStop: () => {
+        const id = stream_id();
+        return ({ store }) => store.streams.requestStop(id);
+      },
+      releaseStream: () => under(claimOf(below(3)), ({ store }, claim) => store.streams.release(claim)),
+      reapStreams:
+        () =>
+        ({ store }) =>
+          store.streams.reap({ event: 'error', data: '{}' }),
+    };
+  }
+
+  #inbox(): Record<string, () => Command> {
+    const { pick, chance, below } = this.random;
+    const message = () => {
+      const id = this.id('message');
+      this.message_ids.push(id);
+      const queue = pick(['chat:a', 'chat:b', 'chat:c']);
+      const message_id = chance(0.7) ? pick(['m0', 'm1', 'm2', 'm3', 'm4', 'm5']) : null;
+      const reply = chance(0.2) ? 'a text' : null;
+      const about = { id, queue, session_id: queue, message_id, reply, request_id: this.id('request') };
+      return anInboxMessage({ ...about, platform: pick(['chat', 'chat', 'mail']) });
+    };
+    const id = () => pick(this.message_ids.slice(-8));
+    const outcome = (): AttemptOutcome =>
+      pick<AttemptOutcome>([
+        { kind: 'given_back' },
+        { kind: 'again', wait_ms: pick([0, 5 * SECOND]), failure: 'again', counts: chance(0.5) },
+        { kind: 'notify', notice: 'sorry', failure: 'notify' },
+        { kind: 'sent' },
+        { kind: 'failed', failure: 'failed' },
+      ]);
+    const claimOf = (place: number) => (side: Side) => side.inbox.at(-1 - place);
+    const onId = (act: (store: Store, id: string) => Promise<unknown>) => () => {
+      const one = id();
+      return ({ store }: Side) => act(store, one);
+    };
+    return {
+      enqueue: () => {
+        const messages = Array.from({ length: 1 + below(3) }, message);
+        return ({ store }) => store.inbox.enqueue(messages);
+      },
+      screen: () => {
+        const arrivals = Array.from({ length: 1 + below(3) }, (): Arrival => {
+          const arrived = { ...message(), reply: null } as Arrival['message'];
+          const about = { message: null, session_id: null, queue: 'chat/x', message_id: null };
+          return {
+            message: arrived,
+            guarded: { ...this.guarded(), message_id: arrived.message_id },
+            notice: { ...message(), ...about },
+          };
+        });
+        return ({ store }) => store.inbox.screen(arrivals, TIGHT);
+      },
+      claimMessages: () => {
+        const [kind, limit] = [pick(['run', 'send'] as const), 1 + below(2)];
+        const platforms = pick([['chat'], ['mail'], ['chat', 'mail']]);
+        return async (side) => {
+          const claims = await side.store.inbox.claim(kind, platforms, limit);
+          return claims.map((claim) => keep(side.inbox, claim));
+        };
+      },
+      renewMessage: () => under(claimOf(below(3)), ({ store }, claim) => store.inbox.renew(claim)),
+      settle: () => {
+        const to = outcome();
+        return under(claimOf(below(2)), ({ store }, claim) => store.inbox.settle(claim, to));
+      },
+      edit: () => {
+        const message_id = pick(['m0', 'm1', 'm2']);
+        return ({ store }) => store.inbox.edit('chat', message_id, 'edited');
+      },
+      nextDueAt: () => {
+        const kind = pick(['run', 'send'] as const);
+        return ({ store }) => store.inbox.nextDueAt(kind, ['chat', 'mail']);
+      },
+      notePartsSent: onId((store, one) => store.inbox.notePartsSent(one, 2)),
+      partsSent: onId((store, one) => store.inbox.partsSent(one)),
+      retry: onId((store, one) => store.inbox.retry(one)),
+      discard: onId((store, one) => store.inbox.discard(one)),
+      search: onId((store, one) => store.inbox.search(one)),
+      searchNamed: () => {
+        const name = pick(['m0', 'chat:m1', 'mail:m2', 'chat:a', 'm3', 'request-1']);
+        return ({ store }) => store.inbox.search(name);
+      },
+      expireTexts: () => {
+        const until = this.now - 10 * SECOND;
+        return ({ store }) => store.inbox.expire('chat', until, 'too late');
+      },
+      retryFailed: () => {
+        const since = this.now - HOUR;
+        return ({ store }) => store.inbox.retryFailed({ platform: 'chat', failed_since: since });
+      },
+    };
+  }
+
+  guarded(): GuardedMessage {
+    const { pick, chance, below } = this.random;
+    const about = { person: pick([null, null, ada]), address: pick([null, null, '192.0.2.1']) };
+    return {
+      user: guardUser({ platform: 'chat', user_id: pick(['u1', 'u2']), ...about }),
+      session_id: pick(this.session_ids),
+      text: pick(['a', 'b', 'c', 'd']),
+      message_id: chance(0.3) ? pick(['m0', 'm1', 'm2']) : null,
+      sent_at: chance(0.4) ? this.now + 5 * SECOND - below(70 * SECOND) : null,
+    };
+  }
+
+  #guard(): Record<string, () => Command> {
+    const { pick } = this.random;
+    return {
+      check: () => {
+        const message = this.guarded();
+        return ({ store }) => store.guard.check(message, TIGHT);
+      },
+      giveBackTurn: () => {
+        const tag = pick(this.session_ids);
+        return ({ store }) => store.guard.giveBackTurn(tag);
+      },
+      resetUser: () => {
+        const user = pick(['u1', 'ada', 'nobody']);
+        return ({ store }) => store.guard.resetUser('chat', user);
+      },
+      resetSession: () => {
+        const id = pick(this.session_ids);
+        return ({ store }) => store.guard.resetSession(id);
+      },
+      hitLimit: () => {
+        const [key, max] = [pick(['a', 'b']), 1 + this.random.below(4)];
+        return ({ store }) => store.limits.hit(key, { max, window_ms: 10 * SECOND });
+      },
+    };
+  }
+
+  #links(): Record<string, () => Command> {
+    const { pick, chance } = this.random;
+    const key = () => pick(['chat:jwt:u1', 'chat:jwt:u2', 'mail:jwt:u1']);
+    const token = (found: string | null | undefined) => (chance(0.8) ? (found ?? null) : 'another');
+    const alias = () => ({ alias: pick(['chat:X', 'chat:Y']), person: pick([ada, bob]) });
+    const onLink = (act: (store: Store, key: string, token: string | null) => Promise<unknown>) => {
+      const [of, isRead] = [key(), chance(0.8)];
+      return async ({ store }: Side) => {
+        const found = (await store.links.get(of))?.token ?? null;
+        return act(store, of, isRead ? found : token('another'));
+      };
+    };
+    return {
+      putLink: () => {
+        const link = { token: this.id('token'), person: pick([ada, bob]), ttl_ms: pick([HOUR, 24 * HOUR]) };
+        return onLink((store, of, found) => store.links.put({ key: of, ...link }, found));
+      },
+      bindAlias: () => {
+        const bound = alias();
+        return onLink((store, of, found) => store.links.bindAlias(of, found ?? '', bound));
+      },
+      findByAlias: () => {
+        const of = alias().alias;
+        return ({ store }) => store.links.findByAlias(of);
+      },
+      removeLink: () => onLink((store, of, found) => store.links.remove(of, found ?? undefined)),
+      noteLapseTold: () => onLink((store, of, found) => store.links.noteLapseTold(of, found ?? '')),
+    };
+  }
+
+  #outages(): Record<string, () => Command> {
+    const platform = () => this.random.pick(['chat', 'mail']);
+    const on = (act: (store: Store, platform: string) => Promise<unknown>) => () => {
+      const of = platform();
+      return ({ store }: Side) => act(store, of);
+    };
+    return {
+      noteOutage: on((store, of) => store.outages.note(of, 'unreachable', 'x', 5 * SECOND)),
+      takeProbe: on((store, of) => store.outages.takeProbe(of, 5 * SECOND)),
+      hurry: on((store, of) => store.outages.hurry(of)),
+      endOutage: on((store, of) => store.outages.end(of)),
+    };
+  }
+}
+
+/** Notes a claim. @returns it without its owner, which is random. */
+function keep<C extends { owner: string }>(claims: C[], claim: C | null): unknown {
+  if (claim === null) return null;
+  claims.push(claim);
+  const { owner: _, ...rest } = claim;
+  return rest;
+}
+
+/** A command that needs a claim; without one it does nothing. */
+function under<C>(
+  claimOf: (side: Side) => C | undefined,
+  act: (side: Side, claim: C) => Promise<unknown>,
+): Command {
+  return async (side) => {
+    const claim = claimOf(side);
+    return claim === undefined ? 'no claim' : act(side, claim);
+  };
+}
+
+/** What a command comes to: its result, or that it rejects. */
+async function outcomeOf(command: Command, side: Side): Promise<unknown> {
+  try {
+    return { result: await command(side) };
+  } catch (error) {
+    return { rejects: error instanceof Error };
+  }
+}
+
+/** Everything that can be read. */
+async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices): Promise<unknown> {
+  const listed = await store.sessions.list({ limit: 100 });
+  return {
+    sessions: listed,
+    turns: await Promise.all(listed.map(({ session_id }) => store.sessions.turns(session_id))),
+    traces: await Promise.all(session_ids.map((id) => store.traces.find(id))),
+    guard: await store.guard.list(),
+    inbox: await store.inbox.list({ states: STATES, limit: 1000 }),
+    links: await store.links.list({ limit: 100 }),
+    outages: (await store.outages.list()).sort((a, b) => (a.platform < b.platform ? -1 : 1)),
+    streams: await Promise.all(stream_ids.map((id) => store.streams.find(id))),
+    events: await Promise.all(stream_ids.map((id) => store.streams.read(id, 0))),
+    tokens: await store.countTokens(''),
+  };
+}
+
+const directories: string[] = [];
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
+});
+
+it('gives the same answers as the reference store', { timeout: 60_000 + RUNS * 2000 }, async () => {
+  const random = seededRandom(11);
+  for (let run = 0; run < RUNS; run++) {
+    const choices = new Choices(random);
+    const clock = { now: () => choices.now };
+    const directory = mkdtempSync(join(tmpdir(), 'agentd-same-'));
+    directories.push(directory);
+    const traceRetentionMs = 7 * 24 * HOUR;
+    const sqlite = openSqliteStore(join(directory, 'x.db'), { role: 'daemon', clock, traceRetentionMs });
+    const memory = openMemoryStore(emptyState(), { clock, traceRetentionMs });
+    const [backend, reference] = [sqlite, memory].map(
+      (store): Side => ({ store, sessions: [], keys: [], streams: [], inbox: [] }),
+    ) as [Side, Side];
+    for (let number = 0; number < COMMANDS; number++) {
+      if (random.chance(0.2)) choices.now += random.pick([1, SECOND, 4 * SECOND, 16 * SECOND, 61 * SECOND]);
+      if (random.chance(0.01)) {
+        choices.now += random.pick([HOUR, 25 * HOUR, 8 * 24 * HOUR]);
+        // How long an expired claim is remembered, and an ended message is found, differs between backends.
+        for (const { sessions, keys } of [backend, reference])
+          for (const claims of [sessions, keys]) claims.length = 0;
+        await sweepAll(sqlite);
+      }
+      if (random.chance(0.05)) await sweepAll(sqlite);
+      const [name, command] = choices.command();
+      const expected = await outcomeOf(command, reference);
+      const where = `run ${run}, command ${number}: ${name}`;
+      expect(await outcomeOf(command, backend), where).toEqual(expected);
+      if (number % 10 === 9)
+        expect(await contentOf(backend, choices), where).toEqual(await contentOf(reference, choices));
+    }
+    await Promise.all([sqlite.close(), memory.close()]);
+  }
+});

@@ -1,0 +1,92 @@
+import { AgentFailure, type AgentRuntime, type AgentTurn } from '../../src/daemon/agent/agent.ts';
+import { requestContext } from '../../src/daemon/agent/context.ts';
+import type { Tool } from '../../src/daemon/agent/tools.ts';
+import { type CredentialSources, chooseCredentials } from '../../src/daemon/downstream/credentials.ts';
+import { decodeToken } from '../../src/daemon/identity/decode-token.ts';
+import type { SimulatedDaemon } from './daemon.ts';
+import { type AgentRun, labelOf } from './record.ts';
+import type { AgentPlan } from './scenario.ts';
+import type { World } from './world.ts';
+
+/** How long the agent takes for each piece of its reply, by its plan. */
+const PAUSES_MS: Partial<Record<AgentPlan, readonly number[]>> = {
+  slow: [1500, 3000, 1000],
+  lasting: [7000, 7000, 4000],
+  long: [10, 10],
+};
+/** Runs of `passing` and `broken` that fail before one answers. */
+const FAILING_RUNS = 1;
+
+/** The agent of one daemon: what it does with a message is planned; each step of it waits for the scheduler. */
+export function simulatedAgent(world: World, daemon: SimulatedDaemon): AgentRuntime {
+  return {
+    apiVersion: 1,
+    run: (turn) => answer(world, daemon, turn),
+  };
+}
+
+async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): AsyncIterable<string> {
+  const label = labelOf(turn.text);
+  const run = world.record.begin(label, turn.history);
+  const { agent, person } = world.messageOf(turn.text);
+  checkPerson(world, turn, run);
+  const think = (ms: number) =>
+    world.pass(daemon, {
+      op: 'agent',
+      effect: () => undefined,
+      failure: () => new AgentFailure('model_unreachable', 'the model is out of reach', { passing: true }),
+      words: () => `run ${run.number} of ${label}, shown ${turn.history.length}`,
+      takes_ms: ms,
+    });
+  await think(world.random.below(300));
+  const earlier = world.record.runs.filter((one) => one.label === label).length - 1;
+  if (agent === 'refused') throw new AgentFailure('model_refused', 'the model refuses this message');
+  if (agent === 'passing' && earlier < FAILING_RUNS)
+    throw new AgentFailure('model_overloaded', 'the model is busy', { passing: true });
+  if (agent === 'broken' && earlier < FAILING_RUNS) throw new Error('the runtime is broken');
+  yield `r${run.number} `;
+  if (agent === 'asks') {
+    const answered = await turn.tools[0]?.call({});
+    yield answered?.ok ? `asked as ${String(answered.result)} ` : 'could not ask ';
+  }
+  const pauses = PAUSES_MS[agent] ?? [20];
+  for (const ms of pauses) {
+    await think(ms);
+    yield agent === 'long' ? '| ' : '.. ';
+  }
+  yield `${label} for ${person}`;
+}
+
+/** The agent must know the person who wrote, or nobody. */
+function checkPerson(world: World, { person: known, text }: AgentTurn, run: AgentRun): void {
+  const { person } = world.messageOf(text);
+  const named = known?.email.split('@')[0];
+  if (named !== undefined && !world.mayActFor(person, named))
+    world.report(`run ${run.number}: the message of ${person} acts for ${named}`);
+}
+
+/** A tool that says whose token it would use. */
+export function whoAmI(world: World, daemon: SimulatedDaemon, sources: CredentialSources): Tool {
+  return {
+    name: 'who_am_i',
+    description: 'Says for whom it acts.',
+    parameters: { type: 'object', properties: {}, additionalProperties: false },
+    effect: 'read',
+    credentials: 'user-or-default',
+    call: () =>
+      world.pass(daemon, {
+        op: 'tool',
+        effect: async () => {
+          const context = requestContext();
+          const choice = await chooseCredentials(context, sources);
+          const whose =
+            choice.use === 'user' ? (decodeToken(choice.token.reveal()).claims?.sub ?? 'nobody') : 'nobody';
+          if (whose !== 'nobody' && !world.mayActFor(context?.user_id ?? '', whose))
+            world.report(`a tool of the message of ${context?.user_id} has the token of ${whose}`);
+          return { ok: true, result: whose } as const;
+        },
+        failure: () => new Error('the tool failed'),
+        words: () => '',
+      }),
+  };
+}

@@ -1,0 +1,139 @@
+import type { Clients } from './clients.ts';
+import { DAEMONS, type PlannedMessage } from './scenario.ts';
+import type { World } from './world.ts';
+
+/** Checks what must hold when nothing moves any more. */
+export function checkEnd(world: World, clients: Clients): void {
+  for (const message of world.scenario.messages) checkMessage(world, clients, message);
+  checkOrder(world);
+  checkStreams(world);
+  checkGuard(world);
+  checkLeftovers(world);
+}
+
+/** Acknowledged is answered once, or failed with a notice. */
+function checkMessage(world: World, clients: Clients, message: PlannedMessage): void {
+  const { record, report, struck, scenario } = world;
+  const { label, door, key, agent } = message;
+  const fate = clients.fates.get(label);
+  const answers = record.answersOf(label);
+  if (key && answers.length > 1)
+    report(
+      `${label} was answered ${answers.length} times: ${answers.map((one) => one.record.reply).join(', ')}`,
+    );
+  const replies = clients.replies.get(label);
+  if (key && replies && replies.size > 1)
+    report(`${label} was answered as ${[...replies].join(', and as ')}`);
+  const mayBeBlocked = scenario.maxTurns < 50;
+  if (door === 'post') checkDelivered(world, message, answers.length);
+  else if (fate?.is === 'refused') {
+    const isRight =
+      (fate.code === 'agent_failed' && (agent === 'refused' || (!key && agent !== 'answers'))) ||
+      (fate.code === 'loop_guard_blocked' && mayBeBlocked) ||
+      (!key && (struck.length > 0 || message.leaves !== null));
+    if (!isRight) report(`${label} was refused: ${fate.code}`);
+  } else if (fate?.is === 'failed') {
+    const isRight =
+      agent === 'refused' || (!key && (struck.length > 0 || agent === 'passing' || agent === 'broken'));
+    if (!isRight) report(`the stream of ${label} failed: ${fate.code}`);
+  }
+}
+
+function checkDelivered(world: World, { label, agent }: PlannedMessage, answers: number): void {
+  const { state, platform, report, struck, scenario } = world;
+  const seen = state.seen.get(JSON.stringify(['post', label]));
+  if (seen?.verdict && !seen.verdict.allowed) return;
+  const message = seen?.id ? state.inbox.get(seen.id)?.message : undefined;
+  if (!message) {
+    report(`${label} is not in the inbox`);
+    return;
+  }
+  const { id, reply, notice } = message;
+  const partsOf = (text: string, reply_id: string) => {
+    const taken = platform.taken.filter((one) => one.reply_id === reply_id);
+    text.split('| ').forEach((_, part) => {
+      const times = taken.filter((one) => one.part === part).length;
+      if (times === 0) report(`${label}: part ${part} of "${text}" was never sent`);
+      if (times > 1 && struck.length === 0)
+        report(`${label}: part ${part} of "${text}" was sent ${times} times`);
+    });
+  };
+  if (message.state === 'done') {
+    if (answers !== 1) report(`${label} is done, and was answered ${answers} times`);
+    if (reply !== null) partsOf(reply, id);
+    return;
+  }
+  if (message.state !== 'failed') {
+    report(`${label} is ${message.state}`);
+    return;
+  }
+  if (notice === null) {
+    report(`${label} failed without a notice: ${message.failure}`);
+    return;
+  }
+  partsOf(notice, `${id}-notice`);
+  if (answers > 0)
+    report(`${label} was answered, and its person was told that it failed: ${message.failure}`);
+  const mayFail =
+    agent === 'refused' || (scenario.runSeconds < 600 && (struck.length > 0 || agent === 'passing'));
+  if (!mayFail) report(`${label} failed: ${message.failure}`);
+}
+
+/** Messages of a queue are answered in the order in which they were stored. */
+function checkOrder({ state, record, report, platform }: World): void {
+  const queues = Map.groupBy(state.inbox.values(), ({ message }) => message.queue);
+  for (const [queue, stored] of queues) {
+    const ids = stored.map(({ message }) => message.id);
+    const answered = record.commits.map(({ record: turn }) => turn.turn_id).filter((id) => ids.includes(id));
+    if (!isInOrder(answered, ids)) report(`the messages of ${queue} were not answered in their order`);
+    const sent = [...new Set(platform.taken.map(({ reply_id }) => reply_id.replace('-notice', '')))];
+    if (
+      !isInOrder(
+        sent.filter((id) => ids.includes(id)),
+        ids,
+      )
+    )
+      report(`the replies of ${queue} were not sent in their order`);
+  }
+}
+
+function isInOrder(some: readonly string[], all: readonly string[]): boolean {
+  const places = some.map((id) => all.indexOf(id));
+  return places.every((place, at) => at === 0 || place >= (places[at - 1] as number));
+}
+
+/** Events are numbered without a gap, and the last one ends the stream. */
+function checkStreams({ state, report }: World): void {
+  for (const { record, events } of state.streams.values()) {
+    const { stream_id, state: at } = record;
+    if (!events.every(({ id }, index) => id === index + 1)) report(`the events of ${stream_id} have gaps`);
+    const ends = events.filter(({ event }) => event === 'stream_complete' || event === 'error').length;
+    const isWhole = at === 'ended' ? ends === 1 && events.length === record.last_event : ends === 0;
+    if (!isWhole) report(`the stream ${stream_id} is ${at} with ${ends} last events`);
+    const starts = events.filter(({ event }) => event === 'stream_start').length;
+    if (starts > 1) report(`the stream ${stream_id} begins ${starts} times`);
+  }
+}
+
+/** What the guard counts is what it let through, over both daemons. */
+function checkGuard({ state, record, report, struck, scenario }: World): void {
+  // A session that ends or begins anew takes its count with it; a stream that is stopped before it is opened has no turn.
+  const hasExceptions = scenario.happenings.some(({ is }) => is === 'end-session' || is === 'link');
+  const isStopped = scenario.messages.some(({ stops }) => stops !== null);
+  for (const [tag, turns] of record.counted) {
+    const counted = state.guard_turns.get(tag)?.turns ?? 0;
+    if (!hasExceptions && counted !== turns)
+      report(`the guard counts ${counted} turns of ${tag}, and let ${turns} through`);
+    const stored = record.commits.filter((commit) => commit.session_tag === tag).length;
+    if (!hasExceptions && !isStopped && struck.length === 0 && counted !== stored)
+      report(`the guard counts ${counted} turns of ${tag}, and ${stored} were stored`);
+  }
+}
+
+/** Nothing is held, followed or waited for. */
+function checkLeftovers({ claims, hosts, report }: World): void {
+  for (const claim of claims.held()) report(`nobody releases the claim of the ${claim}`);
+  for (const name of DAEMONS)
+    for (const [what, count] of Object.entries(hosts[name].daemon?.leftovers ?? {}))
+      if (count > 0) report(`${name} still has ${count} ${what}`);
+}

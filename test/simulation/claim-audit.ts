@@ -1,0 +1,111 @@
+import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+
+export type ClaimKind = 'session' | 'key' | 'stream' | 'message';
+
+interface Holder {
+  owner: string;
+  /** The daemon that has the claim. */
+  by: string;
+  valid_until: number;
+}
+
+/**
+ * Knows who has which claim, by what the store answered, and so what it must answer next: a second opinion on the one
+ * rule that keeps two daemons apart.
+ */
+export class ClaimAudit {
+  readonly #now: () => number;
+  readonly #report: (problem: string) => void;
+  readonly #isDisturbed: () => boolean;
+  readonly #holders = new Map<string, Holder>();
+
+  /** @param isDisturbed nothing may expire before something has gone wrong. */
+  constructor(now: () => number, report: (problem: string) => void, isDisturbed: () => boolean) {
+    this.#now = now;
+    this.#report = report;
+    this.#isDisturbed = isDisturbed;
+  }
+
+  /** A claim was given. */
+  given(kind: ClaimKind, name: string, owner: string, by: string): void {
+    const holder = this.#valid(kind, name);
+    if (holder)
+      this.#report(`the ${kind} ${name} was claimed by ${by} while the claim of ${holder.by} was valid`);
+    else this.#expire(kind, name);
+    this.#holders.set(keyOf(kind, name), { owner, by, valid_until: this.#now() + CLAIM_MS });
+  }
+
+  /** A claim that nobody renewed in time has ended. */
+  reaped(kind: ClaimKind, name: string): void {
+    this.#expire(kind, name);
+    this.ended(kind, name);
+  }
+
+  /** A claim was refused. */
+  refused(kind: ClaimKind, name: string): void {
+    if (!this.#valid(kind, name))
+      this.#report(`the ${kind} ${name} could not be claimed though nobody has it`);
+  }
+
+  renewed(kind: ClaimKind, name: string, owner: string, was: boolean): void {
+    this.#expect(kind, name, owner, was, 'renewed');
+    const holder = this.#holders.get(keyOf(kind, name));
+    if (was && holder) holder.valid_until = this.#now() + CLAIM_MS;
+  }
+
+  /** Something was written, or refused, under a claim. */
+  wrote(kind: ClaimKind, name: string, owner: string, was: boolean): void {
+    this.#expect(kind, name, owner, was, 'written');
+  }
+
+  isHeld(kind: ClaimKind, name: string, owner: string): boolean {
+    return this.#holders.get(keyOf(kind, name))?.owner === owner;
+  }
+
+  isValid(kind: ClaimKind, name: string): boolean {
+    return this.#valid(kind, name) !== null;
+  }
+
+  ended(kind: ClaimKind, name: string, owner?: string): void {
+    if (owner === undefined || this.isHeld(kind, name, owner)) this.#holders.delete(keyOf(kind, name));
+  }
+
+  /** Claims of this kind that nobody has renewed in time. */
+  expired(kind: ClaimKind): string[] {
+    return [...this.#holders]
+      .filter(([key, holder]) => key.startsWith(`${kind} `) && holder.valid_until <= this.#now())
+      .map(([key]) => key.slice(kind.length + 1));
+  }
+
+  /** Claims that somebody has. */
+  held(): string[] {
+    return [...this.#holders]
+      .filter(([, holder]) => holder.valid_until > this.#now())
+      .map(([key, { by }]) => `${key} by ${by}`);
+  }
+
+  #expire(kind: ClaimKind, name: string): void {
+    const holder = this.#holders.get(keyOf(kind, name));
+    if (holder && !this.#isDisturbed())
+      this.#report(`${holder.by} did not renew its claim of the ${kind} ${name} in time`);
+  }
+
+  #expect(kind: ClaimKind, name: string, owner: string, was: boolean, what: string): void {
+    const isHeld = this.isHeld(kind, name, owner);
+    if (was === isHeld) return;
+    this.#report(
+      was
+        ? `the ${kind} ${name} was ${what} under a claim that is gone`
+        : `the ${kind} ${name} was not ${what} though its claim is held`,
+    );
+  }
+
+  #valid(kind: ClaimKind, name: string): Holder | null {
+    const holder = this.#holders.get(keyOf(kind, name));
+    return holder && holder.valid_until > this.#now() ? holder : null;
+  }
+}
+
+function keyOf(kind: ClaimKind, name: string): string {
+  return `${kind} ${name}`;
+}

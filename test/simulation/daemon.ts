@@ -1,0 +1,225 @@
+import { setMaxListeners } from 'node:events';
+import type { ChannelPlugin, ChannelScope } from '../../src/channel/index.ts';
+import type { AlarmClock } from '../../src/daemon/clock.ts';
+import { AgentdError } from '../../src/daemon/errors.ts';
+import { InboxWorker } from '../../src/daemon/inbox/work.ts';
+import { Lifecycle } from '../../src/daemon/lifecycle.ts';
+import type { Log } from '../../src/daemon/log.ts';
+import { RequestSequencer } from '../../src/daemon/message/request-sequencer.ts';
+import { RunSlots } from '../../src/daemon/message/run-slots.ts';
+import { SessionLock } from '../../src/daemon/message/session-lock.ts';
+import { WaitLimit } from '../../src/daemon/message/wait-limit.ts';
+import { createScope } from '../../src/daemon/plugin/scope.ts';
+import { ClaimKeeper } from '../../src/daemon/store/claim-keeper.ts';
+import { Broadcaster } from '../../src/daemon/stream/broadcaster.ts';
+import { Readers } from '../../src/daemon/stream/readers.ts';
+import { startReaper } from '../../src/daemon/stream/reaper.ts';
+import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import { simulatedAgent, whoAmI } from './agent.ts';
+import { CHAT, FEED } from './platform.ts';
+import { simulatedRequest } from './request.ts';
+import type { DaemonName, Door } from './scenario.ts';
+import { Actor } from './scheduler.ts';
+import { openSimulatedStore } from './simulated-store.ts';
+import { brief } from './trace.ts';
+import type { World } from './world.ts';
+
+/** How a request ended for its client. */
+export type Response<T> =
+  | { is: 'answered'; value: T }
+  | { is: 'problem'; error: AgentdError }
+  /** No daemon took it. */
+  | { is: 'refused' }
+  /** The connection broke: nobody knows what became of it. */
+  | { is: 'lost' };
+
+/** One start of a daemon, from its parts as `startDaemon` makes them, up to its crash or stop. */
+export class SimulatedDaemon {
+  readonly name: DaemonName;
+  readonly actor: Actor;
+  readonly services: StreamServices;
+  readonly #world: World;
+  readonly #clock: AlarmClock;
+  readonly #inbox: InboxWorker;
+  readonly #life = new Lifecycle();
+  readonly #stopping = new AbortController();
+  readonly #died = Promise.withResolvers<{ is: 'lost' }>();
+  readonly #requests = new Set<Promise<unknown>>();
+  readonly #scopes: Readonly<Record<Door, ChannelScope>>;
+  readonly #drained = new AbortController();
+  #accepts = false;
+
+  constructor(world: World, name: DaemonName) {
+    this.name = name;
+    this.actor = new Actor(name);
+    this.#world = world;
+    const clock = world.scheduler.clockOf(this.actor);
+    this.#clock = clock;
+    const { settings } = world;
+    const log = this.#log();
+    const store = openSimulatedStore(world, this);
+    setMaxListeners(0, this.#stopping.signal, this.#drained.signal);
+    const claims = new ClaimKeeper(clock, log);
+    const waits = new WaitLimit(clock, this.#stopping.signal, {
+      max: settings.AGENT_QUEUE_MAX,
+      wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
+    });
+    const tokens = world.validatorFor(clock, log);
+    this.services = {
+      settings,
+      clock,
+      log,
+      store,
+      tokens: {
+        validate: (token, request_id) =>
+          world.pass(this, {
+            op: 'tokens.validate',
+            effect: () => tokens.validate(token, request_id),
+            failure: () => new Error('a validator does not fail'),
+            words: () => '',
+          }),
+      },
+      seal: world.seal,
+      agent: simulatedAgent(world, this),
+      tools: [whoAmI(world, this, { settings, seal: world.seal, clock, log })],
+      sequencer: new RequestSequencer(),
+      sessions: new SessionLock({ sessions: store.sessions, claims, clock, waits }),
+      runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
+      claims,
+      broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
+      readers: new Readers(),
+      channelNames: ['chat', 'feed', 'post'],
+      running: new Set(),
+      stopping: this.#stopping.signal,
+    };
+    this.#inbox = new InboxWorker(this.services);
+    const post = world.platform.pluginFor(this);
+    const scopeOf = (plugin: ChannelPlugin) => createScope(plugin, {}, this.services, this.#inbox);
+    this.#scopes = { chat: scopeOf(CHAT), feed: scopeOf(FEED), post: scopeOf(post) };
+    this.#inbox.add(post, post.create(this.#scopes.post));
+  }
+
+  get accepts(): boolean {
+    return this.#accepts && !this.actor.isDead;
+  }
+
+  /** What is left of work that has ended; all 0 when nothing is under way. */
+  get leftovers(): Readonly<Record<string, number>> {
+    const { claims, sessions, sequencer, broadcaster, running, readers } = this.services;
+    return {
+      claims: claims.size,
+      'locked sessions': sessions.size,
+      'threads with requests': sequencer.size,
+      'followed streams': broadcaster.size,
+      'running messages': running.size,
+      readers: readers.size,
+    };
+  }
+
+  /** Rejects if the store fails meanwhile, as the start of a daemon does. */
+  async start(): Promise<void> {
+    const { store, clock, log, claims } = this.services;
+    this.#life.started('store', () => store.close());
+    this.#life.started('reaper of streams', await startReaper(store.streams, clock, log));
+    this.#life.started('renewal of claims', () => claims.stop());
+    this.#life.started('inbox', () => this.#inbox.stop());
+    await this.#inbox.start();
+    this.#accepts = true;
+  }
+
+  /** Dies at once: nothing that it has begun goes on. */
+  crash(): void {
+    this.#world.scheduler.kill(this.actor);
+    void this.services.store.close();
+    this.#died.resolve({ is: 'lost' });
+  }
+
+  /** Stops as SIGTERM does, with the grace that `startDaemon` gives. */
+  async stop(): Promise<void> {
+    this.#accepts = false;
+    const grace_ms = this.#world.settings.SHUTDOWN_GRACE_SECONDS * 1000;
+    const ends_at = this.#clock.now() + grace_ms;
+    this.#inbox.pause();
+    this.#drained.abort(new Error('the daemon is stopping'));
+    await this.#settledBy(ends_at, this.#requests);
+    await this.#settledBy(ends_at, this.services.running);
+    this.#stopping.abort(new Error('the daemon is stopping'));
+    await Promise.allSettled([...this.services.running]);
+    await this.#life.stop(this.services.log);
+    this.#world.scheduler.kill(this.actor);
+    this.#died.resolve({ is: 'lost' });
+  }
+
+  /**
+   * Takes a request as the HTTP server does: its place in the order of its thread, its token, then the handler.
+   * @param gone aborts when the client goes away.
+   */
+  request<T>(
+    {
+      door,
+      thread,
+      token,
+      gone,
+    }: { door: Door; thread: string | null; token: string | null; gone: AbortSignal },
+    handle: (scope: ChannelScope, request: ReturnType<typeof simulatedRequest>) => Promise<T>,
+  ): Promise<Response<T>> {
+    if (!this.accepts) return Promise.resolve({ is: 'refused' });
+    const request = simulatedRequest(
+      this.#world.nextRequestId(),
+      AbortSignal.any([gone, this.#drained.signal]),
+    );
+    const work = this.#handle(request, thread, token, () => handle(this.#scopes[door], request));
+    this.#requests.add(work);
+    void work.finally(() => this.#requests.delete(work));
+    return Promise.race([work, this.#died.promise]);
+  }
+
+  async #handle<T>(
+    request: ReturnType<typeof simulatedRequest>,
+    thread: string | null,
+    token: string | null,
+    handle: () => Promise<T>,
+  ): Promise<Response<T>> {
+    request.ticket = thread === null ? null : this.services.sequencer.ticketIn(thread);
+    try {
+      if (token !== null)
+        request.validated = { token, verdict: await this.services.tokens.validate(token, request.id) };
+      return { is: 'answered', value: await handle() };
+    } catch (error) {
+      if (error instanceof AgentdError && error.code !== 'internal_error') return { is: 'problem', error };
+      this.#world.report(`${this.name} answers with an internal error: ${brief(error)}`);
+      return { is: 'lost' };
+    } finally {
+      request.ticket?.leave();
+    }
+  }
+
+  async #settledBy(time: number, work: Iterable<Promise<unknown>>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(time - this.#clock.now(), resolve);
+    await Promise.race([Promise.allSettled([...work]), promise]);
+    cancel();
+  }
+
+  #log(): Log {
+    const line = (level: string) => (fields: { err?: Error }, words: string) => {
+      this.#world.trace.note(
+        this.name,
+        () => `  ${level}: ${words}${fields.err ? ` (${brief(fields.err)})` : ''}`,
+      );
+      if (level === 'error' && DEFECTS.test(words))
+        this.#world.report(`${this.name} logs: ${words} ${brief(fields.err)}`);
+    };
+    const log = {
+      debug: () => {},
+      info: line('info'),
+      warn: line('warn'),
+      error: line('error'),
+      child: () => log,
+    };
+    return log as unknown as Log;
+  }
+}
+
+/** Lines that only a defect of the program makes. */
+const DEFECTS = /broke off|did not stop cleanly/;

@@ -1,0 +1,34 @@
+import type { Happening } from './scenario.ts';
+import { Actor } from './scheduler.ts';
+import type { World } from './world.ts';
+
+type Linking = Extract<Happening, { is: 'link' | 'unlink' }>;
+
+/** A user of the platform is linked to a person, by a message that the platform delivers until it is heard. */
+export function link(world: World, { person, as, daemon, at }: Linking): Promise<void> {
+  return deliver(world, daemon, `link ${person} as ${as}`, (scope, request) =>
+    scope.links.link(person, world.tokenOf(as), { message_id: `link-${at}-${person}`, request }),
+  );
+}
+
+export function unlink(world: World, { person, daemon, at }: Linking): Promise<void> {
+  return deliver(world, daemon, `unlink ${person}`, (scope) =>
+    scope.links.unlink(person, { message_id: `unlink-${at}-${person}` }),
+  );
+}
+
+type Handle = Parameters<NonNullable<World['hosts']['A']['daemon']>['request']>[1];
+
+async function deliver(world: World, to: Linking['daemon'], words: string, handle: Handle): Promise<void> {
+  const actor = new Actor('—');
+  await world.about(words, async () => {
+    for (;;) {
+      const gone = new AbortController();
+      const asked = { door: 'post', thread: null, token: null, gone: gone.signal } as const;
+      const end = (await world.hosts[to].daemon?.request(asked, handle)) ?? { is: 'refused' };
+      world.trace.note('post', () => `${words}: ${end.is}`);
+      if (end.is === 'answered') return;
+      await world.scheduler.point(actor, 1000);
+    }
+  });
+}

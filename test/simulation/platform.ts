@@ -1,0 +1,90 @@
+import type { ChannelPlugin, OutgoingReply } from '../../src/channel/index.ts';
+import { FAILURE_NOTICE } from '../../src/daemon/message/failure-notice.ts';
+import type { SimulatedDaemon } from './daemon.ts';
+import type { World } from './world.ts';
+
+/** One text, or one part of it, that the platform has taken. */
+export interface Taken {
+  reply_id: string;
+  part: number;
+  text: string;
+}
+
+/** The platform of the channel `post`; it outlives the daemons. */
+export class SimulatedPlatform {
+  readonly taken: Taken[] = [];
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The channel, as a daemon has it. */
+  pluginFor(daemon: SimulatedDaemon): ChannelPlugin {
+    return {
+      name: 'post',
+      apiVersion: 1,
+      summary: 'By post.',
+      settings: [],
+      detect: () => true,
+      capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+      linking: { argument: 'NAME', idsOf: (given) => [given] },
+      create: (scope) => ({
+        routes: [],
+        send: (reply) =>
+          scope.sendParts(
+            reply.id,
+            () => reply.text.split('| '),
+            (text, part) => this.#send(daemon, reply, text, part),
+          ),
+      }),
+    };
+  }
+
+  #send(daemon: SimulatedDaemon, reply: OutgoingReply, text: string, part: number): Promise<void> {
+    return this.#world.pass(daemon, {
+      op: 'platform.send',
+      effect: () => this.#take(reply, text, part),
+      failure: () => Object.assign(new TypeError('fetch failed'), { code: 'ECONNRESET' }),
+      words: () => `${reply.id} part ${part}: "${text}"`,
+    });
+  }
+
+  #take(reply: OutgoingReply, text: string, part: number): void {
+    const { state, report } = this.#world;
+    const isNotice = reply.id.endsWith('-notice');
+    const id = isNotice ? reply.id.slice(0, -'-notice'.length) : reply.id;
+    const message = state.inbox.get(id)?.message;
+    const stored = isNotice ? message?.notice : message?.reply;
+    if (stored !== reply.text) report(`the platform was sent "${reply.text}", and "${stored}" is stored`);
+    if (isNotice && reply.text !== FAILURE_NOTICE) report(`"${reply.text}" is no notice`);
+    const other = this.taken.find((one) => one.reply_id === reply.id && one.part === part);
+    if (other && other.text !== text)
+      report(`the platform was sent "${other.text}", then "${text}", as ${reply.id}`);
+    this.taken.push({ reply_id: reply.id, part, text });
+  }
+}
+
+/** The channel whose answers leave in the response. */
+export const CHAT: ChannelPlugin = web('chat', false);
+/** The channel whose answers leave on event streams; it shares its sessions with `chat`. */
+export const FEED: ChannelPlugin = web('feed', true);
+
+function web(name: string, streaming: boolean): ChannelPlugin {
+  return {
+    name,
+    apiVersion: 1,
+    summary: 'For web clients.',
+    settings: [],
+    detect: () => true,
+    capabilities: {
+      reply: 'in-request',
+      space: 'web',
+      streaming,
+      textLimit: null,
+      markdown: 'commonmark',
+      typing: false,
+    },
+    create: () => ({ routes: [] }),
+  };
+}

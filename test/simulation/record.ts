@@ -1,0 +1,102 @@
+import type { AgentTurn } from '../../src/daemon/agent/agent.ts';
+import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
+import type { StoredTurn } from '../../src/daemon/session/session.ts';
+import type { SessionClaim } from '../../src/daemon/store/claims.ts';
+import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
+import type { World } from './world.ts';
+
+/** One run of the agent. */
+export interface AgentRun {
+  number: number;
+  label: string;
+  history: AgentTurn['history'];
+}
+
+/** A turn that was stored, or could not be because its session had ended. */
+export interface Commit {
+  label: string;
+  session_tag: string;
+  record: StoredTurn;
+  outcome: CommitOutcome;
+}
+
+/** What the runs of the agent saw, what was stored, and what the guard counted. */
+export class RunRecord {
+  readonly runs: AgentRun[] = [];
+  readonly commits: Commit[] = [];
+  /** Turns that the guard counts, by the tag of the session. */
+  readonly counted = new Map<string, number>();
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  begin(label: string, history: AgentTurn['history']): AgentRun {
+    const run = { number: this.runs.length + 1, label, history };
+    this.runs.push(run);
+    return run;
+  }
+
+  /** Answers of a message that were stored. */
+  answersOf(label: string): Commit[] {
+    return this.commits.filter((commit) => commit.label === label && commit.record.outcome === 'answered');
+  }
+
+  /** To be called before a commit. @returns to be called with its outcome. */
+  beforeCommit(
+    { session_tag }: SessionClaim,
+    { session, turn }: TurnChanges,
+  ): (outcome: CommitOutcome) => void {
+    const { state, scheduler } = this.#world;
+    const stored = state.sessions.get(session_tag);
+    const found = stored && stored.session.expires_at > scheduler.now && !session ? stored : null;
+    const turns = found ? [...found.turns] : [];
+    const isGenerated = (session ?? found?.session)?.generated ?? false;
+    return (outcome) => {
+      if (!turn || outcome === 'lost') return;
+      const { record } = turn;
+      const label = labelOf(record.text);
+      if (outcome === 'committed') this.#check(record, turns, isGenerated);
+      this.commits.push({ label, session_tag, record, outcome });
+    };
+  }
+
+  judged(session_tag: string, verdict: GuardVerdict): void {
+    if (verdict.allowed && !verdict.repeated)
+      this.counted.set(session_tag, (this.counted.get(session_tag) ?? 0) + 1);
+  }
+
+  gaveBack(session_tag: string): void {
+    this.counted.set(session_tag, Math.max(0, (this.counted.get(session_tag) ?? 0) - 1));
+  }
+
+  #check(record: StoredTurn, before: readonly StoredTurn[], isGenerated: boolean): void {
+    const world = this.#world;
+    if (before.some(({ turn_id }) => turn_id === record.turn_id))
+      world.report(`the turn of "${record.text}" was stored twice`);
+    const run = runOf(record, this.runs);
+    if (run === null) return;
+    const isOfPlatform = world.messageOf(record.text).door === 'post';
+    const visible = before
+      .filter(({ outcome }) => outcome === 'answered')
+      .filter(({ person }) => person === record.person || (person === null && (isOfPlatform || isGenerated)))
+      .map(({ text, reply }) => `${text} → ${reply}`);
+    const shown = run.history.map(({ user, reply }) => `${user} → ${reply}`);
+    if (visible.join('\n') === shown.join('\n')) return;
+    world.report(
+      `the run of "${record.text}" was shown [${shown.join('; ')}], and its session has [${visible.join('; ')}] for it`,
+    );
+  }
+}
+
+/** The run that gave this reply; null if it was stopped before it said anything, or failed. */
+function runOf({ reply }: StoredTurn, runs: readonly AgentRun[]): AgentRun | null {
+  const number = /^r(\d+)\b/.exec(reply ?? '')?.[1];
+  return number === undefined ? null : (runs[Number(number) - 1] ?? null);
+}
+
+/** The label of a message, by its text. */
+export function labelOf(text: string): string {
+  return text.split(' ')[0] ?? '';
+}

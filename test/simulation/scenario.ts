@@ -1,0 +1,195 @@
+import { randomFrom, type SeededRandom } from '../support/chance.ts';
+import { durationOf, type Fault, randomFault, weighted } from './faults.ts';
+
+export const DAEMONS = ['A', 'B'] as const;
+export type DaemonName = (typeof DAEMONS)[number];
+
+/** `chat` answers in the response, `feed` on an event stream, `post` is a platform. */
+export type Door = 'chat' | 'feed' | 'post';
+
+/** Someone who writes. Everybody has a token, and uses it or not. */
+export const PEOPLE = ['alice', 'bob', 'carol'] as const;
+export type Person = (typeof PEOPLE)[number];
+
+/** Where people write. */
+export interface Room {
+  name: string;
+  /** `begun`: a session that the daemon names. `chosen`: the client names it. Else a place of the platform. */
+  is: 'begun' | 'chosen' | 'direct' | 'thread';
+  members: readonly Person[];
+}
+
+/** How the agent takes a message. */
+export const AGENT_PLANS = [
+  'answers',
+  'asks',
+  'slow',
+  'lasting',
+  'passing',
+  'broken',
+  'refused',
+  'long',
+] as const;
+/**
+ * `asks`: calls a tool. `lasting`: takes longer than a claim is valid. `passing`: fails at first for a passing reason, `broken` for another one. `refused`: the model
+ * refuses the message whenever it is asked. `long`: the reply has several parts.
+ */
+export type AgentPlan = (typeof AGENT_PLANS)[number];
+
+export interface PlannedMessage {
+  /** `m1`, `m2`, …; its text begins with it. */
+  label: string;
+  door: Door;
+  room: Room;
+  person: Person;
+  /** After the beginning, ms. */
+  at: number;
+  /** It is written when the message before it in the room has its answer; else it does not wait. */
+  waits: boolean;
+  /** Where it is sent first. */
+  daemon: DaemonName;
+  /** It brings the token of its person. */
+  signed: boolean;
+  /** It can be recognized when it is sent again; always so on the platform. */
+  key: boolean;
+  agent: AgentPlan;
+  /** feed: how many read its stream. post: how often the platform delivers it, at least. */
+  copies: number;
+  /** feed: the person stops it after so many ms; null: never. */
+  stops: number | null;
+  /** The client goes away after so many ms, and sends it again; null: never. */
+  leaves: number | null;
+}
+
+/** Something that happens at a certain time, ms after the beginning. */
+export type Happening = { at: number } & (
+  | { is: 'crash' | 'pause' | 'stop'; daemon: DaemonName; ms: number }
+  | { is: 'link' | 'unlink'; daemon: DaemonName; person: Person; as: Person }
+  | { is: 'end-session'; room: Room }
+);
+
+export interface Scenario {
+  seed: number;
+  messages: readonly PlannedMessage[];
+  happenings: readonly Happening[];
+  faults: readonly Fault[];
+  /** Of calls that reach the scheduler, so that anything can happen in between; the others are made at once. */
+  scheduled: number;
+  maxTurns: number;
+  runSeconds: number;
+  /** From then on nothing fails, ms after the beginning. */
+  calm_at: number;
+}
+
+/** The scenario of a seed: always the same. */
+export function scenarioOf(seed: number): Scenario {
+  const random = randomFrom(seed * 2 + 1);
+  const people = random.shuffled(PEOPLE).slice(0, 1 + random.below(3));
+  const rooms = Array.from({ length: 1 + random.below(2) }, (_, index) => roomOf(random, people, index));
+  const count = 3 + random.below(6);
+  const messages = Array.from({ length: count }, (_, index) => messageOf(random, rooms, index));
+  const trouble = weighted(random, [
+    ['none', 2],
+    ['errors', 6],
+    ['crashes', 5],
+    ['pauses', 4],
+    ['stops', 2],
+    ['all', 4],
+  ] as const);
+  const happenings = [...troubles(random, trouble), ...others(random, rooms)];
+  const latest = Math.max(...messages.map(({ at }) => at), ...happenings.map(({ at }) => at));
+  return {
+    seed,
+    messages,
+    happenings,
+    faults: faultsOf(random, trouble),
+    scheduled: random.pick([0.2, 0.6, 0.9]),
+    maxTurns: random.chance(0.15) ? 2 + random.below(3) : 50,
+    runSeconds: random.pick([5, 60, 600]),
+    calm_at: latest + (trouble === 'none' || trouble === 'errors' ? 8000 : 20_000),
+  };
+}
+
+function roomOf(random: SeededRandom, people: readonly Person[], index: number): Room {
+  const is = weighted(random, [
+    ['begun', 4],
+    ['chosen', 2],
+    ['direct', 4],
+    ['thread', 2],
+  ] as const);
+  return { name: `room${index + 1}`, is, members: is === 'thread' ? people : [random.pick(people)] };
+}
+
+function messageOf(random: SeededRandom, rooms: readonly Room[], index: number): PlannedMessage {
+  const room = random.pick(rooms);
+  const isPlatform = room.is === 'direct' || room.is === 'thread';
+  const door = isPlatform ? 'post' : random.pick(['chat', 'feed'] as const);
+  return {
+    label: `m${index + 1}`,
+    door,
+    room,
+    person: random.pick(room.members),
+    at: random.chance(0.4) ? 0 : random.below(6000),
+    waits: random.chance(0.3),
+    daemon: random.pick(DAEMONS),
+    signed: !isPlatform && random.chance(0.4),
+    key: isPlatform || random.chance(0.7),
+    agent: weighted(random, [
+      ['answers', 8],
+      ['asks', 5],
+      ['slow', 4],
+      ['lasting', 0.5],
+      ['passing', 1],
+      ['broken', 1],
+      ['refused', 1],
+      ['long', 2],
+    ] as const),
+    copies: weighted(random, [
+      [1, 4],
+      [2, 2],
+      [3, 1],
+    ] as const),
+    stops: door === 'feed' && random.chance(0.15) ? random.below(3000) : null,
+    leaves: !isPlatform && random.chance(0.1) ? random.below(4000) : null,
+  };
+}
+
+function troubles(random: SeededRandom, trouble: string): Happening[] {
+  const acts = { crashes: ['crash'], pauses: ['pause'], stops: ['stop'], all: ['crash', 'pause', 'stop'] }[
+    trouble
+  ];
+  if (!acts) return [];
+  return Array.from({ length: random.below(3) }, () => {
+    const is = random.pick(acts) as 'crash' | 'pause' | 'stop';
+    return { is, at: random.below(8000), daemon: random.pick(DAEMONS), ms: durationOf(is, random) };
+  });
+}
+
+function others(random: SeededRandom, rooms: readonly Room[]): Happening[] {
+  const at = () => random.below(6000);
+  const happenings: Happening[] = [];
+  for (const room of rooms) {
+    if (room.is === 'direct' || room.is === 'thread') {
+      while (random.chance(0.5)) {
+        const person = random.pick(room.members);
+        const is = random.chance(0.75) ? 'link' : 'unlink';
+        const as = room.is === 'direct' && random.chance(0.2) ? random.pick(PEOPLE) : person;
+        happenings.push({ is, at: random.chance(0.5) ? 0 : at(), daemon: random.pick(DAEMONS), person, as });
+      }
+    }
+    if (random.chance(0.06)) happenings.push({ is: 'end-session', at: at(), room });
+  }
+  return happenings;
+}
+
+function faultsOf(random: SeededRandom, trouble: string): Fault[] {
+  const acts: readonly Fault['act'][] | undefined = {
+    errors: ['error', 'error', 'error', 'delay'] as const,
+    crashes: ['crash', 'crash', 'delay'] as const,
+    pauses: ['pause', 'pause', 'delay', 'error'] as const,
+    stops: ['stop', 'delay'] as const,
+    all: ['error', 'error', 'error', 'crash', 'pause', 'stop', 'delay'] as const,
+  }[trouble];
+  if (!acts) return [];
+  return Array.from({ length: 1 + random.below(4) }, () => randomFault(random, acts));
+}

@@ -1,0 +1,127 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { AlarmClock } from '../../src/daemon/clock.ts';
+import type { SeededRandom } from '../support/chance.ts';
+
+/** Whatever acts in a simulation: one start of a daemon, a client, the network. */
+export class Actor {
+  readonly name: string;
+  /** It does nothing before this time. */
+  pausedUntil = 0;
+  /** It does nothing any more. */
+  isDead = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** Something that can happen next. */
+interface Task {
+  readonly actor: Actor;
+  /** Not before this time. */
+  readonly at: number;
+  readonly run: () => void;
+}
+
+/**
+ * Runs everything that is asynchronous in a simulation, one task at a time: of the tasks that are due, chance picks the
+ * next one, and when none is due, the clock moves to the next one. Between two tasks all promise jobs run, so the same
+ * chance makes the same run.
+ */
+export class Scheduler {
+  readonly random: SeededRandom;
+  readonly #tasks: Task[] = [];
+  #now: number;
+  #steps = 0;
+
+  constructor(random: SeededRandom, now: number) {
+    this.random = random;
+    this.#now = now;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Tasks that have run. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** @returns cancels the task. */
+  add(actor: Actor, in_ms: number, run: () => void): () => void {
+    if (actor.isDead) return () => undefined;
+    // As a timer does, so that what it starts belongs to who asked for it.
+    const inContext = AsyncLocalStorage.snapshot();
+    const task = { actor, at: this.#now + Math.max(0, in_ms), run: () => inContext(run) };
+    this.#tasks.push(task);
+    return () => this.#remove(task);
+  }
+
+  /** Resolves when the scheduler lets the actor go on; never if the actor dies before. */
+  point(actor: Actor, in_ms = 0): Promise<void> {
+    return new Promise((resolve) => {
+      this.add(actor, in_ms, resolve);
+    });
+  }
+
+  /** The actor does nothing any more. */
+  kill(actor: Actor): void {
+    actor.isDead = true;
+    for (const task of this.#tasks.filter((one) => one.actor === actor)) this.#remove(task);
+  }
+
+  clockOf(actor: Actor): AlarmClock {
+    return {
+      now: () => this.#now,
+      after: (ms, ring) => this.add(actor, ms, ring),
+    };
+  }
+
+  /** Runs tasks until the condition holds, nothing is left to do, or the time is reached. */
+  async run(isDone: () => boolean, until: number): Promise<void> {
+    for (;;) {
+      await promiseJobs();
+      if (isDone()) return;
+      const next = this.#next(until);
+      if (next === null) return;
+      this.#steps++;
+      next.run();
+    }
+  }
+
+  #next(until: number): Task | null {
+    let due = this.#due();
+    if (due.length === 0) {
+      const earliest = Math.min(...this.#tasks.map(startOf));
+      if (earliest > until) {
+        if (Number.isFinite(until)) this.#now = until;
+        return null;
+      }
+      if (earliest === Number.POSITIVE_INFINITY) return null;
+      this.#now = earliest;
+      due = this.#due();
+    }
+    const next = due.length === 1 ? (due[0] as Task) : this.random.pick(due);
+    this.#remove(next);
+    return next;
+  }
+
+  #due(): Task[] {
+    return this.#tasks.filter((task) => startOf(task) <= this.#now);
+  }
+
+  #remove(task: Task): void {
+    const at = this.#tasks.indexOf(task);
+    if (at >= 0) this.#tasks.splice(at, 1);
+  }
+}
+
+function startOf({ actor, at }: Task): number {
+  return Math.max(at, actor.pausedUntil);
+}
+
+/** Resolves when no promise job and no `nextTick` is left. */
+function promiseJobs(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,134 @@
+import type { VerificationKeys } from '../../src/daemon/identity/signature.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+import { randomFrom } from '../support/chance.ts';
+import { checkEnd } from './check-end.ts';
+import { Clients } from './clients.ts';
+import { link, unlink } from './links.ts';
+import { DAEMONS, type Happening, type PlannedMessage, type Room, scenarioOf } from './scenario.ts';
+import { seedChance } from './seeded-chance.ts';
+import { BEGIN, World } from './world.ts';
+
+/** How long everything may take to come to rest once nothing fails any more, ms. */
+const REST_MS = 1_800_000;
+
+export interface SimulatedRun {
+  seed: number;
+  /** What must never happen, and did; empty if the run is right. */
+  violations: readonly string[];
+  /** Empty unless it was wanted. */
+  trace: readonly string[];
+  steps: number;
+  /** Virtual time, ms. */
+  took_ms: number;
+  struck: readonly string[];
+  /** How the messages ended, for statistics. */
+  fates: readonly string[];
+}
+
+/** Runs a seed from its beginning until nothing moves any more. */
+export async function simulate(
+  seed: number,
+  keys: VerificationKeys,
+  isTraced = false,
+): Promise<SimulatedRun> {
+  const world = new World(scenarioOf(seed), keys, isTraced);
+  const restore = seedChance(randomFrom(seed * 2 + 7919), () => world.scheduler.now);
+  const onRejection = (reason: unknown) => world.report(`nobody handles a rejection: ${String(reason)}`);
+  process.on('unhandledRejection', onRejection);
+  try {
+    const clients = new Clients(world);
+    await play(world, clients);
+    if (world.violations.length === 0) checkEnd(world, clients);
+    return {
+      seed,
+      violations: world.violations,
+      trace: world.trace.lines,
+      steps: world.scheduler.steps,
+      took_ms: world.scheduler.now - BEGIN,
+      struck: world.struck,
+      fates: [...clients.fates.values()].map(({ is }) => is),
+    };
+  } finally {
+    process.off('unhandledRejection', onRejection);
+    restore();
+  }
+}
+
+async function play(world: World, clients: Clients): Promise<void> {
+  const { scenario, scheduler, hosts, outside, faults } = world;
+  const isBroken = () => world.violations.length > 0;
+  for (const name of DAEMONS) void hosts[name].start();
+  const latest = new Map<Room, PlannedMessage>();
+  for (const message of scenario.messages) {
+    clients.plan(message, latest.get(message.room) ?? null);
+    latest.set(message.room, message);
+  }
+  for (const happening of scenario.happenings)
+    scheduler.add(outside, happening.at, () => happen(world, happening));
+  const isOver = () => clients.areDone && isAtRest(world);
+  const lastHappening = Math.max(0, ...scenario.happenings.map(({ at }) => at));
+  await scheduler.run(
+    () => isBroken() || (isOver() && scheduler.now > BEGIN + lastHappening),
+    BEGIN + scenario.calm_at,
+  );
+  world.trace.note('—', () => 'from now on nothing fails');
+  faults.calm();
+  for (const name of DAEMONS) hosts[name].wake();
+  await scheduler.run(() => isBroken() || (isOver() && isUp(world)), scheduler.now + REST_MS);
+  if (isBroken()) return;
+  if (!isOver())
+    world.report(`it does not come to rest: ${[...clients.waiting, ...unfinished(world)].join(', ')}`);
+  // What ends after the last answer, such as a claim that is released, ends now.
+  await scheduler.run(isBroken, scheduler.now + 1500);
+  if (world.struck.length === 0) return;
+  // A claim that could not be released expires; it must not be renewed for ever.
+  if (world.claims.held().length > 0) await scheduler.run(isBroken, scheduler.now + CLAIM_MS);
+}
+
+function happen(world: World, happening: Happening): void {
+  const { hosts, state, scheduler, trace, faults } = world;
+  if (faults.isCalm) return;
+  switch (happening.is) {
+    case 'crash':
+    case 'pause':
+    case 'stop':
+      hosts[happening.daemon][happening.is](happening.ms);
+      return;
+    case 'link':
+      void link(world, happening);
+      return;
+    case 'unlink':
+      void unlink(world, happening);
+      return;
+    case 'end-session':
+      for (const [tag, { session }] of state.sessions) {
+        if (![session.session_id, session.former_id].some((id) => id?.includes(happening.room.name)))
+          continue;
+        trace.note('—', () => `an administrator ends ${tag} at ${scheduler.now}`);
+        state.sessions.delete(tag);
+        state.guard_turns.delete(tag);
+        world.record.counted.delete(tag);
+      }
+  }
+}
+
+function isUp({ hosts }: World): boolean {
+  return DAEMONS.every((name) => hosts[name].isUp);
+}
+
+function isAtRest(world: World): boolean {
+  return unfinished(world).length === 0;
+}
+
+/** Work that is under way, or that the store knows of. */
+function unfinished({ state, hosts }: World): string[] {
+  return [
+    ...DAEMONS.flatMap((name) => (hosts[name].isBusy ? [`${name} answers a message`] : [])),
+    ...[...state.inbox.values()]
+      .filter(({ message }) => message.ended_at === null)
+      .map(({ message }) => `the message ${message.message_id} is ${message.state}`),
+    ...[...state.streams.values()]
+      .filter(({ record }) => record.state === 'running')
+      .map(({ record }) => `the stream ${record.stream_id} is running`),
+  ];
+}

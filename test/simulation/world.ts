@@ -1,0 +1,335 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHmac } from 'node:crypto';
+import type { AlarmClock } from '../../src/daemon/clock.ts';
+import type { TokenValidator } from '../../src/daemon/identity/identity.ts';
+import { importKeys } from '../../src/daemon/identity/keys.ts';
+import { createSeal } from '../../src/daemon/identity/seal.ts';
+import type { VerificationKeys } from '../../src/daemon/identity/signature.ts';
+import { createValidator } from '../../src/daemon/identity/validator.ts';
+import type { Log } from '../../src/daemon/log.ts';
+import { Secret } from '../../src/daemon/secret.ts';
+import type { Settings } from '../../src/daemon/settings/settings.ts';
+import { emptyState } from '../../src/daemon/store/memory/state.ts';
+import { randomFrom, type SeededRandom } from '../support/chance.ts';
+import { ClaimAudit } from './claim-audit.ts';
+import { SimulatedDaemon } from './daemon.ts';
+import { type Fault, Faults } from './faults.ts';
+import { SimulatedPlatform } from './platform.ts';
+import { labelOf, RunRecord } from './record.ts';
+import {
+  DAEMONS,
+  type DaemonName,
+  PEOPLE,
+  type Person,
+  type PlannedMessage,
+  type Scenario,
+} from './scenario.ts';
+import { Actor, Scheduler } from './scheduler.ts';
+import { brief, RunTrace } from './trace.ts';
+
+/** When every run begins, ms since the epoch. */
+export const BEGIN = Date.UTC(2030, 0, 1);
+const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
+/** The wait before a daemon that did not start is started again, ms. */
+const START_AGAIN_MS = 1000;
+/** Longer than any stop may take, ms. */
+const STOP_MAX_MS = 300_000;
+/** Calls that are made again and again while nothing happens. */
+const POLLS = /^(?:outages\.|inbox\.(?:nextDueAt|holdsInterrupted|reap)|streams\.reap)/;
+
+/** One call that leaves a daemon, or reaches its store. */
+export interface Passage<T> {
+  /** Its name, by which faults find it. */
+  op: string;
+  effect(): T | Promise<T>;
+  failure(when: 'before' | 'after'): Error;
+  /** About what, in a trace. */
+  words(): string;
+  takes_ms?: number;
+}
+
+/** Everything of one run: the state, both daemons on it, the platform, and what is known of them. */
+export class World {
+  readonly scenario: Scenario;
+  readonly random: SeededRandom;
+  readonly scheduler: Scheduler;
+  readonly trace: RunTrace;
+  readonly state = emptyState();
+  readonly settings: Settings;
+  readonly seal = createSeal(undefined);
+  readonly faults: Faults;
+  readonly claims: ClaimAudit;
+  readonly record: RunRecord;
+  readonly platform: SimulatedPlatform;
+  readonly hosts: Readonly<Record<DaemonName, Host>>;
+  readonly violations: string[] = [];
+  /** Faults and other troubles that have happened. */
+  readonly struck: string[] = [];
+  /** Something else than a client: it delivers, crashes and restarts. */
+  readonly outside = new Actor('—');
+  readonly #keys: VerificationKeys;
+  readonly #labels = new AsyncLocalStorage<string>();
+  #lastWork: Promise<unknown> = Promise.resolve();
+  #requests = 0;
+
+  constructor(scenario: Scenario, keys: VerificationKeys, isTraced: boolean) {
+    this.scenario = scenario;
+    this.#keys = keys;
+    this.random = randomFrom(scenario.seed * 2);
+    this.scheduler = new Scheduler(this.random, BEGIN);
+    this.trace = new RunTrace(isTraced, () => this.scheduler.now);
+    this.settings = settingsOf(scenario);
+    this.faults = new Faults(scenario.faults);
+    this.claims = new ClaimAudit(
+      () => this.scheduler.now,
+      this.report,
+      () => this.struck.length > 0,
+    );
+    this.record = new RunRecord(this);
+    this.platform = new SimulatedPlatform(this);
+    this.hosts = { A: new Host(this, 'A'), B: new Host(this, 'B') };
+  }
+
+  /** Something that must never happen has happened. */
+  readonly report = (problem: string): void => {
+    this.violations.push(problem);
+    this.trace.note('!!!!', () => problem);
+  };
+
+  nextRequestId(): string {
+    this.#requests++;
+    return `request-${this.#requests}`;
+  }
+
+  /** Everything that the work does is about this message, in traces. */
+  about<T>(label: string, work: () => T): T {
+    return this.#labels.run(label, work);
+  }
+
+  messageOf(text: string): PlannedMessage {
+    const label = labelOf(text);
+    const found = this.scenario.messages.find((message) => message.label === label);
+    if (!found) throw new Error(`there is no message ${label}`);
+    return found;
+  }
+
+  /** Has this channel user ever brought a token of this person, or been linked to them? */
+  mayActFor(user: string, person: string): boolean {
+    return (
+      user === person ||
+      this.scenario.happenings.some((one) => one.is === 'link' && one.person === user && one.as === person)
+    );
+  }
+
+  tokenOf(person: Person): string {
+    return TOKENS[person];
+  }
+
+  validatorFor(clock: AlarmClock, log: Log): TokenValidator {
+    return createValidator(TOKEN_SETTINGS, this.#keys, clock, log);
+  }
+
+  /** Does work on the state, and looks at what it did, before anything else changes the state. */
+  atomically<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lastWork.then(work);
+    this.#lastWork = result.catch(() => undefined);
+    return result;
+  }
+
+  /** A call: it waits for the scheduler before and after its effect, and faults strike it. */
+  async pass<T>(
+    daemon: SimulatedDaemon,
+    { op, effect, failure, words, takes_ms = 0 }: Passage<T>,
+  ): Promise<T> {
+    const { actor, name } = daemon;
+    const fault = this.faults.of(op);
+    const isPoll = POLLS.test(op);
+    const isScheduled =
+      fault !== null || takes_ms > 0 || this.random.chance(isPoll ? 0.02 : this.scenario.scheduled);
+    const latency = () => (this.random.chance(0.3) ? this.random.below(30) : 0);
+    if (isScheduled) await this.scheduler.point(actor, takes_ms + latency());
+    if (fault?.when === 'before') await this.#strike(fault, daemon, failure);
+    const result = await effect();
+    if (!isPoll) this.trace.note(name, () => `${this.#label()}${op}(${words()}) → ${brief(result)}`);
+    if (fault?.when === 'after') await this.#strike(fault, daemon, failure);
+    if (isScheduled) await this.scheduler.point(actor, latency());
+    return result;
+  }
+
+  async #strike(
+    fault: Fault,
+    daemon: SimulatedDaemon,
+    failure: (when: Fault['when']) => Error,
+  ): Promise<void> {
+    const { act, op, when, ms } = fault;
+    this.struck.push(`${act} ${when} ${op}`);
+    this.trace.note(
+      daemon.name,
+      () => `${this.#label()}FAULT ${act} ${when} ${op}${ms > 0 ? `, ${ms} ms` : ''}`,
+    );
+    const host = this.hosts[daemon.name];
+    switch (act) {
+      case 'error':
+        throw failure(when);
+      case 'delay':
+        return this.scheduler.point(daemon.actor, ms);
+      case 'pause':
+        host.pause(ms);
+        return this.scheduler.point(daemon.actor);
+      case 'crash':
+        host.crash(ms);
+        // Nothing of a dead daemon goes on.
+        return new Promise(() => undefined);
+      case 'stop':
+        host.stop(ms);
+        return;
+    }
+  }
+
+  #label(): string {
+    const label = this.#labels.getStore();
+    return label === undefined ? '' : `[${label}] `;
+  }
+}
+
+/** The place where a daemon runs, and starts again after it has crashed or stopped. */
+export class Host {
+  readonly #world: World;
+  readonly #name: DaemonName;
+  #daemon: SimulatedDaemon | null = null;
+  #isStopping = false;
+
+  constructor(world: World, name: DaemonName) {
+    this.#world = world;
+    this.#name = name;
+  }
+
+  get daemon(): SimulatedDaemon | null {
+    return this.#daemon;
+  }
+
+  get isUp(): boolean {
+    return this.#daemon?.accepts ?? false;
+  }
+
+  /** It answers a message, also one whose client has gone. */
+  get isBusy(): boolean {
+    return (this.#daemon?.services.running.size ?? 0) > 0;
+  }
+
+  async start(): Promise<void> {
+    const daemon = new SimulatedDaemon(this.#world, this.#name);
+    this.#daemon = daemon;
+    this.#world.trace.note(this.#name, () => 'starts');
+    try {
+      await daemon.start();
+      this.#world.trace.note(this.#name, () => 'is up');
+    } catch (error) {
+      this.#world.trace.note(this.#name, () => `does not start: ${brief(error)}`);
+      if (this.#daemon === daemon) this.#die(START_AGAIN_MS);
+    }
+  }
+
+  /** @param ms until it starts again. */
+  crash(ms: number): void {
+    if (this.#daemon === null) return;
+    this.#world.trace.note(this.#name, () => `CRASHES, starts again after ${ms} ms`);
+    this.#world.struck.push('crash');
+    this.#die(ms);
+  }
+
+  stop(ms: number): void {
+    const daemon = this.#daemon;
+    if (daemon === null || this.#isStopping || !daemon.accepts) return;
+    this.#world.trace.note(this.#name, () => 'STOPS');
+    this.#world.struck.push('stop');
+    this.#isStopping = true;
+    const giveUp = this.#world.scheduler.add(this.#world.outside, STOP_MAX_MS, () =>
+      this.#world.report(`${this.#name} did not stop in time`),
+    );
+    void daemon.stop().then(() => {
+      giveUp();
+      this.#world.trace.note(this.#name, () => `has stopped, starts again after ${ms} ms`);
+      if (this.#daemon === daemon) this.#die(ms);
+    });
+  }
+
+  pause(ms: number): void {
+    if (this.#daemon === null) return;
+    this.#world.trace.note(this.#name, () => `STANDS STILL for ${ms} ms`);
+    this.#world.struck.push('pause');
+    const { actor } = this.#daemon;
+    actor.pausedUntil = Math.max(actor.pausedUntil, this.#world.scheduler.now + ms);
+  }
+
+  /** A daemon that stands still goes on. */
+  wake(): void {
+    if (this.#daemon) this.#daemon.actor.pausedUntil = 0;
+  }
+
+  #die(ms: number): void {
+    this.#isStopping = false;
+    this.#daemon?.crash();
+    this.#daemon = null;
+    this.#world.scheduler.add(this.#world.outside, ms, () => void this.start());
+  }
+}
+
+const DEFAULTS = {
+  APP_NAME: 'agentd',
+  SESSION_TTL_SECONDS: 86_400,
+  AGENT_TIMEOUT_SECONDS: 60,
+  AGENT_CONCURRENCY: 4,
+  AGENT_QUEUE_MAX: 100,
+  AGENT_QUEUE_WAIT_SECONDS: 60,
+  INBOX_MAX_ATTEMPTS: 12,
+  INBOX_SEND_SECONDS: 86_400,
+  LOOP_GUARD_ENABLED: true,
+  LOOP_GUARD_MAX_MESSAGES: 1000,
+  LOOP_GUARD_WINDOW_SECONDS: 60,
+  LOOP_GUARD_COOLDOWN_SECONDS: 60,
+  LOOP_GUARD_REPEAT_THRESHOLD: 100,
+  LOOP_GUARD_REPEAT_WINDOW_SECONDS: 60,
+  SHUTDOWN_GRACE_SECONDS: 5,
+  WEBCHAT_ALLOWED_ORIGINS: [],
+  JWT_VERIFY_EXP: true,
+  JWT_CLOCK_SKEW_SECONDS: 0,
+} satisfies Partial<Settings>;
+
+function settingsOf({ maxTurns, runSeconds }: Scenario): Settings {
+  return {
+    ...DEFAULTS,
+    LOOP_GUARD_MAX_TURNS_PER_SESSION: maxTurns,
+    INBOX_RUN_SECONDS: runSeconds,
+  } as unknown as Settings;
+}
+
+const TOKEN_SETTINGS = {
+  JWT_SECRET_KEY: SECRET,
+  JWT_ALGORITHM: 'HS256' as const,
+  JWT_PUBLIC_KEY: undefined,
+  JWT_JWKS_URL: undefined,
+  JWT_VERIFY_SIGNATURE: true,
+  JWT_VERIFY_EXP: true,
+  JWT_ISSUER: undefined,
+  JWT_AUDIENCE: undefined,
+  JWT_CLOCK_SKEW_SECONDS: 0,
+  JWT_DEBUG: false,
+};
+
+export function importSimulatedKeys(): Promise<VerificationKeys> {
+  return importKeys(TOKEN_SETTINGS);
+}
+
+const TOKENS = Object.fromEntries(PEOPLE.map((person) => [person, signed(person)])) as Record<Person, string>;
+
+function signed(person: Person): string {
+  const claims = { sub: person, email: `${person}@example.com`, exp: BEGIN / 1000 + 365 * 86_400 };
+  const encoded = [{ alg: 'HS256', typ: 'JWT' }, claims].map((part) =>
+    Buffer.from(JSON.stringify(part)).toString('base64url'),
+  );
+  const content = encoded.join('.');
+  return `${content}.${createHmac('sha256', SECRET.reveal()).update(content).digest('base64url')}`;
+}
+
+export { DAEMONS };

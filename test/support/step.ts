@@ -1,0 +1,191 @@
+import type { IncomingMessage } from '../../src/channel/index.ts';
+import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
+import { type PersonKey, personKey, type TokenVerdict } from '../../src/daemon/identity/identity.ts';
+import type { Outlet, OutletChanges, TurnEnd } from '../../src/daemon/message/outlet.ts';
+import { Ended, Sequence, type Step } from '../../src/daemon/message/sequence.ts';
+import type { Answering, Arrived, Identified, Locked, NamedSession } from '../../src/daemon/message/turn.ts';
+import { Secret } from '../../src/daemon/secret.ts';
+import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import { emptyState } from '../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import { Trace } from '../../src/daemon/trace/trace.ts';
+import type { TraceLine } from '../../src/daemon/trace/trace-record.ts';
+import type { LogLine } from './log-lines.ts';
+import { testServices } from './services.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+/** What is around a step: the services of a daemon on a reference store and a virtual clock. */
+export interface StepWorld {
+  services: StreamServices;
+  store: Store;
+  /** Another daemon's view of the same store. */
+  peer: Store;
+  clock: VirtualClock;
+  lines: LogLine[];
+  stopping: AbortController;
+}
+
+export async function stepWorld(
+  options: { agent?: AgentRuntime; env?: Record<string, string>; sealKey?: string } = {},
+): Promise<StepWorld> {
+  const clock = new VirtualClock(Date.now());
+  const state = emptyState();
+  const store = openMemoryStore(state, { clock });
+  const { services, lines, stopping } = await testServices({ ...options, store, clock });
+  return { services, store, peer: openMemoryStore(state, { clock }), clock, lines, stopping };
+}
+
+/** An outlet that notes what it is told. */
+export class NotedOutlet implements Outlet {
+  readonly leaves = 'in_response';
+  readonly told: string[] = [];
+  /** What it wants to be stored with the turn. */
+  wanted: (end: TurnEnd) => OutletChanges = () => ({});
+
+  started(session_id: string): void {
+    this.told.push(`started ${session_id}`);
+  }
+
+  text(piece: string): void {
+    this.told.push(`text ${piece}`);
+  }
+
+  tool({ tool_name, status }: { tool_name: string; status: string }): void {
+    this.told.push(`tool ${tool_name} ${status}`);
+  }
+
+  async changes(end: TurnEnd): Promise<OutletChanges> {
+    return this.wanted(end);
+  }
+
+  complete({ response, session_id, replayed }: Parameters<Outlet['complete']>[0]): void {
+    this.told.push(`complete ${session_id} ${response}${replayed ? ' (replayed)' : ''}`);
+  }
+}
+
+/** A message of nobody on a web channel, in a session that the client names; changed as told. */
+export function aMessage(members: Partial<IncomingMessage> = {}): IncomingMessage {
+  return {
+    platform: 'webchat',
+    user_id: 'visitor',
+    channel_id: 'visitor',
+    thread_id: 's',
+    text: 'Hello',
+    metadata: {},
+    ...members,
+  };
+}
+
+/** A turn before its first step, and how its registered releases are run. */
+export interface TestTurn extends Answering {
+  outlet: NotedOutlet;
+  /** Ends the turn. */
+  release(failed: boolean): Promise<void>;
+}
+
+/** @param members of the turn that differ from a message of nobody on a web channel */
+export function aTurnOf<Members extends object = object>(
+  { clock }: StepWorld,
+  members: Members = {} as Members,
+): TestTurn & Members {
+  const deferred: ((failed: boolean) => Promise<void>)[] = [];
+  const turn: TestTurn = {
+    turn_id: 'turn-1',
+    request_id: 'request-1',
+    message: aMessage(),
+    session_id: 's',
+    session_is_generated: false,
+    channel: {
+      name: 'webchat',
+      namespace: 'web',
+      has_platform: false,
+      markdown: 'commonmark',
+      linking: undefined,
+    },
+    address: '192.0.2.1',
+    validated: null,
+    ticket: null,
+    trace: new Trace(clock),
+    started_at: clock.now(),
+    defer: (release) => void deferred.push(release),
+    outlet: new NotedOutlet(),
+    stopped: null,
+    lost: new AbortController(),
+    patient: false,
+    reader: null,
+    changes: {},
+    async release(failed) {
+      for (const release of deferred.splice(0).reverse()) await release(failed);
+    },
+  };
+  return Object.assign(turn, members);
+}
+
+/** The same on a channel with a platform. */
+export const ON_PLATFORM: Pick<Arrived, 'channel' | 'address'> = {
+  channel: { name: 'telex', namespace: 'telex', has_platform: true, markdown: 'none', linking: undefined },
+  address: null,
+};
+
+export interface StepRun<Turn, Result> {
+  /** With what the step has added. */
+  turn: Turn;
+  /** Its line in the trace. */
+  line: TraceLine;
+  /** How it has ended the turn early; undefined if it has not. */
+  ended: Result | undefined;
+}
+
+/** Runs one step as a sequence does. Rejects as the step does; its line is in `turn.trace` then. */
+export async function runStep<Needs extends Arrived, Adds extends object, Result>(
+  { services }: StepWorld,
+  step: Step<Needs, Adds, Result>,
+  turn: Needs,
+): Promise<StepRun<Needs & Adds, Result>> {
+  const found = await Sequence.start<Needs>().step(step).run(turn, services);
+  const line = turn.trace.lines.at(-1);
+  if (!line) throw new Error('the step left no line');
+  const ended = found instanceof Ended ? found.result : undefined;
+  return { turn: turn as Needs & Adds, line, ended };
+}
+
+/** What a valid token of this person proves. */
+export function personVerdict(
+  sub: string,
+  token = `token-of-${sub}`,
+): Extract<TokenVerdict, { valid: true }> {
+  const claims = { sub, email: `${sub}@example.com`, exp: 4_000_000_000 };
+  return {
+    valid: true,
+    user: { user_id: sub, email: claims.email, roles: [], token: new Secret(token) },
+    claims,
+    person: personKey(claims),
+    expires_at: claims.exp * 1000,
+  };
+}
+
+export function person(sub: string): PersonKey {
+  return personKey({ sub });
+}
+
+export const NO_TOKEN: Identified = { credential: { kind: 'none', reason: 'no_token' } };
+
+export function signedIn(sub: string, token?: string): Identified {
+  return { credential: { kind: 'person', verdict: personVerdict(sub, token) } };
+}
+
+/** What authorize-sender finds of a session that exists, or of none under the id of the turn. */
+export function named(found: Session | null, session_id = 's', session_is_generated = false): NamedSession {
+  return found
+    ? { found, session_id: found.session_id, session_is_generated: false, session_tag: tagOf(found) }
+    : { found: null, session_id, session_is_generated, session_tag: session_id };
+}
+
+/** What lock-session finds. */
+export async function locked(world: StepWorld, of: NamedSession): Promise<Locked> {
+  const claim = await world.store.sessions.claim(of.session_tag);
+  if (!claim) throw new Error('the session is claimed already');
+  return { ...of, claim, has_started: true };
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { Throttle } from '../../../src/daemon/inbox/throttle.ts';
+
+function limited() {
+  const clock = { now: 0 };
+  const limit = new Throttle(() => clock.now);
+  const give = (reader: string, text: string) => {
+    const allowed = limit.allows(reader, text);
+    if (allowed) limit.note(reader, text);
+    return allowed;
+  };
+  return { clock, limit, give };
+}
+
+describe('hints to one reader', () => {
+  it('are the same words once in three seconds', () => {
+    const { clock, give } = limited();
+    expect([give('ada', 'x'), give('ada', 'x'), give('ada', 'y'), give('bob', 'x')]).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
+    clock.now = 2_999;
+    expect(give('ada', 'x')).toBe(false);
+    clock.now = 3_000;
+    expect(give('ada', 'x')).toBe(true);
+  });
+
+  it('are ten a minute', () => {
+    const { clock, give } = limited();
+    for (let n = 0; n < 10; n++) expect(give('ada', `x${n}`)).toBe(true);
+    expect(give('ada', 'y')).toBe(false);
+    clock.now = 60_000;
+    expect(give('ada', 'y')).toBe(true);
+  });
+
+  it('are thirty an hour', () => {
+    const { clock, give } = limited();
+    for (let n = 0; n < 30; n++) {
+      expect(give('ada', 'x')).toBe(true);
+      clock.now += 60_000;
+    }
+    expect(give('ada', 'x')).toBe(false);
+    clock.now = 3_600_000;
+    expect(give('ada', 'x')).toBe(true);
+  });
+
+  it('are counted for a bounded number of readers', () => {
+    const { limit } = limited();
+    for (let n = 0; n <= 10_000; n++) limit.note(`reader ${n}`, 'x');
+    expect([limit.allows('reader 0', 'x'), limit.allows('reader 10000', 'x')]).toEqual([true, false]);
+  });
+});

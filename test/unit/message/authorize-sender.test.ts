@@ -1,0 +1,96 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { authorizeSender } from '../../../src/daemon/message/authorize-sender.ts';
+import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import type { Session } from '../../../src/daemon/session/session.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import {
+  aMessage,
+  aTurnOf,
+  NO_TOKEN,
+  ON_PLATFORM,
+  person,
+  runStep,
+  type StepWorld,
+  signedIn,
+  stepWorld,
+} from '../../support/step.ts';
+
+let world: StepWorld;
+beforeEach(async () => {
+  world = await stepWorld();
+});
+
+async function stored(members: Partial<Session>): Promise<Session> {
+  const session = aSession(world.clock.now(), { session_id: 's', user_id: 'visitor', ...members });
+  await saveSession(world.store, session);
+  return session;
+}
+const visitor = (identified = NO_TOKEN, user_id = 'visitor') =>
+  aTurnOf(world, { ...identified, message: aMessage({ user_id }) });
+
+describe('authorize-sender', () => {
+  it('finds the session, or that the message begins it', async () => {
+    expect((await runStep(world, authorizeSender, visitor())).turn).toMatchObject({
+      authorized: true,
+      found: null,
+      session_id: 's',
+      session_tag: 's',
+    });
+    const session = await stored({});
+    expect((await runStep(world, authorizeSender, visitor())).turn.found).toEqual(session);
+  });
+
+  it.each([
+    ['another user', {}, NO_TOKEN, 'eve', 'other_user'],
+    ['another person', { owner: person('ada') }, signedIn('bob'), 'visitor', 'other_person'],
+    ['another namespace', { space: 'telex' }, NO_TOKEN, 'visitor', 'other_channel'],
+  ])('refuses a session of %s, without saying why', async (_case, members, identified, user_id, why) => {
+    await stored(members);
+    const turn = visitor(identified, user_id);
+    await expect(runStep(world, authorizeSender, turn)).rejects.toMatchObject({
+      code: 'session_forbidden',
+      message: 'This session belongs to someone else.',
+    });
+    expect(turn.trace.lines).toMatchObject([
+      { step: 'authorize-sender', verdict: 'refused', reason: 'session_forbidden', detail: { why } },
+    ]);
+  });
+
+  it('refuses an id that only a channel gives, but not to that channel', async () => {
+    const named = { session_id: 'webchat:room' };
+    await expect(runStep(world, authorizeSender, Object.assign(visitor(), named))).rejects.toMatchObject({
+      code: 'session_forbidden',
+    });
+    await runStep(world, authorizeSender, Object.assign(visitor(), named, ON_PLATFORM));
+  });
+
+  it('lets everybody in a session of a platform use it: the platform says who is in it', async () => {
+    await stored({ space: 'telex', owner: person('ada') });
+    const other = Object.assign(visitor(signedIn('bob'), 'somebody'), ON_PLATFORM);
+    expect((await runStep(world, authorizeSender, other)).turn.found?.session_id).toBe('s');
+  });
+
+  it('leads the owner from the id before sign-in to the one after it, and nobody else', async () => {
+    await stored({ session_id: 'new', former_id: 's', owner: person('ada'), generated: true });
+    const owner = await runStep(world, authorizeSender, visitor(signedIn('ada')));
+    expect(owner.turn).toMatchObject({ session_id: 'new', session_tag: 's' });
+    expect(owner.line.reason).toBe('former_id');
+    const stranger = await runStep(world, authorizeSender, visitor());
+    expect(stranger.turn).toMatchObject({ found: null, session_is_generated: true });
+    expect(stranger.turn.session_id).toMatch(/^webchat_visitor_/);
+    expect(stranger.line.reason).toBe('former_id_ignored');
+  });
+
+  it('waits for the requests that arrived before', async () => {
+    const sequencer = new RequestSequencer();
+    const first = sequencer.ticketIn('s');
+    const second = { ...visitor(), ticket: sequencer.ticketIn('s') };
+    let isDone = false;
+    const asked = runStep(world, authorizeSender, second).then(() => (isDone = true));
+    await new Promise(setImmediate);
+    expect(isDone).toBe(false);
+    first.leave();
+    await asked;
+  });
+});

@@ -1,0 +1,93 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createStream } from '../../../src/daemon/message/create-stream.ts';
+import { deduplicate } from '../../../src/daemon/message/deduplicate.ts';
+import { deduplicateStream } from '../../../src/daemon/message/deduplicate-stream.ts';
+import type { KeyClaim } from '../../../src/daemon/store/claims.ts';
+import {
+  aMessage,
+  aTurnOf,
+  NO_TOKEN,
+  runStep,
+  type StepWorld,
+  signedIn,
+  stepWorld,
+} from '../../support/step.ts';
+
+let world: StepWorld;
+beforeEach(async () => {
+  world = await stepWorld({ sealKey: Buffer.alloc(32, 1).toString('base64') });
+});
+
+const starting = (members: Parameters<typeof aMessage>[0] = {}, identified = NO_TOKEN) =>
+  aTurnOf(world, {
+    ...identified,
+    message: aMessage(members),
+    ttl_ms: 60_000,
+    cookie_person: null,
+    guarded: true as const,
+  });
+async function started(turn: ReturnType<typeof starting>) {
+  const { turn: numbered } = await runStep(world, deduplicateStream, turn);
+  return (await runStep(world, createStream, numbered)).turn.stream;
+}
+
+describe('deduplicate, for a stream', () => {
+  it('ends with the first stream of the key', async () => {
+    const first = await started(starting({ message_id: 'k' }));
+    const { ended } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
+    expect(ended).toEqual(first);
+  });
+
+  it('ends with a new stream if the message was answered in another way', async () => {
+    const { turn } = await runStep(world, deduplicate, starting({ message_id: 'k' }));
+    await world.store.idempotency.finish(turn.key as KeyClaim, { session_id: 's', response: 'Hi.' }, 60_000);
+    const { ended, line } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
+    expect(ended?.stream_id).toMatch(/^webchat_/);
+    expect(line.reason).toBe('replayed');
+  });
+
+  it('refuses a message that is being answered in another way, and a key with another body', async () => {
+    await runStep(world, deduplicate, starting({ message_id: 'k' }));
+    const again = runStep(world, deduplicateStream, starting({ message_id: 'k' }));
+    await expect(again).rejects.toMatchObject({ code: 'duplicate_in_progress' });
+    const other = runStep(world, deduplicateStream, starting({ message_id: 'k', text: 'Bye' }));
+    await expect(other).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    await started(starting({ message_id: 'l' }));
+    const otherStream = runStep(world, deduplicateStream, starting({ message_id: 'l', text: 'Bye' }));
+    await expect(otherStream).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+  });
+
+  it('claims no key: the run does', async () => {
+    const { turn } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
+    expect(turn.idempotency_key).toEqual(expect.any(String));
+    expect((await runStep(world, deduplicate, starting({ message_id: 'k' }))).turn.key).not.toBeNull();
+  });
+});
+
+describe('create-stream', () => {
+  it('stores the message without its token, which is sealed beside it', async () => {
+    const jwt_token = 'a.secret.token';
+    const { stream_id } = await started(
+      starting({ metadata: { jwt_token, user_name: 'Ada' } }, signedIn('ada')),
+    );
+    const stream = await world.store.streams.find(stream_id);
+    expect(stream).toMatchObject({
+      state: 'waiting',
+      owner: '["","","ada"]',
+      start: { token_given: true, message: { metadata: { user_name: 'Ada' } } },
+    });
+    expect(JSON.stringify(stream)).not.toContain(jwt_token);
+    expect(stream?.token).toEqual(expect.any(String));
+  });
+
+  it('remembers that the sender signed out', async () => {
+    const { stream_id } = await started(starting({ metadata: { jwt_token: null } }));
+    const stream = await world.store.streams.find(stream_id);
+    expect(stream).toMatchObject({ token: null, start: { message: { metadata: { jwt_token: null } } } });
+  });
+
+  it('gives two messages with one key that come at once the stream of the first', async () => {
+    const both = await Promise.all([1, 2].map(() => started(starting({ message_id: 'k' }))));
+    expect(both[0]).toEqual(both[1]);
+  });
+});

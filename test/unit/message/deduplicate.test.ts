@@ -1,0 +1,112 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { deduplicate } from '../../../src/daemon/message/deduplicate.ts';
+import { deduplicateRun } from '../../../src/daemon/message/deduplicate-run.ts';
+import type { KeyClaim } from '../../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import {
+  aMessage,
+  aTurnOf,
+  NO_TOKEN,
+  ON_PLATFORM,
+  runStep,
+  type StepWorld,
+  signedIn,
+  stepWorld,
+} from '../../support/step.ts';
+
+let world: StepWorld;
+beforeEach(async () => {
+  world = await stepWorld();
+});
+
+const withKey = (message_id: string | undefined, text = 'Hello', identified = NO_TOKEN) =>
+  aTurnOf(world, {
+    ...identified,
+    message: aMessage({ text, ...(message_id === undefined ? {} : { message_id }) }),
+  });
+const answer = (claim: KeyClaim, reader: null | ReturnType<typeof String> = null) =>
+  world.store.idempotency.finish(claim, { session_id: 's', response: 'Hi.', reader: reader as null }, 60_000);
+
+describe('deduplicate', () => {
+  it('claims the key of a message, and releases it if the turn fails', async () => {
+    const first = await runStep(world, deduplicate, withKey('k'));
+    expect(first.turn.key).toMatchObject({ owner: expect.any(String) });
+    expect(first.ended).toBeUndefined();
+    await expect(runStep(world, deduplicate, withKey('k'))).rejects.toMatchObject({
+      code: 'duplicate_in_progress',
+      retryAfter: 1,
+    });
+    await first.turn.release(true);
+    expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
+  });
+
+  it('ends the turn with the first answer, and logs the repeat', async () => {
+    const { turn } = await runStep(world, deduplicate, withKey('k'));
+    await answer(turn.key as KeyClaim);
+    await turn.release(false);
+    const { ended, line } = await runStep(world, deduplicate, withKey('k'));
+    expect(ended).toMatchObject({ session_id: 's', response: 'Hi.' });
+    expect(line.reason).toBe('replayed');
+    expect(world.lines).toMatchObject([
+      { msg: '[LoopGuard] DUPLICATE platform=webchat user=visitor message_id=k' },
+    ]);
+  });
+
+  it('refuses a key that came with another body, also while the first request runs', async () => {
+    await runStep(world, deduplicate, withKey('k'));
+    await expect(runStep(world, deduplicate, withKey('k', 'Bye'))).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+  });
+
+  it('keeps the keys of different senders apart', async () => {
+    await runStep(world, deduplicate, withKey('k'));
+    await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
+    await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('bob')));
+    await runStep(world, deduplicate, { ...withKey('k'), address: '192.0.2.2' });
+  });
+
+  it('does not give the answer that became a person’s to anybody else', async () => {
+    const { turn } = await runStep(world, deduplicate, withKey('k'));
+    await answer(turn.key as KeyClaim, '["","","ada"]');
+    await expect(runStep(world, deduplicate, withKey('k'))).rejects.toMatchObject({
+      code: 'session_forbidden',
+    });
+  });
+
+  it('has its claim renewed while the turn lasts: another daemon does not run the message as well', async () => {
+    const { turn } = await runStep(world, deduplicate, withKey('k'));
+    const claim = turn.key as KeyClaim;
+    for (let second = 0; second < (3 * CLAIM_MS) / 1000; second++) {
+      world.clock.moveTo(world.clock.now() + 1000);
+      await new Promise(setImmediate);
+    }
+    const { outcome } = await world.peer.idempotency.look(claim.key, claim.fingerprint);
+    expect(outcome).toBe('running');
+    await turn.release(false);
+    expect(world.services.claims.size).toBe(0);
+  });
+
+  it.each([
+    ['without a key', () => withKey(undefined)],
+    ['of a platform', () => Object.assign(withKey('k'), ON_PLATFORM)],
+  ])('does not look for repeats of a message %s', async (_case, make) => {
+    for (let time = 0; time < 2; time++) {
+      const { turn, line } = await runStep(world, deduplicate, make());
+      expect([turn.key, line.reason]).toEqual([null, 'no_key']);
+    }
+  });
+});
+
+describe('deduplicate, for the run of a stream', () => {
+  it('claims the key that the stream was stored with, whoever opened it', async () => {
+    const opened = { ...withKey('k', 'Hello', signedIn('ada')), idempotency_key: 'of-the-stream' };
+    const { turn } = await runStep(world, deduplicateRun, opened);
+    expect(turn.key?.key).toBe('of-the-stream');
+  });
+
+  it('claims nothing without a key', async () => {
+    const { turn, line } = await runStep(world, deduplicateRun, { ...withKey('k'), idempotency_key: null });
+    expect([turn.key, line.reason]).toEqual([null, 'no_key']);
+  });
+});

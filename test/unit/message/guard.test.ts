@@ -1,0 +1,92 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { guard } from '../../../src/daemon/message/guard.ts';
+import { guardedOnArrival } from '../../../src/daemon/message/guarded-on-arrival.ts';
+import {
+  aMessage,
+  aTurnOf,
+  NO_TOKEN,
+  named,
+  runStep,
+  type StepWorld,
+  signedIn,
+  stepWorld,
+} from '../../support/step.ts';
+
+let world: StepWorld;
+const ON = { LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_MAX_TURNS_PER_SESSION: '2' };
+beforeEach(async () => {
+  world = await stepWorld({ env: ON });
+});
+
+let count = 0;
+const message = (text = `message ${count++}`, identified = NO_TOKEN) =>
+  aTurnOf(world, { ...identified, ...named(null), authorized: true as const, message: aMessage({ text }) });
+const turns = async () => (await runStep(world, guard, message())).line.detail?.turns;
+const later = () => world.clock.moveTo(world.clock.now() + 11_000);
+
+describe('guard', () => {
+  it('lets a message through, with its counters in the trace', async () => {
+    const { turn, line } = await runStep(world, guard, message());
+    expect(turn.guarded).toBe(true);
+    expect(line).toMatchObject({ step: 'guard', detail: { messages: 1, equal_texts: 1, turns: 1 } });
+  });
+
+  it('blocks the sixth message of a user within ten seconds, and says when to come back', async () => {
+    world = await stepWorld({ env: { LOOP_GUARD_ENABLED: 'true' } });
+    for (let sent = 0; sent < 5; sent++) await runStep(world, guard, message());
+    await expect(runStep(world, guard, message())).rejects.toMatchObject({
+      code: 'loop_guard_blocked',
+      members: { reason: 'rate_limit' },
+      retryAfter: 30,
+    });
+    expect(world.lines).toMatchObject([
+      { level: 'warn', msg: expect.stringMatching(/CIRCUIT_OPEN reason=rate_limit 6\/5/) },
+    ]);
+    await runStep(world, guard, message('another person', signedIn('ada')));
+  });
+
+  it('blocks the message after the last turn of a session, and does not say when', async () => {
+    await runStep(world, guard, message());
+    await runStep(world, guard, message());
+    await expect(runStep(world, guard, message())).rejects.toMatchObject({
+      members: { reason: 'turn_limit' },
+      retryAfter: undefined,
+    });
+  });
+
+  it('takes the turn back of a message that failed before it ran, and only of that', async () => {
+    const failed = await runStep(world, guard, message());
+    await failed.turn.release(true);
+    expect(await turns()).toBe(1);
+    later();
+    const ran = await runStep(world, guard, message());
+    await Object.assign(ran.turn, { principal: { person: null, reason: 'no_token' } }).release(true);
+    later();
+    await expect(turns()).rejects.toMatchObject({ members: { reason: 'turn_limit' } });
+  });
+
+  it('takes the turn back of a message that ran in another session', async () => {
+    const moved = await runStep(world, guard, message());
+    const elsewhere = { principal: { person: null, reason: 'no_token' }, session_tag: 'other' };
+    await Object.assign(moved.turn, elsewhere).release(false);
+    expect(await turns()).toBe(1);
+  });
+
+  it('looks at nothing if it is switched off', async () => {
+    world = await stepWorld();
+    for (let sent = 0; sent < 20; sent++) {
+      const { line } = await runStep(world, guard, message('the same'));
+      expect(line.reason).toBe('guard_off');
+    }
+  });
+});
+
+describe('guard, of a message that was guarded on arrival', () => {
+  it('counts nothing, and takes the turn back if the message fails before it runs', async () => {
+    await runStep(world, guard, message());
+    const { turn, line } = await runStep(world, guardedOnArrival, message());
+    expect(line.reason).toBe('checked_on_arrival');
+    await turn.release(true);
+    expect(await turns()).toBe(1);
+  });
+});

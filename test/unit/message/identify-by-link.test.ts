@@ -1,0 +1,63 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { link } from '../../../src/daemon/identity/links.ts';
+import { identifyByLink } from '../../../src/daemon/message/identify-by-link.ts';
+import { TELEX } from '../../support/later-services.ts';
+import { aMessage, aTurnOf, ON_PLATFORM, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
+import { token } from '../../support/tokens.ts';
+
+const MINUTE = 60_000;
+
+let world: StepWorld;
+beforeEach(async () => {
+  world = await stepWorld();
+});
+
+const from = (user_id: string, alias_id?: string) =>
+  aTurnOf(world, {
+    ...ON_PLATFORM,
+    message: aMessage({ platform: 'telex', user_id, ...(alias_id === undefined ? {} : { alias_id }) }),
+  });
+
+async function linked(user_id: string, ttl = 3600): Promise<void> {
+  expect(await link(world.services, TELEX, user_id, await token({ sub: 'ada', ttl }))).toMatchObject({
+    linked: true,
+  });
+}
+
+describe('identify, by a link', () => {
+  it('knows the person of the link, and takes no token from the message', async () => {
+    await linked('u1');
+    const { turn, line } = await runStep(world, identifyByLink, from('u1'));
+    expect(turn.credential).toMatchObject({ kind: 'person', verdict: { person: '["","","ada"]' } });
+    expect(line).toMatchObject({ reason: 'valid_token', detail: { link: 'found', sub: 'ada' } });
+    const stranger = from('u2');
+    stranger.message.metadata.jwt_token = await token({ sub: 'ada' });
+    const nobody = await runStep(world, identifyByLink, stranger);
+    expect(nobody.turn.credential).toEqual({ kind: 'none', reason: 'no_link' });
+    expect(nobody.line).toMatchObject({ verdict: 'ok', reason: 'no_link' });
+  });
+
+  it('does not know a sender whose user id changed hands since', async () => {
+    await linked('u1');
+    await runStep(world, identifyByLink, from('u1', 'first'));
+    const { turn, line } = await runStep(world, identifyByLink, from('u1', 'second'));
+    expect(turn.credential).toEqual({ kind: 'none', reason: 'link_of_other_sender' });
+    expect(line).toMatchObject({ verdict: 'fallback', reason: 'link_of_other_sender' });
+    expect(world.lines).toMatchObject([{}, { level: 'warn', request_id: 'request-1' }]);
+  });
+
+  it('has an expired sign-in mentioned until a turn that could do so has not failed', async () => {
+    await linked('u1', 60);
+    world.clock.moveTo(world.clock.now() + 2 * MINUTE);
+    const notified = async (failed: boolean) => {
+      const { turn, line } = await runStep(world, identifyByLink, from('u1'));
+      await turn.release(failed);
+      expect(line).toMatchObject({ verdict: 'fallback', reason: 'Token Expired' });
+      expect(turn.credential).toMatchObject({ kind: 'invalid', reason: 'Token Expired' });
+      return turn.credential.kind === 'invalid' && turn.credential.expiry_notified;
+    };
+    expect(await notified(true)).toBe(false);
+    expect(await notified(false)).toBe(false);
+    expect(await notified(false)).toBe(true);
+  });
+});

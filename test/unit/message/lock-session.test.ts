@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { lockSession } from '../../../src/daemon/message/lock-session.ts';
+import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import {
+  aTurnOf,
+  NO_TOKEN,
+  named,
+  person,
+  runStep,
+  type StepWorld,
+  signedIn,
+  stepWorld,
+} from '../../support/step.ts';
+
+let world: StepWorld;
+beforeEach(async () => {
+  world = await stepWorld();
+});
+
+const FOUND = { key: null, authorized: true, guarded: true } as const;
+const authorized = (members: object = {}) =>
+  aTurnOf(world, { ...NO_TOKEN, ...named(null), ...FOUND, ...members });
+const tick = () => new Promise(setImmediate);
+
+describe('lock-session', () => {
+  it('claims the session until the turn ends', async () => {
+    const { turn } = await runStep(world, lockSession, authorized());
+    expect(turn.claim).toMatchObject({ session_tag: 's' });
+    expect(await world.peer.sessions.claim('s')).toBeNull();
+    await turn.release(false);
+    expect(await world.peer.sessions.claim('s')).not.toBeNull();
+    expect(world.services.claims.size).toBe(0);
+  });
+
+  it('begins the answer before it waits, if the id of the session is certain', async () => {
+    const { turn: first } = await runStep(world, lockSession, authorized());
+    const waiting = authorized();
+    const asked = runStep(world, lockSession, waiting);
+    await tick();
+    expect(waiting.outlet.told).toEqual(['started s']);
+    await first.release(false);
+    expect((await asked).turn.has_started).toBe(true);
+  });
+
+  it('leaves the beginning of the answer to resolve-principal, if sign-in may change the id', async () => {
+    const session = aSession(world.clock.now(), { session_id: 's', generated: true });
+    await saveSession(world.store, session);
+    const { turn } = await runStep(world, lockSession, authorized(named(session)));
+    expect([turn.has_started, turn.outlet.told]).toEqual([false, []]);
+  });
+
+  it('finds the session as it is under the lock: another message may have begun it', async () => {
+    const session = aSession(world.clock.now(), { session_id: 's' });
+    await saveSession(world.store, session);
+    const { turn } = await runStep(world, lockSession, authorized());
+    expect(turn.found).toEqual(session);
+  });
+
+  it('locks the session that the id names by now, if another message has signed in meanwhile', async () => {
+    const before = aSession(world.clock.now(), { session_id: 's', generated: true });
+    const after = { ...before, session_id: 'new', former_id: 's', owner: person('ada') };
+    await saveSession(world.store, after);
+    const { turn, line } = await runStep(world, lockSession, authorized(named(before)));
+    expect(turn.session_id).toMatch(/^webchat_visitor_/);
+    expect([turn.found, turn.claim.session_tag]).toEqual([null, turn.session_id]);
+    expect(line.reason).toBe('session_changed');
+    // The session that it did not get is free.
+    const owner = await runStep(world, lockSession, authorized({ ...named(before), ...signedIn('ada') }));
+    expect(owner.turn).toMatchObject({ session_id: 'new', claim: { session_tag: 's' } });
+  });
+
+  it('keeps the order of arrival, also of a message whose token takes longer to check', async () => {
+    const sequencer = new RequestSequencer();
+    const [slow, quick] = [sequencer.ticketIn('s'), sequencer.ticketIn('s')];
+    const order: string[] = [];
+    const lock = async (name: string, ticket: typeof slow) => {
+      const { turn } = await runStep(world, lockSession, authorized({ ticket }));
+      order.push(name);
+      await turn.release(false);
+    };
+    const second = lock('quick', quick);
+    await tick();
+    const first = lock('slow', slow);
+    await Promise.all([first, second]);
+    expect(order).toEqual(['slow', 'quick']);
+    expect(sequencer.size).toBe(0);
+  });
+
+  it('aborts the turn when its claim is lost', async () => {
+    const { turn } = await runStep(world, lockSession, authorized());
+    // It was cut off for so long that another daemon has taken the session over.
+    world.clock.moveTo(world.clock.now() + CLAIM_MS);
+    const taken = world.peer.sessions.claim('s');
+    await tick();
+    if (await taken) {
+      world.clock.moveTo(world.clock.now() + CLAIM_MS);
+      await tick();
+    }
+    expect(turn.lost.signal.aborted).toBe((await taken) !== null);
+  });
+
+  it('releases the session if it cannot be looked up under the lock', async () => {
+    const { find } = world.store.sessions;
+    world.services.store.sessions.find = () => Promise.reject(new Error('disk'));
+    await expect(runStep(world, lockSession, authorized())).rejects.toThrow('disk');
+    world.services.store.sessions.find = find;
+    expect(world.services.sessions.size).toBe(0);
+    expect(await world.peer.sessions.claim('s')).not.toBeNull();
+  });
+});

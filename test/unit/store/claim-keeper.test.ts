@@ -1,0 +1,82 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { ClaimKeeper } from '../../../src/daemon/store/claim-keeper.ts';
+import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const CLAIM = { owner: 'me' };
+const EVERY_MS = 5000;
+
+/** A keeper of one claim, whose renewals end as the test says. */
+function keeping(renew: () => Promise<boolean>) {
+  const clock = new VirtualClock(0);
+  const { log, lines } = collectLog();
+  const keeper = new ClaimKeeper(clock, log);
+  const lost = new AbortController();
+  const renewals: number[] = [];
+  const port = {
+    renew: (claim: typeof CLAIM) => {
+      expect(claim).toBe(CLAIM);
+      renewals.push(clock.now());
+      return renew();
+    },
+  };
+  const drop = keeper.hold(CLAIM, port, lost);
+  const pass = async (times: number) => {
+    for (let time = 0; time < times; time++) {
+      clock.moveTo(clock.now() + EVERY_MS);
+      await tick();
+    }
+  };
+  return { keeper, lost, lines, renewals, drop, pass, port };
+}
+
+it('renews a claim every 5 seconds until it is dropped', async () => {
+  const { keeper, lost, renewals, drop, pass } = keeping(async () => true);
+  await pass(3);
+  expect([renewals, keeper.size, lost.signal.aborted]).toEqual([[5000, 10_000, 15_000], 1, false]);
+  drop();
+  await pass(3);
+  expect([renewals.length, keeper.size]).toEqual([3, 0]);
+});
+
+it('reports a claim that is gone as lost, once', async () => {
+  const { keeper, lost, lines, renewals, pass } = keeping(async () => false);
+  await pass(2);
+  expect(lost.signal.reason).toBeInstanceOf(ClaimLost);
+  expect([renewals.length, keeper.size]).toEqual([1, 0]);
+  expect(lines).toMatchObject([{ level: 'info', msg: expect.stringMatching(/claim was lost/) }]);
+});
+
+it('holds a claim that could not be renewed, and tries again', async () => {
+  const { lost, lines, renewals, pass } = keeping(() => Promise.reject(new Error('disk')));
+  await pass(2);
+  expect([renewals.length, lost.signal.aborted]).toEqual([2, false]);
+  expect(lines[0]).toMatchObject({ level: 'warn', msg: expect.stringMatching(/could not be renewed/) });
+});
+
+it('does not report a claim as lost that was dropped while it was renewed: it had ended', async () => {
+  const renewal = Promise.withResolvers<boolean>();
+  const { lost, lines, drop, pass } = keeping(() => renewal.promise);
+  await pass(1);
+  drop();
+  renewal.resolve(false);
+  await tick();
+  expect([lost.signal.aborted, lines]).toEqual([false, []]);
+});
+
+it('asks once at a time while the store does not answer', async () => {
+  const { renewals, pass } = keeping(() => new Promise(() => {}));
+  await pass(4);
+  expect(renewals).toEqual([5000]);
+});
+
+it('begins again with the next claim after it held none', async () => {
+  const { keeper, renewals, drop, pass, port } = keeping(async () => true);
+  drop();
+  await pass(2);
+  keeper.hold(CLAIM, port, new AbortController());
+  await pass(1);
+  expect(renewals).toEqual([15_000]);
+});

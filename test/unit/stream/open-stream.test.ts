@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
+import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { openStream } from '../../../src/daemon/stream/open-stream.ts';
+import { Readers } from '../../../src/daemon/stream/readers.ts';
+import { stopStream } from '../../../src/daemon/stream/stop-stream.ts';
+import type { StreamServices } from '../../../src/daemon/stream/stream-services.ts';
+
+const WAITING = {
+  stream_id: 's',
+  state: 'waiting',
+  idempotency_key: null,
+  fingerprint: '',
+  owner: null,
+  reader: null,
+  token: null,
+  last_event: 0,
+  start: { session_id: 't', token_given: false, message: { metadata: {} }, trace: [] },
+};
+const TOKENS = { ambient: [], explicit: undefined, required: false };
+const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) };
+
+/** Services whose stream is found like this, one time after the other, and claimed by somebody else meanwhile. */
+function servicesWith(found: unknown[]) {
+  const sequencer = new RequestSequencer();
+  const readers = new Readers();
+  const asked: string[] = [];
+  const streams = {
+    find: async () => found.shift() ?? null,
+    claim: async () => null,
+    subscribe: () => () => {},
+    hintsMayBeLost: false,
+    requestStop: async (stream_id: string) => void asked.push(stream_id),
+  };
+  const settings = { WEBCHAT_ALLOWED_ORIGINS: [] };
+  const services = { sequencer, settings, readers, store: { streams } } as unknown as StreamServices;
+  return { services, sequencer, readers, asked };
+}
+
+function open(services: StreamServices): Promise<unknown> {
+  return openStream({} as ChannelPlugin, services, 's', REQUEST as ChannelRequest, {
+    tokens: TOKENS,
+    after: 0,
+  });
+}
+
+it('of a stream whose time passes at that very moment, opening ends: nothing would ever come', async () => {
+  const { services, sequencer, readers } = servicesWith([WAITING, null]);
+  await expect(open(services)).rejects.toMatchObject({ code: 'stream_not_found' });
+  await new Promise(setImmediate);
+  expect([sequencer.size, readers.size]).toEqual([0, 0]);
+});
+
+it('refuses a reader if another one, at the same moment, made the stream their own by a token', async () => {
+  const { services, sequencer, readers } = servicesWith([
+    WAITING,
+    { ...WAITING, state: 'running', reader: 'them' },
+  ]);
+  await expect(open(services)).rejects.toMatchObject({ code: 'forbidden' });
+  await new Promise(setImmediate);
+  expect([sequencer.size, readers.size]).toEqual([0, 0]);
+});
+
+it('lets nobody stop a stream that a reader, at the same moment, made their own by a token', async () => {
+  const { services, asked } = servicesWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
+  const stopping = stopStream(services, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
+  await expect(stopping).rejects.toMatchObject({ code: 'forbidden' });
+  expect(asked).toEqual([]);
+});
