@@ -1,9 +1,4 @@
-/** A part of a source file, and what takes its place. */
-export interface Change {
-  file: string;
-  from: string;
-  to: string;
-}
+import type { Change } from '../support/rewrite-sources.ts';
 
 export interface Defect {
   /** What it lets somebody do. */

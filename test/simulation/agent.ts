@@ -5,8 +5,15 @@ import { type CredentialSources, chooseCredentials } from '../../src/daemon/down
 import { decodeToken } from '../../src/daemon/identity/decode-token.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import { type AgentRun, labelOf } from './record.ts';
+import type { AgentPlan } from './scenario.ts';
 import type { World } from './world.ts';
 
+/** How long the agent takes for each piece of its reply, by its plan. */
+const PAUSES_MS: Partial<Record<AgentPlan, readonly number[]>> = {
+  slow: [1500, 3000, 1000],
+  lasting: [7000, 7000, 4000],
+  long: [10, 10],
+};
 /** Runs of `passing` and `broken` that fail before one answers. */
 const FAILING_RUNS = 1;
 
@@ -42,7 +49,7 @@ async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): 
     const answered = await turn.tools[0]?.call({});
     yield answered?.ok ? `asked as ${String(answered.result)} ` : 'could not ask ';
   }
-  const pauses = { slow: [1500, 3000, 1000], long: [10, 10] }[agent as 'slow' | 'long'] ?? [20];
+  const pauses = PAUSES_MS[agent] ?? [20];
   for (const ms of pauses) {
     await think(ms);
     yield agent === 'long' ? '| ' : '.. ';

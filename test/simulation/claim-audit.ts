@@ -16,11 +16,14 @@ interface Holder {
 export class ClaimAudit {
   readonly #now: () => number;
   readonly #report: (problem: string) => void;
+  readonly #isDisturbed: () => boolean;
   readonly #holders = new Map<string, Holder>();
 
-  constructor(now: () => number, report: (problem: string) => void) {
+  /** @param isDisturbed nothing may expire before something has gone wrong. */
+  constructor(now: () => number, report: (problem: string) => void, isDisturbed: () => boolean) {
     this.#now = now;
     this.#report = report;
+    this.#isDisturbed = isDisturbed;
   }
 
   /** A claim was given. */
@@ -28,7 +31,14 @@ export class ClaimAudit {
     const holder = this.#valid(kind, name);
     if (holder)
       this.#report(`the ${kind} ${name} was claimed by ${by} while the claim of ${holder.by} was valid`);
+    else this.#expire(kind, name);
     this.#holders.set(keyOf(kind, name), { owner, by, valid_until: this.#now() + CLAIM_MS });
+  }
+
+  /** A claim that nobody renewed in time has ended. */
+  reaped(kind: ClaimKind, name: string): void {
+    this.#expire(kind, name);
+    this.ended(kind, name);
   }
 
   /** A claim was refused. */
@@ -72,6 +82,12 @@ export class ClaimAudit {
     return [...this.#holders]
       .filter(([, holder]) => holder.valid_until > this.#now())
       .map(([key, { by }]) => `${key} by ${by}`);
+  }
+
+  #expire(kind: ClaimKind, name: string): void {
+    const holder = this.#holders.get(keyOf(kind, name));
+    if (holder && !this.#isDisturbed())
+      this.#report(`${holder.by} did not renew its claim of the ${kind} ${name} in time`);
   }
 
   #expect(kind: ClaimKind, name: string, owner: string, was: boolean, what: string): void {

@@ -246,6 +246,7 @@ export class Clients {
           message.person,
           () => `${label} at ${to}: ${end.is === 'problem' ? end.error.code : end.is}`,
         );
+      if (end.is === 'problem') this.#checkProblem(message, end.error.code);
       // A reader that left comes back, and a stream is followed from where it was left.
       if (end.is === 'answered') return end;
       if (end.is === 'problem' && !AGAIN.includes(end.error.code))
@@ -264,6 +265,14 @@ export class Clients {
       if (random.chance(0.5)) to = random.pick(DAEMONS);
       await scheduler.point(actor, AGAIN_MS);
     }
+  }
+
+  /** What went wrong must have a reason. */
+  #checkProblem({ label, agent }: PlannedMessage, code: string): void {
+    const { struck, report } = this.#world;
+    const mayFail = agent === 'passing' || agent === 'broken' || agent === 'refused';
+    const isRight = code === 'agent_failed' ? mayFail : code !== 'unavailable' && code !== 'agent_timeout';
+    if (struck.length === 0 && !isRight) report(`${label} was refused for no reason: ${code}`);
   }
 
   /** What a client is shown as the answer is stored. */

@@ -2,14 +2,20 @@
  * `npm run simulate -- --seeds N --from S`: runs the message path with two daemons, chance and faults, seed by seed.
  * Exit code 0: all runs are right; 1: one is not, and its trace is printed.
  */
+import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { rewriteSources } from '../support/rewrite-sources.ts';
+import { BUGS } from './bugs.ts';
 
 const HELP = `npm run simulate -- [options]
 
   --seeds N    how many seeds are run (default 2000)
   --from S     the first seed (default 1)
   --seed S     run this one alone, and print its trace
+  --bug NAME   put a bug into the sources first: ${Object.keys(BUGS).join(', ')}
+  --bugs       put in each bug, one at a time, and print the first seed that finds it
   --go-on      print what is wrong with each seed in one line, and go on
+  --brief      print one line of the first seed that is wrong, and no trace
   --stats      print how the messages of all runs ended
 `;
 
@@ -18,20 +24,50 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '2000' },
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    bug: { type: 'string' },
+    bugs: { type: 'boolean', default: false },
     'go-on': { type: 'boolean', default: false },
+    brief: { type: 'boolean', default: false },
     stats: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
 
-process.exitCode = values.help ? help() : await run();
+process.exitCode = values.help ? help() : values.bugs ? findBugs() : await run();
 
 function help(): number {
   process.stdout.write(HELP);
   return 0;
 }
 
+/** @returns 1 if a bug is not found. */
+function findBugs(): number {
+  let isEachFound = true;
+  for (const name of Object.keys(BUGS)) {
+    const options = [
+      import.meta.filename,
+      '--bug',
+      name,
+      '--seeds',
+      values.seeds,
+      '--from',
+      values.from,
+      '--brief',
+    ];
+    const { status, stdout, stderr } = spawnSync(process.execPath, options, { encoding: 'utf8' });
+    isEachFound &&= status === 1 && stderr === '';
+    process.stdout.write(`${name.padEnd(28)} ${(stdout + stderr).trim().split('\n')[0]}\n`);
+  }
+  return isEachFound ? 0 : 1;
+}
+
 async function run(): Promise<number> {
+  if (values.bug !== undefined) {
+    const bug = BUGS[values.bug];
+    if (!bug) throw new Error(`there is no bug ${values.bug}; there are: ${Object.keys(BUGS).join(', ')}`);
+    rewriteSources(bug.changes);
+  }
+  // Loaded only now: a bug is put into the sources as they are loaded.
   const { simulate } = await import('./simulate.ts');
   const { importSimulatedKeys } = await import('./world.ts');
   const keys = await importSimulatedKeys();
@@ -53,9 +89,10 @@ async function run(): Promise<number> {
         process.stderr.write(`${seed - from + 1} seeds, ${secondsSince(began)} s\n`);
       continue;
     }
-    if (values['go-on']) {
+    if (values['go-on'] || values.brief) {
       wrong++;
       process.stdout.write(`${seed} ${found.violations[0]}\n`);
+      if (values.brief) return 1;
       continue;
     }
     const { trace, violations } = values.seed === undefined ? await simulate(seed, keys, true) : found;

@@ -20,9 +20,18 @@ export interface Room {
 }
 
 /** How the agent takes a message. */
-export const AGENT_PLANS = ['answers', 'asks', 'slow', 'passing', 'broken', 'refused', 'long'] as const;
+export const AGENT_PLANS = [
+  'answers',
+  'asks',
+  'slow',
+  'lasting',
+  'passing',
+  'broken',
+  'refused',
+  'long',
+] as const;
 /**
- * `asks`: calls a tool. `passing`: fails at first for a passing reason, `broken` for another one. `refused`: the model
+ * `asks`: calls a tool. `lasting`: takes longer than a claim is valid. `passing`: fails at first for a passing reason, `broken` for another one. `refused`: the model
  * refuses the message whenever it is asked. `long`: the reply has several parts.
  */
 export type AgentPlan = (typeof AGENT_PLANS)[number];
@@ -129,6 +138,7 @@ function messageOf(random: SeededRandom, rooms: readonly Room[], index: number):
       ['answers', 8],
       ['asks', 5],
       ['slow', 4],
+      ['lasting', 0.5],
       ['passing', 1],
       ['broken', 1],
       ['refused', 1],

@@ -80,6 +80,7 @@ async function play(world: World, clients: Clients): Promise<void> {
     world.report(`it does not come to rest: ${[...clients.waiting, ...unfinished(world)].join(', ')}`);
   // What ends after the last answer, such as a claim that is released, ends now.
   await scheduler.run(isBroken, scheduler.now + 1500);
+  if (world.struck.length === 0) return;
   // A claim that could not be released expires; it must not be renewed for ever.
   if (world.claims.held().length > 0) await scheduler.run(isBroken, scheduler.now + CLAIM_MS);
 }

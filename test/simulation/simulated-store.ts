@@ -151,9 +151,11 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
       for (const { record: stream } of world.state.streams.values())
         if (stream.state === 'ended' && claims.isValid('stream', stream.stream_id))
           world.report(`${by} reaped the stream ${stream.stream_id} though its claim was valid`);
-      for (const stream_id of claims.expired('stream'))
+      for (const stream_id of claims.expired('stream')) {
         if (world.state.streams.get(stream_id)?.record.state === 'running')
           world.report(`${by} did not reap the stream ${stream_id} though nobody has it`);
+        claims.reaped('stream', stream_id);
+      }
       endStreams(world);
       return;
     }
@@ -173,7 +175,7 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
       return;
     }
     case 'inbox.reap': {
-      for (const id of claims.expired('message')) claims.ended('message', id);
+      for (const id of claims.expired('message')) claims.reaped('message', id);
       return;
     }
     case 'inbox.screen': {

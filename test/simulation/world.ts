@@ -80,7 +80,11 @@ export class World {
     this.trace = new RunTrace(isTraced, () => this.scheduler.now);
     this.settings = settingsOf(scenario);
     this.faults = new Faults(scenario.faults);
-    this.claims = new ClaimAudit(() => this.scheduler.now, this.report);
+    this.claims = new ClaimAudit(
+      () => this.scheduler.now,
+      this.report,
+      () => this.struck.length > 0,
+    );
     this.record = new RunRecord(this);
     this.platform = new SimulatedPlatform(this);
     this.hosts = { A: new Host(this, 'A'), B: new Host(this, 'B') };

@@ -6,6 +6,7 @@ import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
 import { Claims } from './claims.ts';
+import type { GuardTurns } from './guard-turns.ts';
 import type { InsertedTrace } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -48,6 +49,7 @@ export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
   readonly #claims: Claims;
+  readonly #counts: GuardTurns;
   /** Null: this process bounds nothing. */
   readonly #anonymous: AnonymousBytes | null;
   readonly #find;
@@ -55,7 +57,6 @@ export class SqliteSessions implements SessionStore {
   readonly #update;
   readonly #slide;
   readonly #lookEarlier;
-  readonly #endCountEarlier;
   readonly #insertTurn;
   readonly #setLastTurn;
   readonly #history;
@@ -74,10 +75,17 @@ export class SqliteSessions implements SessionStore {
   readonly #postpone;
 
   /** @param anonymousMax ANONYMOUS_STORE_BYTES; null: no bound. */
-  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, anonymousMax: number | null) {
+  constructor(
+    db: Database.Database,
+    commit: GroupCommit,
+    clock: Clock,
+    counts: GuardTurns,
+    anonymousMax: number | null,
+  ) {
     this.#clock = clock;
     this.#commit = commit;
     this.#claims = new Claims(commit, clock);
+    this.#counts = counts;
     this.#anonymous =
       anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
     if (this.#anonymous) commit.keep(this.#anonymous);
@@ -114,9 +122,6 @@ export class SqliteSessions implements SessionStore {
     );
     this.#lookEarlier = db.prepare<{ name: string }>(
       `UPDATE sessions SET look_at = expires_at WHERE ${NAMED} AND look_at > expires_at`,
-    );
-    this.#endCountEarlier = db.prepare<{ tag: string; expires_at: number }>(
-      'UPDATE guard_turns SET ends_at = @expires_at WHERE session_id = @tag AND ends_at > @expires_at',
     );
     this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string, number]>(
       'INSERT INTO turns (session, previous, person, answered, turn, trace) VALUES (?, ?, ?, ?, ?, ?)',
@@ -242,7 +247,7 @@ export class SqliteSessions implements SessionStore {
     if (expires_at < session.expires_at) {
       // The sweeper and the count of turns go by the time that it had.
       this.#lookEarlier.run({ name: session_tag });
-      this.#endCountEarlier.run({ tag, expires_at });
+      this.#counts.endEarlier(tag, expires_at);
     }
     return true;
   }
@@ -302,6 +307,7 @@ export class SqliteSessions implements SessionStore {
   }
 
   #deleteRow(id: number): void {
+    this.#counts.save();
     const { client = null, bytes = 0 } = this.#delete.get(id) ?? {};
     if (client !== null) this.#anonymous?.add(client, -bytes);
   }

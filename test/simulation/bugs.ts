@@ -1,0 +1,285 @@
+import type { Change } from '../support/rewrite-sources.ts';
+
+export interface Bug {
+  /** What goes wrong with it. */
+  says: string;
+  /** The first seed that finds it; a test runs some seeds from there. */
+  seed: number;
+  /** What the run reports, among other things. */
+  shows: RegExp;
+  changes: readonly Change[];
+}
+
+const COMMIT = 'const outcome = await services.store.commitTurn(claim, changes).catch(';
+const STORE_REPLY = 'src/daemon/message/store-reply.ts';
+
+/** Bugs that the simulation must find, by name. Each undoes one rule of the path or of the reference store. */
+export const BUGS: Readonly<Record<string, Bug>> = {
+  'commit-by-anyone': {
+    says: 'commitTurn does not compare the owner of the claim of the session',
+    seed: 1,
+    shows: /stored under a claim that is gone/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/commit-turn.ts',
+        from: 'claims.sessions.isHeld(claim.session_tag, claim.owner) &&',
+        to: '',
+      },
+    ],
+  },
+  'claim-not-exclusive': {
+    says: 'a claim that is valid is taken over',
+    seed: 1,
+    shows: /was claimed by . while the claim of . was valid/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/claims.ts',
+        from: 'if (this.isValid(name)) return null;',
+        to: '',
+      },
+    ],
+  },
+  'renewal-ignored': {
+    says: 'a renewal does not prolong the claim',
+    seed: 1,
+    shows: /while the claim of . was valid|though its claim was valid/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/claims.ts',
+        from: 'if (!this.isHeld(name, owner)) return false;\n    this.#stored.set(name, { owner, expires_at: this.#clock.now() + CLAIM_MS });',
+        to: 'if (!this.isHeld(name, owner)) return false;',
+      },
+    ],
+  },
+  'nothing-renewed': {
+    says: 'the daemon renews no claim',
+    seed: 1,
+    shows: /./,
+    changes: [
+      {
+        file: 'src/daemon/store/claim-keeper.ts',
+        from: 'this.#cancel ??= this.#renewLater();',
+        to: '',
+      },
+    ],
+  },
+  'answer-before-commit': {
+    says: 'the answer leaves before it is stored',
+    seed: 1,
+    shows: /was answered with .*, which is not stored/,
+    changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete(complete);\n    ${COMMIT}` }],
+  },
+  'two-commits': {
+    says: 'the turn and the answer of its idempotency key are stored by two writes',
+    seed: 1,
+    shows: /was answered 2 times/,
+    changes: [
+      {
+        file: STORE_REPLY,
+        from: '...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),',
+        to: '',
+      },
+      {
+        file: STORE_REPLY,
+        from: "if (outcome === 'session_ended') line",
+        to: "if (key !== null) await services.store.idempotency.finish(key, answer, ANSWER_TTL_MS);\n    if (outcome === 'session_ended') line",
+      },
+    ],
+  },
+  'accepted-before-stored': {
+    says: 'a delivery is accepted before it is stored',
+    seed: 1,
+    shows: /was accepted, and is not in the inbox/,
+    changes: [
+      {
+        file: 'src/daemon/inbox/enqueue.ts',
+        from: 'const outcomes = await screen(plugin, services, entries);',
+        to: "screen(plugin, services, entries).then(() => worker.wake(), () => undefined);\n  const outcomes = entries.map(() => 'kept');",
+      },
+    ],
+  },
+  'session-kept-after-failure': {
+    says: 'the claim of a session is not released if its message fails',
+    seed: 1,
+    shows: /nobody releases the claim of the session|still has/,
+    changes: [
+      {
+        file: 'src/daemon/message/lock-session.ts',
+        from: 'turn.defer(() => lock.release());',
+        to: 'turn.defer(async (failed) => { if (!failed) await lock.release(); });',
+      },
+    ],
+  },
+  'key-kept-after-failure': {
+    says: 'the claim of an idempotency key is not released if its message fails',
+    seed: 1,
+    shows: /nobody releases the claim of the key/,
+    changes: [
+      {
+        file: 'src/daemon/message/claim-key.ts',
+        from: 'if (failed) await store.idempotency.release(claim);',
+        to: '',
+      },
+    ],
+  },
+  'unlocked-before-commit': {
+    says: 'the lock of a session is released before the turn is stored',
+    seed: 1,
+    shows: /./,
+    changes: [
+      {
+        file: STORE_REPLY,
+        from: COMMIT,
+        to: `await services.store.sessions.release(claim);\n    ${COMMIT}`,
+      },
+      {
+        file: 'src/daemon/store/memory/commit-turn.ts',
+        from: 'claims.sessions.isHeld(claim.session_tag, claim.owner) &&',
+        to: '',
+      },
+    ],
+  },
+  'session-before-lock': {
+    says: 'a run uses the session as it was before it was locked',
+    seed: 1,
+    shows: /the store rejects|was shown \[.*\], and its session has/,
+    changes: [
+      {
+        file: 'src/daemon/message/lock-session.ts',
+        from: 'const named = await resolveSession({ ...turn, session_id, session_is_generated }, services);',
+        to: 'const named = { ...turn, session_id, session_is_generated };',
+      },
+    ],
+  },
+  'stale-append': {
+    says: 'events are added to a stream under a claim that is gone',
+    seed: 1,
+    shows: /under a claim that is gone|the store rejects streams\.append/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/streams.ts',
+        from: 'if (!claims.isHeld(claim.stream_id, claim.owner)) return false;',
+        to: '',
+      },
+    ],
+  },
+  'dead-streams-kept': {
+    says: 'a stream whose daemon died is not ended',
+    seed: 1,
+    shows: /did not reap|does not come to rest/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/streams.ts',
+        from: "record.state === 'running' && !claims.isValid(record.stream_id)",
+        to: "record.state === 'running' && !claims.exists(record.stream_id)",
+      },
+    ],
+  },
+  'known-by-delivery': {
+    says: 'a message is recognized by its delivery, so each delivery is answered',
+    seed: 1,
+    shows: /./,
+    changes: [
+      {
+        file: 'src/daemon/inbox/enqueue.ts',
+        from: 'message_id: message.message_id ?? null,',
+        to: 'message_id: request_id,',
+      },
+    ],
+  },
+  'newest-first': {
+    says: 'the newest message of a queue is answered first',
+    seed: 1,
+    shows: /not answered in their order/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/inbox.ts',
+        from: '.map(([first]) => first as StoredMessage)',
+        to: '.map((queue) => queue.at(-1) as StoredMessage)',
+      },
+    ],
+  },
+  'sent-before-sending': {
+    says: 'a reply counts as sent before it is sent',
+    seed: 1,
+    shows: /was never sent/,
+    changes: [
+      {
+        file: 'src/daemon/inbox/delivery.ts',
+        from: 'await this.#sendInTime(reply);',
+        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n      await this.#sendInTime(reply);",
+      },
+    ],
+  },
+  'others-context': {
+    says: 'in a shared thread, a message acts for the member who signed in last',
+    seed: 1,
+    shows: /acts for|has the token of/,
+    changes: [
+      {
+        file: 'src/daemon/message/resolve-principal.ts',
+        from: "return credential.reason === 'no_token'",
+        to: 'return session.bound',
+      },
+      {
+        file: 'src/daemon/message/resolve-principal.ts',
+        from: 'if (message.shared || session.bound.user_id !== message.user_id) {',
+        to: 'if (session.owner === null) {',
+      },
+      {
+        file: 'src/daemon/message/resolve-principal.ts',
+        from: "if (!session.generated) return { session, principal: nobody('client_chosen_session') };",
+        to: '',
+      },
+    ],
+  },
+  'guard-per-delivery': {
+    says: 'the guard counts a message again for each of its deliveries',
+    seed: 1,
+    shows: /the guard counts/,
+    changes: [
+      {
+        file: 'src/daemon/inbox/screen.ts',
+        from: 'text: textHash(message.text), message_id, sent_at };',
+        to: 'text: textHash(message.text), message_id: null, sent_at };',
+      },
+    ],
+  },
+  'append-again': {
+    says: 'events whose append failed are added again though they are stored',
+    seed: 1,
+    shows: /the store rejects (?:streams\.append|commitTurn)/,
+    changes: [
+      {
+        file: 'src/daemon/stream/event-writer.ts',
+        from: '(stream?.last_event ?? 0) > this.#stored',
+        to: 'false',
+      },
+    ],
+  },
+  'failed-beside-answered': {
+    says: 'a failed turn is stored beside an answered one whose commit had an unknown outcome',
+    seed: 1,
+    shows: /was stored twice|the store rejects commitTurn/,
+    changes: [
+      {
+        file: 'src/daemon/message/run-turn.ts',
+        from: 'return !(error instanceof ClaimLost || error instanceof CommitUnknown);',
+        to: 'return !(error instanceof ClaimLost);',
+      },
+    ],
+  },
+  'failed-in-two-writes': {
+    says: 'a failed turn and the end of its message are two writes',
+    seed: 1,
+    shows: /was stored twice/,
+    changes: [
+      {
+        file: 'src/daemon/inbox/push-outlet.ts',
+        from: '? { failed: { claim, outcome } }',
+        to: '? {}',
+      },
+      { file: 'src/daemon/inbox/delivery.ts', from: 'if (end.isStored) this', to: 'if (false) this' },
+    ],
+  },
+};
