@@ -51,9 +51,7 @@ export class Scheduler {
   /** @returns cancels the task. */
   add(actor: Actor, in_ms: number, run: () => void): () => void {
     if (actor.isDead) return () => undefined;
-    // As a timer does, so that what it starts belongs to who asked for it.
-    const inContext = AsyncLocalStorage.snapshot();
-    const task = { actor, at: this.#now + Math.max(0, in_ms), run: () => inContext(run) };
+    const task = { actor, at: this.#now + Math.max(0, in_ms), run };
     this.#tasks.push(task);
     return () => this.#remove(task);
   }
@@ -74,7 +72,11 @@ export class Scheduler {
   clockOf(actor: Actor): AlarmClock {
     return {
       now: () => this.#now,
-      after: (ms, ring) => this.add(actor, ms, ring),
+      after: (ms, ring) => {
+        // As a timer does, so that what it starts belongs to who set it.
+        const inContext = AsyncLocalStorage.snapshot();
+        return this.add(actor, ms, () => inContext(ring));
+      },
     };
   }
 

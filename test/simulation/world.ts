@@ -34,8 +34,16 @@ const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
 const START_AGAIN_MS = 1000;
 /** Longer than any stop may take, ms. */
 const STOP_MAX_MS = 300_000;
-/** Calls that are made again and again while nothing happens. */
-const POLLS = /^(?:outages\.|inbox\.(?:nextDueAt|holdsInterrupted|reap)|streams\.reap)/;
+/** Calls that are made again and again while nothing happens: most of them are made at once. */
+const POLLS: ReadonlySet<string> = new Set([
+  'outages.list',
+  'inbox.nextDueAt',
+  'inbox.holdsInterrupted',
+  'inbox.reap',
+  'streams.reap',
+]);
+/** Of those, the part that waits for the scheduler. */
+const POLLS_SCHEDULED = 0.02;
 
 /** One call that leaves a daemon, or reaches its store. */
 export interface Passage<T> {
@@ -143,9 +151,10 @@ export class World {
   ): Promise<T> {
     const { actor, name } = daemon;
     const fault = this.faults.of(op);
-    const isPoll = POLLS.test(op);
-    const isScheduled =
-      fault !== null || takes_ms > 0 || this.random.chance(isPoll ? 0.02 : this.scenario.scheduled);
+    const isPoll = POLLS.has(op);
+    const chance = isPoll ? POLLS_SCHEDULED : this.scenario.scheduled;
+    const isScheduled = fault !== null || takes_ms > 0 || this.random.chance(chance);
+    if (isPoll && !isScheduled) return effect();
     const latency = () => (this.random.chance(0.3) ? this.random.below(30) : 0);
     if (isScheduled) await this.scheduler.point(actor, takes_ms + latency());
     if (fault?.when === 'before') await this.#strike(fault, daemon, failure);
