@@ -69,9 +69,10 @@ export class Scheduler {
     for (const task of this.#tasks.filter((one) => one.actor === actor)) this.#remove(task);
   }
 
-  clockOf(actor: Actor): AlarmClock {
+  /** @param ahead_ms how far the clock is ahead of the time of the run. */
+  clockOf(actor: Actor, ahead_ms = 0): AlarmClock {
     return {
-      now: () => this.#now,
+      now: () => this.#now + ahead_ms,
       after: (ms, ring) => {
         // As a timer does, so that what it starts belongs to who set it.
         const inContext = AsyncLocalStorage.snapshot();
