@@ -42,7 +42,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'renewal-ignored': {
     says: 'a renewal does not prolong the claim',
     seed: 1,
-    shows: /while the claim of . was valid|though its claim was valid/,
+    shows: /while the claim of . was valid|though its claim (?:was valid|is held)/,
     changes: [
       {
         file: 'src/daemon/store/memory/claims.ts',

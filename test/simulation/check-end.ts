@@ -119,7 +119,7 @@ function checkStreams({ state, report }: World): void {
 function checkGuard({ state, record, report, struck, scenario }: World): void {
   // A session that ends or begins anew takes its count with it; a stream that is stopped before it is opened has no turn.
   const hasExceptions = scenario.happenings.some(({ is }) => is === 'end-session' || is === 'link');
-  const isStopped = scenario.messages.some(({ stops }) => stops !== null);
+  const isStopped = scenario.messages.some(({ stops, both }) => stops !== null || both);
   for (const [tag, turns] of record.counted) {
     const counted = state.guard_turns.get(tag)?.turns ?? 0;
     if (!hasExceptions && counted !== turns)

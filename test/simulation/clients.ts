@@ -45,6 +45,8 @@ export class Clients {
   readonly #sessions = new Map<Room, string>();
   readonly #ended = new Map<string, PromiseWithResolvers<void>>();
   readonly #open = new Set<string>();
+  /** Messages that the platform has delivered at least once, or has tried to. */
+  readonly #delivered: IncomingMessage[] = [];
   /** Replies that clients were given, by label. */
   readonly replies = new Map<string, Set<string>>();
 
@@ -79,19 +81,30 @@ export class Clients {
     scheduler.add(actor, message.at, () => void this.#world.about(message.label, write));
   }
 
-  #write(message: PlannedMessage, actor: Actor): Promise<Fate> {
+  async #write(message: PlannedMessage, actor: Actor): Promise<Fate> {
+    if (!message.both) return this.#writeAt(message, actor);
+    const door = message.door === 'chat' ? 'feed' : 'chat';
+    const thread_id = this.#threadOf(message);
+    const [fate, other] = await Promise.all([
+      this.#writeAt(message, actor, thread_id),
+      this.#writeAt({ ...message, door, stops: null }, actor, thread_id),
+    ]);
+    return fate.is === 'answered' ? other : fate;
+  }
+
+  #writeAt(message: PlannedMessage, actor: Actor, thread_id = this.#threadOf(message)): Promise<Fate> {
     switch (message.door) {
       case 'chat':
-        return this.#chat(message, actor);
+        return this.#chat(message, actor, thread_id);
       case 'feed':
-        return this.#feed(message, actor);
+        return this.#feed(message, actor, thread_id);
       case 'post':
-        return this.#post(message, actor);
+        return this.#post(message, actor, thread_id);
     }
   }
 
-  async #chat(message: PlannedMessage, actor: Actor): Promise<Fate> {
-    const sent = this.#incoming(message);
+  async #chat(message: PlannedMessage, actor: Actor, thread_id: string | null): Promise<Fate> {
+    const sent = this.#incoming(message, thread_id);
     const end = await this.#until(message, actor, message.key, sent.thread_id, (scope, request) =>
       this.#read(message, scope.converse(sent, request)),
     );
@@ -114,8 +127,8 @@ export class Clients {
     throw new Error('a conversation ended without its last event');
   }
 
-  async #feed(message: PlannedMessage, actor: Actor): Promise<Fate> {
-    const sent = this.#incoming(message);
+  async #feed(message: PlannedMessage, actor: Actor, thread_id: string | null): Promise<Fate> {
+    const sent = this.#incoming(message, thread_id);
     for (;;) {
       const started = await this.#until(message, actor, true, sent.thread_id, (scope, request) =>
         scope.streams.start(sent, request, { ttl_ms: 3_600_000 }),
@@ -199,13 +212,14 @@ export class Clients {
     );
   }
 
-  async #post(message: PlannedMessage, actor: Actor): Promise<Fate> {
+  async #post(message: PlannedMessage, actor: Actor, thread_id: string | null): Promise<Fate> {
     const { state, random, scheduler } = this.#world;
-    const sent = this.#incoming(message);
+    const sent = this.#incoming(message, thread_id);
     for (let copy = 0; copy < message.copies; copy++) {
       if (copy > 0) await scheduler.point(actor, random.below(3000));
+      const batch = this.#batchOf(sent);
       const end = await this.#until(message, actor, true, sent.thread_id, (scope, request) =>
-        scope.enqueue([sent], request),
+        scope.enqueue(batch, request),
       );
       if (end.is !== 'answered') return end;
       const seen = state.seen.get(JSON.stringify(['post', message.label]));
@@ -214,6 +228,14 @@ export class Clients {
         this.#world.report(`${message.label} was accepted, and is not in the inbox`);
     }
     return { is: 'accepted' };
+  }
+
+  /** A delivery of the platform: the message, and perhaps others that it delivers again. */
+  #batchOf(sent: IncomingMessage): IncomingMessage[] {
+    const { random } = this.#world;
+    const others = this.#delivered.filter((one) => one !== sent && random.chance(0.15));
+    if (!this.#delivered.includes(sent)) this.#delivered.push(sent);
+    return [...others, sent];
   }
 
   /**
@@ -290,14 +312,14 @@ export class Clients {
   }
 
   /** The message as its channel hands it over. */
-  #incoming(message: PlannedMessage): IncomingMessage {
+  #incoming(message: PlannedMessage, thread_id: string | null): IncomingMessage {
     const { label, door, room, person, agent, key, signed } = message;
     const isPlatform = door === 'post';
     return {
       platform: door,
       user_id: person,
       channel_id: room.name,
-      thread_id: this.#threadOf(message),
+      thread_id,
       text: `${label} ${agent}`,
       metadata: signed ? { jwt_token: this.#world.tokenOf(person) } : {},
       ...(key ? { message_id: label } : {}),

@@ -53,7 +53,7 @@ export class SimulatedDaemon {
     this.name = name;
     this.actor = new Actor(name);
     this.#world = world;
-    const clock = world.scheduler.clockOf(this.actor);
+    const clock = world.scheduler.clockOf(this.actor, name === 'B' ? world.scenario.skew_ms : 0);
     this.#clock = clock;
     const { settings } = world;
     const log = this.#log();

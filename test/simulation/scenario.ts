@@ -57,6 +57,8 @@ export interface PlannedMessage {
   copies: number;
   /** feed: the person stops it after so many ms; null: never. */
   stops: number | null;
+  /** It is sent at the other door of the web as well, at the same time and with the same key. */
+  both: boolean;
   /** The client goes away after so many ms, and sends it again; null: never. */
   leaves: number | null;
 }
@@ -66,6 +68,8 @@ export type Happening = { at: number } & (
   | { is: 'crash' | 'pause' | 'stop'; daemon: DaemonName; ms: number }
   | { is: 'link' | 'unlink'; daemon: DaemonName; person: Person; as: Person }
   | { is: 'end-session'; room: Room }
+  /** The platform, or the store, is out of reach for all. */
+  | { is: 'platform-outage' | 'store-outage'; ms: number }
 );
 
 export interface Scenario {
@@ -77,6 +81,8 @@ export interface Scenario {
   scheduled: number;
   maxTurns: number;
   runSeconds: number;
+  /** How far the clock of the daemon B is ahead of the store's, ms. */
+  skew_ms: number;
   /** From then on nothing fails, ms after the beginning. */
   calm_at: number;
 }
@@ -106,6 +112,7 @@ export function scenarioOf(seed: number): Scenario {
     scheduled: random.pick([0.2, 0.6, 0.9]),
     maxTurns: random.chance(0.15) ? 2 + random.below(3) : 50,
     runSeconds: random.pick([5, 60, 600]),
+    skew_ms: random.chance(0.3) ? random.below(8000) - 4000 : 0,
     calm_at: latest + (trouble === 'none' || trouble === 'errors' ? 8000 : 20_000),
   };
 }
@@ -124,6 +131,7 @@ function messageOf(random: SeededRandom, rooms: readonly Room[], index: number):
   const room = random.pick(rooms);
   const isPlatform = room.is === 'direct' || room.is === 'thread';
   const door = isPlatform ? 'post' : random.pick(['chat', 'feed'] as const);
+  const key = isPlatform || random.chance(0.7);
   return {
     label: `m${index + 1}`,
     door,
@@ -133,7 +141,7 @@ function messageOf(random: SeededRandom, rooms: readonly Room[], index: number):
     waits: random.chance(0.3),
     daemon: random.pick(DAEMONS),
     signed: !isPlatform && random.chance(0.4),
-    key: isPlatform || random.chance(0.7),
+    key,
     agent: weighted(random, [
       ['answers', 8],
       ['asks', 5],
@@ -150,6 +158,7 @@ function messageOf(random: SeededRandom, rooms: readonly Room[], index: number):
       [3, 1],
     ] as const),
     stops: door === 'feed' && random.chance(0.15) ? random.below(3000) : null,
+    both: !isPlatform && key && random.chance(0.1),
     leaves: !isPlatform && random.chance(0.1) ? random.below(4000) : null,
   };
 }
@@ -179,6 +188,9 @@ function others(random: SeededRandom, rooms: readonly Room[]): Happening[] {
     }
     if (random.chance(0.06)) happenings.push({ is: 'end-session', at: at(), room });
   }
+  if (random.chance(0.08))
+    happenings.push({ is: 'platform-outage', at: at(), ms: 500 + random.below(15_000) });
+  if (random.chance(0.05)) happenings.push({ is: 'store-outage', at: at(), ms: 100 + random.below(5000) });
   return happenings;
 }
 

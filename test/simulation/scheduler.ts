@@ -51,9 +51,7 @@ export class Scheduler {
   /** @returns cancels the task. */
   add(actor: Actor, in_ms: number, run: () => void): () => void {
     if (actor.isDead) return () => undefined;
-    // As a timer does, so that what it starts belongs to who asked for it.
-    const inContext = AsyncLocalStorage.snapshot();
-    const task = { actor, at: this.#now + Math.max(0, in_ms), run: () => inContext(run) };
+    const task = { actor, at: this.#now + Math.max(0, in_ms), run };
     this.#tasks.push(task);
     return () => this.#remove(task);
   }
@@ -71,10 +69,15 @@ export class Scheduler {
     for (const task of this.#tasks.filter((one) => one.actor === actor)) this.#remove(task);
   }
 
-  clockOf(actor: Actor): AlarmClock {
+  /** @param ahead_ms how far the clock is ahead of the time of the run. */
+  clockOf(actor: Actor, ahead_ms = 0): AlarmClock {
     return {
-      now: () => this.#now,
-      after: (ms, ring) => this.add(actor, ms, ring),
+      now: () => this.#now + ahead_ms,
+      after: (ms, ring) => {
+        // As a timer does, so that what it starts belongs to who set it.
+        const inContext = AsyncLocalStorage.snapshot();
+        return this.add(actor, ms, () => inContext(ring));
+      },
     };
   }
 

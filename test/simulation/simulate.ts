@@ -65,7 +65,7 @@ async function play(world: World, clients: Clients): Promise<void> {
   }
   for (const happening of scenario.happenings)
     scheduler.add(outside, happening.at, () => happen(world, happening));
-  const isOver = () => clients.areDone && isAtRest(world);
+  const isOver = () => clients.areDone && !world.isBusy && isAtRest(world);
   const lastHappening = Math.max(0, ...scenario.happenings.map(({ at }) => at));
   await scheduler.run(
     () => isBroken() || (isOver() && scheduler.now > BEGIN + lastHappening),
@@ -95,10 +95,14 @@ function happen(world: World, happening: Happening): void {
       hosts[happening.daemon][happening.is](happening.ms);
       return;
     case 'link':
-      void link(world, happening);
+      world.inBackground(link(world, happening));
       return;
     case 'unlink':
-      void unlink(world, happening);
+      world.inBackground(unlink(world, happening));
+      return;
+    case 'platform-outage':
+    case 'store-outage':
+      world.beginOutage(happening.is, happening.ms);
       return;
     case 'end-session':
       for (const [tag, { session }] of state.sessions) {

@@ -25,6 +25,9 @@ const PORTS = [
   'streams',
 ] as const;
 
+/** Calls that only read, and are made often. */
+const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.holdsInterrupted']);
+
 /**
  * The store of one daemon on the state that both share: each call waits for the scheduler before and after its effect,
  * can be struck by a fault, and is told to the audit of claims.
@@ -32,26 +35,26 @@ const PORTS = [
 export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store {
   const memory = openMemoryStore(world.state, { clock: world.scheduler.clockOf(daemon.actor) });
   const wrapped = (op: string, method: Method): Method => {
+    const isAudited = !UNAUDITED.has(op);
     return (...given) =>
       world.pass(daemon, {
         op,
-        effect: () =>
-          world.atomically(async () => {
-            const before =
-              op === 'commitTurn' ? world.record.beforeCommit(...(given as CommitParameters)) : null;
-            const result = await method(...given).catch((error: unknown) => {
-              world.report(
-                `${daemon.name}: the store rejects ${op}(${given.map(brief).join(', ')}): ${brief(error)}`,
-              );
-              throw error;
-            });
-            audit(world, daemon, op, given, result);
-            before?.(result as CommitOutcome);
-            return result;
-          }),
+        effect: () => (isAudited ? world.atomically(() => audited(op, method, given)) : method(...given)),
         failure: (when) => new StoreUnavailable(new Error(`${op} failed ${when} its effect`)),
         words: () => given.map(briefOf).filter(Boolean).join(', '),
       });
+  };
+  const audited = async (op: string, method: Method, given: unknown[]): Promise<unknown> => {
+    const before = op === 'commitTurn' ? world.record.beforeCommit(...(given as CommitParameters)) : null;
+    const result = await method(...given).catch((error: unknown) => {
+      world.report(
+        `${daemon.name}: the store rejects ${op}(${given.map(brief).join(', ')}): ${brief(error)}`,
+      );
+      throw error;
+    });
+    audit(world, daemon, op, given, result);
+    before?.(result as CommitOutcome);
+    return result;
   };
   const ports = PORTS.map((name) => {
     const methods = Object.entries(memory[name] as object).map(([method, value]) => [

@@ -34,8 +34,18 @@ const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
 const START_AGAIN_MS = 1000;
 /** Longer than any stop may take, ms. */
 const STOP_MAX_MS = 300_000;
-/** Calls that are made again and again while nothing happens. */
-const POLLS = /^(?:outages\.|inbox\.(?:nextDueAt|holdsInterrupted|reap)|streams\.reap)/;
+/** Calls that are made again and again while nothing happens: most of them are made at once. */
+const POLLS: ReadonlySet<string> = new Set([
+  'outages.list',
+  'inbox.nextDueAt',
+  'inbox.holdsInterrupted',
+  'inbox.reap',
+  'streams.reap',
+]);
+/** Of those, the part that waits for the scheduler. */
+const POLLS_SCHEDULED = 0.02;
+/** Calls that need neither the platform nor the store. */
+const OF_NEITHER: ReadonlySet<string> = new Set(['agent', 'tool', 'tokens.validate']);
 
 /** One call that leaves a daemon, or reaches its store. */
 export interface Passage<T> {
@@ -68,6 +78,9 @@ export class World {
   /** Something else than a client: it delivers, crashes and restarts. */
   readonly outside = new Actor('—');
   readonly #keys: VerificationKeys;
+  /** When they end. */
+  readonly #outages = new Map<string, number>();
+  readonly #background = new Set<Promise<void>>();
   readonly #labels = new AsyncLocalStorage<string>();
   #lastWork: Promise<unknown> = Promise.resolve();
   #requests = 0;
@@ -129,6 +142,23 @@ export class World {
     return createValidator(TOKEN_SETTINGS, this.#keys, clock, log);
   }
 
+  /** Work beside the messages; the run does not end before it. */
+  inBackground(work: Promise<void>): void {
+    this.#background.add(work);
+    void work.then(() => this.#background.delete(work));
+  }
+
+  get isBusy(): boolean {
+    return this.#background.size > 0;
+  }
+
+  /** Every call of the platform, or of the store, fails for a while. */
+  beginOutage(what: 'platform-outage' | 'store-outage', ms: number): void {
+    this.struck.push(what);
+    this.trace.note('—', () => `${what.toUpperCase()} for ${ms} ms`);
+    this.#outages.set(what, this.scheduler.now + ms);
+  }
+
   /** Does work on the state, and looks at what it did, before anything else changes the state. */
   atomically<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#lastWork.then(work);
@@ -143,17 +173,25 @@ export class World {
   ): Promise<T> {
     const { actor, name } = daemon;
     const fault = this.faults.of(op);
-    const isPoll = POLLS.test(op);
-    const isScheduled =
-      fault !== null || takes_ms > 0 || this.random.chance(isPoll ? 0.02 : this.scenario.scheduled);
+    const isPoll = POLLS.has(op);
+    const chance = isPoll ? POLLS_SCHEDULED : this.scenario.scheduled;
+    const isScheduled = fault !== null || takes_ms > 0 || this.random.chance(chance);
+    if (isPoll && !isScheduled && !this.#isOut(op)) return effect();
     const latency = () => (this.random.chance(0.3) ? this.random.below(30) : 0);
     if (isScheduled) await this.scheduler.point(actor, takes_ms + latency());
     if (fault?.when === 'before') await this.#strike(fault, daemon, failure);
+    if (this.#isOut(op)) throw failure('before');
     const result = await effect();
     if (!isPoll) this.trace.note(name, () => `${this.#label()}${op}(${words()}) → ${brief(result)}`);
     if (fault?.when === 'after') await this.#strike(fault, daemon, failure);
     if (isScheduled) await this.scheduler.point(actor, latency());
     return result;
+  }
+
+  #isOut(op: string): boolean {
+    if (this.faults.isCalm || this.#outages.size === 0) return false;
+    const what = op === 'platform.send' ? 'platform-outage' : 'store-outage';
+    return !OF_NEITHER.has(op) && (this.#outages.get(what) ?? 0) > this.scheduler.now;
   }
 
   async #strike(

@@ -111,10 +111,12 @@ async function replay(
   const { stream_id } = claim;
   try {
     const events = [started({ stream_id, session_id }), ...replayed({ stream_id, session_id, response })];
-    await new EventWriter(streams, claim, log).end(events);
+    try {
+      await new EventWriter(streams, claim, log).end(events);
+    } finally {
+      await streams.release(claim);
+    }
   } catch (error) {
     log.warn({ err: error }, 'an earlier answer could not be replayed on its stream');
-  } finally {
-    await streams.release(claim);
   }
 }

@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest';
 import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
 import { openStream } from '../../../src/daemon/stream/open-stream.ts';
 import { Readers } from '../../../src/daemon/stream/readers.ts';
 import { stopStream } from '../../../src/daemon/stream/stop-stream.ts';
 import type { StreamServices } from '../../../src/daemon/stream/stream-services.ts';
+import { collectLog } from '../../support/log-lines.ts';
 
 const WAITING = {
   stream_id: 's',
@@ -66,4 +68,24 @@ it('lets nobody stop a stream that a reader, at the same moment, made their own 
   const stopping = stopStream(services, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
   await expect(stopping).rejects.toMatchObject({ code: 'forbidden' });
   expect(asked).toEqual([]);
+});
+
+it('goes on if a stream that replayed an answer cannot be released: that is logged, and not thrown', async () => {
+  const { services } = servicesWith([{ ...WAITING, idempotency_key: 'k' }]);
+  const { log, lines } = collectLog();
+  const running = new Set<Promise<void>>();
+  const answer = { session_id: 't', response: 'all' };
+  const { streams } = services.store;
+  const store = {
+    idempotency: { look: async () => ({ outcome: 'done', answer }) },
+    streams: {
+      ...streams,
+      claim: async () => ({ stream_id: 's', owner: 'me' }),
+      append: async () => true,
+      release: () => Promise.reject(new StoreUnavailable(new Error('connection reset'))),
+    },
+  };
+  await open({ ...services, store, log, running } as unknown as StreamServices);
+  await Promise.all(running);
+  expect(lines).toMatchObject([{ level: 'warn', msg: expect.stringMatching(/could not be replayed/) }]);
 });

@@ -15,8 +15,12 @@ export function asPort<Port extends object>(steps: Steps<Port>, begin: () => voi
     name,
     async (...given: unknown[]) => {
       begin();
-      return structuredClone(step(...structuredClone(given)));
+      return copyOf(step(...given.map(copyOf)));
     },
   ]);
   return Object.fromEntries(port) as Port;
+}
+
+function copyOf(value: unknown): unknown {
+  return typeof value === 'object' ? structuredClone(value) : value;
 }
