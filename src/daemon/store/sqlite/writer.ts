@@ -227,7 +227,7 @@ export class GroupCommit {
     }
   }
 
-  /** The longest waiting stand first. */
+  /** Refuses those that have waited too long; the oldest are at the front. */
   #refuseOverdue(error: unknown): void {
     const overdue = performance.now() - LOCK_WAIT_MS;
     const kept = this.#waiting.findIndex(({ since }) => since > overdue);
