@@ -56,7 +56,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
 
     it('changes a stored session', async () => {
       const session = await saved({ credential_owner: { user_id: 'u1', person: ada }, owner: ada });
-      const changed = { ...session, bound: null, metadata: {} };
+      const changed = { ...session, credential_owner: null, metadata: {} };
       expect(await saveSession(store, changed, 'changed')).toBe('saved');
       expect(await store.sessions.find(session.session_id)).toEqual(changed);
     });

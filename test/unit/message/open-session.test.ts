@@ -42,7 +42,7 @@ describe('open-session', () => {
         session_id: 's',
         user_id: 'visitor',
         platform: 'webchat',
-        space: 'web',
+        namespace: 'web',
         generated: false,
         owner: null,
         turns: 0,
