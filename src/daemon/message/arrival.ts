@@ -8,7 +8,7 @@ import type { Ticket } from './request-sequencer.ts';
 import { requireMessage } from './require-message.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
-/** A message as it arrives at a door; `runSteps` adds what a turn needs beside it. */
+/** A message as it arrives at a door; `withTurn` adds the rest of the turn. */
 export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'started_at' | 'defer'>;
 
 /** The request that a message came with. */

@@ -2,10 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { runTurn } from '../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../src/daemon/message/steps.ts';
+import { traceOf } from '../../../src/daemon/message/trace-of.ts';
+import { withTurn } from '../../../src/daemon/message/with-turn.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { aSession, aStream } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
-import { aMessage, aTurnOf, type StepWorld, stepWorld } from '../../support/step.ts';
+import { aMessage, aTurnOf, ON_PLATFORM, type StepWorld, stepWorld } from '../../support/step.ts';
 
 let world: StepWorld;
 /** What the runtime does before it answers. */
@@ -116,11 +118,38 @@ describe('a turn', () => {
     expect((await traces())[0]?.lines.at(-1)).toMatchObject({ step: 'store-reply', reason: 'claim_lost' });
   });
 
+  it('that has lost any of its claims is not stored as failed either', async () => {
+    const commits: string[] = [];
+    world.services.store.commitTurn = async (_claim, { turn }) => {
+      commits.push(turn?.record.outcome ?? 'none');
+      return 'lost';
+    };
+    expect(await run()).toMatchObject({ answered: false, isStored: false, error: { name: 'ClaimLost' } });
+    expect(commits).toEqual(['answered']);
+  });
+
   it('releases the rest if one thing cannot be released, and logs that', async () => {
     world.services.store.sessions.release = () => Promise.reject(new Error('disk'));
     const turn = aTurnOf(world, withKey);
     expect(await run(turn)).toMatchObject({ answered: true });
     expect(world.lines.filter(({ msg }) => msg === 'could not be released')).toHaveLength(1);
     expect([world.services.claims.size, world.services.sessions.size]).toEqual([0, 0]);
+  });
+
+  it('releases what it has taken last first', async () => {
+    const released: string[] = [];
+    await withTurn(aTurnOf(world), world.services, async (turn) => {
+      for (const name of ['first', 'last']) turn.defer(async () => void released.push(name));
+    });
+    expect(released).toEqual(['last', 'first']);
+  });
+});
+
+describe('the trace of a turn', () => {
+  it.each([
+    ['that was answered', 'answered', 's'],
+    ['that was refused as a stranger', 'session_forbidden', null],
+  ])('%s on a platform names its session only if it became part of it: %s', (_case, outcome, session_id) => {
+    expect(traceOf(aTurnOf(world, ON_PLATFORM), outcome, 0).session_id).toBe(session_id);
   });
 });
