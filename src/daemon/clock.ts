@@ -56,7 +56,9 @@ export function every(clock: AlarmClock, ms: number, work: () => Promise<void> |
   };
 }
 
-/** 128 random bits, base64url (22 characters): secret enough to act as a capability (decisions §3). */
+/**
+ * 128 random bits, base64url (22 characters): secret enough to act as a capability (agentd-message(7), "Session ids").
+ */
 export function randomSuffix(): string {
   return randomBytes(16).toString('base64url');
 }

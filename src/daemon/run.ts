@@ -12,7 +12,7 @@ export interface RunOptions extends ConfigureOptions {
   print(text: string): void;
 }
 
-/** Port of the debug listener that service.md gives to ENABLE_DEBUGPY. */
+/** Port of the debug listener that ENABLE_DEBUGPY opens. */
 const DEBUG_PORT = 5678;
 
 /**

@@ -16,7 +16,7 @@ export class Secret {
     return this.#value;
   }
 
-  /** What may be shown of a token: its first 8 characters and a short hash (cli.md). */
+  /** What may be shown of a token: its first 8 characters and a short hash (agentd(1), "Description"). */
   hint(): string {
     return `${this.#value.slice(0, 8)}… sha256:${createHash('sha256').update(this.#value).digest('hex').slice(0, 8)}`;
   }

@@ -106,8 +106,8 @@ type Script = (run: Run) => Promise<void> | void;
 type Refusal = { status: number; headers?: Record<string, string>; body?: object };
 
 /**
- * A service that speaks as service.md says, with an agent that a test directs, and a site that has the
- * widget. It keeps what it was sent, and counts how often a message was run.
+ * A service that speaks as agentd-service(7) says, with an agent that a test directs, and a site that has the widget.
+ * It keeps what it was sent, and counts how often a message was run.
  */
 export class FakeChat {
   readonly received: ReceivedMessage[] = [];

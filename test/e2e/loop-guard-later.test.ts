@@ -7,7 +7,7 @@ import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
-// decisions §6 ("What a blocked sender gets") and §7, on a channel that answers later.
+// agentd-message(7), "Blocked messages", on a channel that answers later.
 
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
 

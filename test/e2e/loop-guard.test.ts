@@ -9,7 +9,7 @@ import { Gate } from '../support/gate.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
-// service.md "Loop guard" and decisions §7, as users and operators of webchat meet them.
+// agentd-message(7), "Loop guard", as users and operators of webchat meet them.
 
 /** Far more than a slow machine needs between two messages of a test. */
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };

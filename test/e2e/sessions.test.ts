@@ -9,7 +9,8 @@ import { FakeModel } from '../support/fake-model.ts';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// service.md "Session token-context lifecycle" and decisions §3, as webchat users and an operator see them.
+// agentd-identity(7), "States of a session", and agentd-message(7), "Sessions", as webchat users and an operator see
+// them.
 
 const WHO = 'Who am I?';
 const GENERATED = /^webchat_visitor_[A-Za-z0-9_-]{22,}$/;

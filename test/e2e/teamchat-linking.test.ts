@@ -8,7 +8,8 @@ import { ADA, GRACE, type Shop, startShop } from '../support/shop.ts';
 import { CHANNEL } from '../support/teamchat.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// service.md "POST /webhook/teamchat/commands", and decisions §3 and §4, in a shop whose API knows Ada and Grace.
+// agentd-service(7), "POST /webhook/teamchat/commands", and agentd-identity(7), "Persons" and "Links", in a shop whose
+// API knows Ada and Grace.
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

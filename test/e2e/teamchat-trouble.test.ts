@@ -7,7 +7,7 @@ import { agentd, readAll, startAgentd } from '../support/daemon.ts';
 import { CHANNEL, Workspace, words } from '../support/teamchat.ts';
 import { token } from '../support/tokens.ts';
 
-// decisions §6 and §7 on teamchat, where each test needs a daemon of its own.
+// agentd-message(7), "Loop guard" and "The inbox", on teamchat, where each test needs a daemon of its own.
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 

@@ -6,8 +6,8 @@ import { sample } from '../fixtures/teamchat/sample.ts';
 import { CHANNEL, COMMANDS, EVENTS, problemOf, type Sent, Workspace, words } from '../support/teamchat.ts';
 import { token } from '../support/tokens.ts';
 
-// decisions §3 and §6, and service.md on teamchat, through one daemon. Each test has people of its own. What
-// needs a daemon of its own: teamchat-trouble.test.ts; linking: teamchat-linking.test.ts.
+// agentd-teamchat(7), through one daemon. Each test has people of its own. What needs a daemon of its own:
+// teamchat-trouble.test.ts; linking: teamchat-linking.test.ts.
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

@@ -6,7 +6,7 @@ import { signToken } from '../support/fake-api.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// service.md "Token validation decision sequence" and "Token problems"; details: decisions §2.
+// agentd-identity(7), "Checks".
 
 const ISSUER = 'https://login.example.com';
 const AUDIENCE = 'agentd';

@@ -6,7 +6,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// service.md "Tool credential selection" and "Default credentials and fallback"; decisions §8.
+// agentd-api(7), "Credentials".
 
 const WHO = 'Who am I?';
 

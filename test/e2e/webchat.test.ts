@@ -8,7 +8,7 @@ import { gate, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 import type { Answer } from '../support/webchat.ts';
 
-// service.md "POST /webchat/message" and decisions §1 and §6 (Idempotency-Key).
+// agentd-service(7), "POST /webchat/message", its errors and its Idempotency-Key.
 
 const SITE = 'https://www.example.com';
 const HELLO = { user_id: 'visitor', message: 'Hello' };
@@ -40,7 +40,7 @@ afterAll(async () => {
   await model.close();
 });
 
-/** A problem document of RFC 9457 to the letter of decisions §1. */
+/** A problem document of RFC 9457 to the letter of agentd-service(7), "Errors". */
 function expectProblem(answer: Answer, status: number, code: string): void {
   expect(answer.status).toBe(status);
   expect(answer.headers.get('content-type')).toBe('application/problem+json');

@@ -13,7 +13,7 @@ export interface TokenOptions {
   alg?: string;
 }
 
-/** A token as the site backend makes it (service.md, "Claims of tokens produced by the site backend"). */
+/** A token as the site backend makes it (agentd-identity(7), "Claims"). */
 export async function token(options: TokenOptions = {}): Promise<string> {
   const sub = options.sub ?? 'ada';
   const now = Math.floor(Date.now() / 1000);

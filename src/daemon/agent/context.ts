@@ -4,8 +4,8 @@ import type { Session } from '../session/session.ts';
 import type { Trace } from '../trace/trace.ts';
 
 /**
- * The per-request session context that tools read (service.md, "Per-request session context for tools"),
- * isolated per concurrent message.
+ * The per-request session context that tools read (agentd-api(7), "The context of a request"), isolated per concurrent
+ * message.
  */
 export interface RequestContext {
   session_id: string;

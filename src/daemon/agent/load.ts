@@ -13,7 +13,10 @@ import { misconfigured } from './misconfigured.ts';
 const API_VERSION = 1;
 const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
 
-/** What `AGENT_RUNTIME` stands for: unset, `llm` where `AGENT_MODEL` is set, else `builtin` (decisions §9). */
+/**
+ * What `AGENT_RUNTIME` stands for: unset, `llm` where `AGENT_MODEL` is set, else `builtin`
+ * (agentd-settings(5), "The daemon").
+ */
 export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MODEL'>): string {
   return settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL === undefined ? 'builtin' : 'llm');
 }

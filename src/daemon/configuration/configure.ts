@@ -84,7 +84,7 @@ export async function isDaemonAt(place: Place): Promise<boolean> {
 }
 
 /**
- * The configuration of the daemon: sources, plugins, every check, activation (decisions §9).
+ * The configuration of the daemon: sources, plugins, every check, activation (agentd-settings(5), "Description").
  * @throws ConfigurationError with all problems at once.
  */
 export async function configure(place: Place): Promise<Configuration> {

@@ -4,7 +4,7 @@ import type { ChannelPlugin } from '../../channel/index.ts';
 import type { Examination } from '../settings/examination.ts';
 import { parseListenAddress } from '../settings/listen-address.ts';
 
-/** Do the settings of the downstream API fit together? (decisions §8) */
+/** Do the settings of the downstream API fit together? (agentd-api(7), "Requests to the API") */
 export function checkApiSettings(look: Examination): void {
   if (look.isGiven('API_EMAIL')) look.demand('API_PASSWORD', 'is not set, and API_EMAIL is');
   if (look.isGiven('API_PASSWORD')) look.demand('API_EMAIL', 'is not set, and API_PASSWORD is');
@@ -16,7 +16,7 @@ export function checkApiSettings(look: Examination): void {
   }
 }
 
-/** Do the settings of the agent fit together? (decisions §9) */
+/** Do the settings of the agent fit together? (agentd-settings(5), "The daemon") */
 export function checkAgentSettings(look: Examination): void {
   const runtime = look.value('AGENT_RUNTIME');
   const model = look.value('AGENT_MODEL');
@@ -43,7 +43,10 @@ export function checkAgentSettings(look: Examination): void {
   }
 }
 
-/** Are the origins such as a browser names them? `*` is none where cookies are sent (decisions §1, CORS). */
+/**
+ * Are the origins such as a browser names them? `*` is none where cookies are sent
+ * (agentd-service(7), "Cross-origin requests").
+ */
 export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]): void {
   const origins = look.value('WEBCHAT_ALLOWED_ORIGINS') ?? [];
   for (const origin of origins) {

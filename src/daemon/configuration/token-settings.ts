@@ -10,7 +10,7 @@ const SECRET_BITS = 256;
 const SECRET_BITS_MIN = 128;
 const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
 
-/** Do the settings of tokens fit together? (decisions §2) */
+/** Do the settings of tokens fit together? (agentd-identity(7), "Keys") */
 export async function checkTokenSettings(look: Examination): Promise<void> {
   const algorithm = look.value('JWT_ALGORITHM');
   if (algorithm === 'HS256') checkSecret(look);

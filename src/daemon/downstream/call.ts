@@ -26,9 +26,9 @@ export interface BusinessApi {
   /** Whose credentials this message's calls use; asked once per tool call, noted in the trace. */
   credentials(): Promise<CredentialChoice>;
   /**
-   * Makes the call under the policy (decisions §8). Where the API answers 401 to a user's token,
-   * `user-or-default` tries once more with the default credentials; where it answers 401 to the default
-   * token, once more with a new one. Rejects only when the message's signal aborts.
+   * Makes the call under the policy (agentd-api(7), "Credentials"). Where the API answers 401 to a user's token,
+   * `user-or-default` tries once more with the default credentials; where it answers 401 to the default token, once
+   * more with a new one. Rejects only when the message's signal aborts.
    */
   call(request: ApiRequest, policy: CredentialPolicy, choice: CredentialChoice): Promise<ApiAnswer>;
 }

@@ -8,8 +8,8 @@ const MASKED_TOKEN_LENGTH = 8;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 
 /**
- * The HTTP client of the downstream business API (decisions §8). It speaks to one origin only: a token that
- * is handed in can leave to no other.
+ * The HTTP client of the downstream business API (agentd-api(7), "Requests to the API"). It speaks to one origin only:
+ * a token that is handed in can leave to no other.
  */
 export interface Downstream {
   /**

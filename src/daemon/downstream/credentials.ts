@@ -19,10 +19,10 @@ export interface CredentialSources {
 }
 
 /**
- * The documented choice of credentials for a tool (service.md, "Tool credential selection"), in its order,
- * and one check that keeps one person's token out of another's message: the stored context must be that of
- * the person and the channel user whom this message acts for. The token was validated when it came; here
- * only its expiry is looked at again, since a message may have waited (decisions §8).
+ * The documented choice of credentials for a tool (agentd-api(7), "How the credentials are chosen"), in its order, and
+ * one check that keeps one person's token out of another's message: the stored context must be that of the person and
+ * the channel user whom this message acts for. The token was validated when it came; here only its expiry is looked at
+ * again, since a message may have waited.
  *
  * Never rejects: whatever is amiss means default credentials, whose reach is smaller.
  */

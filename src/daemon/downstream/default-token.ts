@@ -2,16 +2,18 @@ import type { Clock } from '../clock.ts';
 import { Secret } from '../secret.ts';
 import type { Downstream } from './client.ts';
 
-/** Where the default token comes from (service.md, "Outbound calls to the downstream API"). */
+/** Where the default token comes from (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
 
-/** A token without `exp` is taken to live this long (service.md, "Token lifetime and refresh"). */
+/** A token without `exp` is taken to live this long (agentd-api(7), "The default token"). */
 const ASSUMED_LIFE_MS = 24 * 3_600_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
 /** How long a token serves that comes expired: long enough for those that wait for it. */
 const EXPIRED_LIFE_MS = 250;
 
-/** The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (decisions §8). */
+/**
+ * The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (agentd-api(7), "The default token").
+ */
 export interface DefaultToken {
   /**
    * The cached token, or a new one: fetched once, however many wait for it. Rejects with
@@ -130,7 +132,10 @@ function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }
 
-/** Until 5 minutes before its end (decisions §8); one that ends sooner serves those that wait for it now. */
+/**
+ * Until 5 minutes before its end (agentd-api(7), "The default token"); one that ends sooner serves those that wait for
+ * it now.
+ */
 function useUntil(token: Secret, now: number): number {
   const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
   // The API has just issued it: where it seems to have ended already, a clock is wrong, and asking faster mends nothing.

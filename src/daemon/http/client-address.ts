@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /**
- * The address that limits are counted for: an IPv4 address, or the /64 of an IPv6 one, since a client has at
- * least that many to choose from (decisions §1).
+ * The address that limits are counted for: an IPv4 address, or the /64 of an IPv6 one, since a client has at least that
+ * many to choose from (agentd-service(7), "Rate limit").
  *
  * Every trusted proxy appends the address that it was called from, so the client is the entry `hops` from the
  * right; all to the left of it may be made up. An entry that is no address ends the search: what stands left

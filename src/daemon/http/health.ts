@@ -3,8 +3,8 @@ import type { Log } from '../log.ts';
 import type { ActiveChannel, OutageOf } from './routes.ts';
 
 /**
- * `GET /`: the active platforms and how each is (service.md, "GET /"; decisions §1). It says that the process
- * serves, so it asks nothing beyond it: a store out of reach does not change the answer.
+ * `GET /`: the active platforms and how each is (agentd-service(7), "GET /"). It says that the process serves, so it
+ * asks nothing beyond it: a store out of reach does not change the answer.
  */
 export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): Route['handle'] {
   return () => ({

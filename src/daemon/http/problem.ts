@@ -21,7 +21,7 @@ const UNEXPECTED = new AgentdError(
 );
 
 /**
- * The one writer of problem documents (RFC 9457, decisions §1). A failure without a code becomes
+ * The one writer of problem documents (RFC 9457; agentd-service(7), "Errors"). A failure without a code becomes
  * `internal_error` with a fixed text.
  * @param status where the protocol asks for another one than the code's
  */

@@ -9,7 +9,9 @@ const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
 /** Longest path that a log line shows, in characters. */
 const PATH_SHOWN = 256;
 
-/** The caller's `X-Request-Id` where it is of the documented form, else a new one (decisions §1). */
+/**
+ * The caller's `X-Request-Id` where it is of the documented form, else a new one (agentd-service(7), "Request ids").
+ */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && CALLERS_ID.test(given) ? given : timeOrderedId(Date.now());

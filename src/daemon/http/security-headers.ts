@@ -1,6 +1,9 @@
 import type { Middleware } from './exchange.ts';
 
-/** On every response (decisions §1); a route that serves a page or a script sends its own in their place. */
+/**
+ * On every response (agentd-service(7), "Security headers"); a route that serves a page or a script sends its own in
+ * their place.
+ */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",

@@ -97,7 +97,7 @@ export function createServer(parts: ServerParts): Server {
     listen: (host, port) => listen(server, { host, port, setting: 'HOST' }, log),
     async drain(graceMs) {
       inFlight.drain();
-      // Their readers come back, and find all they have missed (decisions §5).
+      // Their readers come back, and find all they have missed (agentd-message(7), "Reconnecting").
       streams.abort();
       if (await inFlight.ended(graceMs)) return true;
       stopListening(server);

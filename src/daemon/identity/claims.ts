@@ -9,8 +9,8 @@ const MOMENTS = ['iat', 'nbf'] as const;
 const IDENTIFYING = ['iss', 'tenant_id'] as const;
 
 /**
- * The claims of a payload (service.md, "Token claims"); null where `sub`, `email` or `exp` is missing or no
- * use (decisions §2). Optional claims of another type than the documented one are left out.
+ * The claims of a payload (agentd-identity(7), "Claims"); null where `sub`, `email` or `exp` is missing or no use.
+ * Optional claims of another type than the documented one are left out.
  */
 export function readClaims(payload: UntrustedObject): Claims | null {
   const { sub, email, exp, roles, aud } = payload;

@@ -1,7 +1,7 @@
 import { isMoment, readClaims, type UntrustedObject } from './claims.ts';
 import type { Claims } from './identity.ts';
 
-/** Longest token that is looked at, in characters (decisions §2). */
+/** Longest token that is looked at, in characters (agentd-identity(7), "Checks"). */
 export const TOKEN_MAX = 8192;
 
 /** What a token says, whether or not any of it is true. Decoded once; every check reads this. */
@@ -41,9 +41,9 @@ export function decodeToken(token: string): DecodedToken {
 }
 
 /**
- * Is the decoded token a JWT that this service reads? A `crit` header asks for extensions that nothing
- * here understands (RFC 7515 §4.1.11). `nbf` and `iat` that are no number stand here, too, because their
- * reason is `JWT Malformed` (decisions §2), so that each reason has one place in the sequence.
+ * Is the decoded token a JWT that this service reads? A `crit` header asks for extensions that nothing here understands
+ * (RFC 7515 §4.1.11). `nbf` and `iat` that are no number stand here, too, because their reason is `JWT Malformed`
+ * (agentd-identity(7), "Checks"), so that each reason has one place in the sequence.
  */
 export function isWellFormed({ header, payload }: DecodedToken): boolean {
   if (!header || !payload || Object.hasOwn(header, 'crit')) return false;

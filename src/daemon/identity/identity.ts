@@ -1,6 +1,6 @@
 import type { Secret } from '../secret.ts';
 
-/** Claims of a token (service.md, "Token claims"), as far as they have the documented type. */
+/** Claims of a token (agentd-identity(7), "Claims"), as far as they have the documented type. */
 export interface Claims {
   sub: string;
   email: string;
@@ -19,7 +19,7 @@ export interface Claims {
   timezone?: string;
 }
 
-/** Result of a successful validation (service.md, "User context"). */
+/** Result of a successful validation (agentd-identity(7), "Claims"). */
 export interface UserContext {
   user_id: string;
   email: string;
@@ -27,7 +27,7 @@ export interface UserContext {
   token: Secret;
 }
 
-/** Why a token is no use (service.md, "Token problems"; the last one is decisions §2). */
+/** Why a token is no use (agentd-identity(7), "Checks"). */
 export const TOKEN_REASONS = [
   'JWT Malformed',
   'Algorithm Not Allowed',
@@ -57,7 +57,7 @@ export interface TokenValidator {
 
 /**
  * A person: `iss`, `tenant_id` and `sub` of a valid token together, absent ones counting as empty
- * (decisions §3). JSON, so that no choice of claims makes two people one.
+ * (agentd-identity(7), "Persons"). JSON, so that no choice of claims makes two people one.
  */
 export type PersonKey = string & { readonly __person: unique symbol };
 

@@ -27,7 +27,7 @@ export class UnusableKey extends Error {
 }
 
 /**
- * The keys that the settings name (decisions §2). For RS256 the first of JWT_PUBLIC_KEY, JWT_JWKS_URL and
+ * The keys that the settings name (agentd-identity(7), "Keys"). For RS256 the first of JWT_PUBLIC_KEY, JWT_JWKS_URL and
  * JWT_SECRET_KEY that is set; a key set is fetched when a token first needs it, not here.
  *
  * @param log told when a fetched key set could not be renewed.

@@ -34,9 +34,9 @@ export interface TokenCheck {
 }
 
 /**
- * The token validation decision sequence (service.md; details: decisions §2). The first check that fails
- * gives the reason. Two read this list: the daemon (validator.ts) stops at the first failure,
- * `agentd token verify` shows every step (walkChecks).
+ * The token validation decision sequence (agentd-identity(7), "Checks"). The first check that fails gives the reason.
+ * Two read this list: the daemon (validator.ts) stops at the first failure, `agentd token verify` shows every step
+ * (walkChecks).
  */
 export const TOKEN_CHECKS: readonly TokenCheck[] = [
   {

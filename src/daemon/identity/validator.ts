@@ -24,9 +24,9 @@ const AFTER_EXPIRY = TOKEN_CHECKS.slice(
 );
 
 /**
- * The daemon's reader of the decision sequence: it stops at the first failure, and logs a warning with the
- * reason (service.md, "Token problems"). With JWT_DEBUG it logs claims and decision as well; of the token
- * never more than its first 8 characters and a short hash.
+ * The daemon's reader of the decision sequence: it stops at the first failure, and logs a warning with the reason
+ * (agentd-identity(7), "Checks"). With JWT_DEBUG it logs claims and decision as well; of the token never more than its
+ * first 8 characters and a short hash.
  */
 export function createValidator(
   settings: TokenSettings & Pick<Settings, 'JWT_DEBUG'>,

@@ -8,7 +8,7 @@ export interface LinkedChannel {
 
 /** Writings of one id at most; more is a defect of the channel. */
 const WRITINGS_MAX = 8;
-/** Longest id, in characters (decisions §1). */
+/** Longest id, in characters (agentd-service(7), "Fields"). */
 const ID_MAX = 256;
 
 /** The documented key; also the record that a sealed token is bound to. */

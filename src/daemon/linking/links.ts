@@ -16,7 +16,7 @@ import type { Link } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';
 
-/** Life of a link (service.md, "Token lookup records"): 30 days. */
+/** Life of a link (agentd-identity(7), "Links"): 30 days. */
 const LINK_TTL_MS = 2_592_000 * 1000;
 
 /** How often a link is looked at again when others write it at the same time. */
@@ -64,9 +64,9 @@ export async function findLink(
 }
 
 /**
- * The link of who sent a message. Where the message brings another id of its sender, that is bound to the link,
- * by which the other id alone finds it from then on; `other_sender` where the link is bound to another one: then
- * the user id has changed hands since (decisions §6).
+ * The link of who sent a message. Where the message brings another id of its sender, that is bound to the link, by
+ * which the other id alone finds it from then on; `other_sender` where the link is bound to another one: then the user
+ * id has changed hands since (agentd-message(7), "The inbox").
  */
 export async function findSendersLink(
   services: Lookup,
@@ -175,7 +175,10 @@ export async function unlinkPerson(
   return { outcome: removed ? 'removed' : 'none' };
 }
 
-/** When a link is no longer any use: its own end or that of its token, whichever comes first (decisions §4). */
+/**
+ * When a link is no longer any use: its own end or that of its token, whichever comes first
+ * (agentd-identity(7), "Links").
+ */
 export function effectiveExpiry({ expires_at, token }: Pick<FoundLink, 'expires_at' | 'token'>): number {
   return Math.min(expires_at, claimsOfStoredToken(token).exp * 1000);
 }

@@ -1,7 +1,9 @@
 import type { IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { maskTokens } from '../secret.ts';
 
-/** A message with its text trimmed, and everything masked that is shaped like a token (decisions §4). */
+/**
+ * A message with its text trimmed, and everything masked that is shaped like a token (agentd-identity(7), "Logging").
+ */
 export function maskMessage(message: IncomingMessage): IncomingMessage {
   return { ...message, text: maskTokens(message.text.trim()), metadata: maskMetadata(message.metadata) };
 }

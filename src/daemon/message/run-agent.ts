@@ -136,7 +136,7 @@ async function agentTurn(
   const { message, principal } = turn;
   const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
   const { user_name, page_url, user_agent, other } = message.metadata;
-  // Whatever the run logs is found by the request that started it (decisions §1).
+  // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
   const log = services.log.child({ request_id: turn.request_id });
   return {
     text: message.text,

@@ -8,7 +8,7 @@ const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'stop'] 
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
 /** What a webhook may ask for beyond BODY_LIMIT_BYTES, bytes. */
 const BODY_LIMIT_MAX = 4_194_304;
-/** What the daemon answers itself (service.md, "GET /"). */
+/** What the daemon answers itself (agentd-service(7), "GET /"). */
 const OWN_ROUTE = 'GET /';
 
 /** Has what `create` gave the shape of a channel (src/channel/channel.ts)? Runs nothing of it. */

@@ -1,7 +1,10 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { randomSuffix } from '../clock.ts';
 
-/** `<channel>_<user_id>_<suffix>`, as service.md shows generated ids; the suffix holds 128 random bits. */
+/**
+ * `<channel>_<user_id>_<suffix>`, the form of generated ids (agentd-message(7), "Session ids"); the suffix holds 128
+ * random bits.
+ */
 export function generateSessionId(channel: string, user_id: string): string {
   return `${channel}_${user_id}_${randomSuffix()}`;
 }
@@ -21,7 +24,7 @@ const RANDOM_PART = /(_[A-Za-z0-9_-]{6})[A-Za-z0-9_-]{16}(?![A-Za-z0-9_-])/g;
 
 /**
  * For log lines: generated ids act as capabilities, so only 6 characters of the random part are shown
- * (decisions §3). Takes an id, or a path that holds one.
+ * (agentd-message(7), "Session ids"). Takes an id, or a path that holds one.
  */
 export function shortId(id: string): string {
   return id.replace(RANDOM_PART, '$1…');

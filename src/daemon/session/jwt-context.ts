@@ -28,7 +28,7 @@ export function storedToken(session: Session, seal: Seal): string | null {
 
 export type ExpirySettings = Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>;
 
-/** Has the stored token's time passed? Never, where JWT_VERIFY_EXP is off (decisions §2). */
+/** Has the stored token's time passed? Never, where JWT_VERIFY_EXP is off (agentd-identity(7), "Checks"). */
 export function hasExpired(context: JwtContext, settings: ExpirySettings, now: number): boolean {
   if (!settings.JWT_VERIFY_EXP) return false;
   const expires_at = Date.parse(context.token_exp) + settings.JWT_CLOCK_SKEW_SECONDS * 1000;

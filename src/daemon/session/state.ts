@@ -1,7 +1,7 @@
 import { type ExpirySettings, hasExpired } from './jwt-context.ts';
 import type { Session } from './session.ts';
 
-/** States of service.md, "Session token-context lifecycle", as far as a stored session can be in one. */
+/** The states of agentd-identity(7), "States of a session", as far as a stored session can be in one. */
 export type SessionState = 'SessionCreated' | 'NoJWT' | 'ValidJWT' | 'SessionExpired';
 
 export function sessionState(session: Session, now: number, settings: ExpirySettings): SessionState {

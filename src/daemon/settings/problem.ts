@@ -12,7 +12,7 @@ export interface SettingProblem {
   right: string;
 }
 
-/** The configuration cannot be used: every problem of it at once (decisions §9). Exit code 78. */
+/** The configuration cannot be used: every problem of it at once (agentd-settings(5), "Description"). Exit code 78. */
 export class ConfigurationError extends Error {
   readonly problems: readonly SettingProblem[];
 

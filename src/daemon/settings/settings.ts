@@ -2,8 +2,7 @@ import type { SettingRecord } from '../../channel/index.ts';
 import type { Secret } from '../secret.ts';
 
 /**
- * The daemon's own settings, one record each (service.md "Configuration settings", decisions §9).
- * Those of a channel stand with the channel.
+ * The daemon's own settings, one record each (agentd-settings(5)). Those of a channel stand with the channel.
  */
 export const SETTINGS = [
   // Where it listens

@@ -67,7 +67,10 @@ export interface Given {
   file?: string;
 }
 
-/** Reads the environment over `.env` over the configuration file (decisions §9). Never throws for their content. */
+/**
+ * Reads the environment over `.env` over the configuration file (agentd-settings(5), "Description"). Never throws for
+ * their content.
+ */
 export async function readSources({ env, cwd, envFile, configFile, defaults = {} }: Place): Promise<Sources> {
   const [dotenv, file]: [Awaited<ReturnType<typeof readEnvFile>>, ConfigFile] = await Promise.all([
     readEnvFile(cwd, envFile),

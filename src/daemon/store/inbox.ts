@@ -4,9 +4,9 @@ import type { Claim } from './claims.ts';
 
 /**
  * Messages that are answered later, from the moment they are accepted until they are done or have failed
- * (decisions §6). Messages of one queue are worked on one at a time, in the order in which they were kept:
- * a queue is claimed by one worker, for its first message, and a message that waits for its next attempt
- * holds up those behind it. Writes under a claim are refused (false) once the claim is gone.
+ * (agentd-message(7), "The inbox"). Messages of one queue are worked on one at a time, in the order in which they were
+ * kept: a queue is claimed by one worker, for its first message, and a message that waits for its next attempt holds up
+ * those behind it. Writes under a claim are refused (false) once the claim is gone.
  */
 export interface InboxStore {
   /**

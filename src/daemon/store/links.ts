@@ -1,9 +1,9 @@
 import type { PersonKey } from '../identity/identity.ts';
 
 /**
- * Link records (service.md, "Token lookup records"): which token stands for a channel's user. Keys are the
- * documented ones, `<platform>:jwt:<user_id>`; the value is the token, sealed by the layer above. What else is
- * known of a link ends with it, and has keys of its own where the value must stay alone.
+ * Link records (agentd-identity(7), "Links"): which token stands for a channel's user. Keys are the documented ones,
+ * `<platform>:jwt:<user_id>`; the value is the token, sealed by the layer above. What else is known of a link ends with
+ * it, and has keys of its own where the value must stay alone.
  */
 export interface LinkStore {
   /** The link, or null where there is none or its time has passed. */

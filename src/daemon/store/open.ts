@@ -14,7 +14,7 @@ export interface OpenOptions {
 }
 
 /**
- * Opens the store that the settings name (decisions §9, `SESSION_BACKEND`), ready to use: its schema is the
+ * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`), ready to use: its schema is the
  * current one. The backend is loaded only now, so that commands without a store do not pay for it.
  * @throws StoreLocked where another daemon uses it, StoreMissing for an administrator where there is none,
  * StoreTooNew where a later version wrote it, BackupFailed if it could not be backed up before its migration,

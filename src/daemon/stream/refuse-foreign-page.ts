@@ -6,8 +6,9 @@ import type { Settings } from '../settings/settings.ts';
 const OWN_SITES: readonly string[] = ['same-origin', 'none'];
 
 /**
- * A stream is read by a script of an own page. A link, a frame, an image, a form or a script of another site makes
- * the browser ask for it in the name of whoever looks at that page, cookie included (decisions §5).
+ * A stream is read by a script of an own page. A link, a frame, an image, a form or a script of another site makes the
+ * browser ask for it in the name of whoever looks at that page, cookie included
+ * (agentd-message(7), "Whose stream it is").
  * @throws `forbidden`
  */
 export function refuseForeignPage(

@@ -12,10 +12,10 @@ const MAX_USERS = 10;
 type Fields = Record<string, unknown>;
 
 /**
- * The documented user look-up (service.md, "Outbound calls to the downstream API"; decisions §8). Without
- * `email` it is the one of the user's token; without either there is no call, and the answer says that
- * sign-in is needed. Under default credentials only `publicFields` reach the agent, and whatever the API
- * answers is put in the same words, so that nobody learns from them whether such a person exists.
+ * The documented user look-up (agentd-api(7), "get_user"). Without `email` it is the one of the user's token; without
+ * either there is no call, and the answer says that sign-in is needed. Under default credentials only `publicFields`
+ * reach the agent, and whatever the API answers is put in the same words, so that nobody learns from them whether such
+ * a person exists.
  */
 export function createGetUser(api: BusinessApi, publicFields: readonly string[]): Tool {
   const credentials = defaultPolicy('read');

@@ -11,7 +11,7 @@ const HEADER = encode({ alg: 'HS256', typ: 'JWT' });
 export const userId = (person: number) => `visitor-${person}`;
 export const sessionId = (person: number) => `benchmark-session-${person}`;
 
-/** Claims as the site backend makes them (service.md), about 440 bytes of token. */
+/** Claims as the site backend makes them (agentd-identity(7), "Claims"), about 440 bytes of token. */
 export function claimsOf(person: number, exp: number) {
   return {
     sub: `user-${person}`,

@@ -54,7 +54,7 @@ export interface SqliteOptions extends OpenOptions {
 export type SqliteStore = Store & { readonly maintenance: StoreMaintenance };
 
 /**
- * The embedded store: one SQLite file, made with mode 0600 in a directory made with 0700 (decisions §3).
+ * The embedded store: one SQLite file, made with mode 0600 in a directory made with 0700 (agentd-store(7), "Files").
  * @param path of the file.
  * @throws as `openStore` says.
  */
