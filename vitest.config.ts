@@ -24,7 +24,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'isolated',
-          include: ['test/{e2e,browser,principals}/**/*.test.ts', ...MOCKING],
+          include: ['test/{e2e,browser,principals,simulation}/**/*.test.ts', ...MOCKING],
         },
       },
     ],

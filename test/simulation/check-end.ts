@@ -5,7 +5,8 @@ import type { World } from './world.ts';
 /** Checks what must hold when nothing moves any more. */
 export function checkEnd(world: World, clients: Clients): void {
   for (const message of world.scenario.messages) checkMessage(world, clients, message);
-  checkOrder(world);
+  checkQueues(world);
+  checkThreads(world);
   checkStreams(world);
   checkGuard(world);
   checkLeftovers(world);
@@ -80,7 +81,7 @@ function checkDelivered(world: World, { label, agent }: PlannedMessage, answers:
 }
 
 /** Messages of a queue are answered in the order in which they were stored. */
-function checkOrder({ state, record, report, platform }: World): void {
+function checkQueues({ state, record, report, platform }: World): void {
   const queues = Map.groupBy(state.inbox.values(), ({ message }) => message.queue);
   for (const [queue, stored] of queues) {
     const ids = stored.map(({ message }) => message.id);
@@ -94,6 +95,20 @@ function checkOrder({ state, record, report, platform }: World): void {
       )
     )
       report(`the replies of ${queue} were not sent in their order`);
+  }
+}
+
+/** Messages that one daemon was sent in one thread are answered in the order of their arrival. */
+function checkThreads({ record, report }: World): void {
+  const groups = Map.groupBy(record.commits, ({ session_tag, record: { request_id } }) => {
+    const arrival = record.arrivals.find((one) => one.request_id === request_id);
+    return arrival && arrival.thread === session_tag ? `${session_tag} at ${record.startOf(arrival.at)}` : '';
+  });
+  const arrived = record.arrivals.map(({ request_id }) => request_id);
+  for (const [group, commits] of groups) {
+    const answered = commits.map(({ record: { request_id } }) => request_id);
+    if (group !== '' && !isInOrder(answered, arrived))
+      report(`the messages of ${group} were not answered in the order of their arrival`);
   }
 }
 

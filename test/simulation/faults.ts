@@ -48,7 +48,7 @@ export class Faults {
 
 /** Calls that can be struck, with how often each is chosen. */
 const OPS = [
-  ['commitTurn', 10],
+  ['commitTurn', 25],
   ['sessions.claim', 3],
   ['sessions.release', 3],
   ['sessions.save', 4],
@@ -65,7 +65,7 @@ const OPS = [
   ['inbox.screen', 5],
   ['inbox.enqueue', 1],
   ['inbox.claim', 4],
-  ['inbox.settle', 6],
+  ['inbox.settle', 8],
   ['inbox.renew', 3],
   ['inbox.reap', 2],
   ['inbox.nextDueAt', 1],

@@ -3,6 +3,7 @@ import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
+import type { Actor } from './scheduler.ts';
 import type { World } from './world.ts';
 
 /** One run of the agent. */
@@ -20,10 +21,19 @@ export interface Commit {
   outcome: CommitOutcome;
 }
 
+/** A message that reached a daemon, in a thread, to be answered in the response. */
+export interface Arrival {
+  request_id: string;
+  /** The start of the daemon that it reached. */
+  at: Actor;
+  thread: string;
+}
+
 /** What the runs of the agent saw, what was stored, and what the guard counted. */
 export class RunRecord {
   readonly runs: AgentRun[] = [];
   readonly commits: Commit[] = [];
+  readonly arrivals: Arrival[] = [];
   /** Turns that the guard counts, by the tag of the session. */
   readonly counted = new Map<string, number>();
   readonly #world: World;
@@ -36,6 +46,12 @@ export class RunRecord {
     const run = { number: this.runs.length + 1, label, history };
     this.runs.push(run);
     return run;
+  }
+
+  /** A name of a start of a daemon. */
+  startOf(actor: Actor): string {
+    const starts = [...new Set(this.arrivals.map(({ at }) => at))];
+    return `${actor.name}${starts.indexOf(actor) + 1}`;
   }
 
   /** Answers of a message that were stored. */
