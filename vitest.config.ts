@@ -1,32 +1,26 @@
 import { defineConfig } from 'vitest/config';
-import { MOCKING, SHARING } from './test/support/isolated.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { E2E, MOCKING, SLOW, UNIT } from './test/support/suites.ts';
 
-const CHANNEL = `${import.meta.dirname}/src/channel`;
+const SRC = `${import.meta.dirname}/src`;
 
 export default defineConfig({
   resolve: {
-    // The template imports agentd as a package does; in tests that is the source, not the last build.
+    // The template imports agentd as a package does. In tests that is the source, not the last build.
     alias: [
-      { find: /^agentd\/channel$/, replacement: `${CHANNEL}/index.ts` },
-      { find: /^agentd\/channel\/(conformance|markdown)$/, replacement: `${CHANNEL}/$1.ts` },
+      { find: /^agentd\/agent$/, replacement: `${SRC}/agent/index.ts` },
+      { find: /^agentd\/channel$/, replacement: `${SRC}/channel/index.ts` },
+      { find: /^agentd\/channel\/(conformance|markdown)$/, replacement: `${SRC}/channel/$1.ts` },
     ],
   },
   test: {
     environment: 'node',
     globalSetup: './test/support/temporary-files.ts',
     projects: [
-      {
-        extends: true,
-        test: { name: 'shared', include: SHARING, exclude: MOCKING, isolate: false },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'isolated',
-          include: ['test/{e2e,browser,principals,simulation}/**/*.test.ts', ...MOCKING],
-        },
-      },
+      { extends: true, test: { name: 'unit', ...UNIT, isolate: false } },
+      { extends: true, test: { name: 'mocking', include: MOCKING } },
+      { extends: true, test: { name: 'slow', include: SLOW } },
+      { extends: true, test: { name: 'e2e', include: E2E } },
     ],
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -1,26 +1,27 @@
 #!/bin/sh
 ':' //; exec node -- "$0" "$@"
 /**
- * The doorway: checks the runtime, then one import. Plain old JavaScript, so that a Node.js that is too
- * old for the program itself still reads it, and says so or hands over to the pinned one.
+ * Checks the version of Node.js, then imports the program. It is written in old JavaScript, so that a Node.js that is too
+ * old for the program can run it, and reports its version or hands over to the pinned one.
  *
- * A shell runs the second line, which Node.js reads as a text and a comment. Node.js looks for an option
- * `--env-file` of its own in all arguments, also in those of the program, and ends with 9 if it names no
- * file; it does not look behind `--`. (`env -S node --` in the first line would do without a shell, but BusyBox
- * has no `-S`.)
+ * A shell runs the second line, which Node.js reads as a string and a comment. The reason is that Node.js has its own
+ * option `--env-file`: it searches all arguments for it, also those of the program, and exits with 9 if the file does not
+ * exist; it ignores arguments after `--`. (`env -S node --` in the first line would need no shell, but BusyBox has no
+ * `-S`.)
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const NEEDED = [22, 18];
 const EXIT_CONFIG = 78;
-/** Set for the process that is handed over to, so that two old ones cannot hand over to each other for ever. */
+/** Set for the pinned Node.js, so that it does not hand over again if it is too old, too. */
 const HANDED_OVER = 'AGENTD_HANDED_OVER';
 
 const program = new URL('../dist/src/cli/main.js', import.meta.url);
 const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
 
 if (isNewEnough(process.versions.node)) {
+  if (process.env[HANDED_OVER]) stopWithLauncher();
   delete process.env[HANDED_OVER];
   if (existsSync(program)) {
     import(program.href);
@@ -39,13 +40,14 @@ function isNewEnough(version) {
   return major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
 }
 
-/** Runs the same command line on the pinned Node.js, and ends as that ends. */
+/** Runs the same command line with the pinned Node.js, and exits as it does. */
 async function handOver() {
   const { spawn } = await import('node:child_process');
   const { constants } = await import('node:os');
   const env = Object.assign({}, process.env, { [HANDED_OVER]: '1' });
-  const child = spawn(pinned, ['--', ...process.argv.slice(1)], { stdio: 'inherit', env });
-  // Ctrl-C on a terminal reaches both processes; a second one would end the daemon without its grace.
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
+  const child = spawn(pinned, ['--', ...process.argv.slice(1)], { stdio, env });
+  // On a terminal, Ctrl-C reaches both processes. A second SIGINT would end the daemon at once.
   const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   process.on('SIGINT', () => onTerminal || child.kill('SIGINT'));
   process.on('SIGTERM', () => child.kill('SIGTERM'));
@@ -54,6 +56,13 @@ async function handOver() {
   child.on('exit', (code, signal) => {
     process.exitCode = signal ? 128 + constants.signals[signal] : code;
   });
+}
+
+/** A launcher that was killed cannot pass a signal on, but the channel that it opened closes with it. */
+function stopWithLauncher() {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  // A command that is done does not wait for its launcher.
+  if (process.channel) process.channel.unref();
 }
 
 function refuse(problem) {

@@ -1,10 +1,10 @@
-/** Makes the pages that man(1) reads, dist/man, from the Markdown in the folder above. */
+/** Makes the pages that man(1) reads from the Markdown in the folder above. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { writeMdoc } from './mdoc.ts';
 import { readPage } from './page.ts';
 
 const SOURCES = new URL('../', import.meta.url);
-const BUILT = new URL('../../dist/man/', import.meta.url);
 
 /** File of the page for man(1) → its content. */
 export function mdocPages(): Map<string, string> {
@@ -21,7 +21,7 @@ export function mdocPages(): Map<string, string> {
   return pages;
 }
 
-if (import.meta.main) {
-  mkdirSync(BUILT, { recursive: true });
-  for (const [file, content] of mdocPages()) writeFileSync(new URL(file, BUILT), content);
+export function writeMdocPages(directory: string): void {
+  mkdirSync(directory, { recursive: true });
+  for (const [file, content] of mdocPages()) writeFileSync(join(directory, file), content);
 }

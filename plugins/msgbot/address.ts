@@ -1,33 +1,36 @@
 import type { Entity, Written } from './read-update.ts';
 
-/** Who the bot is. Its name is asked of the platform; until it is known, null. */
+/** The bot's identity. The name is null until the platform has told it. */
 export interface BotName {
   id: number;
   /** Without the `@`. */
   username: string | null;
 }
 
-/** A message and whether it is for the bot. */
+/** A message, and whether it is for the bot. */
 export interface Addressed {
-  /** `unclear`: that depends on the bot's name, which is not known yet. */
+  /** `unclear`: this depends on the bot's name, which is not known yet. */
   isForBot: boolean | 'unclear';
-  /** What was said, without the bot's name where that only called it. */
+  /** The text, without the bot's name if the name only addressed the bot. */
   text: string;
   command: Command | null;
 }
 
 export interface Command {
-  /** In lower case, without its slash. */
+  /** In lower case, without the slash. */
   name: string;
   argument: string;
 }
 
-/** Commands as the platform recognises them; a hyphen, since people type it where they have read it elsewhere. */
+/**
+ * Commands as the platform recognizes them. A hyphen is allowed, because people know the command from other
+ * platforms.
+ */
 const COMMAND = /^\/([a-z0-9_-]{1,32})(?:@([a-z0-9_]{1,64}))?(?=\s|$)/i;
 
 /**
- * Is a message for the bot? In a private chat all are. In a group those that mention it, answer it, or begin
- * with a command, unless that names another bot (decisions §6).
+ * Decides whether a message is for the bot. In a private chat every message is. In a group, it must mention the bot,
+ * reply to it, or begin with a command that names no other bot.
  */
 export function addressed(written: Written, bot: BotName): Addressed {
   const calls = written.entities.filter((entity) => isBots(entity, written.text, bot));
@@ -39,7 +42,7 @@ export function addressed(written: Written, bot: BotName): Addressed {
     argument: text.slice(found[0].length).trim(),
   };
   const ours = named !== null && bot.username?.toLowerCase() === named.toLowerCase();
-  // The name of the command alone is what the agent is to read.
+  // The agent reads the command without the bot's name.
   const spoken = found && ours ? `/${found[1]}${text.slice(found[0].length)}` : text;
   if (written.place === 'private') return { isForBot: true, text: spoken, command };
   const called = calls.length > 0 || written.answers === bot.id;
@@ -56,7 +59,7 @@ function isBots({ type, offset, length, user }: Entity, text: string, { id, user
   return username !== null && mention === `@${username.toLowerCase()}`;
 }
 
-/** Cuts out the mentions, and what set them apart from the words: `@bot, when …`. */
+/** Removes mentions, with the punctuation that separates them from the text: `@bot, when …`. */
 function without(mentions: readonly Entity[], text: string): string {
   let rest = text;
   for (const { offset, length } of [...mentions].sort((a, b) => b.offset - a.offset)) {

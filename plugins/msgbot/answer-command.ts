@@ -14,14 +14,14 @@ import {
 
 export interface CommandAnswer {
   text: string;
-  /** The message is to be deleted: it holds a token. */
+  /** Delete the message: it holds a token. */
   hidesMessage: boolean;
 }
 
 /**
- * Does what a command of the channel asks for, and says what to answer; a repeated delivery of it does nothing,
- * and is answered the same. The outcome of linking is told in a private chat only (decisions §4).
- * @throws `unavailable` where the store is out of reach
+ * Runs a command of the channel and returns the answer. A repeated delivery changes nothing and gets the same answer.
+ * The outcome of linking is shown only in private chats.
+ * @throws `unavailable` if the store is out of reach
  */
 export async function answerCommand(
   { command, inPrivate, forwarded, user_id, place: { message_id } }: ParsedCommand,
@@ -34,7 +34,7 @@ export async function answerCommand(
   const hidesMessage = argument !== '' && !isOff;
   if (!inPrivate) return { text: NOT_IN_GROUPS, hidesMessage };
   if (argument === '') return { text: TOKEN_MISSING, hidesMessage };
-  // Whoever passes on another's message does not mean to become that person.
+  // A person who forwards another person's message does not ask to be linked.
   if (forwarded) return { text: FORWARDED, hidesMessage };
   if (isOff) {
     const removed = await links.unlink(user_id, { message_id });

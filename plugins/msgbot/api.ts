@@ -2,14 +2,14 @@ import type { Api } from 'grammy';
 import { type ChannelHealth, type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
 import { PlatformFailure, unanswered } from './failures.ts';
 
-/** Longest answer of the platform that is read, characters; its own are far below. */
+/** Longest answer that is read, characters. Answers of the platform are much shorter. */
 const ANSWER_MAX = 1_000_000;
-/** Seconds; the scope's `fetch` gives up before. */
+/** Seconds. The scope's `fetch` gives up earlier. */
 const TIMEOUT_SECONDS = 15;
-/** Calls that fail one after another before the channel is called degraded. */
+/** Failed calls in a row after which the channel is degraded. */
 const FAILURES_MAX = 3;
 
-/** The platform's API. Every call either has the platform's answer, or throws a `PlatformFailure`. */
+/** The platform's API. Every call returns the platform's answer, or throws a `PlatformFailure`. */
 export class PlatformApi {
   readonly #scope: ChannelScope;
   readonly #token: string;
@@ -18,7 +18,7 @@ export class PlatformApi {
   #failures = 0;
   #isRefused = false;
 
-  /** @param token of the bot; it stands in every URL, so no URL is ever told. */
+  /** @param token token of the bot. Every URL contains it, so no URL is logged or thrown. */
   constructor(scope: ChannelScope, token: string, root: string) {
     this.#scope = scope;
     this.#token = token;
@@ -26,7 +26,7 @@ export class PlatformApi {
   }
 
   /**
-   * @param mayBeAway the platform need not be there: that it did not answer says nothing of the channel
+   * @param mayBeAway the platform may be absent, so a call without an answer does not make the channel degraded
    * @throws PlatformFailure
    */
   async call<T>(work: (api: Api) => Promise<T>, { mayBeAway = false } = {}): Promise<T> {
@@ -49,19 +49,19 @@ export class PlatformApi {
     if (this.#failures >= FAILURES_MAX)
       return {
         status: 'degraded',
-        detail: `the last ${this.#failures} calls to the platform failed; replies are tried again`,
+        detail: `the last ${this.#failures} calls to the platform failed; replies are retried`,
       };
     return { status: 'ok' };
   }
 
-  /** A refusal of one message says nothing of the others; a platform that answers is there. */
+  /** After a refusal of one message the platform counts as healthy: it answered. */
   #remember({ refusal, isFinal }: PlatformFailure, mayBeAway: boolean): void {
     this.#isRefused = refusal === 'credentials';
     if (isFinal || refusal === 'rate') this.#failures = 0;
     else if (!mayBeAway) this.#failures++;
   }
 
-  /** The library is loaded with the first call: a daemon without this channel does without. */
+  /** Loaded with the first call, so that a daemon without this channel does not load it. */
   #connect(): Promise<Client> {
     this.#client ??= import('grammy').then(({ Api, GrammyError, HttpError }) => ({
       api: new Api(this.#token, {
@@ -82,8 +82,8 @@ export class PlatformApi {
   }
 
   /**
-   * What the library fetches with. It has its own time-out, no answer that is none of the platform's gets
-   * through, and it follows nobody to another address: the token would go along.
+   * The `fetch` of the library. It has a time-out, rejects answers that are not from the platform, and follows no
+   * redirect, because the URL contains the token.
    */
   readonly #fetch = async (url: string, { method, headers, body }: RequestInit): Promise<Answer> => {
     const request: RequestInit = { method: method ?? 'POST', redirect: 'manual' };
@@ -92,7 +92,7 @@ export class PlatformApi {
     const response = await this.#scope.fetch(url, request);
     const answer = answerIn(await textOf(response));
     if (answer?.ok === true) return { json: async () => answer };
-    // The platform says it in its answer, what stands before it in the header.
+    // The platform repeats the header in its answer.
     const seconds = retryAfterSeconds(response.headers);
     const asked = seconds === undefined ? {} : { retry_after: seconds };
     if (answer === null)
@@ -104,7 +104,7 @@ export class PlatformApi {
     return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
   };
 
-  /** A proxy may repeat the path in what it says of it. */
+  /** A proxy may quote the path in its error. */
   #withoutToken(words: string): string {
     const secret = this.#token.slice(this.#token.indexOf(':') + 1);
     return words.replaceAll(secret, '[secret]');
@@ -116,7 +116,7 @@ interface Client {
   failureOf(error: unknown): PlatformFailure;
 }
 
-/** As much of an answer as is looked at here. */
+/** The part of an answer that is read here. */
 interface BotAnswer {
   ok?: unknown;
   error_code?: unknown;
@@ -124,12 +124,12 @@ interface BotAnswer {
   parameters?: object;
 }
 
-/** As much of a response as the library looks at. */
+/** The part of a response that the library reads. */
 interface Answer {
   json(): Promise<object>;
 }
 
-/** What an answer says, read within bounds; nothing where it says too much. */
+/** The fields of an answer, read within bounds. Empty if the answer is too long. */
 async function textOf({ body }: Response): Promise<string> {
   let text = '';
   const decoder = new TextDecoder();
@@ -140,7 +140,7 @@ async function textOf({ body }: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Every answer of the Bot API is an object that says whether it is `ok`, and why not. */
+/** Every answer of the Bot API is an object with `ok`, and with a description of the error. */
 function answerIn(text: string): BotAnswer | null {
   try {
     const answer = JSON.parse(text) as BotAnswer | null;
@@ -148,7 +148,7 @@ function answerIn(text: string): BotAnswer | null {
     const { error_code, description } = answer ?? {};
     return typeof error_code === 'number' && typeof description === 'string' ? answer : null;
   } catch {
-    // No JSON: a proxy's page, or nothing at all.
+    // Not JSON: the page of a proxy, or nothing.
     return null;
   }
 }

@@ -3,33 +3,33 @@ import type { BotName } from './address.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 
-/** Wait before the platform is asked again, ms; doubled each time. Nobody makes it ask more often. */
+/** Wait before the next question to the platform, ms. It doubles each time, and nothing makes it shorter. */
 const FIRST_MS = 1000;
 const LONGEST_MS = 60_000;
 
-/** Who the bot is. Its id stands in its token; its name is asked of the platform, until it answers. */
+/** The bot's identity. Its id is part of its token. The platform is asked for its name until it answers. */
 export class Bot implements BotName {
   readonly id: number;
   username: string | null = null;
   readonly #api: PlatformApi;
-  readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'dev'>;
+  readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>;
   readonly #known = Promise.withResolvers<void>();
   #isStopped = false;
-  /** It was asked for and not told, where it should have been. */
+  /** The platform was asked for the name and did not answer, although it should. */
   #isMissed = false;
   #askedAt = 0;
   #cutWaitShort: () => void = () => undefined;
 
-  constructor(token: string, api: PlatformApi, scope: Pick<ChannelScope, 'log' | 'now' | 'dev'>) {
+  constructor(token: string, api: PlatformApi, scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>) {
     this.id = Number(token.slice(0, token.indexOf(':')));
     this.#api = api;
     this.#scope = scope;
   }
 
-  /** Begins to ask; nobody waits for it. */
+  /** Starts to ask, without waiting for the answer. */
   start(): void {
     this.#askUntilKnown().catch((error: unknown) =>
-      this.#scope.log.error({ err: error }, 'the name of the bot is not asked for any more'),
+      this.#scope.log.error({ err: error }, 'the bot stopped asking the platform for its name'),
     );
   }
 
@@ -43,11 +43,11 @@ export class Bot implements BotName {
     return {
       status: 'degraded',
       detail:
-        'the platform has not told the name of the bot: messages of groups that may mention it are brought again',
+        'the name of the bot is not known yet: group messages that may mention it are refused, and delivered again',
     };
   }
 
-  /** Resolves when the name is known, or the time is up. It is asked for now, rather than when it is due. */
+  /** Resolves when the name is known, or the time is over. It asks at once if the next question is not due yet. */
   async whenKnown(ms: number): Promise<void> {
     if (this.#scope.now() - this.#askedAt >= FIRST_MS) this.#cutWaitShort();
     const { promise: timeIsUp, resolve } = Promise.withResolvers<void>();
@@ -76,8 +76,7 @@ export class Bot implements BotName {
 
   async #ask(): Promise<boolean> {
     const isFirst = this.#askedAt === 0;
-    // With `serve --dev` nobody may be there to be asked, and that is as it should be.
-    const mayBeAway = this.#scope.dev !== undefined;
+    const mayBeAway = this.#scope.simulated;
     this.#askedAt = this.#scope.now();
     try {
       const me: { username?: unknown } | null = await this.#api.call((api) => api.getMe(), { mayBeAway });
@@ -91,11 +90,11 @@ export class Bot implements BotName {
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
       this.#isMissed = !mayBeAway;
-      // Told once.
+      // Logged once.
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },
-        'the platform did not tell the name of the bot: what may mention it in groups is taken when it has',
+        'the platform did not answer with the name of the bot: group messages that may mention it must wait',
       );
       return false;
     }

@@ -2,7 +2,7 @@ import type { ChannelCheck } from '../../src/channel/index.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 
-/** Does the platform know the bot (`getMe`)? */
+/** Asks the platform whether it knows the bot (`getMe`). */
 export async function checkToken(api: PlatformApi): Promise<ChannelCheck> {
   try {
     const me: { username?: unknown } | null = await api.call((bot) => bot.getMe());
@@ -20,7 +20,7 @@ export async function checkToken(api: PlatformApi): Promise<ChannelCheck> {
     return {
       outcome: 'failed',
       detail: `the platform could not be asked: ${error.message}`,
-      advice: 'Does this machine reach MSGBOT_API_URL?',
+      advice: 'Check that this machine can reach MSGBOT_API_URL.',
     };
   }
 }

@@ -1,37 +1,38 @@
-/** What kind of refusal an answer of the platform is. */
+/** Kinds of errors of the platform. */
 export type Refusal =
-  /** Calls come too fast. */
+  /** Too many calls. */
   | 'rate'
-  /** The platform, or the way to it, has failed. */
+  /** The platform or the network has failed. */
   | 'outage'
-  /** It does not know the bot. */
+  /** The platform does not know the bot. */
   | 'credentials'
-  /** It cannot read our markup; the words may pass without. */
+  /** The platform cannot read the markup. The plain text may work. */
   | 'markup'
-  /** The group has become another chat. */
+  /** The group has a new chat id. */
   | 'migrated'
-  /** The message to be deleted is not there any more. */
+  /** The message to delete no longer exists. */
   | 'gone'
-  /** The message, the chat or the person does not take it, now or later. */
+  /** The message, the chat or the person does not accept the call, now or later. */
   | 'refused';
 
 /**
- * The platform's refusals by code and words (Bot API, "Making requests", "ResponseParameters"; the words are
- * its server's). The first row that fits counts; all that is not here is `refused`, which is final: a 4xx of
- * the platform is not tried again (decisions §6).
+ * The platform's errors by code and description (Bot API, "Making requests", "ResponseParameters"; the descriptions
+ * come from its server). The first row that matches counts. Every other error is `refused`, which is final: a 4xx of
+ * the platform is not retried.
  */
 const REFUSALS: readonly { code: number | readonly [number, number]; words?: RegExp; is: Refusal }[] = [
   { code: 429, is: 'rate' },
   { code: 408, is: 'outage' },
-  // Not the platform that answers, but something in between.
+  // The answer comes from a server in between.
   { code: [200, 399], is: 'outage' },
   { code: [500, 599], is: 'outage' },
-  // The platform answers 404 to a token that has not the form of one, 401 to one that is none of its own.
+  // The platform answers 404 to a malformed token, and 401 to a token that it does not know.
   { code: 401, is: 'credentials' },
   { code: 404, words: /^Not Found$/, is: 'credentials' },
   { code: 400, words: /can't parse entities/i, is: 'markup' },
   { code: 400, words: /message to delete not found/i, is: 'gone' },
-  // 403: blocked by the person, kicked from the group, an account that is no more, a first word to a stranger.
+  // 403: the person blocked the bot, the group removed it, the account was deleted, or the bot wrote to a stranger
+  // first.
   { code: 403, is: 'refused' },
   // 400: chat not found, message is too long, TOPIC_CLOSED, message thread not found, not enough rights, …
   { code: 400, is: 'refused' },
@@ -43,18 +44,18 @@ interface Parameters {
   retry_after?: number;
 }
 
-/** A call that the platform did not grant. Its message is for the operator and holds no secret. */
+/** A failed call. Its message is for operators and holds no secret. */
 export class PlatformFailure extends Error {
   readonly refusal: Refusal;
   readonly retryAfterSeconds: number | undefined;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   readonly platform: 'unreachable' | 'credentials' | undefined;
-  /** Where the chat is now. */
+  /** The new chat id. */
   readonly movedTo: number | undefined;
 
   /**
-   * @param code of the platform's answer; null: there was none.
-   * @param words of the platform.
+   * @param code code in the platform's answer; null if there was no answer
+   * @param words description in the answer
    */
   constructor(code: number | null, words: string, parameters: Parameters = {}) {
     super(code === null ? words : `${words} (${code})`);
@@ -73,8 +74,8 @@ export class PlatformFailure extends Error {
 }
 
 /**
- * A call that got no answer. What was thrown may name the address, and so the token: it is not kept.
- * @param error of `fetch`
+ * A call without an answer. The error may contain the URL, and so the token; it is dropped.
+ * @param error error of `fetch`
  */
 export function unanswered(error: unknown): PlatformFailure {
   const { name, cause } = error instanceof Error ? error : new Error();

@@ -8,14 +8,14 @@ import { Sender } from './send.ts';
 /** A shorter secret can be guessed. */
 const SECRET_MIN = 16;
 
-/** Largest update that is taken, bytes. The Bot API server itself keeps no update over 524,288 bytes. */
+/** Largest update that is accepted, bytes. The Bot API server itself keeps no update above 524,288 bytes. */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** A bot of Telegram: updates by webhook (Bot API), replies by its methods. */
+/** A Telegram bot: updates arrive by webhook (Bot API), and replies are calls of its methods. */
 const msgbot: ChannelPlugin = {
   name: 'msgbot',
   apiVersion: 1,
-  summary: 'People who write to a Telegram bot, alone with it or in a group.',
+  summary: 'People who write to a Telegram bot, in private chats and groups.',
   settings: [
     {
       name: 'MSGBOT_BOT_TOKEN',
@@ -24,7 +24,7 @@ const msgbot: ChannelPlugin = {
       required: true,
       secret: true,
       sentence:
-        'Token of the bot, as BotFather gives it; with MSGBOT_WEBHOOK_SECRET it turns the msgbot channel on.',
+        'Token of the bot from BotFather. Together with MSGBOT_WEBHOOK_SECRET it turns the msgbot channel on.',
     },
     {
       name: 'MSGBOT_WEBHOOK_SECRET',
@@ -32,21 +32,19 @@ const msgbot: ChannelPlugin = {
       pattern: /^[\w-]{1,256}$/,
       required: true,
       secret: true,
-      sentence: 'The secret_token that the webhook was set with; updates that do not bring it are refused.',
+      sentence: 'The secret_token of `setWebhook`. Updates without it are refused.',
     },
     {
       name: 'MSGBOT_API_URL',
       kind: 'url',
       default: 'https://api.telegram.org',
-      sentence:
-        'Where the Bot API is: the platform’s own, a Bot API server of yours, or a stand-in for tests.',
+      sentence: 'Address of the Bot API: of the platform, of your own Bot API server, or of a simulator.',
     },
   ],
   detect: (settings) =>
     settings.MSGBOT_BOT_TOKEN !== undefined && settings.MSGBOT_WEBHOOK_SECRET !== undefined,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: 4096,
     markdown: 'platform',
     typing: true,
@@ -81,8 +79,8 @@ function createMsgbot(scope: ChannelScope): Channel {
     ],
     async start() {
       if (secret.length < SECRET_MIN)
-        scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; take ${SECRET_MIN} characters or more`);
-      // The platform may be out of reach now; nobody waits for it.
+        scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; use ${SECRET_MIN} characters or more`);
+      // Not awaited: the daemon starts although the platform may be out of reach.
       bot.start();
     },
     send: (reply) => sender.send(reply),
@@ -96,7 +94,7 @@ function createMsgbot(scope: ChannelScope): Channel {
   };
 }
 
-/** Both are required: a channel without them is not created. */
+/** Both settings are required, so an active channel has them. */
 function secretOf({ settings }: ChannelScope, name: string): string {
   return (settings[name] as SecretValue).reveal();
 }

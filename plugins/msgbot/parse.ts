@@ -2,10 +2,10 @@ import { type IncomingMessage, isTooLong, type JsonObject } from '../../src/chan
 import { addressed, type BotName, type Command } from './address.ts';
 import { readUpdate, type Written } from './read-update.ts';
 
-/** What an update asks for. */
+/** What the channel must do with an update. */
 export type Parsed =
   | { kind: 'nothing'; why: string }
-  /** Whether it is for the bot depends on the bot's name, which is not known yet. */
+  /** Whether the message is for the bot depends on the bot's name, which is not known yet. */
   | { kind: 'unclear' }
   | { kind: 'message'; message: IncomingMessage; album: string | null }
   | { kind: 'edit'; message_id: string; text: string }
@@ -18,23 +18,23 @@ export interface ParsedCommand {
   place: Place;
   user_id: string;
   inPrivate: boolean;
-  /** Somebody else wrote it. */
+  /** Forwarded: another person wrote it. */
   forwarded: boolean;
-  /** Number of the message that holds it. */
+  /** Id of the message. */
   message: number;
 }
 
-/** Where an answer goes, and what it answers. */
+/** Where the answer goes, and what it answers. */
 export interface Place {
   reply_to: JsonObject;
-  /** Identifies the message, and each edit of it that is answered by itself. */
+  /** Identifies the message, and each edit of it that gets its own answer. */
   message_id: string;
 }
 
-/** Commands that the channel answers itself; all others are words for the agent. */
+/** Commands that the channel answers itself. All others are text for the agent. */
 const OWN_COMMANDS = ['start', 'help', 'service_auth'];
 
-/** Reads an update (Bot API, "Update"). Total: no payload makes it throw. */
+/** Reads an update (Bot API, "Update"). No payload makes it throw. */
 export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): Parsed {
   const written = readUpdate(update);
   if (typeof written === 'string') return { kind: 'nothing', why: written };
@@ -47,12 +47,12 @@ export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): 
   const about = withoutWords(written, text);
   if (about === null) return { kind: 'message', message: messageOf(written, text), album: albumOf(written) };
   if (about === 'nothing' || (about === 'content' && written.place === 'group'))
-    return { kind: 'nothing', why: 'nothing that is said to anybody' };
+    return { kind: 'nothing', why: 'no content for the bot' };
   return { kind: 'no-words', place: placeOf(written), about, album: albumOf(written) };
 }
 
 function ownCommand(written: Written, command: Command): Parsed {
-  // A greeting is answered once, whatever becomes of its words; a sign-in that was mended is one.
+  // A greeting is answered once, also after an edit. A sign-in is answered again after an edit.
   if (written.edited !== null && command.name !== 'service_auth')
     return { kind: 'nothing', why: 'an edited command' };
   const { id, user, place, forwarded } = written;
@@ -67,9 +67,9 @@ function ownCommand(written: Written, command: Command): Parsed {
   };
 }
 
-/** Whether it was addressed to us does not matter: the inbox knows what it holds. */
+/** It does not matter whether the edit is addressed to the bot: the inbox knows which messages it stores. */
 function editOf(written: Written, text: string): Parsed {
-  if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without words' };
+  if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without text' };
   return { kind: 'edit', message_id: messageId(written), text };
 }
 
@@ -80,7 +80,7 @@ function withoutWords(
   if (isTooLong(text)) return 'too-long';
   if (text !== '') return null;
   if (hasContent) return 'content';
-  // The bot was called by its name alone; else it is the platform that tells of something.
+  // Either the message holds only the bot's name, or the platform sent it itself.
   return place === 'group' && asItCame !== '' ? 'empty' : 'nothing';
 }
 
@@ -94,7 +94,7 @@ function messageOf(written: Written, text: string): IncomingMessage {
     text,
     metadata: name === '' ? {} : { user_name: name },
     message_id: messageId(written),
-    // A private chat with another id than its sender's is not documented: then nobody knows who reads it.
+    // A private chat whose id is not the sender's is not documented, so its readers are unknown.
     shared: place === 'group' || chat !== user,
     reply_to: placeOf(written).reply_to,
     ...(sent_at === null ? {} : { sent_at }),
@@ -104,7 +104,7 @@ function messageOf(written: Written, text: string): IncomingMessage {
 function placeOf(written: Written): Place {
   const { chat, id, topic, place, edited } = written;
   return {
-    // In a group it shows whom the bot answers; in a private chat that is plain.
+    // In a group, the reply quotes the message that it answers. In a private chat this is not needed.
     reply_to: {
       chat,
       ...(topic === null ? {} : { topic }),

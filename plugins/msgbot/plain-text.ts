@@ -1,6 +1,6 @@
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
 
-/** The words of a text in the platform's HTML, for when it cannot read the markup. */
+/** The plain text of a text in the platform's HTML, in case the platform cannot read the markup. */
 export function plainText(html: string): string {
   return html
     .replace(/<[^<>]*>/g, '')

@@ -1,43 +1,45 @@
-/** Ids of messages, chats and users are whole numbers of at most 52 bits (Bot API, "Chat"). */
+/** Ids of messages, chats and users are integers of at most 52 bits (Bot API, "Chat"). */
 type Id = number;
 
-/** What somebody wrote, as far as this channel reads it. */
+/** A message, as far as this channel reads it. */
 export interface Written {
   chat: Id;
   place: 'private' | 'group';
-  /** Of a forum, or of a private chat that has topics. */
+  /** Topic of a forum, or of a private chat with topics. */
   topic: Id | null;
   id: Id;
   user: Id;
-  /** As they call themselves; empty where nothing of it can be shown. */
+  /** The sender's name. Empty if it has no visible character. */
   name: string;
-  /** ms since the epoch; null where it is not told. */
+  /** ms since the epoch; null if the update does not say it. */
   sent_at: number | null;
-  /** When it was edited, seconds since the epoch; null: it is as it was written first. */
+  /** When the message was edited, seconds since the epoch. Null if it was not edited. */
   edited: number | null;
-  /** Text or caption as it came: entities count in it. Empty where there are no words. */
+  /** Text or caption, unchanged, because entities count in it. Empty if there is none. */
   text: string;
   entities: readonly Entity[];
-  /** Who wrote what this answers; null: nobody in particular. */
+  /** Author of the message that this one replies to. Null if there is none. */
   answers: Id | null;
-  /** Somebody else's words. */
+  /** Another person's text. */
   forwarded: boolean;
-  /** Several pictures sent as one come as messages that share this. */
+  /** Several pictures that were sent together are messages with this id in common. */
   album: string | null;
-  /** Holds something that is no words: a picture, a voice, … */
+  /** Holds content other than text: a picture, a voice message, … */
   hasContent: boolean;
 }
 
-/** A part of the text that the platform has recognised; `offset` and `length` in UTF-16 units. */
+/** A part of the text that the platform has recognized. `offset` and `length` are UTF-16 units. */
 export interface Entity {
   type: 'mention' | 'text_mention';
   offset: number;
   length: number;
-  /** Of a `text_mention`. */
+  /** User of a `text_mention`. */
   user: Id | null;
 }
 
-/** What people send other than words (Bot API, "Message"); anything else without words is no message of theirs. */
+/**
+ * Content other than text that people send (Bot API, "Message"). Another message without text is not from a person.
+ */
 const CONTENT = [
   'animation',
   'audio',
@@ -62,12 +64,12 @@ const CONTENT = [
   'voice',
 ] as const;
 
-/** Characters of a name; the platform allows 64 in each half. */
+/** Longest name, characters. The platform allows 64 in each half. */
 const NAME_MAX = 200;
 
 /**
- * The message in an update, or in words why there is none for us. Total: whatever the fields are, nothing is
- * thrown, and what is not as documented is no message.
+ * The message in an update, or the reason why there is none for the bot. No field makes it throw. A field that
+ * differs from the documentation means that there is no message.
  */
 export function readUpdate(update: Readonly<Record<string, unknown>>): Written | string {
   const edited = object(update.edited_message);
@@ -80,7 +82,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   const user = senderOf(chat, message.from);
   const place = placeOf(chat, user);
   if (place === null) return `a chat of type ${word(chat.type)}`;
-  // An anonymous administrator or a channel: one id that stands for many people, so for no person.
+  // An anonymous administrator or a channel: the id stands for many people, so it identifies no person.
   if (message.sender_chat !== undefined) return 'sent on behalf of a chat';
   if (user === null) return 'no sender';
   if (from?.is_bot !== undefined && from.is_bot !== false) return 'sent by a bot';
@@ -104,14 +106,14 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   };
 }
 
-/** Who wrote; a private chat has the id of the person that the bot has it with. */
+/** The sender. A private chat has the id of the person. */
 function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
   return from === undefined && type === 'private' ? positive(id) : positive(object(from)?.id);
 }
 
 /**
- * Null: not a chat where the agent speaks: a channel, or what only its administrators see of its letters. Where
- * the type is left out, the chat that has its sender's id is the private one.
+ * Null if the agent does not speak in this kind of chat: a channel, or direct messages of a channel. If the type is
+ * missing, the chat whose id is the sender's is private.
  */
 function placeOf(
   { id, type, is_direct_messages }: Readonly<Record<string, unknown>>,
@@ -123,8 +125,8 @@ function placeOf(
 }
 
 /**
- * In a topic every message that answers nothing "answers" the one that opened the topic; its author, who may
- * be the bot, is not meant.
+ * In a topic, every message without a reply "replies" to the message that opened the topic. Its author, who may be
+ * the bot, is not addressed.
  */
 function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
   const answered = object(message.reply_to_message);
@@ -136,10 +138,10 @@ function albumIn(id: unknown): string | null {
   return typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : null;
 }
 
-/** A mention as the platform recognises it; what stands before the `@` would make it an e-mail address. */
+/** A mention as the platform recognizes it. A letter before the `@` would make it an e-mail address. */
 const MENTION = /(?<![\w@.+-])@\w{4,32}(?![\w@])/g;
 
-/** Where the update leaves them out, the mentions are found in the text: a gateway may have made it. */
+/** If the update has no entities, because a gateway made it, the mentions are found in the text. */
 function entitiesOf(given: unknown, text: string): Entity[] {
   if (given === undefined)
     return [...text.matchAll(MENTION)].map(({ 0: { length }, index }) => ({
@@ -171,12 +173,12 @@ function shown(name: string): string {
     .trim();
 }
 
-/** What an update is about, for the log. */
+/** The kind of an update, for the log. */
 function kindOf(update: Readonly<Record<string, unknown>>): string {
   return word(Object.keys(update).find((key) => key !== 'update_id'));
 }
 
-/** A word of the platform's; whatever else came is not repeated. */
+/** A word of the platform's documentation. Other words are not logged. */
 function word(value: unknown): string {
   return typeof value === 'string' && /^[a-z_]{1,40}$/.test(value) ? value : 'unknown';
 }
@@ -190,7 +192,7 @@ function positive(value: unknown): Id | null {
   return id !== null && id > 0 ? id : null;
 }
 
-/** Some gateways write ids as texts, since not every language holds 52 bits in a number. */
+/** Some gateways write ids as strings, because not every language has numbers of 52 bits. */
 function idOf(value: unknown): Id | null {
   const id = typeof value === 'string' && /^-?[1-9]\d{0,15}$/.test(value) ? Number(value) : value;
   return typeof id === 'number' && Number.isSafeInteger(id) && id !== 0 ? id : null;

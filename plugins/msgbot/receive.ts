@@ -5,14 +5,17 @@ import { type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
 import { NOTHING_SAID, TOO_LONG, WORDS_ONLY } from './texts.ts';
 import { isSigned, SECRET_HEADER } from './verify.ts';
 
-/** How long an update waits for the bot's name where it depends on it, ms. */
+/** How long an update waits for the bot's name if it needs it, ms. */
 const NAME_WAIT_MS = 2000;
-/** Albums of which a part had words, at most. */
+/** Most albums that are remembered because one of their messages had text. */
 const ALBUMS_MAX = 1000;
 
 const HINTS = { content: WORDS_ONLY, empty: NOTHING_SAID, 'too-long': TOO_LONG } as const;
 
-/** Takes the platform's updates. Whatever resolves is answered 200, and the platform does not come again. */
+/**
+ * Handles the platform's updates. If a method resolves, the answer is 200 and the platform does not deliver the
+ * update again.
+ */
 export class Receiver {
   readonly #scope: ChannelScope;
   readonly #bot: Bot;
@@ -25,7 +28,7 @@ export class Receiver {
     this.#secret = secret;
   }
 
-  /** @throws `invalid_signature`, `malformed_json`, or `unavailable` where nothing of it was kept */
+  /** @throws `invalid_signature`, `malformed_json`, or `unavailable` if nothing was stored */
   async receive(request: ChannelRequest): Promise<void> {
     if (!isSigned(request.headers[SECRET_HEADER], this.#secret))
       throw this.#scope.problem('invalid_signature', 'The secret token of the webhook is missing or wrong.');
@@ -33,7 +36,7 @@ export class Receiver {
     switch (parsed.kind) {
       case 'message':
         this.#rememberAlbum(parsed.album);
-        return this.#scope.accept([parsed.message], request);
+        return this.#scope.enqueue([parsed.message], request);
       case 'edit':
         await this.#scope.edit(parsed.message_id, parsed.text);
         return;
@@ -47,8 +50,8 @@ export class Receiver {
   }
 
   /**
-   * What may be for the bot is refused until its name is known, however long that takes: the platform keeps it
-   * for a day and brings it again, while the updates of other chats go on (each chat has a queue of its own).
+   * A message that may be for the bot is refused until the bot's name is known. The platform keeps the update for a
+   * day and delivers it again. Updates of other chats continue, because each chat has its own queue.
    */
   async #parse(update: Readonly<Record<string, unknown>>): Promise<Exclude<Parsed, { kind: 'unclear' }>> {
     const parsed = parse(update, this.#bot);
@@ -62,15 +65,15 @@ export class Receiver {
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope.links);
-      // Each of a group is answered, and each command of theirs.
+      // Every edit in a group and every edited command gets an answer.
       return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope.links);
-    // It goes with the answer, so it is as durable: who reads the answer knows that the token is gone.
+    // It is part of the answer, so it is as durable: a person who reads the answer knows that the token was deleted.
     const reply_to: JsonObject = hidesMessage
       ? { ...parsed.place.reply_to, deletes: parsed.message }
       : parsed.place.reply_to;
-    await this.#scope.say(reply_to, text, { message_id: parsed.place.message_id });
+    await this.#scope.notify(reply_to, text, { message_id: parsed.place.message_id });
   }
 
   async #hint({ place, about, album }: Extract<Parsed, { kind: 'no-words' }>): Promise<void> {
@@ -79,7 +82,10 @@ export class Receiver {
   }
 
   async #giveHint({ reply_to, message_id }: Place, text: string, about = ''): Promise<void> {
-    await this.#scope.say(reply_to, text, { message_id, hint_to: `${reply_to.chat} ${about}`.trim() });
+    await this.#scope.notify(reply_to, text, {
+      message_id,
+      throttle_key: `${reply_to.chat} ${about}`.trim(),
+    });
   }
 
   #rememberAlbum(album: string | null): void {

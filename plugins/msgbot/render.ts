@@ -1,9 +1,9 @@
 import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
- * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units after
- * the tags are read. What is beyond 100 entities is lost, and the message is refused where they take too much
- * together ("ENTITIES_TOO_LONG", some 9,000 characters: https://github.com/tdlib/telegram-bot-api/issues/165).
+ * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units after the
+ * tags are read. Entities beyond 100 are ignored. A message whose entities are too large together is refused
+ * ("ENTITIES_TOO_LONG", about 9,000 characters: https://github.com/tdlib/telegram-bot-api/issues/165).
  */
 const HTML: Dialect = {
   limit: 4096,
@@ -21,14 +21,14 @@ const HTML: Dialect = {
       ? { open: '<pre>', close: '</pre>' }
       : { open: `<pre><code class="language-${language}">`, close: '</code></pre>' },
   quote: { open: '<blockquote>', close: '</blockquote>' },
-  // A mail address is found by Telegram itself where it is written out; `tg:` would notify a person.
+  // Telegram finds plain mail addresses itself. `tg:` would notify a person.
   link: (url) =>
     /^https?:/i.test(url) ? { open: `<a href="${url.replaceAll('&', '&amp;')}">`, close: '</a>' } : null,
   bullets: ['•', '◦', '▪'],
   tables: 'aligned',
 };
 
-/** A reply as texts for `sendMessage` with `parse_mode` `HTML`. */
+/** Renders a reply as texts for `sendMessage` with `parse_mode` `HTML`. */
 export function render(markdown: string): Promise<readonly string[]> {
   return renderMarkdownInPieces(markdown, HTML);
 }

@@ -5,26 +5,26 @@ import { PlatformFailure } from './failures.ts';
 import { plainText } from './plain-text.ts';
 import { COULD_NOT_DELETE, DELETE_IT_YOURSELF } from './texts.ts';
 
-/** No part is begun later than this after the first, ms: the daemon gives up on a `send` after a minute. */
+/** No part is started later than this after the first, ms. The daemon stops waiting for `send` after a minute. */
 const BEGIN_WITHIN_MS = 40_000;
-/** Replies whose message could not be deleted yet that are remembered. */
+/** Most replies that are remembered because their message could not be deleted yet. */
 const UNDELETED_MAX = 1000;
-/** Groups that are remembered to have become other chats. */
+/** Most groups that are remembered because they have a new chat id. */
 const MOVED_MAX = 1000;
 
 type Sending = NonNullable<Parameters<Api['sendMessage']>[2]>;
 
-/** Where a text goes; the `reply_to` that parse.ts makes. */
+/** Where a text goes: the `reply_to` that parse.ts makes. */
 interface Target {
   chat: number;
   topic: number | null;
   /** The message that is answered. */
   answers: number | null;
-  /** A message that is deleted before: it holds a token. */
+  /** A message with a token, which is deleted before the reply is sent. */
   deletes: number | null;
 }
 
-/** Sends replies and what the channel says by itself. */
+/** Sends replies and notices. */
 export class Sender {
   readonly #scope: ChannelScope;
   readonly #api: PlatformApi;
@@ -36,7 +36,7 @@ export class Sender {
     this.#api = api;
   }
 
-  /** Resolves when the platform has all parts. @throws what `scope.deliveryFailed` makes */
+  /** Resolves when the platform has all parts. @throws the error of `scope.deliveryFailed` */
   async send({ id, text, reply_to }: OutgoingReply): Promise<void> {
     const target = targetOf(reply_to);
     const latest = this.#scope.now() + BEGIN_WITHIN_MS;
@@ -46,7 +46,7 @@ export class Sender {
         () => this.#partsOf(id, text, target),
         async (part, index) => {
           if (this.#scope.now() > latest)
-            throw this.#scope.deliveryFailed('it takes too long', { final: false });
+            throw this.#scope.deliveryFailed('sending takes too long', { final: false });
           await this.#sendPart(target, part, index === 0);
         },
       );
@@ -64,17 +64,17 @@ export class Sender {
     );
   }
 
-  /** What is sent, after a message that held a token is deleted or its sender was asked to. */
+  /** The texts to send. Before, a message with a token is deleted, or its sender is asked to delete it. */
   async #partsOf(id: string, text: string, { chat, deletes }: Target): Promise<readonly string[]> {
     const trouble = deletes === null ? null : await this.#delete(id, chat, deletes);
-    // Loaded with the first reply: what the library weighs, only a daemon with this channel carries.
+    // Loaded with the first reply, so that a daemon without this channel does not load it.
     const { render } = await import('./render.ts');
     return render(trouble === null ? text : `${text}\n\n${trouble}`);
   }
 
   /**
-   * Null: it is deleted; else what its sender is told. Where the platform fails, the answer waits for one more
-   * try, and no longer: its reader waits for it, and can delete the message at once.
+   * Null if the message was deleted, else the text for its sender. If the platform fails, the answer waits for one
+   * more attempt only, so that its reader can delete the message soon.
    */
   async #delete(id: string, chat: number, message: number): Promise<string | null> {
     try {
@@ -104,7 +104,7 @@ export class Sender {
             ...as,
             link_preview_options: { is_disabled: true },
             ...(topic === null ? {} : { message_thread_id: topic }),
-            // A message of the chat that it was before is none of this one.
+            // A message id of the old chat does not exist in the new one.
             ...(isFirst && answers !== null && id === chat
               ? { reply_parameters: { message_id: answers, allow_sending_without_reply: true } }
               : {}),
@@ -115,12 +115,15 @@ export class Sender {
       await sendAs(part, { parse_mode: 'HTML' });
     } catch (error) {
       if (!(error instanceof PlatformFailure) || error.refusal !== 'markup') throw error;
-      this.#scope.log.warn({ failure: error.message }, 'the platform cannot read our markup; sent without');
+      this.#scope.log.warn(
+        { failure: error.message },
+        'the platform cannot read the markup; the reply was sent as plain text',
+      );
       await sendAs(plainText(part), {});
     }
   }
 
-  /** A group that becomes a supergroup has another id from then on. */
+  /** A group that becomes a supergroup gets a new id. */
   async #inChat<T>(chat: number, work: (chat: number) => Promise<T>): Promise<T> {
     try {
       return await work(this.#moved.get(chat) ?? chat);

@@ -5,10 +5,10 @@ import { PEOPLE, roomOf, secretOf } from './simulator/cast.ts';
 import { refusalOf } from './simulator/refusal.ts';
 import { updateOf } from './simulator/update.ts';
 
-/** Of the bot that nobody has at the platform. */
+/** Id of a bot that does not exist at the platform. */
 const BOT_ID = 5550100;
 
-/** Stands in for Telegram: its updates, and its Bot API. */
+/** Simulates Telegram: its updates and its Bot API. */
 export const simulator: PlatformSimulator = {
   apiUrlSetting: 'MSGBOT_API_URL',
   devSettings: (secret, api_url) => ({

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Of `setWebhook`: the platform sends it back with each update. */
+/** Secret of `setWebhook`. The platform sends it with each update. */
 export const SECRET_HEADER = 'x-telegram-bot-api-secret-token';
 
 /**
- * Does a webhook come from the platform? It signs nothing; it knows the secret. Hashes are compared, since
- * they are of one length: neither content nor length of the secret shows in the time that it takes.
+ * Whether a webhook comes from the platform. The platform does not sign; it sends the secret. Hashes of equal length
+ * are compared in constant time, so that the duration shows neither content nor length of the secret.
  */
 export function isSigned(header: string | undefined, secret: string): boolean {
   return header !== undefined && timingSafeEqual(digest(header), digest(secret));

@@ -3,7 +3,7 @@ import type { Configured } from './configured.ts';
 import type { Failure, Graph } from './graph.ts';
 import { LACKS_PERMISSION } from './graph-errors.ts';
 
-/** Does the platform know the business numbers, and the access token for them? */
+/** Asks the platform whether it knows the business numbers, with the access token. */
 export async function checkNumbers(graph: Graph, { numbers }: Configured): Promise<ChannelCheck> {
   const asked = await Promise.all([...numbers].map(async (id) => ({ id, found: await graph.look(id) })));
   const failures = asked.flatMap(({ id, found }) => ('reason' in found ? [{ id, ...found }] : []));
@@ -13,19 +13,19 @@ export async function checkNumbers(graph: Graph, { numbers }: Configured): Promi
     return { outcome: 'ok', detail: `the platform knows ${shown.join(', ')}` };
   }
   const detail = failures.map(({ id, reason }) => `number ${id}: ${reason}`).join('; ');
-  // To look a number up may ask for another permission than to send.
+  // The permission to read a number may be missing while the permission to send is granted.
   if (failures.every(({ account }) => account === LACKS_PERMISSION))
     return {
       outcome: 'warning',
-      detail: `the number could not be looked up, which does not say that nothing can be sent: ${detail}`,
+      detail: `the number could not be read, but sending may still work: ${detail}`,
       advice:
-        'Give the system user whatsapp_business_messaging, without which nothing is sent, and whatsapp_business_management, with which this check can look.',
+        'Give the system user whatsapp_business_messaging, which sending needs, and whatsapp_business_management, which this check needs.',
     };
   return { outcome: 'failed', detail, advice: adviceFor(first) };
 }
 
 function adviceFor({ account, final }: Failure): string {
   if (account !== undefined || final)
-    return 'Look at PHONECHAT_ACCESS_TOKEN and PHONECHAT_PHONE_NUMBER_ID: both stand on the page of the app, under API setup.';
-  return 'Does this machine reach PHONECHAT_API_URL?';
+    return 'Compare PHONECHAT_ACCESS_TOKEN and PHONECHAT_PHONE_NUMBER_ID with the page of the app, under API setup.';
+  return 'Check that this machine can reach PHONECHAT_API_URL.';
 }

@@ -1,13 +1,13 @@
 import type { ChannelSettings, SecretValue } from '../../src/channel/index.ts';
 
-/** What the operator has set, once it has been validated. */
+/** The validated settings. */
 export interface Configured {
   access_token: string;
   app_secret: string;
   verify_token: string;
   /** The business numbers that the agent answers for. */
   numbers: ReadonlySet<string>;
-  /** Without a slash at its end. */
+  /** Without a slash at the end. */
   api_url: string;
 }
 
@@ -18,7 +18,7 @@ const CREDENTIALS = [
   'PHONECHAT_VERIFY_TOKEN',
 ] as const;
 
-/** All four are set: three of them make no channel. */
+/** All four settings are needed. */
 export function isConfigured(settings: ChannelSettings): boolean {
   return CREDENTIALS.every((name) => settings[name] !== undefined);
 }
@@ -37,7 +37,7 @@ export function readSettings(settings: ChannelSettings): Configured {
   };
 }
 
-/** The platform's secrets hold no white space: what stands around one came with it when it was copied. */
+/** The platform's secrets contain no white space. White space around a value was copied with it. */
 function secretOf(value: ChannelSettings[string]): string {
   return (value as SecretValue).reveal().trim();
 }

@@ -1,22 +1,22 @@
 import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
 
-/** What a message holds, as far as an agent that reads text can use it. */
+/** The content of a message, as far as an agent that reads text can use it. */
 export type Content =
   | { kind: 'text'; text: string }
-  /** Something else, in words of the plural (`pictures`), and what was written with it. */
+  /** Other content, as a plural noun (`pictures`), with its caption. */
   | { kind: 'other'; what: string; caption?: string }
-  /** The sender has changed an earlier message. */
+  /** The sender edited an earlier message. */
   | { kind: 'edit'; message_id: string; text: string }
-  /** Nothing that anybody waits for an answer to. */
+  /** Nothing that needs an answer. */
   | { kind: 'none' };
 
 const NONE: Content = { kind: 'none' };
 
-/** How kinds of content are called towards people (Cloud API, "messages webhook reference"). */
+/** Names of content types for people (Cloud API, "messages webhook reference"). */
 const CALLED: ReadonlyMap<string, string> = new Map([
   ['image', 'pictures'],
   ['video', 'videos'],
-  ['audio', 'voice messages or sounds'],
+  ['audio', 'voice messages or audio'],
   ['document', 'documents'],
   ['sticker', 'stickers'],
   ['location', 'locations'],
@@ -26,8 +26,8 @@ const CALLED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Types that are no words of the sender's to us: `unsupported` (also edits, polls, what the platform could not
- * read), reactions, changes of number, deletions, a chat that was opened.
+ * Types without text of the sender: `unsupported` (also edits, polls, and what the platform could not read),
+ * reactions, changes of number, deletions, a chat that was opened.
  */
 const SILENT: ReadonlySet<string> = new Set([
   'unsupported',
@@ -39,7 +39,7 @@ const SILENT: ReadonlySet<string> = new Set([
   'errors',
 ]);
 
-/** Reads what a message holds, whatever it is. */
+/** Reads the content of a message of any type. */
 export function contentOf(message: Fields): Content {
   const type = stringOf(message.type) ?? '';
   switch (type) {
@@ -60,7 +60,7 @@ export function contentOf(message: Fields): Content {
   }
 }
 
-/** Of the button or the row that was chosen. */
+/** Title of the button or list row that was chosen. */
 function titleOf(interactive: Fields): unknown {
   switch (interactive.type) {
     case 'button_reply':
@@ -72,7 +72,7 @@ function titleOf(interactive: Fields): unknown {
   }
 }
 
-/** What it says now, of a text or in a caption. */
+/** The new text of an edited text or caption. */
 function editOf({ original_message_id, message }: Fields): Content {
   const content = contentOf(fieldsOf(message));
   const text =
@@ -87,6 +87,6 @@ function textOr(value: unknown, otherwise: Content): Content {
 }
 
 function other(type: string, caption?: string): Content {
-  const what = CALLED.get(type) ?? 'messages of this kind';
+  const what = CALLED.get(type) ?? 'this kind of message';
   return { kind: 'other', what, ...(caption === undefined ? {} : { caption }) };
 }

@@ -1,12 +1,12 @@
-/** What an error of the platform means for the message that it answers. */
+/** What an error of the platform means for the message. */
 export interface GraphError {
-  /** The same text will be refused again. */
+  /** The same text would be refused again. */
   final: boolean;
-  /** Seconds to wait for at least; undefined where the platform does not say. */
+  /** Seconds to wait at least. Undefined if the platform does not say it. */
   retryAfterSeconds?: number;
-  /** Set if this concerns the platform as a whole (`DeliveryFailure.platform`). */
+  /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   platform?: 'unreachable' | 'credentials';
-  /** What is the matter with our account or credentials; undefined where it is about this message alone. */
+  /** The problem with the account or its credentials. Undefined if only this message is concerned. */
   account?: string;
 }
 
@@ -14,53 +14,54 @@ interface Meaning extends GraphError {
   codes: readonly number[];
 }
 
-/** Codes in this range are permissions that were not granted or have been taken away. */
+/** Codes in this range are permissions that are missing. */
 const PERMISSIONS = { first: 200, last: 299 };
 const REFUSED = 'the platform refuses PHONECHAT_ACCESS_TOKEN';
 export const LACKS_PERMISSION = `${REFUSED}: it lacks a permission`;
 
 /**
- * The documented codes that say more than their status does (WhatsApp Business Platform, "Error codes"). All
- * others go by it: 429 and 5xx are tried again, any other 4xx is final (decisions §6).
+ * Documented codes that say more than their status (WhatsApp Business Platform, "Error codes"). For other codes the
+ * status counts: 429 and 5xx are retried, any other 4xx is final.
  */
 const MEANINGS: readonly Meaning[] = [
-  // Rate. Some of them come with 400, and none of them with a header that says how long.
+  // Rate limits. Some have status 400, and none has a header that says how long to wait.
   { codes: [130429], final: false },
   { codes: [131056], final: false, retryAfterSeconds: 6 },
   { codes: [4, 80007], final: false, retryAfterSeconds: 60 },
-  // Trouble of its own.
+  // Failures of the platform. Its documentation says to go by the code and not by the status: 131000, an error of
+  // unknown cause, is documented with 500 and also arrives with 400, and the same message passes later.
   { codes: [1, 2, 131000, 131016, 131057, 133004, 133005], final: false },
-  // The 24 hours within which a person can be answered have passed; 470 is the older code of the same.
+  // The 24-hour window for replies is closed. 470 is an older code for the same.
   { codes: [131047, 470], final: true },
-  // The token itself is refused: every reply waits until an operator has set another one.
+  // The platform refuses the token: all replies wait until an operator sets another one.
   {
     codes: [0, 102, 190, 463, 467],
     final: false,
     platform: 'credentials',
     account: `${REFUSED}: it is wrong or has expired`,
   },
-  // The account: the reply stays in the failed list, from where it can be sent once the account is in order.
+  // A problem with the account. The reply stays in the failed list; send it again when the account works.
   { codes: [3, 10, 131005], final: true, account: LACKS_PERMISSION },
   { codes: [33], final: true, account: 'the platform does not know PHONECHAT_PHONE_NUMBER_ID' },
   { codes: [133010], final: true, account: 'the business number is not registered for the Cloud API' },
   { codes: [131031, 368], final: true, account: 'the business account is locked or restricted' },
-  { codes: [131042], final: true, account: 'the business account has a problem with its payment' },
+  { codes: [131042], final: true, account: 'the business account has a payment problem' },
   { codes: [131037, 131045], final: true, account: 'the business number is not ready to send' },
-  { codes: [131048], final: true, account: 'the platform holds the business number for a sender of spam' },
+  { codes: [131048], final: true, account: 'the platform treats the business number as a sender of spam' },
 ];
 
 const BY_CODE: ReadonlyMap<number, GraphError> = new Map(
   MEANINGS.flatMap(({ codes, ...meaning }) => codes.map((code) => [code, meaning] as const)),
 );
 
-/** @param subcode tells objects that do not exist from other invalid parameters */
+/** @param subcode distinguishes objects that do not exist from other invalid parameters */
 export function meaningOf(status: number, code: number | undefined, subcode: number | undefined): GraphError {
   const known = knownMeaning(code, subcode);
   if (known?.platform === 'credentials') return known;
   if (status >= 500) return { ...known, final: false, platform: 'unreachable' };
   const isTemporary = status === 408 || status === 429;
   if (known !== undefined) return isTemporary ? { ...known, final: false } : known;
-  // A redirection is no answer of the platform's API: something stands in between.
+  // The platform's API does not redirect. The answer comes from a server in between.
   if (status < 400) return { final: false, platform: 'unreachable' };
   if (status === 401) return { final: false, platform: 'credentials', account: REFUSED };
   return status === 403 ? { final: true, account: REFUSED } : { final: !isTemporary };

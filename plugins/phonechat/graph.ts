@@ -13,17 +13,17 @@ import { GRAPH_VERSION } from './platform.ts';
 const CALL_MS = 10_000;
 /** Longest answer that is read, bytes. */
 const ANSWER_MAX = 65_536;
-/** Calls in a row that may fail before the channel counts as degraded. */
+/** Failed calls in a row after which the channel is degraded. */
 const FAILURES_MAX = 3;
-/** Longest words of the platform that are handed on, in characters. */
+/** Longest text of the platform that is logged, characters. */
 const WORDS_MAX = 200;
 
-/** A call that failed, in words that hold no secret. */
+/** A failed call, described without secrets. */
 export interface Failure extends GraphError {
   reason: string;
 }
 
-/** The one door to the platform's API: `POST /{version}/{number}/messages`, and `GET /{version}/{number}`. */
+/** The only access to the platform's API: `POST /{version}/{number}/messages` and `GET /{version}/{number}`. */
 export class Graph {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
@@ -36,7 +36,7 @@ export class Graph {
     this.#configured = configured;
   }
 
-  /** Null where the platform took it. Never throws. @param number_id of the business number that it is from */
+  /** Null if the platform took the message. Never throws. @param number_id id of the business number that sends it */
   async post(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
     const failure = await this.#call(number_id, body, signal);
     this.#note(failure, body.type !== undefined);
@@ -52,13 +52,13 @@ export class Graph {
     };
   }
 
-  /** A business number as the platform shows it, or why it does not. Never throws. */
+  /** A business number as the platform shows it, or why the platform does not. Never throws. */
   async look(number_id: string): Promise<{ shown: string } | Failure> {
     const path = `${encodeURIComponent(number_id)}?fields=display_phone_number,verified_name`;
     const outcome = await this.#ask(path, { method: 'GET' });
     if ('reason' in outcome) return outcome;
     const number = stringOf(outcome.answer.display_phone_number);
-    if (number === undefined) return { reason: 'an answer that is not the platform\u2019s', final: false };
+    if (number === undefined) return { reason: 'an answer that is not from the platform', final: false };
     const name = stringOf(outcome.answer.verified_name);
     return { shown: name === undefined ? number : `${number} (${name})` };
   }
@@ -75,12 +75,12 @@ export class Graph {
     );
     if ('reason' in outcome) return outcome;
     const { messages, success } = outcome.answer;
-    // A page of a proxy may call itself good: what the platform has not named, it has not taken.
+    // The page of a proxy may have status 200. The platform took the message only if its answer names it.
     if (Array.isArray(messages) || success === true) return null;
-    return { reason: 'an answer that is not the platform\u2019s', final: false, platform: 'unreachable' };
+    return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
   }
 
-  /** @param path below the version. Never throws. */
+  /** @param path path below the version. Never throws. */
   async #ask(
     path: string,
     { headers = {}, ...init }: { method: string; headers?: Record<string, string>; body?: string },
@@ -92,7 +92,7 @@ export class Graph {
       const response = await this.#scope.fetch(`${api_url}/${GRAPH_VERSION}/${path}`, {
         ...init,
         headers: { Authorization: `Bearer ${access_token}`, ...headers },
-        // What people wrote goes to no other address than the configured one.
+        // Messages must reach no address but the configured one, so redirects are not followed.
         redirect: 'manual',
         signal: AbortSignal.any(limits),
       });
@@ -104,12 +104,12 @@ export class Graph {
     }
   }
 
-  /** A refusal for its content is an answer like any other: the platform is there. */
+  /** After a refusal of one message the platform counts as healthy: it answered. */
   #note(failure: Failure | null, isMessage: boolean): void {
     if (failure?.account !== undefined) {
       if (this.#account === null) this.#scope.log.error({ failure: failure.reason }, failure.account);
       this.#account = failure.account;
-      // That messages may be marked as read does not say that others may be sent.
+      // Permission to mark messages as read does not mean permission to send.
     } else if (failure === null && isMessage) this.#account = null;
     this.#failures = failure === null || failure.final ? 0 : this.#failures + 1;
     this.#lastFailure = failure?.reason ?? '';
@@ -124,7 +124,7 @@ interface ErrorWords {
 
 /** `{"error": {"message", "type", "code", "error_subcode", "error_data": {"details"}, "fbtrace_id"}}`. */
 function errorIn(answer: Fields): ErrorWords | null {
-  // One that is no object is none of the platform's: the status says what became of the call.
+  // An answer that is not an object is not from the platform. The status says what happened to the call.
   if (typeof answer.error !== 'object' || answer.error === null || Array.isArray(answer.error)) return null;
   const { message, code, error_subcode, error_data } = fieldsOf(answer.error);
   const details = stringOf(fieldsOf(error_data).details);
@@ -137,11 +137,11 @@ function errorIn(answer: Fields): ErrorWords | null {
 }
 
 function failureOf({ status, headers }: Response, error: ErrorWords | null): Failure {
-  // An error in an answer that calls itself good is one all the same.
+  // An answer with status 200 and an error is a failure.
   const meaning = meaningOf(status < 400 && error !== null ? 400 : status, error?.code, error?.subcode);
   const asked = retryAfterSeconds(headers);
   const code = error?.code === undefined ? '' : `, code ${error.code}`;
-  // Of a token that it does not take, the platform's words may quote the token.
+  // The description of a refused token may quote the token.
   const words = meaning.account ?? error?.words ?? '';
   return {
     ...meaning,
@@ -160,16 +160,16 @@ async function readAnswer(response: Response): Promise<Fields> {
   try {
     return fieldsOf(JSON.parse(text));
   } catch {
-    // A proxy's page: its status says enough.
+    // The page of a proxy. Its status is enough.
     return {};
   }
 }
 
-/** Never the error's own words: those of a header that cannot be sent would quote it, and with it the token. */
+/** Never uses the message of the error: if a header cannot be sent, it quotes the header, and so the token. */
 function whyUnreachable(error: unknown): string {
   if (!(error instanceof Error)) return 'the platform could not be reached';
   if (error.name === 'TimeoutError') return 'the platform did not answer in time';
-  if (error.name === 'AbortError') return 'the call was given up';
+  if (error.name === 'AbortError') return 'the call was aborted';
   const { code } = fieldsOf(error.cause);
   return `the platform could not be reached: ${stringOf(code) ?? error.name}`;
 }

@@ -22,11 +22,11 @@ const settings: readonly SettingRecord[] = [
     name: 'PHONECHAT_PHONE_NUMBER_ID',
     kind: 'string',
     required: true,
-    // Part of paths and of session ids.
+    // It becomes part of paths and session ids.
     pattern: /^[A-Za-z0-9_-]{1,64}(\s*,\s*[A-Za-z0-9_-]{1,64})*$/,
     example: '106540352242922',
     sentence:
-      'Id of the business phone number that the agent answers for (not the number itself); several, separated by commas.',
+      'Id of the business phone number that the agent answers for (not the number itself). Separate several ids by commas.',
   },
   {
     name: 'PHONECHAT_APP_SECRET',
@@ -40,7 +40,7 @@ const settings: readonly SettingRecord[] = [
     kind: 'string',
     required: true,
     secret: true,
-    sentence: 'Verify token, a word of your own that the platform repeats when the webhook is set up.',
+    sentence: 'Verify token: any text of your own. The platform repeats it when the webhook is registered.',
   },
   {
     name: 'PHONECHAT_API_URL',
@@ -50,16 +50,15 @@ const settings: readonly SettingRecord[] = [
   },
 ];
 
-/** WhatsApp, through the Cloud API of Meta: people write to a business number. */
+/** WhatsApp, with the Cloud API of Meta: people write to a business number. */
 const phonechat: ChannelPlugin = {
   name: 'phonechat',
   apiVersion: 1,
-  summary: 'People who write to a WhatsApp business number; the reply comes as WhatsApp messages.',
+  summary: 'People who write to a WhatsApp business number.',
   settings,
   detect: isConfigured,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: TEXT_LIMIT,
     markdown: 'platform',
     typing: true,

@@ -1,10 +1,10 @@
-/** Readers of JSON that anyone may have written: a value of another type is one that is not there. */
+/** Readers for JSON from any sender. A value of another type counts as missing. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 const NOTHING: Fields = {};
 
-/** The own members of an object; none of anything else. */
+/** The own members of an object; empty for any other value. */
 export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NOTHING;
 }
@@ -20,17 +20,17 @@ export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** An id or a number of digits; some gateways write those as JSON numbers. */
+/** An id, or a number of digits. Some gateways write these as JSON numbers. */
 export function idOf(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String(value) : stringOf(value);
 }
 
-/** The code of an error; NaN where it is none. */
+/** The code of an error; NaN if it is not a number. */
 export function codeOf(value: unknown): number {
   return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
 }
 
-/** A text that says something, trimmed and well-formed. */
+/** A trimmed, well-formed text that is not empty. */
 export function wordsOf(value: unknown): string | undefined {
   const words = stringOf(value)?.toWellFormed().trim();
   return words === '' ? undefined : words;

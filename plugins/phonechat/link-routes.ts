@@ -7,8 +7,8 @@ const PATH = '/phonechat/link';
 type Linking = Pick<ChannelScope, 'links' | 'readToken' | 'tokens'>;
 
 /**
- * A person links their number to themselves, or takes the link away (service.md, "/phonechat/link"; decisions §4).
- * Every answer has the documented shape, those of the daemon too.
+ * Links a person's number to that person, and removes the link (agentd-phonechat(7)). Every response has the
+ * documented shape, also the daemon's own errors.
  */
 export function linkRoutes(scope: Linking): readonly Route[] {
   const route = {
@@ -34,7 +34,7 @@ async function link(request: ChannelRequest, scope: Linking): Promise<ChannelRes
 
   const claim = verdict.phone?.trim() ?? '';
   if (claim !== '' && !mayNameNumber(claim, number))
-    return answer(403, 'The token is of somebody with another phone number.');
+    return answer(403, 'The token belongs to a person with another phone number.');
   const outcome = await scope.links.link(number, token, {
     replace: namesNumber(claim, number),
     request,
@@ -66,12 +66,12 @@ async function unlink(request: ChannelRequest, scope: Linking): Promise<ChannelR
   }
 }
 
-/** `phone_number` is the documented field; one flow calls it `phone`. */
+/** `phone_number` is the documented field; `phone` is an alias. */
 function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): string | undefined {
   return idsOf(stringOf(phone_number ?? phone) ?? '')[0];
 }
 
-/** A plus that was not encoded has become a space: it is trimmed, and the digits say the same without it. */
+/** A plus that was not encoded is read as a space. It is trimmed; the digits alone mean the same number. */
 function numberInQuery(query: URLSearchParams): string | undefined {
   return idsOf(query.get('phone_number') ?? query.get('phone') ?? '')[0];
 }
@@ -81,7 +81,7 @@ function noToken(): ChannelResponse {
 }
 
 function badToken(reason: string): ChannelResponse {
-  return { ...answer(401, `The token is no use: ${reason}.`), headers: CHALLENGE };
+  return { ...answer(401, `The token is invalid: ${reason}.`), headers: CHALLENGE };
 }
 
 function badNumber(): ChannelResponse {

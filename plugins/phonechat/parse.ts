@@ -5,12 +5,12 @@ import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './platform.ts';
 import { readStatuses, type Status } from './statuses.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
 
-/** Room is left for the prefix under which a hint is known. */
+/** Leaves room for the prefix of the ids of hints. */
 const MESSAGE_ID_MAX = 500;
-/** Last moment that a date can hold, seconds. */
+/** Latest time that a date can hold, seconds. */
 const TIME_MAX = 8_640_000_000_000;
 
-/** A text that answers a message without a run. */
+/** A text that answers a message without an agent run. */
 export interface Hint {
   message_id: string;
   user_id: string;
@@ -23,23 +23,23 @@ export interface Edit {
   text: string;
 }
 
-/** What a webhook holds, all entries and all changes of it, in their order. */
+/** The content of all entries and changes of a webhook, in order. */
 export interface Parsed {
   messages: IncomingMessage[];
   hints: Hint[];
   edits: Edit[];
   statuses: Status[];
-  /** Ids of business numbers that messages came for and that are not ours. */
+  /** Ids of business numbers that are not ours. */
   elsewhere: Set<string>;
-  /** How many messages were left out, by why. */
+  /** Number of messages that were ignored, by reason. */
   ignored: Map<string, number>;
-  /** What the platform reports of the account, `130429: Rate limit hit`. */
+  /** Errors that the platform reports for the account: `130429: Rate limit hit`. */
   errors: string[];
 }
 
 /**
- * The contents of a webhook for our business numbers. Total: what is not as documented is left out and counted,
- * since the platform would only send the same again.
+ * Reads a webhook for our business numbers. No payload makes it throw. Content that differs from the documentation is
+ * ignored and counted, because the platform would deliver the same again.
  */
 export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
   const parsed: Parsed = {
@@ -81,7 +81,7 @@ function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed)
   parsed.errors.push(...objectsOf(value.errors).map(describeError));
 }
 
-/** A delivery that does not say which number it is for is for the only one there is. */
+/** If a webhook does not name a number and we have only one, it is for that one. */
 function onlyOne(numbers: ReadonlySet<string>, metadata: unknown): string | undefined {
   const [number_id, another] = numbers;
   return metadata === undefined && another === undefined ? number_id : undefined;
@@ -89,12 +89,12 @@ function onlyOne(numbers: ReadonlySet<string>, metadata: unknown): string | unde
 
 interface Reading {
   number_id: string;
-  /** Digits of the business number itself; undefined where it is not told. */
+  /** Digits of the business number. Undefined if the webhook does not name it. */
   own: string | undefined;
   parsed: Parsed;
 }
 
-/** Takes what a message holds; the reason where there is nothing in it for us. */
+/** Adds the content of a message to the result. Returns the reason if there is none for us. */
 function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }: Reading): string | null {
   const content = contentOf(message);
   if (content.kind === 'none') return 'nothing to answer';
@@ -102,14 +102,14 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   const who = whoWrote(message, value);
   const group = groupOf(message);
   if (message_id === undefined || who === undefined || group === undefined) return 'malformed';
-  // What the business writes by itself is no question to it.
+  // The business itself wrote this, so it needs no answer.
   if (own !== undefined && who.user_id === `+${own}`) return 'our own number';
   if (content.kind === 'edit') return takeEdit(content, parsed);
 
   const text = content.kind === 'text' ? content.text : content.caption;
   const hint = hintFor(content);
   const place = placeOf(number_id, who, group);
-  // In a group nobody has asked the agent to look at a picture.
+  // Nobody in a group asked the agent to look at a picture.
   if (hint !== null && group === null)
     parsed.hints.push({ message_id, user_id: who.user_id, place, text: hint });
   if (text === undefined || isTooLong(text)) return group === null ? null : 'no text to read, in a group';
@@ -131,21 +131,21 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
 
 function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
   const original = messageIdOf(message_id);
-  if (original === undefined || isTooLong(text)) return 'an edit that cannot be taken';
+  if (original === undefined || isTooLong(text)) return 'an edit that cannot be applied';
   parsed.edits.push({ message_id: original, text });
   return null;
 }
 
-/** What its sender should know of what was not read; null where all was. */
+/** The hint about content that cannot be read; null if all of it was read. */
 function hintFor(content: Exclude<Content, { kind: 'edit' | 'none' }>): string | null {
   if (isTooLong(content.kind === 'text' ? content.text : (content.caption ?? ''))) return tooLong();
   if (content.kind === 'text') return null;
   return content.caption === undefined
-    ? `I can only read text, not ${content.what}. Please write to me what it is about.`
+    ? `I can only read text, not ${content.what}. Please describe it in words.`
     : `I can only read the text of your message, not ${content.what}.`;
 }
 
-/** Decisions §3; groups have their own kind of id, since their names are the platform's own choice. */
+/** Session id (agentd-phonechat(7)). Ids of groups have their own prefix, because the platform chooses them. */
 function threadOf(number_id: string, who: Who, group: string | null): string {
   return `phonechat:${number_id}:${group === null ? who.user_id : `group:${group}`}`;
 }
@@ -157,7 +157,7 @@ function metadataOf({ user_id, name }: Who): IncomingMessage['metadata'] {
   };
 }
 
-/** Seconds since the epoch, as a text. */
+/** Seconds since the epoch, as a string. */
 function sentAt(timestamp: unknown): { sent_at?: number } {
   const seconds =
     typeof timestamp === 'string' && /^\d{1,13}$/.test(timestamp) ? Number(timestamp) : timestamp;
@@ -165,7 +165,7 @@ function sentAt(timestamp: unknown): { sent_at?: number } {
   return isTime ? { sent_at: Math.floor(seconds * 1000) } : {};
 }
 
-/** Becomes a key, so it is taken exactly as it is or not at all. */
+/** The id becomes a key, so it is used unchanged or not at all. */
 function messageIdOf(value: unknown): string | undefined {
   const id = stringOf(value);
   if (id === undefined || id === '' || id.length > MESSAGE_ID_MAX || !id.isWellFormed()) return undefined;
@@ -173,7 +173,7 @@ function messageIdOf(value: unknown): string | undefined {
 }
 
 function tooLong(): string {
-  return `Your message is too long for me: I read up to ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+  return `Your message is too long: I can read up to ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function describeError({ code, title, message }: Fields): string {

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module';
 import type { CountryCode, PhoneNumber } from 'libphonenumber-js/min';
 
-/** Loads with the first number: every start imports every channel, and this weighs more than all of them. */
+/**
+ * Loaded with the first number. The daemon imports every channel at each start, and this library is larger than all
+ * of them.
+ */
 const require = createRequire(import.meta.url);
 const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefined =>
   (require('libphonenumber-js/min') as typeof import('libphonenumber-js/min')).parsePhoneNumberFromString(
@@ -9,23 +12,26 @@ const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefin
     country,
   );
 
-/** Longest that a number may be written, in characters. */
+/** Longest spelling of a number, characters. */
 const WRITTEN_MAX = 40;
-/** What people put between the digits of a number. */
+/** Characters that people put between digits. */
 const WRITTEN = /^(\+|00)?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
 
-/** A country code and the rest (ITU-T E.164: 15 digits at most). */
+/** A country code and the rest (ITU-T E.164: at most 15 digits). */
 const E164 = /^\+[1-9]\d{7,14}$/;
 
-/** Mobile numbers: without the ninth digit they begin with 6 to 9; other ones are landlines, and somebody else's. */
+/**
+ * Mobile numbers without the ninth digit begin with 6 to 9. Other numbers are landlines, which belong to other
+ * people.
+ */
 const BRAZIL = /^\+55([1-9][1-9])(9?)([6-9]\d{7})$/;
 const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
 
 /**
- * A phone number in international format as E.164 with a leading plus, and then the other writing that the
- * platform may use for the same person: Brazilian mobile numbers with and without their ninth digit, Mexican
- * ones with and without the 1 after the country code. Empty where it is no number.
- * @param given with or without the plus, as people write it
+ * A phone number as E.164 with a leading plus, followed by the other spelling that the platform may use for the same
+ * person: Brazilian mobile numbers with and without the ninth digit, Mexican ones with and without the 1 after the
+ * country code. Empty if the text is not a number.
+ * @param given as people write it, with or without the plus
  */
 export function idsOf(given: string): readonly string[] {
   const number = e164(given);
@@ -41,8 +47,8 @@ export function idsOf(given: string): readonly string[] {
 }
 
 /**
- * Does a claim name this very number? In international format only: in the national one it may be a number of
- * any country, which is no proof.
+ * Whether a claim names exactly this number. The claim must be in international format: a national number may belong
+ * to any country, so it proves nothing.
  * @param number in E.164
  */
 export function namesNumber(claim: string, number: string): boolean {
@@ -51,7 +57,7 @@ export function namesNumber(claim: string, number: string): boolean {
 }
 
 /**
- * May a claim be of this number? One in national format is read as one of the number's own country.
+ * Whether a claim may name this number. A claim in national format is read as a number of the same country.
  * @param number in E.164
  */
 export function mayNameNumber(claim: string, number: string): boolean {
@@ -64,13 +70,14 @@ function e164(given: string): string | null {
   const written = given.trim();
   if (written.length > WRITTEN_MAX || !WRITTEN.test(written)) return null;
   const number = `+${written.replace(/^00/, '').replace(/\D/g, '')}`;
-  // Known by their form: the library takes some of their digits for prefixes.
+  // Recognized by their form, because the library reads some of their digits as prefixes.
   if (BRAZIL.test(number) || MEXICO.test(number)) return number;
-  // It is given digits alone, since it takes and strips what comes after `;` or white space.
+  // The library gets digits only, because it reads extensions after `;` and white space.
   const parsed = parseNumber(number);
-  // Of digits that stay a number when more of them are taken for a prefix, none are taken: an id is its own.
+  // If the digits are a valid number both with and without a prefix, they stay unchanged: an id means itself.
   if (parsed?.isPossible() && parseNumber(parsed.number)?.number === parsed.number) return parsed.number;
-  // Numbering plans are younger than what the library knows of their lengths: with a country it may be one.
+  // Numbering plans may be newer than the lengths that the library knows, so a number with a known country is
+  // accepted.
   return parsed && E164.test(number) ? number : null;
 }
 

@@ -1,8 +1,8 @@
 import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
- * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has neither an escape nor links: an
- * address is written out. The body of a text message has at most 4,096 characters
+ * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has no escape and no links, so addresses are
+ * written out. The body of a text message has at most 4,096 characters
  * (https://developers.facebook.com/docs/whatsapp/cloud-api/messages/text-messages).
  */
 const WHATSAPP: Dialect = {
@@ -22,7 +22,7 @@ const WHATSAPP: Dialect = {
   tables: 'lines',
 };
 
-/** A reply as bodies of text messages. */
+/** Renders a reply as bodies of text messages. */
 export function render(markdown: string): Promise<readonly string[]> {
   return renderMarkdownInPieces(markdown, WHATSAPP);
 }

@@ -1,10 +1,10 @@
 import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
 import type { Graph } from './graph.ts';
 
-/** All parts of one reply together, ms: less than the daemon waits, so that two attempts never overlap. */
+/** Time for all parts of one reply, ms. Shorter than the daemon waits, so that two attempts never overlap. */
 const REPLY_MS = 50_000;
 
-/** Sends replies, each as as many messages as its length asks for. */
+/** Sends replies, each as one or more messages. */
 export class Sender {
   readonly #scope: ChannelScope;
   readonly #graph: Graph;
@@ -35,7 +35,7 @@ export class Sender {
   }
 }
 
-/** Who it goes to, in the platform's words, and from which business number. */
+/** The recipient, and the business number that sends. */
 function addressOf({ number_id, to, recipient, group }: JsonObject): JsonObject & { number_id: string } {
   const from = { number_id: String(number_id) };
   if (typeof group === 'string') return { ...from, recipient_type: 'group', to: group };

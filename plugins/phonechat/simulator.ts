@@ -6,7 +6,7 @@ import { refusalOf } from './simulator/refusal.ts';
 import { signatureOf } from './verify.ts';
 import { isBusinessScopedId } from './who.ts';
 
-/** Stands in for WhatsApp and the Cloud API. People are phone numbers, or business-scoped ids that hide one. */
+/** Simulates WhatsApp and the Cloud API. People are phone numbers, or business-scoped ids that hide a number. */
 export const simulator: PlatformSimulator = {
   apiUrlSetting: 'PHONECHAT_API_URL',
 
@@ -20,7 +20,7 @@ export const simulator: PlatformSimulator = {
     };
   },
 
-  /** Numbers that are kept free for stories, and somebody who hides theirs. */
+  /** Numbers that are reserved for fiction, and a person with a hidden number. */
   who: () => ['+16505551234', '+16505555678', 'US.13491208655302741918'],
 
   delivery(event, settings) {

@@ -1,10 +1,10 @@
 import { codeOf, type Fields, objectsOf, stringOf } from './json.ts';
 
-/** What became of a message of ours (Cloud API, "Status messages webhook reference"). */
+/** The status of a message that was sent (Cloud API, "Status messages webhook reference"). */
 export interface Status {
   status: StatusWord;
   message_id: string | undefined;
-  /** Of a message that failed. */
+  /** Error of a message that failed. */
   error?: { code: number; title: string };
 }
 
@@ -25,7 +25,7 @@ export function readStatuses(value: unknown): Status[] {
   });
 }
 
-/** How many of each. */
+/** Number of statuses of each kind. */
 export function countStatuses(statuses: readonly Status[]): StatusCounts {
   const counts: StatusCounts = {};
   for (const { status } of statuses) counts[status] = (counts[status] ?? 0) + 1;

@@ -1,19 +1,19 @@
 import type { ChannelScope, JsonObject } from '../../src/channel/index.ts';
 import type { Graph } from './graph.ts';
 
-/** The platform takes the sign down after 25 s; earlier than this it is not asked for again, ms. */
+/** The platform hides the indicator after 25 s. It is not requested again earlier than this, ms. */
 const SHOWN_MS = 20_000;
-/** Messages whose sign was shown lately; beyond it the oldest are forgotten. */
+/** Most messages whose indicator is remembered. The oldest are forgotten first. */
 const SHOWN_MAX = 1000;
 
 /**
- * Marks a message as read and shows that an answer is being written, which is one call (Cloud API, "Typing
- * indicators"). Groups have no such sign: there the message is marked, once.
+ * Marks a message as read and shows that an answer is being written, with one call (Cloud API, "Typing indicators").
+ * Groups have no indicator: there the message is only marked, once.
  */
 export class ReadMarks {
   readonly #scope: ChannelScope;
   readonly #graph: Graph;
-  /** When it was last shown, by message, ms since the epoch. */
+  /** When the indicator was last shown, by message, ms since the epoch. */
   readonly #shown = new Map<string, number>();
 
   constructor(scope: ChannelScope, graph: Graph) {

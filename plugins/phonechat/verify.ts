@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Has the platform signed these bytes? `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body
+ * Whether the platform signed these bytes. `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body
  * with the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). Compared in constant time.
  */
 export function isSigned(body: Uint8Array, header: string | undefined, app_secret: string): boolean {
@@ -10,12 +10,12 @@ export function isSigned(body: Uint8Array, header: string | undefined, app_secre
   return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', app_secret).update(body).digest());
 }
 
-/** The header that goes with a body; for whoever stands in for the platform. */
+/** The signature header for a body, for simulators. */
 export function signatureOf(body: string, app_secret: string): string {
   return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`;
 }
 
-/** Compares two secrets of any length, in a time that tells nothing of either. */
+/** Compares two secrets of any length in a time that depends on neither. */
 export function isSameSecret(given: string, right: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(right));

@@ -5,18 +5,18 @@ import { countStatuses } from './statuses.ts';
 import { isSameSecret, isSigned } from './verify.ts';
 
 const PATH = '/webhook/phonechat';
-/** Longest challenge that is sent back, in characters; the platform's are ten digits. */
+/** Longest challenge that is returned, characters. The platform's have ten digits. */
 const CHALLENGE_MAX = 256;
-/** Largest webhook that is taken, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
+/** Largest webhook that is accepted, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
 const BODY_LIMIT = 4 * 1024 * 1024;
-/** Messages that `accept` takes at once. */
+/** Most messages of one call of `enqueue`. */
 const ACCEPT_MAX = 1000;
-/** How often a webhook with a wrong signature is told in the log, ms. */
+/** Least time between two log lines about wrong signatures, ms. */
 const TELL_AGAIN_MS = 60_000;
-/** Business numbers of others that are remembered as told. */
+/** Most unknown business numbers that are remembered as logged. */
 const TOLD_MAX = 1000;
 
-/** The two requests that the platform makes: the challenge when the webhook is set up, and the webhook. */
+/** The two requests of the platform: the challenge when the webhook is registered, and the webhook. */
 export function webhookRoutes(scope: ChannelScope, configured: Configured): readonly Route[] {
   const webhook = new Webhook(scope, configured);
   return [
@@ -48,7 +48,7 @@ function answerChallenge(
   return { headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: challenge };
 }
 
-/** Verify, parse, keep; only then 200. */
+/** Verifies, parses and stores; answers 200 only after that. */
 class Webhook {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
@@ -67,11 +67,11 @@ class Webhook {
     const parsed = parse(request.json(), numbers);
     this.#log(parsed, request.id);
     for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
-      await this.#scope.accept(parsed.messages.slice(at, at + ACCEPT_MAX), request);
+      await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);
     for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
     for (const { message_id, user_id, place, text } of parsed.hints) {
-      // The id of the message itself is that of its caption, where it has one.
-      await this.#scope.say(place, text, { message_id: `hint:${message_id}`, hint_to: user_id });
+      // The id of the message belongs to its caption, if it has one.
+      await this.#scope.notify(place, text, { message_id: `hint:${message_id}`, throttle_key: user_id });
     }
     return { status: 200 };
   }
@@ -82,12 +82,12 @@ class Webhook {
       this.#toldOfSignature = now;
       this.#scope.log.warn(
         { request_id: id },
-        'a webhook with a missing or wrong signature was refused; where it is the platform, PHONECHAT_APP_SECRET is another one than its own',
+        'a webhook with a missing or wrong signature was refused; if the platform sent it, PHONECHAT_APP_SECRET is wrong',
       );
     }
     return this.#scope.problem(
       'invalid_signature',
-      'The header X-Hub-Signature-256 is missing, or does not fit the body.',
+      'The header X-Hub-Signature-256 is missing, or does not match the body.',
     );
   }
 
@@ -96,22 +96,22 @@ class Webhook {
     if (statuses.length > 0) log.debug({ request_id, statuses: countStatuses(statuses) }, 'statuses came');
     for (const { status, error, message_id } of statuses) {
       if (status === 'failed')
-        log.warn({ request_id, message_id, ...error }, 'the platform could not deliver a message of ours');
+        log.warn({ request_id, message_id, ...error }, 'the platform could not deliver a message');
     }
     if (ignored.size > 0)
-      log.debug({ request_id, ignored: Object.fromEntries(ignored) }, 'left out of a webhook');
+      log.debug({ request_id, ignored: Object.fromEntries(ignored) }, 'parts of a webhook were ignored');
     for (const error of errors)
-      log.warn({ request_id, error }, 'the platform reports a problem of the account');
+      log.warn({ request_id, error }, 'the platform reports a problem with the account');
     for (const number_id of elsewhere) this.#tellOfNumber(number_id);
   }
 
-  /** Once for each, since such messages keep coming. */
+  /** Logged once per number, because such messages are frequent. */
   #tellOfNumber(number_id: string): void {
     if (this.#told.has(number_id) || this.#told.size >= TOLD_MAX) return;
     this.#told.add(number_id);
     this.#scope.log.warn(
       { number_id: number_id.slice(0, 64).toWellFormed() },
-      'messages for a business number that PHONECHAT_PHONE_NUMBER_ID does not name are left alone',
+      'messages for a business number that is not in PHONECHAT_PHONE_NUMBER_ID are ignored',
     );
   }
 }

@@ -1,29 +1,29 @@
 import type { JsonObject } from '../../src/channel/index.ts';
 import { type Fields, idOf, objectsOf, stringOf, wordsOf } from './json.ts';
 
-/** Digits as the platform writes numbers (`wa_id`), without a plus. */
+/** Digits of a number (`wa_id`), without a plus. */
 const DIGITS = /^\d{5,20}$/;
 /** Business-scoped user id: country, a period, up to 128 letters and digits; `ENT` for a parent id. */
 const BSUID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
-/** Groups are named in base64. */
+/** Ids of groups are base64. */
 const GROUP_ID = /^[A-Za-z0-9+/=_-]{1,200}$/;
 const NAME_MAX = 256;
 
-/** Who wrote a message, as the platform verified it. */
+/** The sender of a message, verified by the platform. */
 export interface Who {
-  /** `+number`; where the number is hidden, the business-scoped user id. */
+  /** `+number`. If the number is hidden, the business-scoped user id. */
   user_id: string;
-  /** The business-scoped user id that came with the number. */
+  /** The business-scoped user id that arrived with the number. */
   alias_id?: string;
-  /** Where an answer to them goes (Cloud API: a BSUID in `to` is accepted and never delivered). */
+  /** Address of an answer (Cloud API: a BSUID in `to` is accepted and never delivered). */
   address: { to: string } | { recipient: string };
-  /** As they call themselves. */
+  /** The name that the person chose. */
   name?: string;
 }
 
 /**
- * The sender of a message: `from` and `from_user_id` of the message itself, else what stands with it in the
- * contact that has one of the two, or in the only contact there is. Undefined where nobody is named.
+ * The sender of a message: `from` and `from_user_id` of the message, completed from the contact with one of the two,
+ * or from the only contact. Undefined if the webhook names nobody.
  */
 export function whoWrote(message: Fields, value: Fields): Who | undefined {
   const contact = contactOf(message, value);
@@ -49,14 +49,14 @@ export function whoWrote(message: Fields, value: Fields): Who | undefined {
   return bsuid === undefined ? undefined : { user_id: bsuid, address: { recipient: bsuid }, ...named };
 }
 
-/** The id of the group that a message was written in; null: in none; undefined: it has one that is none. */
+/** The id of the message's group. Null: not in a group. Undefined: the id is malformed. */
 export function groupOf({ group_id }: Fields): string | null | undefined {
   if (group_id === undefined || group_id === null) return null;
   const id = stringOf(group_id);
   return id !== undefined && GROUP_ID.test(id) ? id : undefined;
 }
 
-/** Where to answer: what `send` needs, and nothing that changes from message to message. */
+/** What `send` needs to answer; the same for all messages of a conversation. */
 export function placeOf(number_id: string, who: Who, group: string | null): JsonObject {
   return { number_id, ...(group === null ? who.address : { group }) };
 }
@@ -65,7 +65,7 @@ export function isBusinessScopedId(id: string): boolean {
   return BSUID.test(id);
 }
 
-/** Ids are matched, never positions: a delivery may hold messages of several people. */
+/** Contacts are matched by id, not by position: a delivery may hold messages of several people. */
 function contactOf(message: Fields, value: Fields): Fields | undefined {
   const contacts = objectsOf(value.contacts);
   const ids = [idOf(message.from), stringOf(message.from_user_id)].filter((id) => id !== undefined);

@@ -1,16 +1,16 @@
 const NAME = 'jwt_token';
 
-/** Written out, since the header is documented to the letter (service.md, "Cookie rules (sse)"). */
+/** Written by hand, because the header is specified to the letter (agentd-sse(7)). */
 const ATTRIBUTES = 'Path=/; HttpOnly; Secure; SameSite=Lax';
 const MAX_AGE = 3600;
 
-/** What browsers keep at least of a cookie's name and value (RFC 6265 §6.1), bytes. */
+/** Least size of a cookie's name and value that browsers must support, bytes (RFC 6265 §6.1). */
 const COOKIE_MAX = 4096;
 
 /**
- * The `Set-Cookie` for the token that came with a message, valid or not. Where it cannot be a cookie, and
- * where the client says "signed out" (null), the cookie is cleared, so that no earlier person's stays behind.
- * Null: no token was given, and the cookie stays as it is.
+ * The `Set-Cookie` for the token of a message, valid or not. The cookie is cleared if the token cannot be a cookie,
+ * and if the client says "signed out" (null), so that no previous person's token stays. Returns null if there was no
+ * token: the cookie does not change.
  */
 export function cookieFor(token: string | null | undefined): string | null {
   if (token === undefined) return null;
@@ -22,8 +22,8 @@ export function cookieFor(token: string | null | undefined): string | null {
 }
 
 /**
- * The value of each cookie `jwt_token` in a `Cookie` header. There may be several: a page of a sibling host can set a
- * cookie of the same name (RFC 6265 §8.6).
+ * The value of each cookie `jwt_token` in a `Cookie` header. There may be several: a page on a sibling host can set a
+ * cookie with the same name (RFC 6265 §8.6).
  */
 export function tokensInCookie(header: string | undefined): readonly string[] {
   const pairs = (header?.split(';') ?? []).map((part) => part.split('='));

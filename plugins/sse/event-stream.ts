@@ -1,23 +1,23 @@
 import type { ChannelScope, OpenStream, ResponseStream, StreamEvent } from '../../src/channel/index.ts';
 
-/** Neither a cache nor a proxy that gathers may stand in the way. */
+/** Caches and buffering proxies must not delay the events. */
 export const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-cache, no-transform',
   'X-Accel-Buffering': 'no',
 } as const;
 
-/** How long a client waits before it comes back: long enough for a daemon that stops to be gone (1 s). */
+/** How long a client waits before it reconnects. A daemon that stops has exited after 1 s. */
 const RETRY = Buffer.from('retry: 1000\n\n');
-/** A comment now and then keeps proxies from closing a connection that seems idle, ms. */
+/** A comment keeps proxies from closing a connection that seems idle, ms. */
 const COMMENT_INTERVAL_MS = 10_000;
 const COMMENT = Buffer.from(': still here\n\n');
-/** How long a reader may take no byte before it is dropped, ms; it comes back where it was. */
+/** How long a reader may accept no byte before it is disconnected, ms. It continues where it was. */
 const SLOW_READER_MS = 30_000;
 
 const frames = new WeakMap<readonly StreamEvent[], Buffer>();
 
-/** Events as they go over the wire, built once for all who are told of them together. */
+/** Encodes events. All readers that get the same list share the result. */
 export function framesOf(events: readonly StreamEvent[]): Buffer {
   let joined = frames.get(events);
   if (!joined) {
@@ -27,15 +27,15 @@ export function framesOf(events: readonly StreamEvent[]): Buffer {
   return joined;
 }
 
-/** JSON has no line breaks of its own. */
+/** JSON contains no line breaks. */
 function frameOf({ id, event, data }: StreamEvent): string {
   return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
 }
 
 /**
- * Writes a stream to one reader until it ends, the reader goes away or the daemon stops. What the reader does
- * not take is not buffered beyond its socket.
- * @throws `unavailable` to a reader that took nothing for too long, which breaks its connection.
+ * Writes a stream to one reader until it ends, the reader disconnects or the daemon stops. Nothing is buffered beyond
+ * the reader's socket.
+ * @throws `unavailable` for a reader that accepted nothing for too long, which closes its connection
  */
 export async function writeEvents(
   stream: OpenStream,

@@ -9,17 +9,17 @@ import type {
 import { cookieFor, tokensInCookie } from './cookie.ts';
 import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
 
-/** Of the start request, in the documented priority (service.md, "POST /sse/chat"). */
+/** Token sources of the start request, first one first (agentd-sse(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
 
 const START_PATH = '/sse/chat';
 const STREAM_PATH = '/sse/stream/:stream_id';
 
-/** The website widget again, told the reply word by word: a message by POST, its answer on an event stream. */
+/** Web clients that read the reply while it is written: a message by POST, and its answer on an event stream. */
 const sse: ChannelPlugin = {
   name: 'sse',
   apiVersion: 1,
-  summary: 'Visitors of a website; the reply comes as server-sent events while it is written.',
+  summary: 'Visitors of a website; the reply arrives as server-sent events while it is written.',
   settings: [
     {
       name: 'SSE_ENABLED',
@@ -31,7 +31,7 @@ const sse: ChannelPlugin = {
       name: 'SSE_REQUIRE_TOKEN',
       kind: 'boolean',
       default: false,
-      sentence: 'Whether a stream is only opened where some user token was supplied, valid or not.',
+      sentence: 'Whether a stream can be opened only with a user token, valid or not.',
     },
     {
       name: 'SSE_STREAM_TTL_SECONDS',
@@ -40,7 +40,7 @@ const sse: ChannelPlugin = {
       min: 1,
       max: 86_400,
       unit: 'seconds',
-      sentence: 'How long a stream waits to be opened, and how long it can be read again after its end.',
+      sentence: 'How long a stream can wait to be opened, and how long it can be read after its end.',
     },
     {
       name: 'SSE_MAX_READERS_PER_CLIENT',
@@ -49,14 +49,14 @@ const sse: ChannelPlugin = {
       min: 1,
       max: 1_000_000,
       sentence:
-        'Streams that one client address may have open at a time in each process; readers with a valid token are not counted.',
+        'Most streams that one client address may have open at a time in each process. Readers with a valid token are not counted.',
     },
   ],
   detect: (settings) => settings.SSE_ENABLED === true,
   capabilities: {
-    reply: 'in-request',
-    space: 'web',
-    streaming: true,
+    delivery: 'stream',
+    namespace: 'web',
+
     textLimit: null,
     markdown: 'commonmark',
     typing: false,
@@ -78,13 +78,17 @@ function createSse(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
+        // Also of a message that is refused: an earlier person's cookie must not stay behind.
+        headers(request) {
+          const cookie = cookieFor(scope.readToken(request, TOKEN_SOURCES));
+          return cookie === null ? {} : { 'Set-Cookie': cookie };
+        },
         thread: sessionOf,
         async handle(request) {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           const ambient = tokensInCookie(request.headers.cookie);
           const { stream_id } = await scope.streams.start(message, request, { ttl_ms, ambient });
-          const cookie = cookieFor(message.metadata.jwt_token);
-          return { headers: cookie === null ? {} : { 'Set-Cookie': cookie }, body: { stream_id } };
+          return { body: { stream_id } };
         },
       },
       {
@@ -97,7 +101,7 @@ function createSse(scope: ChannelScope): Channel {
             after: lastEventIdOf(request),
             maxReadersPerClient,
           });
-          // Any other status than 200 stops an EventSource; this one says that there is no more to come.
+          // Any status other than 200 stops an EventSource. This one says that there are no more events.
           if (stream === null) return { status: 204 };
           return { headers: STREAM_HEADERS, body: (out) => writeEvents(stream, out, scope) };
         },
@@ -115,7 +119,7 @@ function createSse(scope: ChannelScope): Channel {
   };
 }
 
-/** The session that the request names, whether or not the field is as it must be. */
+/** The session that the request names, valid or not. */
 function sessionOf(request: ChannelRequest): string | null {
   const { session_id } = request.json();
   return typeof session_id === 'string' ? session_id : null;
@@ -125,7 +129,7 @@ function streamIdOf(request: ChannelRequest): string {
   return request.params.stream_id ?? '';
 }
 
-/** Cookie, then query (service.md, "GET /sse/stream/{stream_id}"); an empty one is none. */
+/** First the cookie, then the query. An empty token counts as none. */
 function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
   return {
     ambient: tokensInCookie(request.headers.cookie),
@@ -135,8 +139,8 @@ function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
 }
 
 /**
- * The header is what an EventSource sends by itself when it comes back, so it is newer than the query of its
- * URL. What is no number of ours is none: the stream is read from the start.
+ * An EventSource sends the header by itself when it reconnects, so the header is newer than the query of its URL. If
+ * it is not one of our numbers, the stream is read from the start.
  */
 function lastEventIdOf(request: ChannelRequest): number {
   const given = request.headers['last-event-id'] || request.query.get('last_event_id') || '';

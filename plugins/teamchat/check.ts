@@ -2,7 +2,7 @@ import type { ChannelCheck } from '../../src/channel/index.ts';
 import type { Call } from './client.ts';
 import { refusalOf } from './refusal.ts';
 
-/** Does the platform know the bot (`auth.test`)? */
+/** Asks the platform whether it knows the bot (`auth.test`). */
 export async function checkToken(call: Call): Promise<ChannelCheck> {
   try {
     const { user, team } = await call('auth.test', {});
@@ -21,7 +21,7 @@ export async function checkToken(call: Call): Promise<ChannelCheck> {
     return {
       outcome: 'failed',
       detail: `the platform could not be asked: ${reason}`,
-      advice: 'Does this machine reach TEAMCHAT_API_URL?',
+      advice: 'Check that this machine can reach TEAMCHAT_API_URL.',
     };
   }
 }

@@ -7,16 +7,16 @@ const CALL_MS = 10_000;
 /** Longest answer that is read, bytes. */
 const ANSWER_MAX = 1_048_576;
 
-/** A call of the platform's API: resolves with its answer where that is `ok`, else rejects with the client's error. */
+/** Calls a method of the platform's API. Resolves with an answer that is `ok`; rejects with the client's error. */
 export type Call = (
   method: string,
   args: Readonly<Record<string, unknown>>,
 ) => Promise<Record<string, unknown>>;
 
 /**
- * The platform's own client, told to do nothing on its own: retries, waiting and order are the inbox's. It is
- * loaded when it is first needed.
- * @param stopping aborts calls that are under way when the channel stops
+ * The platform's own client without its retries, waits and order, which are the inbox's. Loaded when it is first
+ * used.
+ * @param stopping aborts running calls when the channel stops
  */
 export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {
   let client: Promise<WebClient> | undefined;
@@ -30,9 +30,9 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
   const { LogLevel, WebClient } = await import('@slack/web-api');
   const token = secret(scope.settings, 'TEAMCHAT_BOT_TOKEN');
   const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
-    // It quotes errors of the network as they are, and those may quote the request.
+    // The client quotes network errors unchanged, and these may quote the request.
     const client = words.map(String).join(' ').replaceAll(token, '[secret]');
-    scope.log[level]({ client }, 'said by the platform’s client');
+    scope.log[level]({ client }, 'a message of the platform’s client library');
   };
   return new WebClient(token, {
     slackApiUrl: String(scope.settings.TEAMCHAT_API_URL),
@@ -45,7 +45,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
       return checked(await scope.fetch(input, { ...init, signal: AbortSignal.any(signals) }));
     },
     logger: {
-      // Its debug lines hold what people say. What fails is told by whoever called, once.
+      // Its debug lines contain messages of people. The caller logs failures, once.
       debug: () => {},
       info: (...words) => say('debug', words),
       warn: (...words) => say('debug', words),
@@ -58,8 +58,8 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
 }
 
 /**
- * The same answer, read whole within bounds. What is no JSON comes from something in between: the client would
- * take its words for an error of the platform's.
+ * The same answer, read completely within bounds. An answer that is not JSON comes from a server in between; the
+ * client would treat it as an error of the platform.
  */
 async function checked(response: Response): Promise<Response> {
   if (response.body === null) return response;
@@ -74,16 +74,16 @@ async function checked(response: Response): Promise<Response> {
   if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
   const { status, statusText, headers } = response;
   const seconds = retryAfterSeconds(headers);
-  // The client reads seconds alone.
+  // The client reads only seconds.
   if (seconds === undefined) return new Response(text, { status, statusText, headers });
   const inSeconds = new Headers(headers);
   inSeconds.set('Retry-After', String(seconds));
   return new Response(text, { status, statusText, headers: inSeconds });
 }
 
-/** @param code as failures of the network have one */
+/** @param code code of a network error */
 function noAnswer(code: string): Error {
-  return new Error('an answer that is not the platform’s', { cause: { code } });
+  return new Error('an answer that is not from the platform', { cause: { code } });
 }
 
 function isJsonObject(text: string): boolean {

@@ -3,37 +3,35 @@ import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/in
 /** The platform waits 3 s for the answer to a command; ms. */
 const ANSWER_MS = 2500;
 
-/** The fields of a slash command's form that count. */
+/** The relevant fields of a slash command. */
 export interface TypedCommand {
   command: string;
   text: string;
   user: string;
-  /** Names this one signed request. */
+  /** Identifies this signed request. */
   request: string;
 }
 
-/** What only the person who typed the command gets to see. */
+/** A response that only the person who typed the command sees. */
 export interface CommandAnswer {
   response_type: 'ephemeral';
   text: string;
 }
 
-const HINT =
-  'To be signed in here, send `/service-auth` and your token behind it. `/service-auth off` signs you out.';
+const HINT = 'To sign in, send `/service-auth` followed by your token. `/service-auth off` signs you out.';
 const NOT_KNOWN = `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HINT}`;
-/** An empty text is a token that is none (service.md: every failure begins with its mark and has the reason). */
-const NO_TOKEN = `❌ You could not be signed in: JWT Malformed, as there is no token. ${HINT}`;
+/** An empty text is an invalid token: every failure begins with its mark and has the reason (agentd-teamchat(7)). */
+const NO_TOKEN = `❌ You could not be signed in: JWT Malformed, because there is no token. ${HINT}`;
 const SIGNED_OUT = '✅ You are signed out.';
-const WAS_NOT_SIGNED_IN = '✅ You are signed out: you were not signed in.';
-const NOT_DONE =
-  '❌ I could not do this: the service cannot keep anything at the moment. Please try again in a minute.';
+const WAS_NOT_SIGNED_IN = '✅ You are signed out; you were not signed in before.';
+const NOT_DONE = '❌ The service cannot store this at the moment. Please try again in a minute.';
 const NOT_KNOWN_YET =
-  '❌ I could not do this in time, and do not know whether it will still happen. Please try again in a minute.';
+  '❌ This took too long, and I do not know whether it was done. Please try again in a minute.';
 
 /**
- * Answers a slash command: `/service-auth <token>` links who typed it to the person of the token,
- * `/service-auth off` ends that (service.md, "POST /webhook/teamchat/commands"; decisions §4). The same request
- * does nothing when it comes again, and is answered as the first time; typed again, the command is another one.
+ * Answers a slash command: `/service-auth <token>` links the sender to the person of the token, `/service-auth off`
+ * removes the link (agentd-teamchat(7)). A repeated request changes nothing and gets the first answer. The same
+ * command typed again is a new command.
  */
 export async function answerCommand(
   { command, text, user, request }: TypedCommand,
@@ -63,14 +61,14 @@ function confirmation({ email, expires_at }: Extract<LinkAnswer, { linked: true 
   return `✅ You are signed in as ${escaped(email)} until ${until} (UTC). \`/service-auth off\` signs you out.`;
 }
 
-/** A person at a keyboard is told what went wrong, where the platform would show a code of its own. */
+/** The person gets a sentence. Otherwise the platform would show an error code. */
 async function inTime(work: Promise<string>, { log }: ChannelScope): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(resolve, ANSWER_MS, NOT_KNOWN_YET);
   });
   const done = work.catch((error: unknown) => {
-    log.error({ err: error }, 'a command could not be carried out');
+    log.error({ err: error }, 'a command failed');
     return NOT_DONE;
   });
   try {

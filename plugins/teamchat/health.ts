@@ -1,10 +1,10 @@
 import type { ChannelHealth } from '../../src/channel/index.ts';
 import type { Refusal } from './refusal.ts';
 
-/** So many calls in a row must fail before it is said: one that fails is tried again. */
+/** Failed calls in a row after which the channel is degraded. A single failure is retried. */
 const FAILURES = 3;
 
-/** How the platform's API has been answering lately. */
+/** How the platform's API has answered recently. */
 export class Health {
   #failures = 0;
   #refusal: Refusal | null = null;
@@ -14,7 +14,7 @@ export class Health {
     this.#refusal = null;
   }
 
-  /** A refusal of one message says nothing of the others: the platform is there, and knows us. */
+  /** After a refusal of one message the platform counts as healthy: it answered, and it knows the bot. */
   refused(refusal: Refusal): void {
     if (refusal.final && !refusal.credentials) this.answered();
     else {
@@ -26,7 +26,7 @@ export class Health {
   get now(): ChannelHealth {
     const refusal = this.#refusal;
     if (refusal?.credentials)
-      return { status: 'degraded', detail: `the platform refuses our credentials: ${refusal.reason}` };
+      return { status: 'degraded', detail: `the platform refuses the credentials: ${refusal.reason}` };
     if (refusal === null || this.#failures < FAILURES) return { status: 'ok' };
     const detail = `the last ${this.#failures} calls to the platform failed: ${refusal.reason}`;
     return { status: 'degraded', detail };

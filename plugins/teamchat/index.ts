@@ -16,28 +16,27 @@ import { SETTINGS, secret } from './settings.ts';
 import { StatusLine } from './status.ts';
 import { isSigned, nameOf } from './verify.ts';
 
-/** Who may be linked: a user of the workspace, or of another one with the workspace before it. */
+/** Users that can be linked: of the workspace, or of another one with the workspace before the user id. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
-/** As the platform writes ids of users. */
+/** Ids of users. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Largest delivery, bytes. A text of 40,000 characters beyond ASCII has six bytes per character, and a delivery
- * contains it twice; an edit adds the earlier text.
+ * contains it twice. An edit adds the previous text.
  */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** Slack: the Events API and slash commands in, the Web API out. */
+/** Slack: the Events API and slash commands bring messages, the Web API sends replies. */
 const teamchat: ChannelPlugin = {
   name: 'teamchat',
   apiVersion: 1,
-  summary: 'People in a Slack workspace, in channels by mentioning the bot, and in direct messages.',
+  summary: 'People in a Slack workspace who mention the bot in a channel, or write direct messages.',
   settings: SETTINGS,
   detect: (settings) =>
     settings.TEAMCHAT_BOT_TOKEN !== undefined && settings.TEAMCHAT_SIGNING_SECRET !== undefined,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: 4000,
     markdown: 'platform',
     typing: true,
@@ -59,7 +58,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   const health = new Health();
   const send = createSend(scope, call, health);
   const status = new StatusLine(scope, call);
-  /** The bot's own user, as soon as the platform has said it. */
+  /** The bot's own user id, as soon as the platform has told it. */
   let self: string | null = null;
 
   async function introduce(): Promise<void> {
@@ -72,9 +71,11 @@ function createTeamchat(scope: ChannelScope): Channel {
       const refusal = refusalOf(error);
       health.refused(refusal);
       if (stopping.signal.aborted) return;
-      // With `serve --dev` nobody may be there to be asked.
-      const level = refusal.credentials ? 'error' : scope.dev === undefined ? 'info' : 'debug';
-      scope.log[level]({ reason: refusal.reason }, 'the platform could not be asked who the bot is');
+      const level = refusal.credentials ? 'error' : scope.simulated ? 'debug' : 'info';
+      scope.log[level](
+        { reason: refusal.reason },
+        'the platform could not be asked for the identity of the bot',
+      );
     }
   }
 
@@ -91,12 +92,12 @@ function createTeamchat(scope: ChannelScope): Channel {
       case 'challenge':
         return { body: { challenge: parsed.challenge } };
       case 'message':
-        await scope.accept([parsed.message], request);
+        await scope.enqueue([parsed.message], request);
         break;
       case 'unreadable':
-        await scope.say(parsed.reply_to, parsed.notice, {
+        await scope.notify(parsed.reply_to, parsed.notice, {
           message_id: parsed.message_id,
-          hint_to: String(parsed.reply_to.channel),
+          throttle_key: String(parsed.reply_to.channel),
         });
         break;
       case 'edit':
@@ -106,7 +107,7 @@ function createTeamchat(scope: ChannelScope): Channel {
         scope.log.warn({ request_id: request.id }, parsed.words);
         break;
       case 'nothing':
-        scope.log.debug({ request_id: request.id, why: parsed.why }, 'a delivery holds nothing for us');
+        scope.log.debug({ request_id: request.id, why: parsed.why }, 'a delivery was ignored');
     }
     return { status: 200 };
   }
@@ -114,7 +115,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   async function takeCommand(request: ChannelRequest): Promise<ChannelResponse> {
     verify(request);
     const form = request.form();
-    // Sent now and then to see whether our certificate is good.
+    // Sent now and then to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
     if (!ID.test(user)) {
@@ -149,7 +150,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       },
     ],
     async start() {
-      // Not waited for: the daemon serves also while the platform is out of reach.
+      // Not awaited: the daemon serves also while the platform is out of reach.
       void introduce();
     },
     async send(reply) {

@@ -1,39 +1,39 @@
 import { type IncomingMessage, isTooLong, type JsonObject, TEXT_MAX } from '../../src/channel/index.ts';
 import { readText, withoutMentions } from './read-text.ts';
 
-/** What a delivery of the Events API holds for us: one thing at most. */
+/** The content of a delivery of the Events API: at most one thing. */
 export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
-  /** Somebody speaks to us in a way that we cannot read; they are told so. */
+  /** A message to the bot without readable text. The sender gets a hint. */
   | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: string }
   | { kind: 'edit'; message_id: string; text: string }
   | { kind: 'challenge'; challenge: string }
-  /** The platform tells that it keeps something from us; in words for the log. */
+  /** The platform withholds something; `why` is for the log. */
   | { kind: 'trouble'; words: string }
-  /** Not for us, or not as documented; `why` is for the log. */
+  /** Not for the bot, or not as documented; `why` is for the log. */
   | { kind: 'nothing'; why: string };
 
 const NAME_MAX = 200;
 
-const NO_WORDS = 'Sorry, I can read text only. Please write to me what this is about.';
-const ONLY_A_MENTION = 'I am here. Please write your question beside my name.';
+const NO_WORDS = 'Sorry, I can only read text. Please describe it in words.';
+const ONLY_A_MENTION = 'You mentioned me without a question. Please write the question in the same message.';
 
-/** Kinds of messages that carry what a person wrote; all others are the platform's own, or a bot's. */
+/** Message types with a text of a person. All others come from the platform or a bot. */
 const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broadcast', 'me_message'];
 
-/** Ids are opaque, but these characters are all they have; a colon would let one pass for two. */
+/** Ids are opaque, but contain only these characters. With a colon, one id could look like two. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
 
-/** Stands for the workspace where a delivery does not tell it: a bot's token is good for one alone. */
+/** Used if a delivery does not name the workspace: a bot token is valid for one workspace only. */
 const UNTOLD_TEAM = '-';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a delivery of the Events API (https://docs.slack.dev/apis/events-api). It never throws, and what it
- * makes of a payload is always a message that can be accepted.
- * @param self the bot's own user id, where it is known other than from the delivery
+ * Reads a delivery of the Events API (https://docs.slack.dev/apis/events-api). No payload makes it throw, and every
+ * message that it returns is valid.
+ * @param self the bot's user id, if it is known from another source
  */
 export function parse(payload: Fields, self: string | null): Parsed {
   switch (payload.type) {
@@ -58,14 +58,14 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
       break;
     case 'tokens_revoked':
     case 'app_uninstalled':
-      return { kind: 'trouble', words: `the app was taken out of the workspace (${event.type})` };
+      return { kind: 'trouble', words: `the app was removed from the workspace (${event.type})` };
     default:
       return nothing('an event of another type');
   }
   const us = botUsersOf(payload, self);
   if (event.subtype === 'message_changed') return parseEdit(event, us);
-  if (!WRITTEN.includes(event.subtype)) return nothing('a message of a kind that nobody writes');
-  if (isOfBot(event, us)) return nothing('a message of a bot');
+  if (!WRITTEN.includes(event.subtype)) return nothing('a message that no person wrote');
+  if (isOfBot(event, us)) return nothing('a message from a bot');
   const isDirect = isDirectMessage(event);
   if (event.type === 'message' && !isDirect) return nothing('a message that does not mention the bot');
   return parseMessage(payload, event, us, isDirect);
@@ -78,7 +78,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   if (!isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root))
     return nothing('an event whose ids are not as documented');
 
-  // In a direct message all is one conversation, but for what stands in a thread.
+  // A direct message is one conversation, except for its threads.
   const thread = isDirect && root === ts ? null : root;
   const message_id = `${channel}:${ts}`;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
@@ -104,27 +104,27 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   };
 }
 
-/** Links are unfurled as changes too: only where the sender has changed the words is it an edit. */
+/** Links are unfurled as edits too. It is an edit only if the text has changed. */
 function parseEdit(event: Fields, us: ReadonlySet<string>): Parsed {
   const message = fieldsOf(event.message);
   const before = fieldsOf(event.previous_message);
   if (!WRITTEN.includes(message.subtype) || isOfBot(message, us))
-    return nothing('a change that nobody wrote');
+    return nothing('a change that no person made');
   if (fieldsOf(message.edited).ts === undefined || message.text === before.text)
-    return nothing('a change of something other than the words');
+    return nothing('a change of something other than the text');
   if (!isId(event.channel) || !isTimestamp(message.ts))
     return nothing('a change whose ids are not as documented');
   const text = wordsFor({ ...message, type: 'message' }, us);
-  if (text === '' || isTooLong(text)) return nothing('a change to a text that cannot be read');
+  if (text === '' || isTooLong(text)) return nothing('a change to a text that is empty or too long');
   return { kind: 'edit', message_id: `${event.channel}:${message.ts}`, text };
 }
 
-/** The text as people read it, without the address of the bot. */
+/** The readable text, without the mention of the bot. */
 function wordsFor(event: Fields, us: ReadonlySet<string>): string {
   const markup = typeof event.text === 'string' ? event.text.toWellFormed() : '';
   let isFirst = true;
   const isBot = (user: string) => {
-    // Whoever is mentioned first in a mention of the bot is the bot, where the delivery does not say who it is.
+    // If the delivery does not name the bot, the first user in an app mention is the bot.
     const meant = us.size > 0 ? us.has(user) : isFirst && event.type === 'app_mention';
     isFirst = false;
     return meant;
@@ -132,7 +132,7 @@ function wordsFor(event: Fields, us: ReadonlySet<string>): string {
   return readText(withoutMentions(markup, isBot)).trim();
 }
 
-/** Who the bot is in this workspace. */
+/** The bot's user id in this workspace. */
 function botUsersOf({ authorizations }: Fields, self: string | null): Set<string> {
   const users = new Set<string>(self === null ? [] : [self]);
   for (const authorization of listOf(authorizations)) {
@@ -149,23 +149,23 @@ function isOfBot(message: Fields, us: ReadonlySet<string>): boolean {
   );
 }
 
-/** With nobody else; a group's direct messages are shared, and there the bot is mentioned. */
+/** A direct message. A direct message of several people counts as a group: the bot must be mentioned there. */
 function isDirectMessage({ channel_type, channel }: Fields): boolean {
   if (typeof channel_type === 'string') return channel_type === 'im' || channel_type === 'app_home';
   return typeof channel === 'string' && channel.startsWith('D');
 }
 
 /**
- * The workspace that the app is installed in: in a channel that is shared with another company, `team_id` may
- * be theirs for what they write, and one thread would be two sessions.
+ * The workspace of the app. In a channel that is shared with another company, `team_id` may be theirs for their
+ * messages, which would split one thread into two sessions.
  */
 function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string {
   return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
 }
 
 /**
- * Users of another company in a shared channel: the platform does not promise that ids of different workspaces
- * differ, so theirs carry the workspace, and never meet a link of one of ours.
+ * Users of another company in a shared channel. The platform does not promise that ids of different workspaces
+ * differ, so theirs include the workspace, and cannot use a link of ours.
  */
 function userIdOf(payload: Fields, event: Fields, user: string): string {
   if (payload.is_ext_shared_channel !== true) return user;
@@ -178,7 +178,7 @@ function userIdOf(payload: Fields, event: Fields, user: string): string {
   return ours.includes(theirs) ? user : `${theirs ?? 'external'}:${user}`;
 }
 
-/** The platform names people in some deliveries only. */
+/** Only some deliveries have the name. */
 function nameOf({ user_profile }: Fields): string {
   const { display_name, real_name, name } = fieldsOf(user_profile);
   const given = [display_name, real_name, name].find((one) => typeof one === 'string' && one.trim() !== '');
@@ -195,7 +195,7 @@ function hasFiles({ files }: Fields): boolean {
 }
 
 function tooLong(): string {
-  return `Sorry, this is too long for me: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
+  return `Sorry, this is too long: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function isId(value: unknown): value is string {

@@ -1,10 +1,10 @@
-/** What the platform encloses in angle brackets, and the three characters that it escapes. */
+/** Text in angle brackets, and the three escaped characters. */
 const MARKUP = /<([@#!][^<>]*|[a-z][a-z0-9+.-]{0,30}:[^<>]*)>|&(amp|lt|gt);/gi;
 const ESCAPED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' };
 
 /**
- * A text as people read it: mentions, links and dates of the platform's markup as words, escapes undone
- * (https://docs.slack.dev/messaging/formatting-message-text). Emphasis stays as it was typed.
+ * A text as people read it: mentions, links and dates of the platform's markup as words, without escapes
+ * (https://docs.slack.dev/messaging/formatting-message-text). Emphasis is not changed.
  */
 export function readText(markup: string): string {
   return markup.replace(MARKUP, (_whole, enclosed: string | undefined, escaped: string | undefined) =>
@@ -13,9 +13,8 @@ export function readText(markup: string): string {
 }
 
 /**
- * Takes the mentions of somebody out of a text, and what sets an address off at its beginning: `<@U1>: hello`
- * becomes `hello`.
- * @param isMeant told the id of each person that is mentioned
+ * Removes mentions from a text, with the punctuation of an address at its beginning: `<@U1>: hello` becomes `hello`.
+ * @param isMeant called with the id of each mentioned user
  */
 export function withoutMentions(markup: string, isMeant: (user: string) => boolean): string {
   const kept: string[] = [];
@@ -31,7 +30,10 @@ export function withoutMentions(markup: string, isMeant: (user: string) => boole
   return isAddress ? rest.replace(/^[,:]\s*/, '') : rest;
 }
 
-/** Where no white space stood around the mention, the words beside it stay two; its comma goes with it. */
+/**
+ * Without white space around the mention, the words on both sides stay separate. A comma after the mention is
+ * removed.
+ */
 function joined(before: string, after: string): string {
   if (before === '') return after;
   if (/^[\p{L}\p{N}]/u.test(after)) return `${before} ${after}`;

@@ -1,27 +1,27 @@
-/** What went wrong with a call of the platform's API. */
+/** A failed call of the platform's API. */
 export interface Refusal {
-  /** In words, without anything secret. */
+  /** A description without secrets. */
   reason: string;
-  /** Another try would fail the same way. */
+  /** Another attempt would fail in the same way. */
   final: boolean;
   retryAfterSeconds?: number;
-  /** The platform does not take our bot token, or it may not do this. */
+  /** The platform refuses the bot token, or the bot lacks a permission. */
   credentials: boolean;
-  /** Set if this concerns the platform as a whole (`DeliveryFailure.platform`). */
+  /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   platform?: 'unreachable' | 'credentials';
 }
 
 /**
- * Errors that another try may mend: they speak of rate, or of an error of the platform's own (decisions §6).
- * From the tables of https://docs.slack.dev/reference/methods/chat.postMessage and assistant.threads.setStatus;
- * all other codes are final, those that are not documented yet too.
+ * Errors for which another attempt may succeed: rate limits, and failures of the platform. From the tables of
+ * https://docs.slack.dev/reference/methods/chat.postMessage and assistant.threads.setStatus. All other codes are
+ * final, also those that are not documented yet.
  */
 const PASSING: ReadonlySet<string> = new Set([
-  // Rate.
+  // Rate limits.
   'ratelimited',
   'rate_limited',
   'message_limit_exceeded',
-  // The platform's own.
+  // Failures of the platform.
   'fatal_error',
   'internal_error',
   'request_timeout',
@@ -31,10 +31,10 @@ const PASSING: ReadonlySet<string> = new Set([
   'team_added_to_org',
 ]);
 
-/** Errors of the platform's own, as other platforms tell with a 5xx. */
+/** Failures of the platform, for which other platforms answer 5xx. */
 const OWN_FAILURES: ReadonlySet<string> = new Set(['fatal_error', 'internal_error', 'service_unavailable']);
 
-/** The platform refuses the bot token itself: every reply waits until an operator has set another one. */
+/** The platform refuses the bot token: all replies wait until an operator sets another one. */
 const TOKEN_REFUSED: ReadonlySet<string> = new Set([
   'account_inactive',
   'invalid_auth',
@@ -44,7 +44,7 @@ const TOKEN_REFUSED: ReadonlySet<string> = new Set([
   'token_revoked',
 ]);
 
-/** The app is not (or no longer) what it must be: an operator has to mend it. */
+/** The app is not configured as needed: an operator must fix it. */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   'access_denied',
   'accesslimited',
@@ -56,8 +56,8 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What an error of the platform's client means. It never quotes more of an answer than an error code, and
- * nothing of the request.
+ * What an error of the platform's client means. It quotes only the error code of an answer, and nothing of the
+ * request.
  */
 export function refusalOf(error: unknown): Refusal {
   const { code, data, retryAfter, statusCode, headers, original } = (error ?? {}) as ClientError;
@@ -71,26 +71,26 @@ export function refusalOf(error: unknown): Refusal {
     case 'slack_webapi_request_error':
       return unreachable(`no answer (${causeOf(original)})`);
     default:
-      // Of the client itself: an answer 429 that does not say how long to wait, mostly.
+      // An error of the client itself, usually for a 429 that does not say how long to wait.
       return passing(`no answer (${error instanceof Error ? error.name : 'unknown'})`);
   }
 }
 
-/** What the errors of @slack/web-api carry, each some of it. */
+/** Members that errors of @slack/web-api may have. */
 interface ClientError {
   code?: string;
   data?: { error?: unknown; response_metadata?: { retryAfter?: number } };
   retryAfter?: number;
   statusCode?: number;
-  /** Of the answer, in lower case. */
+  /** Headers of the answer, in lower case. */
   headers?: Readonly<Record<string, string>>;
   original?: { name?: string; cause?: { code?: string } };
 }
 
 function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>): Refusal {
-  // Nothing but a code is quoted: who knows what else an answer holds.
+  // Only a code is quoted, because an answer may contain anything.
   if (typeof error !== 'string' || !/^[a-z0-9_]{1,64}$/.test(error))
-    return unreachable('an answer that is not the platform’s');
+    return unreachable('an answer that is not from the platform');
   if (TOKEN_REFUSED.has(error))
     return { reason: error, final: false, credentials: true, platform: 'credentials' };
   const credentials = CREDENTIALS.has(error);

@@ -1,16 +1,15 @@
 import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
- * Slack's mrkdwn. It has no escape but for `&`, `<` and `>`, and marks are understood between words only.
- * Beyond 4,000 characters Slack breaks a message apart where it likes
- * (https://docs.slack.dev/reference/methods/chat.postMessage, "Truncating content").
+ * Slack's mrkdwn. It escapes only `&`, `<` and `>`, and reads marks only between words. Slack splits texts beyond
+ * 4,000 characters at any place (https://docs.slack.dev/reference/methods/chat.postMessage, "Truncating content").
  */
 const MRKDWN: Dialect = {
   limit: 4000,
   marksCount: true,
   escapes: { '&': '&amp;', '<': '&lt;', '>': '&gt;' },
   lookalikes: { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' },
-  // Escaped or not, it would begin a quotation.
+  // It would begin a quotation, escaped or not.
   lineStart: /^>/,
   strong: { open: '*', close: '*', tight: true, inLine: true },
   emphasis: { open: '_', close: '_', tight: true, inLine: true },
@@ -23,7 +22,7 @@ const MRKDWN: Dialect = {
   tables: 'aligned',
 };
 
-/** A reply as messages for `chat.postMessage`, with `mrkdwn` and without `parse` or `link_names`. */
+/** Renders a reply as messages for `chat.postMessage`, with `mrkdwn` and without `parse` and `link_names`. */
 export function render(markdown: string): Promise<readonly string[]> {
   return renderMarkdownInPieces(markdown, MRKDWN);
 }

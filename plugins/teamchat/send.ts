@@ -4,7 +4,7 @@ import type { Call } from './client.ts';
 import type { Health } from './health.ts';
 import { refusalOf } from './refusal.ts';
 
-/** Sends replies, long ones in several messages. */
+/** Sends replies, long ones as several messages. */
 export function createSend(
   scope: ChannelScope,
   call: Call,
@@ -12,7 +12,8 @@ export function createSend(
 ): (reply: OutgoingReply) => Promise<void> {
   async function post({ id, reply_to }: OutgoingReply, text: string, part: number): Promise<void> {
     const { channel, thread_ts } = reply_to;
-    if (typeof channel !== 'string') throw scope.deliveryFailed('no channel to answer to', { final: true });
+    if (typeof channel !== 'string')
+      throw scope.deliveryFailed('the reply names no channel', { final: true });
     try {
       await call('chat.postMessage', {
         channel,
@@ -42,8 +43,8 @@ export function createSend(
 }
 
 /**
- * The same UUID for the same part of the same reply, by which the platform can know one that it has already: its
- * documentation of chat.postMessage has errors about `client_msg_id`, but does not promise what a repeat does.
+ * The same UUID for the same part of the same reply, so that the platform can recognize a repeat. Its documentation
+ * of chat.postMessage lists errors about `client_msg_id`, but does not promise what a repeat does.
  */
 function partId(reply: string, part: number): string {
   const hex = createHash('sha256').update(`${reply}:${part}`).digest('hex');

@@ -7,7 +7,7 @@ export const SETTINGS: readonly SettingRecord[] = [
     required: true,
     secret: true,
     sentence:
-      'Bot User OAuth Token of the Slack app (“OAuth & Permissions”), with which replies are sent; with TEAMCHAT_SIGNING_SECRET it turns the teamchat channel on.',
+      'Bot User OAuth Token of the Slack app (“OAuth & Permissions”), which sends the replies. Together with TEAMCHAT_SIGNING_SECRET it turns the teamchat channel on.',
     example: 'xoxb-…',
   },
   {
@@ -15,17 +15,18 @@ export const SETTINGS: readonly SettingRecord[] = [
     kind: 'string',
     required: true,
     secret: true,
-    sentence: 'Signing Secret of the Slack app (“Basic Information”), by which its webhooks are known.',
+    sentence:
+      'Signing Secret of the Slack app (“Basic Information”), which proves that webhooks come from Slack.',
   },
   {
     name: 'TEAMCHAT_API_URL',
     kind: 'url',
     default: 'https://slack.com/api',
-    sentence: 'Base address of the Slack Web API; another one for a proxy, a sandbox or a test.',
+    sentence: 'Base address of the Slack Web API. Change it for a proxy or a simulator.',
   },
 ];
 
-/** The value of a secret setting, which an active channel has. */
+/** The value of a secret setting. An active channel has all of them. */
 export function secret(settings: ChannelSettings, name: string): string {
   const value = settings[name];
   if (typeof value === 'object' && 'reveal' in value) return value.reveal();

@@ -6,7 +6,7 @@ import { refusalOf } from './simulator/refusal.ts';
 import { channelOf, PEOPLE } from './simulator/workspace.ts';
 import { signatureOf } from './verify.ts';
 
-/** Stands in for Slack: one workspace with one channel, direct messages, and the bot. */
+/** Simulates Slack: one workspace with one channel, direct messages, and the bot. */
 export function createSimulator(): PlatformSimulator {
   const timestamps = new Timestamps();
   return {
@@ -43,7 +43,7 @@ export function createSimulator(): PlatformSimulator {
   };
 }
 
-/** Signed when it is delivered, whenever the message was written. */
+/** The signature has the time of the delivery, not of the message. */
 function signed(body: string, key: string): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {
@@ -56,7 +56,7 @@ function keyOf(settings: ChannelSettings, { bad_signature = false }: Partial<Sim
   return bad_signature ? 'another secret' : secret(settings, 'TEAMCHAT_SIGNING_SECRET');
 }
 
-/** What whoever typed a command sees of its answer; a plain text is shown as well. */
+/** What the sender of a command sees of its answer. A plain text is shown as well. */
 function ephemeral(body: string): Shown[] {
   const shown = (text: string): Shown[] => (text === '' ? [] : [{ what: 'private', to: 'you', text }]);
   if (!body.startsWith('{')) return shown(body);

@@ -5,16 +5,16 @@ import { refusalOf } from './refusal.ts';
 const WORDS = 'is thinking…';
 
 /**
- * The line under a thread that says that an answer is being written
- * (https://docs.slack.dev/reference/methods/assistant.threads.setStatus). The platform takes it away when the
- * answer comes, or after two minutes. There is none outside of threads.
+ * The line below a thread that says that an answer is being written
+ * (https://docs.slack.dev/reference/methods/assistant.threads.setStatus). The platform removes it when the answer
+ * arrives, or after two minutes. It exists only in threads.
  */
 export class StatusLine {
   readonly #scope: ChannelScope;
   readonly #call: Call;
-  /** Calls under way, by place. */
+  /** Running calls, by place. */
   readonly #underWay = new Map<string, Promise<void>>();
-  /** The app may not show it: nobody asks again. */
+  /** The app lacks the permission, so no further call is made. */
   #forbidden = false;
 
   constructor(scope: ChannelScope, call: Call) {
@@ -30,7 +30,7 @@ export class StatusLine {
     await showing;
   }
 
-  /** Once the answer is there: a status that arrives only now would stay for two minutes. */
+  /** Waits for running calls: a status that arrives after the answer would stay for two minutes. */
   answered(place: JsonObject): void {
     this.#underWay.get(JSON.stringify(place))?.then(() => this.#set(place, ''));
   }
@@ -41,7 +41,7 @@ export class StatusLine {
       await this.#call('assistant.threads.setStatus', { channel_id: channel, thread_ts, status });
     } catch (error) {
       const { reason, credentials } = refusalOf(error);
-      // A courtesy: whatever fails here, the answer comes.
+      // The status is optional: the answer is sent in any case.
       if (credentials || reason === 'unknown_method') this.#forbidden = true;
       this.#scope.log.debug({ reason, given_up: this.#forbidden }, 'status could not be shown');
     }

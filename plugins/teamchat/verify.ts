@@ -1,12 +1,13 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChannelRequest } from '../../src/channel/index.ts';
 
-/** Clocks may differ by so much, either way, seconds. */
+/** Largest difference between clocks in either direction, seconds. */
 const CLOCK_SECONDS = 300;
 
 /**
- * Whether the platform has signed this request (scheme v0, https://docs.slack.dev/authentication/verifying-requests-from-slack):
- * over the exact bytes of the body, at most five minutes ago or ahead. Nothing of the body is looked at before.
+ * Whether the platform signed this request (scheme v0,
+ * https://docs.slack.dev/authentication/verifying-requests-from-slack): the signature covers the exact bytes of the
+ * body, and is at most five minutes old or ahead. Nothing in the body is read before.
  * @param now ms since the epoch
  */
 export function isSigned({ headers, body }: ChannelRequest, secret: string, now: number): boolean {
@@ -23,8 +24,8 @@ export function signatureOf(secret: string, timestamp: string, body: string | Ui
 }
 
 /**
- * Names a signed request: the same only for the same bytes signed at the same second. It is a hash, so that no log
- * holds a signature that is still good.
+ * Identifies a signed request: equal only for the same bytes signed in the same second. It is a hash, so that no log
+ * contains a valid signature.
  */
 export function nameOf({ headers }: ChannelRequest): string {
   const signature = headers['x-slack-signature'] ?? '';

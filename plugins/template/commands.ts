@@ -1,7 +1,7 @@
 import type { ChannelScope, LinkAnswer } from 'agentd/channel';
 import { ID } from './settings.ts';
 
-/** A command that somebody typed, such as `/sign-in`. */
+/** A command that a person typed, such as `/sign-in`. */
 export interface Command {
   id: string;
   user_id: string;
@@ -25,7 +25,7 @@ export function parseCommand(form: URLSearchParams): Command | null {
 export async function carryOut(command: Command, scope: ChannelScope): Promise<void> {
   const { id, user_id } = command;
   // With the message id, a command that the platform delivers twice is carried out and answered once.
-  await scope.say({ room: user_id }, await outcomeOf(command, scope), { message_id: id });
+  await scope.notify({ room: user_id }, await outcomeOf(command, scope), { message_id: id });
 }
 
 async function outcomeOf(

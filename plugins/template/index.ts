@@ -19,7 +19,7 @@ const plugin: ChannelPlugin = {
       kind: 'string',
       required: true,
       secret: true,
-      sentence: 'Token with which replies are sent; with PIGEONPOST_SECRET it turns the channel on.',
+      sentence: 'Token that sends the replies. Together with PIGEONPOST_SECRET it turns the channel on.',
     },
     {
       name: 'PIGEONPOST_SECRET',
@@ -32,13 +32,12 @@ const plugin: ChannelPlugin = {
       name: 'PIGEONPOST_API_URL',
       kind: 'url',
       default: 'https://api.pigeonpost.example',
-      sentence: 'Where replies are sent: the API of the platform, or a stand-in for tests.',
+      sentence: 'Address of the API: of the platform, or of a simulator.',
     },
   ],
   detect: (settings) => settings.PIGEONPOST_TOKEN !== undefined && settings.PIGEONPOST_SECRET !== undefined,
   capabilities: {
-    reply: 'later',
-    streaming: false,
+    delivery: 'push',
     textLimit: TEXT_LIMIT,
     markdown: 'platform',
     typing: false,
@@ -73,8 +72,8 @@ function create(scope: ChannelScope): Channel {
           requireSignature(request);
           const delivery = parse(request.json());
           if (delivery === null)
-            throw scope.problem('invalid_request', 'This is no delivery of the platform.');
-          if (delivery.kind === 'message') await scope.accept([delivery.message], request);
+            throw scope.problem('invalid_request', 'This is not a delivery of the platform.');
+          if (delivery.kind === 'message') await scope.enqueue([delivery.message], request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
           // Only now: the message is stored. Before that, the platform must deliver it again.
           return { status: 200 };
@@ -86,7 +85,8 @@ function create(scope: ChannelScope): Channel {
         async handle(request) {
           requireSignature(request);
           const command = parseCommand(request.form());
-          if (command === null) throw scope.problem('invalid_request', 'This is no command of the platform.');
+          if (command === null)
+            throw scope.problem('invalid_request', 'This is not a command of the platform.');
           await carryOut(command, scope);
           return { status: 200 };
         },

@@ -65,7 +65,7 @@ export class Sender {
 
   async #sendPart(message: object): Promise<void> {
     const response = await this.#call('POST', '/messages', message);
-    // The body is not needed. A body that nobody reads would hold the connection.
+    // The body is not needed, but an unread body would keep the connection busy.
     await response.body?.cancel();
     const { ok, status, headers } = response;
     this.#isRefused = status === 401 || status === 403;

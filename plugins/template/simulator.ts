@@ -4,7 +4,7 @@ import { readSettings } from './settings.ts';
 import { signatureOf } from './verify.ts';
 
 /**
- * Stands in for the platform: for `agentd simulate`, `agentd serve --dev` and the conformance suite. A daemon in
+ * Simulates the platform, for `agentd simulate`, `agentd serve --dev` and the conformance suite. A daemon in
  * production never loads it.
  */
 export const simulator: PlatformSimulator = {

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChannelRequest } from 'agentd/channel';
 
-/** An older signature is refused, so that nobody can send again what they recorded, ms. */
+/** An older signature is refused, so that a recorded request cannot be repeated, ms. */
 const AGE_MAX_MS = 5 * 60_000;
 
 /**

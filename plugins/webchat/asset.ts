@@ -4,23 +4,23 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
-/** Where `npm run build` puts what browsers load, seen from the sources and from the build. */
+/** Where `npm run build` writes files for browsers, seen from the sources and from the build. */
 const BUILT = new URL(
   import.meta.url.endsWith('.ts') ? '../../dist/plugins/webchat/' : './',
   import.meta.url,
 );
 
-/** A file for browsers, with its encodings made once. */
+/** A file for browsers, encoded once. */
 export interface Asset {
   type: string;
   etag: string;
-  /** By content encoding, the best first; `identity` is always there. */
+  /** By content encoding, best first. `identity` is always present. */
   encoded: readonly (readonly [encoding: 'br' | 'gzip' | 'identity', bytes: Uint8Array])[];
 }
 
 /**
  * Reads a built file.
- * @param name below the plugin's folder
+ * @param name path below the plugin's folder
  * @param rewrite changes its text before it is served
  */
 export async function loadAsset(
@@ -34,14 +34,14 @@ export async function loadAsset(
     etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     encoded: [
       ['br', await promisify(brotliCompress)(bytes)],
-      // Less memory makes shorter blocks, which fit a script with a style sheet in it better.
+      // Less memory makes shorter blocks, which compress a script that contains a style sheet better.
       ['gzip', await promisify(gzip)(bytes, { level: 9, memLevel: 7 })],
       ['identity', bytes],
     ],
   };
 }
 
-/** The response with an asset: 304 where the browser has it already, else in the best encoding it takes. */
+/** The response with an asset: 304 if the browser has it, else the best encoding that it accepts. */
 export function assetResponse(
   { type, etag, encoded }: Asset,
   request: ChannelRequest,
@@ -61,7 +61,7 @@ export function assetResponse(
   };
 }
 
-/** Encodings that the client takes; one of weight 0 is refused. */
+/** Encodings that the client accepts. Weight 0 means that it does not. */
 function encodingsOf(header = ''): Set<string> {
   const names = header
     .split(',')

@@ -5,16 +5,15 @@ import type {
   ChannelScope,
   TokenSource,
 } from '../../src/channel/index.ts';
-import { demoRoutes } from './demo-routes.ts';
 import { widgetRoute } from './widget-route.ts';
 
-/** Path of the channel, unless WEBCHAT_WEBHOOK_PATH says otherwise (service.md, "POST /webchat/message"). */
+/** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
 const DEFAULT_PATH = '/webchat/message';
 
-/** In the documented priority (service.md, "Accepting a user token"). */
+/** Token sources, first one first (agentd-webchat(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body', 'metadata'];
 
-/** The website widget: a message by POST, the reply in the same response. */
+/** Visitors of a website: a message by POST, and the reply in the same response. */
 const webchat: ChannelPlugin = {
   name: 'webchat',
   apiVersion: 1,
@@ -36,9 +35,9 @@ const webchat: ChannelPlugin = {
   ],
   detect: (settings) => settings.WEBCHAT_ENABLED === true,
   capabilities: {
-    reply: 'in-request',
-    space: 'web',
-    streaming: false,
+    delivery: 'response',
+    namespace: 'web',
+
     textLimit: null,
     markdown: 'commonmark',
     typing: false,
@@ -74,12 +73,11 @@ function createWebchat(scope: ChannelScope): Channel {
         },
       },
       widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH)),
-      ...demoRoutes(scope),
     ],
   };
 }
 
-/** The session that the request names, whether or not the field is as it must be. */
+/** The session that the request names, valid or not. */
 function sessionOf(request: ChannelRequest): string | null {
   const { session_id } = request.json();
   return typeof session_id === 'string' ? session_id : null;

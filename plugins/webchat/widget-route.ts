@@ -1,22 +1,22 @@
 import type { Route } from '../../src/channel/index.ts';
 import { type Asset, assetResponse, loadAsset } from './asset.ts';
 
-/** How long a browser uses the script without asking, seconds: a new version is everywhere soon. */
+/** How long a browser uses the script without asking, seconds. Short, so that a new version is soon everywhere. */
 const MAX_AGE = 600;
 
-/** Any site may load the script; it holds nothing of anybody. */
+/** Any site may load the script. It contains no data of anybody. */
 const HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Cache-Control': `public, max-age=${MAX_AGE}`,
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** What the script posts messages to, as it was built. */
+/** The address for messages in the built script. */
 export const BUILT_MESSAGE_PATH = '/webchat/message';
 
 /**
- * `GET /webchat/widget.js`: the widget in one file, which a site names in a script element.
- * @param messagePath WEBCHAT_WEBHOOK_PATH, put into the script
+ * `GET /webchat/widget.js`: the widget as one file, which a site names in a script element.
+ * @param messagePath WEBCHAT_WEBHOOK_PATH, which is written into the script
  */
 export function widgetRoute(messagePath: string): Route {
   let loading: Promise<Asset> | null = null;

@@ -1,24 +1,23 @@
 /**
  * The channel contract, told as the life of a channel:
  *
- * 1. **loaded**: the module's default export (a `ChannelPlugin`) is imported; `apiVersion` is checked
- *    before anything else of it is read or run. Importing must have no side effects.
- * 2. **given its settings and scope**: its records are validated with all others; `create(scope)` is called
- *    once. It must not open sockets or timers: that is what `start` is for.
- * 3. **started**: `start()`, before the daemon listens. A rejection stops the start of the daemon.
- * 4. **receives**: requests on its `routes`. Either it answers in the request (`scope.converse`), or on an
- *    event stream that is opened by a second request (`scope.streams`), or it hands over what it parsed
- *    (`scope.accept`), which resolves once the messages are on disk, and only then answers 200.
- * 5. **sends**: `send(reply)`, until it resolves, says that the failure is final, or INBOX_SEND_SECONDS have passed.
- *    The daemon keeps the reply, the order and the retries; the channel only speaks the wire format.
- * 6. **stopped**: `stop()`, once, also after a half-failed start.
+ * 1. **Loaded.** The daemon imports the module and looks at its default export, a `ChannelPlugin`. It checks
+ *    `apiVersion` before it reads or runs anything else. Importing the module must have no side effects.
+ * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)` once.
+ *    `create` must not open sockets or start timers; that belongs in `start`.
+ * 3. **Started.** The daemon calls `start()` before it listens. If it rejects, the daemon does not start.
+ * 4. **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or on
+ *    an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`) and
+ *    answers 200 only after they are stored.
+ * 5. **Sends.** The daemon calls `send(reply)` until it resolves, reports a final failure, or INBOX_SEND_SECONDS have
+ *    passed. The daemon stores the reply and keeps the order; the channel only knows the wire format.
+ * 6. **Stopped.** The daemon calls `stop()` once, also if the start failed halfway.
  *
- * Durability, order within a session, limits, identity and retries are given to every channel by
- * construction; a channel cannot opt out. A plugin imports "agentd/channel" (this contract, and a few pure
- * functions) and "agentd/channel/markdown", which the daemon provides, so that a single `.ts` file works with no
- * build and no node_modules. Everything that has an effect is in its scope.
+ * Every channel gets durability, order within a session, limits, identity and retries from the daemon, and cannot opt
+ * out of them. A plugin imports "agentd/channel" (this contract and a few pure functions) and
+ * "agentd/channel/markdown". The daemon provides both, so that a single `.ts` file works with no build and no
+ * node_modules. Everything that has an effect is in the scope.
  */
-import type { DevCompany } from './dev.ts';
 import type {
   ConversationEvent,
   IncomingMessage,
@@ -40,58 +39,59 @@ export interface ChannelPlugin {
   summary: string;
   /** Names begin with the channel's name in upper snake case (`TELEX_TOKEN` of `telex`). */
   settings: readonly SettingRecord[];
-  /** Is it configured? Asked when `MESSAGING_PLATFORMS` is unset. */
+  /** Whether the channel is configured. Called if `MESSAGING_PLATFORMS` is unset. */
   detect(settings: ChannelSettings): boolean;
   capabilities: ChannelCapabilities;
   create(scope: ChannelScope): Channel;
-  /** For channels whose users can be linked to a person; absent: user ids are taken as they are. */
+  /** For channels whose users can be linked to a person. */
   linking?: ChannelLinking;
-  /** Stands in for the platform: `agentd simulate`, `serve --dev`. Loaded when it is used. */
+  /** Simulates the platform, for `agentd simulate` and `serve --dev`. Loaded only when it is used. */
   simulator?(): Promise<PlatformSimulator>;
-  /** Where programs talk to it over event streams, for `agentd chat`; absent: they do not. */
+  /** Addresses of the event streams, for `agentd chat`. Absent if the channel has none. */
   eventStream?: EventStreamPaths;
 }
 
-/** The documented interface of an event stream: the start request, then the stream. */
+/** The two requests of an event stream. */
 export interface EventStreamPaths {
-  /** POST: `{user_id, message, …}`, answered with `{stream_id}`. */
+  /** `POST` `{user_id, message, …}`; the answer is `{stream_id}`. */
   start: string;
-  /** GET reads the answer, DELETE stops it; holds `:stream_id`. */
+  /** `GET` reads the stream, `DELETE` stops it. Contains `:stream_id`. */
   stream: string;
 }
 
-/** How users of a channel are named where they are linked (`agentd link`). */
+/** How `agentd link` names the users of a channel. */
 export interface ChannelLinking {
   /** The word of `agentd link <word>`; default: the channel's name. */
   word?: string;
-  /** What stands for the user in usage and messages, `NUMBER`. */
+  /** Placeholder for the user id in usage and messages, for example `NUMBER`. */
   argument: string;
   /**
-   * The ways in which the platform may write this user's id, the first is the one that links are kept under;
-   * empty: that is no id of this platform.
+   * All spellings that the platform uses for this user id. Links are stored under the first. Empty if this is not an id
+   * of the platform.
    */
   idsOf(given: string): readonly string[];
 }
 
 export interface ChannelCapabilities {
-  /** `in-request`: the answer leaves in the response. `later`: through `send`. */
-  reply: 'in-request' | 'later';
   /**
-   * Channels that name the same space share sessions and users, so that a conversation begun on one goes
-   * on over the other. Default: a space of its own, named like the channel.
+   * How an answer leaves: `response` in the response to the message, `stream` on an event stream that a second request
+   * opens, `push` through `send`, at any later time.
    */
-  space?: string;
-  /** Shows text as it is written. */
-  streaming: boolean;
-  /** Longest text of one message on the platform, in the unit that the platform counts; null: no limit. */
+  delivery: 'response' | 'stream' | 'push';
+  /**
+   * Channels with the same namespace share sessions and users: a conversation can continue on another channel.
+   * Default: the channel's name.
+   */
+  namespace?: string;
+  /** Longest text of one message, in the unit that the platform counts. Null if there is no limit. */
   textLimit: number | null;
-  /** What `send` renders to; told to the agent. */
+  /** Markup that `send` can render. The agent is told. */
   markdown: 'commonmark' | 'platform' | 'none';
-  /** Can show that an answer is being written. */
+  /** Whether the channel can show that an answer is being written. */
   typing: boolean;
   /**
-   * Does the platform have places where several people read and write? Default true. False: every message is
-   * private, one that is `shared` is refused, and the simulator and the suite know only direct messages.
+   * Whether the platform has groups, in which several people read and write. Default true. If false, a message that is
+   * `shared` is refused, and the simulator and the conformance suite use direct conversations only.
    */
   groups?: boolean;
 }
@@ -99,26 +99,26 @@ export interface ChannelCapabilities {
 export interface Channel {
   routes: readonly Route[];
   start?(): Promise<void>;
-  /** Resolves when the platform has the reply. Throws `scope.deliveryFailed(...)`, or any error (tried again). */
+  /** Resolves when the platform has the reply. Throws `scope.deliveryFailed(...)`. After any other error the daemon retries. */
   send?(reply: OutgoingReply): Promise<void>;
-  /** Shows that an answer is being written; failures are ignored. */
+  /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
-  /** Cheap and local; asked by `GET /`. Words in `detail`, no secrets. */
+  /** Called by `GET /`, so it must be cheap and local. `detail` is a sentence without secrets. */
   health?(): ChannelHealth;
   /**
-   * Asks the platform whether it takes the channel's credentials, through the scope's `fetch`. Called for
-   * `agentd doctor` and once the daemon has started, on an instance that was not started itself. Sends nothing to
-   * anybody. A platform that fails is an outcome too; the daemon asks again then, after 1 to 10 minutes.
+   * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. Called by `agentd doctor`,
+   * and once after the daemon has started, on an instance that is not started. It must not send a message. If the
+   * platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
   stop?(): Promise<void>;
 }
 
-/** What the platform says of the channel's credentials. Words for operators, no secrets. */
+/** The platform's answer about the channel's credentials, in words for operators, without secrets. */
 export type ChannelCheck =
-  /** `detail`: as whom it knows the channel. */
+  /** `detail` is the name under which the platform knows the channel. */
   | { outcome: 'ok'; detail: string }
-  /** `warning`: it may do as it is. `advice`: what would mend it, as a sentence. */
+  /** `warning`: the channel may still work. `advice` is a sentence that says how to fix it. */
   | { outcome: 'warning' | 'failed'; detail: string; advice: string };
 
 export type ChannelHealth = { status: 'ok' } | { status: 'degraded'; detail: string };
@@ -127,34 +127,40 @@ export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** `/telex/webhook`, with parameters as `:name`. */
   path: string;
-  /** The only content type that the body may have (`application/json`); otherwise 415. Absent: any. */
+  /** The only content type that is accepted, for example `application/json`. Others get 415. Absent: any. */
   contentType?: string;
   /**
-   * Largest body of this route in bytes, for a webhook whose platform sends more than `BODY_LIMIT_BYTES` at once;
-   * at most 4 MiB. A lower value than the setting has no effect. Few such bodies are processed at the same time;
-   * the others are answered `unavailable`, so that the platform sends them again. Absent: `BODY_LIMIT_BYTES`.
+   * Largest body in bytes, at most 4 MiB, for a webhook whose platform sends more than `BODY_LIMIT_BYTES` at once. A
+   * value below the setting has no effect. Few such bodies are processed at the same time; the others get
+   * `unavailable`, so that the platform sends them again, and a slow sender loses its connection to the next one.
+   * Absent: `BODY_LIMIT_BYTES`.
    */
   bodyLimit?: number;
-  /** Browsers of `WEBCHAT_ALLOWED_ORIGINS` may call it. */
+  /** Pages of `WEBCHAT_ALLOWED_ORIGINS` may call the route. */
   cors?: boolean;
   /**
-   * Counts in the request rate limit, per person where `token` finds a valid token, else per client
-   * address. Platform webhooks leave it out: they all come from the platform.
+   * Requests count towards the rate limit: per person if `token` returns a valid token, else per client address. Leave
+   * it out for webhooks, which all come from the addresses of the platform.
    */
   limited?: boolean;
-  /** The user token that came with the request, first documented source first; it is validated once. */
+  /** The user token in the request, from the first source that has one. It is validated once per request. */
   token?(request: ChannelRequest): string | null | undefined;
   /**
-   * The body of every answer that refuses, the daemon's own included, for a route whose documented answers are
-   * no problem documents. Status and headers stay.
+   * The body of every error response, also of the daemon's own, for a route whose documented errors are not problem
+   * documents. Status and headers do not change.
    */
   refusal?(problem: RouteProblem): object;
-  /** The thread that the request speaks in, where it names one: its messages keep the order of their arrival. */
+  /**
+   * Headers of every response to this request, including refusals. A refusal has none of them if this function throws
+   * a problem, for example because the body is not JSON.
+   */
+  headers?(request: ChannelRequest): NonNullable<ChannelResponse['headers']>;
+  /** The thread that the request names, or null. Messages of one thread are processed in order of arrival. */
   thread?(request: ChannelRequest): string | null;
   handle(request: ChannelRequest): Promise<ChannelResponse> | ChannelResponse;
 }
 
-/** What a problem document would say. */
+/** The content of a problem document. */
 export interface RouteProblem {
   status: number;
   code: string;
@@ -168,17 +174,17 @@ export interface ChannelRequest {
   path: string;
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
-  /** Lower-case names; repeated headers joined by `, `. */
+  /** Names in lower case. Repeated headers are joined by `, `. */
   headers: Readonly<Record<string, string | undefined>>;
-  /** The exact bytes, so that a signature over them can be checked; at most `bodyLimit` of its route. */
+  /** The exact bytes, for the check of a signature. At most `bodyLimit` of the route. */
   body: Uint8Array;
-  /** The body as a JSON object; throws the problem `malformed_json`. Parsed once. */
+  /** The body as a JSON object. Throws the problem `malformed_json`. Parsed once. */
   json(): Record<string, unknown>;
   /** The body as a form. */
   form(): URLSearchParams;
-  /** Of the client, as `TRUST_PROXY` says; of IPv6 the /64. */
+  /** Address of the client (see `TRUST_PROXY`). For IPv6 the /64. */
   address: string;
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   signal: AbortSignal;
 }
 
@@ -186,126 +192,126 @@ export interface ChannelResponse {
   /** Default 200. */
   status?: number;
   headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** An object is sent as JSON; a function writes the response itself, piece by piece. */
+  /** An object is sent as JSON. A function writes the response itself, piece by piece. */
   body?: string | Uint8Array | object | ((out: ResponseStream) => Promise<void>);
 }
 
-/** The raw response of a route that streams. The head has been sent; the response ends when the writer does. */
+/** A response whose head has been sent. It ends when the function that writes it resolves. */
 export interface ResponseStream {
-  /** False: the socket's buffer is full; await `drained()` before writing more. */
+  /** Returns false if the socket's buffer is full. Await `drained()` before you write more. */
   write(frame: string | Uint8Array): boolean;
-  /** Resolves when there is room again, or the client went away. */
+  /** Resolves when there is room again, or the client has disconnected. */
   drained(): Promise<void>;
-  /** Aborts when the client goes away or the daemon stops. */
+  /** Aborts when the client disconnects or the daemon stops. */
   signal: AbortSignal;
 }
 
-/** All that a channel is handed. */
+/** Everything that the daemon gives to a channel. */
 export interface ChannelScope {
   settings: ChannelSettings;
-  /** With `serve --dev` only. */
-  dev?: DevCompany;
+  /**
+   * With `serve --dev`, a channel that is not set up talks to `agentd simulate` instead of its platform. That runs only
+   * now and then, so a call that fails is no reason for a warning.
+   */
+  simulated: boolean;
   log: ChannelLogger;
-  /** Like the global one, with a time-out of 10 s unless a signal is given. */
+  /** The global `fetch`, with a time-out of 10 s unless you pass a signal. */
   fetch: typeof fetch;
   /** ms since the epoch. */
   now(): number;
   /**
-   * Runs a message through the agent and tells what happens. The request carries the client address and the
-   * token that was validated for the rate limit. Throws problems (`session_forbidden`, `agent_timeout`,
-   * `unavailable`, …) that a route lets pass: the daemon answers them.
-   * A reader that stops reading does not stop the run.
+   * Runs the agent for a message and yields its events. `request` has the client address and the token that was
+   * validated for the rate limit. It throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …). Do not
+   * catch them: the daemon turns them into responses. The run continues if you stop reading.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
-   * The message in a web client's JSON body: `user_id`, `message`, `session_id`, the header `Idempotency-Key`,
-   * `metadata`, and the token of the first source that has one. Throws `malformed_json`, or `invalid_request`
-   * with every wrong field.
+   * Reads the message of a web client: `user_id`, `message`, `session_id` and `metadata` of the JSON body, the header
+   * `Idempotency-Key`, and the token of the first source that has one. Throws `malformed_json`, or `invalid_request`
+   * that names every wrong field.
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
   /**
-   * The user's token alone, of the first source that has one: null is the client's "signed out", undefined is
-   * nothing. For `Route.token`. Throws `malformed_json`.
+   * Reads only the user token, for `Route.token`. Null means that the client says "signed out", undefined that there is
+   * no token. Throws `malformed_json`.
    */
   readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
-  /** Answers on event streams that outlive their connections. */
+  /** Answers on event streams, which survive a lost connection. */
   streams: ChannelStreams;
   /**
-   * Takes messages that are answered later. Resolves when all of them are durably kept; a repeat of a
-   * `message_id` is taken once. Rejects with `unavailable` (503): none is kept, the platform comes again.
-   * Each has a `thread_id` that begins with the channel's name and a colon.
-   * The request that brought them gives its id to their runs; a channel that has none leaves it out.
+   * Enqueues messages that are answered with `send`. Resolves when all of them are stored; a repeated `message_id` is
+   * stored once. Rejects with `unavailable` (503) if none is stored, so that the platform delivers them again. The
+   * `thread_id` of each must begin with the channel's name and a colon. Pass the request that brought the messages, if
+   * there is one: its id is logged with their runs.
    */
-  accept(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
+  enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
-   * The sender has edited a message: its text is replaced as long as its turn has not begun. False: it had,
-   * or the message is not known.
+   * Replaces the text of a message that its sender has edited. Returns false if the agent has started to answer it, or
+   * the message is unknown.
    */
   edit(message_id: string, text: string): Promise<boolean>;
-  /** A durable message without an agent run: a confirmation, a hint. */
-  say(reply_to: JsonObject, text: string, options?: SayOptions): Promise<void>;
+  /** Sends a text without an agent run, durably: a confirmation or a hint. */
+  notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**
-   * Sends a reply that the platform takes in several messages, in their order, for `Channel.send`. If one of them
-   * fails, the whole fails; when the reply is sent again, also after a restart, the parts that the platform
-   * confirmed are not sent again. A reply that is still being sent is not begun a second time, so `sendPart`
-   * must end by itself.
+   * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
+   * attempt, also after a restart, skips the parts that the platform has confirmed. Two attempts at one reply never
+   * overlap, so `sendPart` needs a time-out.
    * @param reply_id the `id` of the reply
-   * @param parts asked for once at each attempt, and the same each time
+   * @param parts called once per attempt; must return the same parts each time
    */
   sendParts<Part>(
     reply_id: string,
     parts: () => Promise<readonly Part[]> | readonly Part[],
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void>;
-  /** Which person a user of this channel is, as far as a link says so. */
+  /** Links between users of this channel and persons. */
   links: ChannelLinks;
-  /** Of the request that brought the token, the token is validated once, also over the rate limit and `links`. */
+  /** A token is validated once per request, together with the rate limit and `links`, if you pass the request. */
   tokens: { validate(token: string, request?: ChannelRequest): Promise<TokenAnswer> };
-  /** Makes a problem to throw: the daemon answers it as `application/problem+json`. */
+  /** Makes a problem to throw. The daemon answers with `application/problem+json`. */
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
-  /** Makes the error that `send` throws if the platform did not take the reply. */
+  /** Makes the error that `send` must throw if the platform did not take the reply. */
   deliveryFailed(reason: string, failure: DeliveryFailure): Error;
 }
 
-/** Why a platform did not take a reply, as far as it matters for the next attempt. */
+/** What the daemon needs to know for the next attempt. */
 export interface DeliveryFailure {
-  /** The platform refused this reply, and would refuse it again. It is not sent again. */
+  /** The platform refused this reply, and would refuse it again. The daemon does not retry. */
   final: boolean;
   /** How long the platform asks to wait (`retryAfterSeconds`). */
   retryAfterSeconds?: number;
   /**
-   * The failure concerns the platform as a whole: `unreachable` after a network error or a 5xx, `credentials`
-   * if it refuses the channel's own token. Such a failure is never final: all replies of the channel wait, and
-   * one at a time probes whether the platform is back. Absent: it concerns this reply, or the rate of calls.
+   * Set if the platform as a whole fails: `unreachable` after a network error or a 5xx, `credentials` if it refuses the
+   * channel's token. Such a failure is never final. All replies of the channel wait, and the daemon probes the platform
+   * with one reply at a time. Absent if the failure concerns this reply, or the rate of calls.
    */
   platform?: 'unreachable' | 'credentials';
 }
 
-export interface SayOptions {
-  /** Id of the message that it answers: a repeat of that is answered once. */
+export interface NotifyOptions {
+  /** Id of the message that this text answers. A repeated message is answered once. */
   message_id?: string;
   /**
-   * It is a hint that nobody waits for, such as that only text can be read; to whom, or to which room. The loop
-   * guard looks at messages for the agent alone, so hints to one reader are bounded: ten a minute, thirty an
-   * hour, the same words once in 3 s. Beyond that a hint is left out.
+   * Set this for hints, such as "I can only read text", to the id of the person or room that sees them. The loop guard
+   * does not count such texts, so the daemon limits them per key: ten a minute, thirty an hour, and the same text once
+   * in 3 s. It drops the others.
    */
-  hint_to?: string;
+  throttle_key?: string;
 }
 
-/** Where a web client may put the user's token: `Authorization: Bearer`, `jwt_token`, `metadata.jwt_token`. */
+/** Places for the user token: `Authorization: Bearer`, `jwt_token` and `metadata.jwt_token`. */
 export type TokenSource = 'header' | 'body' | 'metadata';
 
 /**
- * Event streams. A message is kept first; its run begins when the stream is opened for the
- * first time, and goes on whether anybody reads or not. Events are numbered and stored before anybody sees
- * them, so that a reader that comes back gets exactly what it has missed. All three throw problems that a
- * route lets pass.
+ * Event streams. `start` stores the message. The run begins when the stream is first opened, and continues whether or
+ * not somebody reads. Events are numbered and stored before they are sent, so that a reader that reconnects gets exactly
+ * the events that it missed. All three methods throw problems; do not catch them.
  */
 export interface ChannelStreams {
   /**
-   * Keeps a message for `ttl_ms`, and its answer for as long after its end. A repeat of a `message_id` gets the
-   * same stream. `ambient` is what the browser sent along (`StreamTokens`): `open` compares with it. Throws as
-   * `converse` does before it runs: `session_forbidden`, `duplicate_in_progress`, …
+   * Stores a message for `ttl_ms`, and its answer for `ttl_ms` after its end. A repeated `message_id` gets the same
+   * stream. `ambient` holds the cookies of the request (`StreamTokens`); `open` compares its own with them. Throws the
+   * problems of `converse` that come before a run: `session_forbidden`, `duplicate_in_progress`, …
    */
   start(
     message: IncomingMessage,
@@ -313,51 +319,52 @@ export interface ChannelStreams {
     options: { ttl_ms: number; ambient?: readonly string[] },
   ): Promise<{ stream_id: string }>;
   /**
-   * Opens a stream after the event `after` (0: from the start). The first one begins the run, with the first token
-   * that counts: `ambient`, `explicit`, then the message's own (agentd-message(7), "Whose stream it is"); a HEAD request
-   * begins nothing. Null: all of it was read before. Throws `stream_not_found`, `token_missing`, `forbidden`, and
-   * `too_many_readers` to a reader without a valid token if the stream has 64 of them, or the client address
-   * `maxReadersPerClient` (256). A reader counts from here until `follow` has resolved, so follow what you open.
+   * Opens a stream after the event number `after`; 0 is the beginning. The first `open` begins the run, with the first
+   * token that counts: `ambient`, `explicit`, then the message's own (agentd-message(7), "Whose stream it is"). A HEAD
+   * request does not begin a run. Returns null if all events were read before. Throws `stream_not_found`,
+   * `token_missing` and `forbidden`. Throws `too_many_readers` to a reader without a valid token if the stream has 64 of
+   * them, or the client address has `maxReadersPerClient` (256). A reader counts until `follow` has resolved, so always
+   * call `follow`.
    */
   open(
     stream_id: string,
     request: ChannelRequest,
     options: { tokens: StreamTokens; after: number; maxReadersPerClient?: number },
   ): Promise<OpenStream | null>;
-  /** Stops the run: what was said so far is the reply. Resolves when the stream has ended. Throws as `open`. */
+  /** Stops the run; the text so far is the reply. Resolves when the stream has ended. Throws the problems of `open`. */
   stop(stream_id: string, request: ChannelRequest, options: { tokens: StreamTokens }): Promise<void>;
 }
 
 export interface StreamTokens {
   /**
-   * What the browser sends of its own accord: each cookie of the token's name. It travels with links that others
-   * made, so it counts only for the person that the message came from. Of several none counts; an empty one is none.
+   * Every cookie with the token's name. A browser also sends cookies with links that others made, so a cookie counts only
+   * for the person who sent the message. If there are several, none counts. An empty cookie is no cookie.
    */
   ambient: readonly string[];
-  /** What the request names itself. */
+  /** The token that the request names itself. */
   explicit: string | undefined;
-  /** Refuse with `token_missing` where neither these nor the message brought one. */
+  /** Throw `token_missing` if neither the request nor the message has a token. */
   required: boolean;
 }
 
 export interface OpenStream {
   /**
-   * Hands the events to the reader as they come. Resolves after the last one, when the reader goes away, and
-   * where the daemon cannot go on (the reader comes back then); rejects as the reader does.
+   * Gives the events to the reader as they arrive. Resolves after the last one, when the reader disconnects, and when the
+   * daemon cannot continue, so that the reader reconnects. Rejects if the reader throws.
    */
   follow(reader: StreamReader): Promise<void>;
 }
 
-/** Who reads a stream; called rather than waited on, since there may be thousands of one stream. */
+/** A reader of a stream. It has callbacks, not an iterator, because one stream may have thousands of readers. */
 export interface StreamReader {
   /**
-   * The events that have come, all that there are at once: one list for all who are told of them together, so
-   * that what is made of it can be made once. False: no more until there is room again.
+   * Takes all new events at once. All readers get the same list, so that its encoding can be cached. Returns false if
+   * there is no room for more.
    */
   take(events: readonly StreamEvent[]): boolean;
-  /** Resolves when there is room again; rejects where the reader is given up. */
+  /** Resolves when there is room again. Rejects if the reader is too slow and must be disconnected. */
   room(): Promise<void>;
-  /** Aborts when the reader goes away. */
+  /** Aborts when the reader disconnects. */
   signal: AbortSignal;
 }
 
@@ -375,48 +382,46 @@ export interface FieldError {
   message: string;
 }
 
-/** The links of one channel: channel user id → token, kept 30 days. */
+/** The links of one channel, from user id to token. A link lives 30 days. */
 export interface ChannelLinks {
-  /** Validates and stores. */
+  /** Validates the token and stores the link. */
   link(user_id: string, token: string, options?: LinkOptions): Promise<LinkAnswer>;
-  /** The user's own wish: true where there was a link. */
+  /** Removes the user's link, as the user asked for. Returns false if there was none. */
   unlink(user_id: string, options?: LinkRequest): Promise<boolean>;
-  /** Removes the link of this user where it is that of the token's person. */
+  /** Removes the user's link if it belongs to the person of the token. */
   unlinkPerson(user_id: string, token: string, request?: ChannelRequest): Promise<UnlinkAnswer>;
 }
 
 export interface LinkRequest {
   /**
-   * Id of the message that asks for it, as in `IncomingMessage`. A repeat of that within seven days changes
-   * nothing, whatever was asked for since, and gets the answer of the first; while that is under way, it is
-   * refused with `unavailable`.
+   * Id of the message that asks for it, as in `IncomingMessage`. A repeat within seven days changes nothing and gets the
+   * first answer. A repeat while the first is still running throws `unavailable`.
    */
   message_id?: string;
 }
 
 export interface LinkOptions extends LinkRequest {
   /**
-   * May the live link of another person be taken over? Default true, for ids that the platform itself has
-   * verified.
+   * Whether to replace a link of another person that has not expired. Default true: the platform has verified the id.
    */
   replace?: boolean;
-  /** The request that brought the token. */
+  /** The request that has the token. */
   request?: ChannelRequest;
 }
 
 export type LinkAnswer =
-  /** `expires_at`: of the link or of the token in it, whichever ends first, ms since the epoch. */
+  /** `expires_at` is the expiry of the link or of its token, whichever is earlier, ms since the epoch. */
   | { linked: true; user_id: string; email: string; expires_at: number }
-  /** `held`: the token is good, the link is another person's. */
+  /** `held`: the token is valid, but the link belongs to another person. */
   | { linked: false; reason: string; held: boolean };
 
-/** `invalid`: the token is no use, for `reason`. `none`: there is no link, or it is another person's. */
+/** `invalid`: the token is invalid for `reason`. `none`: there is no link, or it belongs to another person. */
 export type UnlinkAnswer =
   | { outcome: 'removed' }
   | { outcome: 'none' }
   | { outcome: 'invalid'; reason: string };
 
-/** What a channel learns of a token: never the token itself. */
+/** What a channel learns about a token. It never gets the token itself. */
 export type TokenAnswer =
   | { valid: true; user_id: string; email: string; expires_at: number; phone?: string }
   | { valid: false; reason: string };

@@ -1,34 +1,34 @@
 import type { ChannelCapabilities, FieldError, IncomingMessage } from './index.ts';
 import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
-/** Longest ids of the platform, in characters. */
+/** Longest id of a platform, characters. */
 const ID_MAX = 256;
-/** Longest id of a session, in characters. */
+/** Longest session id, characters. */
 const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;
-/** What a channel may have kept beside the text, a token apart, as JSON, in UTF-16 units. */
+/** Largest metadata without the token, as JSON, in UTF-16 units. */
 const METADATA_MAX = 65_536;
 const REPLY_TO_MAX = 8_192;
 
-/** What the rules depend on. */
+/** The part of a plugin that the rules depend on. */
 export interface CheckedChannel {
   name: string;
-  capabilities: Pick<ChannelCapabilities, 'reply' | 'groups'>;
+  capabilities: Pick<ChannelCapabilities, 'delivery' | 'groups'>;
 }
 
 /**
- * What is wrong with a message that a channel hands over; empty where nothing is. Its ids become keys, so
- * they must be exact: nothing is cut or mended here.
- * @param channel where it answers later, session ids must begin with its name and a colon, so that no other
- * channel's can meet them; where it answers in the request they are the client's to choose, or absent.
- * @param at where it stands, for the fields' names: `messages[0]`.
+ * All errors in a message that a channel enqueues; empty if there are none. Its ids become keys, so nothing is cut or
+ * corrected here.
+ * @param channel with delivery `push`, session ids must begin with the channel's name and a colon, so that channels cannot
+ * use each other's; otherwise the client chooses them, or leaves them out.
+ * @param at prefix of the field names: `messages[0]`.
  */
 export function checkMessage(
   message: IncomingMessage,
   { name: channel, capabilities }: CheckedChannel,
   at: string,
 ): FieldError[] {
-  const isLater = capabilities.reply === 'later';
+  const isPush = capabilities.delivery === 'push';
   const { platform, user_id, alias_id, channel_id, thread_id, message_id, sent_at } = message;
   const errors: FieldError[] = [];
   const wrong = (field: string, problem: string) =>
@@ -38,9 +38,9 @@ export function checkMessage(
   checkId(user_id, ID_MAX, (problem) => wrong('user_id', problem));
   if (alias_id !== undefined) checkId(alias_id, ID_MAX, (problem) => wrong('alias_id', problem));
   checkId(channel_id, ID_MAX, (problem) => wrong('channel_id', problem));
-  if (isLater || thread_id !== null)
+  if (isPush || thread_id !== null)
     checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
-  if (isLater && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
+  if (isPush && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
     wrong('thread_id', `must begin with ${channel}:`);
   checkText(message.text, (problem) => wrong('text', problem));
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
@@ -49,21 +49,21 @@ export function checkMessage(
   if (message.shared === true && capabilities.groups === false)
     wrong('shared', 'must not be true: capabilities.groups is false');
   checkMetadata(message.metadata, (problem) => wrong('metadata', problem));
-  checkPlace(message.reply_to ?? {}, (problem) => wrong('reply_to', problem));
+  checkReplyTo(message.reply_to ?? {}, (problem) => wrong('reply_to', problem));
   return errors;
 }
 
-/** What is wrong with what identifies a message. */
+/** Reports the error in a message id. */
 export function checkMessageId(message_id: unknown, wrong: (problem: string) => void): void {
   checkId(message_id, MESSAGE_ID_MAX, wrong);
 }
 
-/** What is wrong with a place to answer to. */
-export function checkPlace(reply_to: unknown, wrong: (problem: string) => void): void {
+/** Reports the error in a `reply_to`. */
+export function checkReplyTo(reply_to: unknown, wrong: (problem: string) => void): void {
   checkJson(reply_to, REPLY_TO_MAX, wrong);
 }
 
-/** What is wrong with a text, once trimmed. */
+/** Reports the error in a text, which may be untrimmed. */
 export function checkText(text: unknown, wrong: (problem: string) => void): void {
   if (typeof text !== 'string') wrong('must be a string');
   else if (!text.isWellFormed()) wrong('must be well-formed Unicode');
@@ -76,11 +76,11 @@ function checkId(id: unknown, max: number, wrong: (problem: string) => void): vo
   else if (id === '') wrong('must not be empty');
   else if (isLonger(id, max)) wrong(`must have at most ${max} characters`);
   else if (/\p{Cc}/u.test(id)) wrong('must not contain control characters');
-  // A lone surrogate would be stored as another character, and two ids would become one.
+  // A lone surrogate would be stored as another character, so that two ids could become equal.
   else if (!id.isWellFormed()) wrong('must be well-formed Unicode');
 }
 
-/** A token may be of any length: one that is too long is no use, which is not the message's fault. */
+/** A token may have any length: one that is too long is invalid, but the message is not. */
 function checkMetadata(metadata: unknown, wrong: (problem: string) => void): void {
   if (!isObject(metadata)) {
     wrong('must be an object');
@@ -99,12 +99,12 @@ function checkJson(value: unknown, max: number, wrong: (problem: string) => void
   else if (json.length > max) wrong(`must have at most ${max} characters as JSON`);
 }
 
-/** Undefined where it cannot be written as JSON. */
+/** Undefined if the value cannot be written as JSON. */
 function asJson(value: object): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
-    // A circle, or a whole number of any length: what was thrown says no more than that.
+    // It has a cycle or a BigInt; the error says no more.
     return undefined;
   }
 }

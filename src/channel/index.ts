@@ -19,11 +19,11 @@ export type {
   LinkAnswer,
   LinkOptions,
   LinkRequest,
+  NotifyOptions,
   OpenStream,
   ResponseStream,
   Route,
   RouteProblem,
-  SayOptions,
   StreamReader,
   StreamTokens,
   TokenAnswer,
@@ -31,7 +31,6 @@ export type {
   UnlinkAnswer,
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
-export type { DevCompany, DevPerson, DevRequest } from './dev.ts';
 export type {
   ConversationEvent,
   IncomingMessage,

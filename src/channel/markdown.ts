@@ -1,6 +1,6 @@
 /**
- * Markdown as a platform renders it ("agentd/channel/markdown"): a reply is CommonMark with the extensions of
- * GitHub; a channel describes by a `Dialect` how its platform writes it.
+ * Renders Markdown for platforms ("agentd/channel/markdown"). A reply is CommonMark with the extensions of GitHub. A
+ * channel describes the markup of its platform with a `Dialect`.
  */
 import { convert } from './markdown/convert.ts';
 import type { Dialect } from './markdown/dialect.ts';
@@ -10,11 +10,11 @@ export type { Dialect, Mark } from './markdown/dialect.ts';
 export { PLAIN } from './markdown/plain.ts';
 
 /**
- * The messages that a text makes, at least one: each complete in itself and within the limits of the dialect.
- * Text of which nothing is seen is shown as it was written, or as an ellipsis: platforms refuse empty messages.
+ * Renders a text as one or more messages. Each is complete, with its marks closed, and within the limit of the dialect. A
+ * text without visible content is rendered unchanged, or as an ellipsis, since platforms refuse empty messages.
  *
- * It holds the event loop until it is done, which takes some milliseconds for each 10,000 characters. Use
- * `renderMarkdownInPieces` for replies of an agent, which have up to 100,000.
+ * It blocks the event loop for some milliseconds per 10,000 characters. Use `renderMarkdownInPieces` for the replies of an
+ * agent, which have up to 100,000 characters.
  */
 export function renderMarkdown(markdown: string, dialect: Dialect): readonly string[] {
   const work = convert(markdown, dialect);
@@ -23,7 +23,7 @@ export function renderMarkdown(markdown: string, dialect: Dialect): readonly str
   return step.value;
 }
 
-/** As `renderMarkdown`, but others use the event loop in between, however long the text is. */
+/** The same as `renderMarkdown`, but it pauses often, so that other work can use the event loop. */
 export function renderMarkdownInPieces(markdown: string, dialect: Dialect): Promise<readonly string[]> {
   return inPieces(convert(markdown, dialect));
 }

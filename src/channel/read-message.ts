@@ -8,10 +8,10 @@ type Body = Record<string, unknown>;
 const CLAIM_NAMES = ['page_url', 'user_name', 'user_agent'] as const;
 type ClaimName = (typeof CLAIM_NAMES)[number];
 
-/** Longest JSON of what a client claims under names of its own, bytes. */
+/** Longest JSON of the client's other claims, bytes. */
 const OTHER_CLAIMS_MAX = 4096;
 
-/** The user's token of the first source that has one; see `ChannelScope.readToken`. */
+/** The user token of the first source that has one (`ChannelScope.readToken`). */
 export function readToken(
   request: ChannelRequest,
   sources: readonly TokenSource[],
@@ -33,8 +33,8 @@ const TOKEN_IN: Readonly<Record<TokenSource, (request: ChannelRequest) => string
 };
 
 /**
- * The message that a web client posted; see `ChannelScope.readMessage`.
- * @param noteDropped called if `metadata.other` is left out, with its length in bytes.
+ * The message that a web client posted (`ChannelScope.readMessage`).
+ * @param noteDropped called with the length in bytes if `metadata.other` is dropped.
  */
 export function readMessage(
   platform: string,
@@ -67,7 +67,7 @@ export function readMessage(
   };
 }
 
-/** RFC 6750: the scheme is case-insensitive; another scheme, or an empty token, is no token. */
+/** The scheme is case-insensitive (RFC 6750). Another scheme and an empty token count as no token. */
 function bearer(header: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(header?.trim() ?? '')?.[1];
 }
@@ -90,7 +90,7 @@ function identifier(value: unknown, field: string, max: number, errors: FieldErr
   if (value === '') return wrong('must not be empty');
   if (isLonger(value, max)) return wrong(`must have at most ${max} characters`);
   if (/\p{Cc}/u.test(value)) return wrong('must not contain control characters');
-  // A lone surrogate would be stored as another character, and two ids would become one.
+  // A lone surrogate would be stored as another character, so that two ids could become equal.
   if (!value.isWellFormed()) return wrong('must be well-formed Unicode');
   return value;
 }
@@ -109,8 +109,8 @@ function message(value: unknown, errors: FieldError[]): string {
 }
 
 /**
- * The client's claims about itself.
- * @param holdsToken the token may be in it, so that its type is checked.
+ * What the client claims about itself.
+ * @param holdsToken the token may be in the metadata, so its type is checked.
  */
 function clientMetadata(
   { metadata }: Body,
@@ -127,14 +127,14 @@ function clientMetadata(
   const claims: Pick<MessageMetadata, ClaimName | 'other'> = {};
   for (const name of CLAIM_NAMES) {
     const value = given[name];
-    // The metadata is free-form and unverified, so a value of another type is ignored instead of refused.
+    // The metadata is free-form and unverified, so a value of another type is ignored, not refused.
     if (typeof value === 'string') claims[name] = value.toWellFormed().slice(0, 2048);
     delete given[name];
   }
   return { ...claims, other: given };
 }
 
-/** What the client claims under names of its own, if there is anything and it is not too much. */
+/** The client's other claims. Undefined if there are none, or too many. */
 function otherClaims(
   other: MessageMetadata['other'] = {},
   noteDropped: (bytes: number) => void,

@@ -1,24 +1,21 @@
-/** Replies whose beginning is remembered in this process; of more, the oldest are forgotten. */
+/** Most replies whose sent parts are remembered in this process. The oldest are forgotten first. */
 const REMEMBERED_MAX = 1000;
 
-/** Remembers, beyond this process, how many parts of a reply went out. */
+/** Stores how many parts of a reply were sent. */
 export interface PartsMemory {
   sent(reply_id: string): Promise<number>;
-  /** Resolves once that is durable. */
+  /** Resolves when the number is durable. */
   note(reply_id: string, parts: number): Promise<void>;
 }
 
-/** Sends replies that a platform takes in several messages; see `ChannelScope.sendParts`. */
+/** Sends replies as several messages (`ChannelScope.sendParts`). */
 export class ReplyParts {
   readonly #memory: PartsMemory | null;
-  /**
-   * How many parts of a reply went out; the latest last. Kept beside the durable memory for parts that could not
-   * be noted there.
-   */
+  /** How many parts of a reply were sent, most recent reply last. It also counts parts that could not be stored. */
   readonly #sent = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
 
-  /** @param memory null: parts are remembered in this process alone */
+  /** @param memory null: parts are remembered in this process only */
   constructor(memory: PartsMemory | null = null) {
     this.#memory = memory;
   }
@@ -28,7 +25,7 @@ export class ReplyParts {
     parts: () => Promise<readonly Part[]> | readonly Part[],
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void> {
-    // The daemon gives up on a reply that takes too long, and sends it again while it may still be under way.
+    // The daemon stops waiting for a slow attempt and starts another one. The first may still be running.
     const earlier = this.#underWay.get(reply_id);
     if (earlier) return earlier;
     const sending = this.#send(reply_id, parts, sendPart).finally(() => this.#underWay.delete(reply_id));
@@ -60,7 +57,7 @@ export class ReplyParts {
     this.#sent.set(reply_id, sent);
     const [oldest] = this.#sent.keys();
     if (this.#sent.size > REMEMBERED_MAX && oldest !== undefined) this.#sent.delete(oldest);
-    // The end of the whole reply is recorded right after its last part, by the inbox.
+    // The inbox stores the end of the whole reply right after its last part.
     if (sent < parts) await this.#memory?.note(reply_id, sent);
   }
 }

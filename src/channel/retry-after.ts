@@ -1,8 +1,8 @@
 /**
- * How long a platform asks to wait, for `ChannelScope.deliveryFailed`: `Retry-After` in seconds or as a date
- * (RFC 9110 §10.2.3).
- * @param headers of its answer, whatever the status: 503 may carry it as well as 429
- * @returns whole seconds, 0 or more; undefined where it says nothing that can be read
+ * How long a platform asks to wait, for `ChannelScope.deliveryFailed`: `Retry-After` in seconds or as a date (RFC
+ * 9110 §10.2.3).
+ * @param headers headers of the response; not only a 429 has this header, but also a 503
+ * @returns whole seconds, 0 or more; undefined if there is no readable value
  */
 export function retryAfterSeconds(headers: Headers): number | undefined {
   const words = headers.get('Retry-After')?.trim();

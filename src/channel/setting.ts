@@ -1,6 +1,6 @@
 /**
- * What one setting is. The daemon's own settings and those of a channel are records of this one form:
- * from a record come validation, the reference, the JSON Schema, the manual page and the masked display.
+ * One setting of the daemon or of a channel. Validation, reference, JSON Schema, manual page and masked display are made
+ * from this record.
  */
 export type SettingRecord =
   | (SettingBase & { kind: 'string'; default?: string; pattern?: RegExp })
@@ -11,25 +11,25 @@ export type SettingRecord =
   | (SettingBase & { kind: 'url'; default?: string });
 
 interface SettingBase {
-  /** Upper snake case, the same in the environment, in `.env` and in the configuration file. */
+  /** Upper snake case. The same name in the environment, in `.env` and in the configuration file. */
   name: string;
-  /** One sentence for an operator: what it does, and its unit where it has one. */
+  /** One sentence for operators: what the setting does, with its unit. */
   sentence: string;
-  /** The daemon does not start without it (for a channel: the channel is not configured without it). */
+  /** The channel is not configured without it. For settings of the daemon: it does not start without it. */
   required?: boolean;
-  /** Shown as `[secret]` everywhere. The daemon also reads it from the file that `<name>_FILE` names. */
+  /** Shown as `[secret]`. The daemon also reads it from the file that `<name>_FILE` names. */
   secret?: boolean;
-  /** A value of the right form for the reference, where the default does not say enough. */
+  /** A sample value for the reference, if the default does not show the form. */
   example?: string;
 }
 
-/** A secret prints as `[secret]` everywhere; only `reveal()` gives it out. */
+/** A secret, which prints as `[secret]`. Only `reveal()` returns it. */
 export interface SecretValue {
   reveal(): string;
 }
 
-/** A value after validation. */
+/** A validated value. */
 export type SettingValue = string | number | boolean | readonly string[] | SecretValue;
 
-/** The validated settings that a channel is given: its own records, by name; absent ones are undefined. */
+/** The validated settings of one channel, by name. Settings that are not set are undefined. */
 export type ChannelSettings = Readonly<Record<string, SettingValue | undefined>>;

@@ -1,69 +1,69 @@
 /**
- * What `agentd simulate` and the tests use in a platform's stead: deliveries as the platform would send them,
- * and its API as far as the channel calls it. It runs beside the daemon, in another process, and is never
- * loaded by `serve` but for the secrets that `serve --dev` makes up.
+ * Simulates a platform for `agentd simulate`, `serve --dev` and the conformance suite: it makes deliveries as the platform
+ * would, and answers the calls of the channel. It runs in the process of `agentd simulate`. `serve --dev` loads it for
+ * `devSettings` only; a daemon in production never loads it.
  */
 import type { ChannelSettings } from './setting.ts';
 
 export interface PlatformSimulator {
   /**
-   * Settings with which the channel runs against this simulator, by name; for `serve --dev`.
-   * @param secretOf a secret that stays the same from run to run, of 43 base64url characters, by a name
-   * @param api_url where the platform's API is stood in for, `http://127.0.0.1:…`
+   * Settings with which the channel talks to this simulator, by name.
+   * @param secretOf returns a secret of 43 base64url characters for a name; it is the same for every run
+   * @param api_url address of the simulated API, `http://127.0.0.1:…`
    */
   devSettings(secretOf: (name: string) => string, api_url: string): Readonly<Record<string, string>>;
-  /** The setting that says where the platform's API is, `TELEX_API_URL`. */
+  /** Name of the setting with the address of the platform's API, for example `TELEX_API_URL`. */
   apiUrlSetting: string;
-  /** Ids of people who may write, as the platform gives them, two or more; the first where nobody is named. */
+  /** User ids of two or more people who can write. The first one is the default. */
   who(): readonly string[];
-  /** A request as the platform would send it, signed with the secrets of these settings. */
+  /** The platform's request for an event, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /**
-   * The same request with the signature of the body that it has now, so that bodies of any form can be tried.
-   * Absent: what proves a delivery does not depend on its body.
+   * The same request, signed again for its present body. The conformance suite changes bodies. Absent: the signature does
+   * not depend on the body.
    */
   sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;
-  /** `to` of what is shown in answer to an event: its room, and its sender where they are told in private. */
+  /** Values of `Shown.to` for answers to an event: its room, and its sender if answers can be private. */
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
-  /** What the sender sees of the daemon's own answer to a delivery; absent: nothing of it. */
+  /** What the sender sees of the daemon's response to a delivery. Absent: nothing. */
   shownOf?(answer: { status: number; body: string }): readonly Shown[];
   /**
-   * A refusal as the platform's API would write it. Absent: the status alone, with an empty object and the header
+   * An error response as the platform's API would write it. Absent: the status with an empty object and the header
    * `Retry-After`.
    */
   refusal?(asked: SimulatedRefusal): SimulatedRefused;
-  /** A platform of one's own: what it keeps (messages that were sent, so that they can be edited) is its own. */
+  /** Makes a platform with its own state, for example the messages that were sent. */
   startApi(settings: ChannelSettings): SimulatedApi;
 }
 
 export interface SimulatedEvent {
   /**
-   * `message`: somebody writes. `edit`: changes what was written under the same `id`. `command`: a command of
-   * the platform, `text` begins with its slash. `other`: something that is no text, an image or the like.
-   * `status`: the platform tells what became of a message of ours.
+   * `message`: a person writes. `edit`: the person edits the message with the same `number`. `command`: a command of the
+   * platform; `text` begins with a slash. `other`: a message without text, for example an image. `status`: the platform
+   * reports the status of a message of the bot.
    */
   kind: 'message' | 'edit' | 'command' | 'other' | 'status';
-  /** The platform's id of who writes. */
+  /** The platform's id of the sender. */
   user: string;
-  /** What the platform calls them. */
+  /** The name that the platform shows. */
   user_name?: string;
   text: string;
   /**
-   * Alone with the bot, or in a room with others. In a room the bot is addressed, as the platform does it. Always
-   * `direct` for a channel without groups (`capabilities.groups`).
+   * In a direct conversation with the bot, or in a group. In a group the message must address the bot. Always `direct` for
+   * a channel without groups (`capabilities.groups`).
    */
   place: 'direct' | 'group';
-  /** Name of a thread or topic in the room; absent: none. Equal names are one thread. */
+  /** Name of a thread or topic in the room. Equal names mean the same thread. */
   thread?: string;
-  /** Number of the message, 1 or more: equal ones are the same message of the platform. */
+  /** Number of the message, 1 or more. Equal numbers mean the same message. */
   number: number;
-  /** When it was written, ms since the epoch. */
+  /** When it was sent, ms since the epoch. */
   sent_at: number;
   /** Sign it with another secret. */
   bad_signature?: boolean;
 }
 
-/** To the daemon. */
+/** A request to the daemon. */
 export interface SimulatedRequest {
   method: 'GET' | 'POST';
   /** With its query. */
@@ -72,16 +72,16 @@ export interface SimulatedRequest {
   body: string;
 }
 
-/** The platform's API. */
+/** The simulated API of a platform. */
 export interface SimulatedApi {
-  /** @param call one request of the channel; its path stands below the API's base, with its query */
+  /** @param call one request of the channel. Its path is below the API's base, and has the query */
   answer(call: SimulatedApiCall): SimulatedApiAnswer;
 }
 
 export interface SimulatedApiCall {
   method: string;
   path: string;
-  /** Lower-case names. */
+  /** Names in lower case. */
   headers: Readonly<Record<string, string | undefined>>;
   body: Uint8Array;
 }
@@ -90,28 +90,28 @@ export interface SimulatedApiAnswer {
   status: number;
   headers?: Readonly<Record<string, string>>;
   body: object;
-  /** What people would see of it; nothing for calls that show nothing. */
+  /** What people would see. Empty if the call shows nothing. */
   shown: readonly Shown[];
 }
 
-/** What the API is to refuse with. */
+/** The error that the API shall respond with. */
 export interface SimulatedRefusal {
-  /** Status of HTTP, 400 to 599, also where the platform itself would say it in its body. */
+  /** HTTP status, 400 to 599. A platform may put it into the body instead. */
   status: number;
-  /** How long the channel shall wait; null: as the platform usually says it. */
+  /** How long the channel shall wait. Null: what the platform usually says. */
   retryAfterSeconds: number | null;
 }
 
-/** An answer of which nobody sees anything. */
+/** An answer that shows nothing. */
 export type SimulatedRefused = Omit<SimulatedApiAnswer, 'shown'>;
 
-/** What somebody sees in the platform's app. */
+/** Something that a person sees in the platform's app. */
 export interface Shown {
   what: 'message' | 'private' | 'typing' | 'read' | 'deleted';
-  /** The room or the person that it was sent to, as the API was told. */
+  /** The room or person in the call of the API. */
   to: string;
-  /** As the API was told; absent: none. */
+  /** The thread in the call of the API. */
   thread?: string;
-  /** In the platform's own markup; empty for what has no words. */
+  /** In the platform's markup. Empty if there is no text. */
   text: string;
 }

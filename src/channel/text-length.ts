@@ -1,12 +1,12 @@
-/** Longest text of a message, in characters, once trimmed. */
+/** Longest trimmed text of a message, characters. */
 export const TEXT_MAX = 16_000;
 
-/** Is a text longer than the daemon takes, once trimmed? */
+/** Whether a trimmed text is longer than the daemon accepts. */
 export function isTooLong(text: string): boolean {
   return isLonger(text, TEXT_MAX);
 }
 
-/** Characters are counted as people count them: an emoji beyond the BMP is one, and two units. */
+/** Counts characters as people do: an emoji is one character, although it has two UTF-16 units. */
 export function isLonger(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || [...text].length > max);
 }

@@ -1,39 +1,54 @@
 import type { ChannelPlugin } from '../channel/index.ts';
-import type { EffectiveSetting, Inspection, SettingProblem } from '../daemon/settings/configure.ts';
+import type { EffectiveSetting, Inspection, SettingProblem } from '../daemon/configuration/configure.ts';
+import { type Column, jsonOf } from './column.ts';
 import type { Health } from './daemon-health.ts';
-import { type SettingView, settingView } from './setting-view.ts';
+import { SETTING_COLUMNS } from './setting-view.ts';
 
-/** How the answer of a channel leaves. */
-export type Answers = 'in the request' | 'on a stream' | 'later';
-
-/** A channel as `channels list` prints it. */
+/** A channel, or a plugin that does not load, as `channels list` shows it. */
 export interface ChannelView {
-  /** Null of a plugin that does not load: it has no name yet. */
+  /** Null for a plugin that does not load: its name is unknown. */
   name: string | null;
   summary: string | null;
   /** `bundled`, a path, or `package …`. */
   from: string;
-  /** Whether a daemon with these settings runs it. */
+  /** Would a daemon with these settings run it? */
   active: boolean;
-  /** Why it is, or is not. */
+  /** Why it is active, or not. */
   why: string;
-  /** Settings that it needs and that are not set. */
+  /** Required settings that are not set. */
   missing: readonly string[];
-  answers: Answers | null;
-  /** Of the running daemon: `ok`, `degraded`, `off`, or `daemon not running`. Null of a plugin that does not load. */
+  /** How the channel sends its answers. */
+  answers: 'in the request' | 'on a stream' | 'later' | null;
+  /** In the running daemon: `ok`, `degraded`, `off`, or `daemon not running`. Null for a plugin that does not load. */
   state: string | null;
   /** Why it is degraded. */
   detail: string | null;
-  settings: readonly SettingView[];
-  /** What is wrong with it, or with its settings. */
-  problems: readonly { setting: string; problem: string; right: string }[];
+  settings: readonly EffectiveSetting[];
+  /** Problems of the plugin or of its settings. */
+  problems: readonly SettingProblem[];
 }
 
+export const CHANNEL_COLUMNS: readonly Column<ChannelView>[] = [
+  { title: 'CHANNEL', json: 'name', text: ({ name }) => name ?? '-' },
+  { json: 'summary' },
+  { title: 'ACTIVE', json: 'active', text: ({ active }) => (active ? 'yes' : 'no') },
+  { title: 'STATE', json: 'state', text: ({ state }) => state ?? '-' },
+  { title: 'ANSWERS', json: 'answers', text: ({ answers }) => answers ?? '-' },
+  { title: 'FROM', json: 'from', narrow: 'cut' },
+  { title: 'WHY', json: 'why', narrow: 'wrap' },
+  { json: 'missing' },
+  { json: 'detail' },
+  { json: 'settings', value: ({ settings }) => settings.map((setting) => jsonOf(SETTING_COLUMNS, setting)) },
+  {
+    json: 'problems',
+    value: ({ problems }) => problems.map(({ setting, problem, right }) => ({ setting, problem, right })),
+  },
+];
+
 /**
- * Every channel that there is, in the order in which they are found, and then every plugin that was meant to be
- * one and does not load.
+ * All channels, in the order in which they are found, and then the plugins that do not load.
  *
- * @param health what the running daemon says; null: there is none.
+ * @param health of the running daemon; null if there is none
  */
 export function channelViews(found: Inspection, health: Health | null): ChannelView[] {
   const platforms = found.effective.find(({ record }) => record.name === 'MESSAGING_PLATFORMS');
@@ -42,27 +57,27 @@ export function channelViews(found: Inspection, health: Health | null): ChannelV
     const settings = found.effective.filter(({ record }) => plugin.settings.includes(record));
     const missing = missingOf(settings);
     const problems = problemsOf(plugin, found);
-    const chosen = found.channels.some((channel) => channel.plugin === plugin);
+    const isChosen = found.channels.some((channel) => channel.plugin === plugin);
     const adapter = health?.adapters[plugin.name];
     return {
       name: plugin.name,
       summary: plugin.summary,
       from,
-      active: chosen && problems.length === 0,
-      why: whyOf({ chosen, source, missing, problems }),
+      active: isChosen && problems.length === 0,
+      why: whyOf({ isChosen, source, missing, hasProblems: problems.length > 0 }),
       missing,
       answers: answersOf(plugin),
       state: health === null ? 'daemon not running' : (adapter?.status ?? 'off'),
       detail: adapter?.detail ?? null,
-      settings: settings.map(settingView),
-      problems: problems.map(({ setting, problem, right }) => ({ setting, problem, right })),
+      settings,
+      problems,
     };
   });
   return [...views, ...brokenViews(found)];
 }
 
-function answersOf({ capabilities, eventStream }: ChannelPlugin): Answers {
-  if (capabilities.reply === 'later') return 'later';
+function answersOf({ capabilities, eventStream }: ChannelPlugin): ChannelView['answers'] {
+  if (capabilities.delivery === 'push') return 'later';
   return eventStream === undefined ? 'in the request' : 'on a stream';
 }
 
@@ -78,48 +93,47 @@ function problemsOf({ name, settings }: ChannelPlugin, { problems }: Inspection)
 }
 
 function whyOf({
-  chosen,
+  isChosen,
   source,
   missing,
-  problems,
+  hasProblems,
 }: {
-  chosen: boolean;
-  /** Where MESSAGING_PLATFORMS is set; null: it is not. */
+  isChosen: boolean;
+  /** Where MESSAGING_PLATFORMS is set; null if it is not. */
   source: string | null;
   missing: readonly string[];
-  problems: readonly SettingProblem[];
+  hasProblems: boolean;
 }): string {
   const named = `named in MESSAGING_PLATFORMS (${source})`;
   const how = source === null ? 'detected by its settings' : named;
   const notSet =
     missing.length === 0 ? '' : `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not set`;
-  if (chosen && problems.length === 0) return how;
-  if (chosen) return `${how}, but ${notSet || 'its settings are wrong'}: the daemon does not start`;
+  if (isChosen && !hasProblems) return how;
+  if (isChosen) return `${how}, but ${notSet || 'its settings are wrong'}: the daemon does not start`;
   if (source !== null) return `not ${named}`;
   return notSet || 'its settings do not turn it on';
 }
 
-/** One for each place that names a plugin that is not there, or does not fit, with all that is wrong with it. */
+/** One view for each entry that names a missing or invalid plugin, with all problems of that plugin. */
 function brokenViews({ loaded, problems }: Inspection): ChannelView[] {
   const unknown = problems.filter(
     (problem) => problem.setting === 'MESSAGING_PLATFORMS' && !loaded.problems.includes(problem),
   );
-  const places = Map.groupBy([...loaded.problems, ...unknown], ({ setting, value }) => `${setting} ${value}`);
-  return [...places.values()].flatMap((wrong) => {
-    const [first] = wrong;
-    if (first === undefined) return [];
-    return {
-      name: null,
-      summary: null,
-      from: first.value ?? first.setting,
-      active: false,
-      why: 'it does not load: the daemon does not start',
-      missing: [],
-      answers: null,
-      state: null,
-      detail: null,
-      settings: [],
-      problems: wrong.map(({ setting, problem, right }) => ({ setting, problem, right })),
-    };
-  });
+  const entries = Map.groupBy(
+    [...loaded.problems, ...unknown],
+    ({ setting, value }) => `${setting} ${value}`,
+  );
+  return [...entries.values()].map((problems) => ({
+    name: null,
+    summary: null,
+    from: problems[0]?.value ?? problems[0]?.setting ?? '',
+    active: false,
+    why: 'it does not load: the daemon does not start',
+    missing: [],
+    answers: null,
+    state: null,
+    detail: null,
+    settings: [],
+    problems,
+  }));
 }

@@ -5,14 +5,14 @@ import { COMMON_OPTIONS, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './pr
 import { version } from './version.ts';
 
 /**
- * The parser of command lines: every command in its place, by name and summary only. What a command takes is
- * added by `shapeCommand`, when it is known which one is meant.
+ * Creates the command-line parser: all commands, with name and summary only. Once it is known which command is
+ * called, `addDetails` adds its arguments and options.
  *
- * @param planted is told of each command, and of what it stands in.
- * @param prepare is handed the program before there are commands in it, which inherit from it.
+ * @param added called for each command, with its group
+ * @param prepare called with the program before it has commands, which inherit from it
  */
-export function plantCommands(
-  planted: (leaf: Commander, entry: IndexEntry, parent: Commander) => void,
+export function createParser(
+  added: (parser: Commander, entry: IndexEntry, parent: Commander) => void,
   prepare: (program: Commander) => void = () => {},
 ): Commander {
   const program = new Commander('agentd')
@@ -24,11 +24,11 @@ export function plantCommands(
   for (const entry of COMMANDS) {
     const words = entry.name.split(' ');
     const parent = words.length > 1 ? group(program, words[0] ?? '') : program;
-    const leaf = parent
+    const parser = parent
       .command(words.at(-1) ?? entry.name)
       .summary(entry.summary)
       .helpCommand(false);
-    planted(leaf, entry, parent);
+    added(parser, entry, parent);
   }
   return program;
 }
@@ -43,21 +43,20 @@ function group(program: Commander, name: string): Commander {
   );
 }
 
-/** Gives a command its arguments, options and help from its record. */
-export function shapeCommand(leaf: Commander, command: Command): void {
-  leaf.description([command.summary, command.description].filter(Boolean).join('\n\n'));
+/** Adds the arguments, options and help of a command. */
+export function addDetails(parser: Commander, command: Command): void {
+  parser.description([command.summary, command.description].filter(Boolean).join('\n\n'));
   for (const { name, sentence, required, variadic } of command.args ?? []) {
     const word = variadic ? `${name}...` : name;
-    leaf.argument(required ? `<${word}>` : `[${word}]`, sentence);
+    parser.argument(required ? `<${word}>` : `[${word}]`, sentence);
   }
-  for (const option of command.options ?? []) {
-    const made = new Option(option.flags, option.sentence);
-    if (option.default !== undefined) made.default(option.default);
-    if (option.repeatable)
-      made.argParser((value, earlier: string[] | undefined) => [...(earlier ?? []), value]);
-    leaf.addOption(made);
+  for (const { flags, sentence, default: value, repeatable } of command.options ?? []) {
+    const option = new Option(flags, sentence);
+    if (value !== undefined) option.default(value);
+    if (repeatable) option.argParser((one, earlier: string[] | undefined) => [...(earlier ?? []), one]);
+    parser.addOption(option);
   }
-  if (command.json) leaf.option('--json', command.jsonSentence ?? JSON_SENTENCE);
+  if (command.json) parser.option('--json', command.jsonSentence ?? JSON_SENTENCE);
   const examples = command.examples.map(({ line, does }) => `  $ ${line}\n      ${does}`);
-  leaf.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
+  parser.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
 }

@@ -1,11 +1,11 @@
-import type { Command as Commander } from 'commander';
+import type { Output } from './output.ts';
 
 /**
- * A command is a record plus a function. Help and manual page are derived from the record;
- * `run` imports what it needs when it is called, so that start-up loads nothing for other commands.
+ * A command is a record and a function. Help, completion and manual page are made from the record. `run` imports what
+ * it needs when it is called, so that start-up loads nothing for other commands.
  */
 export interface Command {
-  /** Words as typed: `token verify`. */
+  /** As typed: `token verify`. */
   name: string;
   summary: string;
   /** Paragraphs for help and manual page. */
@@ -13,13 +13,13 @@ export interface Command {
   args?: readonly CommandArgument[];
   options?: readonly CommandOption[];
   examples: readonly { line: string; does: string }[];
-  /** It does not use the settings that `serve --dev` keeps in the working directory, or finds them itself. */
+  /** The command does not use the settings that `serve --dev` keeps in the working directory, or finds them itself. */
   ignoresDev?: boolean;
-  /** Prints data: gets `--json`. */
+  /** The command prints data: it has the option `--json`. */
   json?: boolean;
-  /** What `--json` prints, where it is not one document. */
+  /** Help for `--json`, if it does not print one document. */
   jsonSentence?: string;
-  /** Resolves to the exit code. Throws CliError for what is refused. */
+  /** Resolves to the exit code. Throws CliError for an expected failure. */
   run(call: CommandCall): Promise<number>;
 }
 
@@ -31,24 +31,24 @@ export interface CommandArgument {
   values?: Values;
 }
 
-/** What a shell offers where a value is to be typed; whether it is taken is for the command to say. */
+/** The values that a shell offers for completion. The command itself decides whether a value is valid. */
 export type Values = 'file' | 'directory' | readonly string[] | (() => Promise<readonly string[]>);
 
 export interface CommandOption {
-  /** As commander reads it: `--limit <n>`. */
+  /** In the syntax of commander: `--limit <n>`. */
   flags: string;
   sentence: string;
   default?: string | number | boolean;
-  /** May be given several times; the value is an array. */
+  /** The option may be given several times; its value is an array. */
   repeatable?: boolean;
   values?: Values;
 }
 
 export interface CommandCall {
   args: readonly string[];
-  /** By option name in camelCase; common ones (`config`, `envFile`, `json`) included, and `devSettings`. */
-  options: Readonly<Record<string, unknown>>;
-  out: import('./output.ts').Output;
+  options: OptionValues;
+  out: Output;
 }
 
-export type { Commander };
+/** By option name in camelCase, with the common options (`config`, `envFile`, `json`) and `devSettings`. */
+export type OptionValues = Readonly<Record<string, unknown>>;

@@ -1,16 +1,17 @@
-import type { Purpose } from '../daemon/settings/configure.ts';
+import type { Purpose } from '../daemon/configuration/configure.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
-import { placeOf } from './settings-place.ts';
+import type { OptionValues } from './command.ts';
+import { configLocation } from './config-location.ts';
 
 /**
- * The daemon's own settings, from the same places as the daemon reads them (cli.md), without its channels.
- * Throws ConfigurationError with every problem of the settings that the purpose needs.
+ * The daemon's own settings without those of its channels, from the locations that the daemon reads.
+ * Throws ConfigurationError with all problems of the settings that the purpose needs.
  */
 export async function coreSettings(
-  options: Readonly<Record<string, unknown>>,
+  options: OptionValues,
   purpose: Purpose,
-  place = placeOf(options),
+  location = configLocation(options),
 ): Promise<Settings> {
-  const { configureCore } = await import('../daemon/settings/configure.ts');
-  return configureCore({ ...place, purpose });
+  const { configureCore } = await import('../daemon/configuration/configure.ts');
+  return configureCore({ ...location, purpose });
 }

@@ -1,8 +1,8 @@
-import type { ConfigureOptions } from '../daemon/settings/configure.ts';
+import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
+import { usageError } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
+import { configLocation } from './config-location.ts';
 import { coreSettings } from './core-settings.ts';
-import { CliError } from './errors.ts';
-import { EXIT } from './exit-codes.ts';
-import { placeOf } from './settings-place.ts';
 
 export const URL_OPTION = {
   flags: '--url <url>',
@@ -10,38 +10,31 @@ export const URL_OPTION = {
 } as const;
 
 /**
- * Where the running daemon is: `--url`, else HOST and PORT of the settings.
- * @throws CliError (2) for what is no address.
+ * The address of the running daemon: `--url`, else HOST and PORT of the settings.
+ * @throws CliError (2) if `--url` is not an address, or the settings do not say which
  */
-export async function daemonAddress(
-  options: Readonly<Record<string, unknown>>,
-  place = placeOf(options),
-): Promise<URL> {
-  return typeof options.url === 'string' ? parseUrl(options.url) : configuredUrl(options, place);
+export async function daemonAddress(options: OptionValues, location = configLocation(options)): Promise<URL> {
+  return typeof options.url === 'string' ? parseUrl(options.url) : configuredUrl(options, location);
 }
 
 function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
-  throw new CliError(EXIT.usage, `--url takes an address such as http://127.0.0.1:8080, not '${text}'`);
+  throw usageError(`--url takes an address such as http://127.0.0.1:8080, not '${text}'`);
 }
 
-async function configuredUrl(
-  options: Readonly<Record<string, unknown>>,
-  place: ConfigureOptions,
-): Promise<URL> {
-  const { HOST, PORT } = await coreSettings(options, 'address', place);
+async function configuredUrl(options: OptionValues, location: ConfigureOptions): Promise<URL> {
+  const { HOST, PORT } = await coreSettings(options, 'address', location);
   if (PORT === 0) {
-    throw new CliError(
-      EXIT.usage,
-      'PORT=0 lets the daemon take any port',
-      'Name the address that it printed with --url.',
+    throw usageError(
+      'PORT=0 lets the daemon use any free port',
+      'Pass the address that the daemon printed with --url.',
     );
   }
   return new URL(`http://${reachable(HOST)}:${PORT}/`);
 }
 
-/** A daemon that listens on every address is asked at the loopback one; IPv6 addresses go in brackets. */
+/** Uses the loopback address of a daemon that listens on all addresses. IPv6 addresses need brackets. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -1,4 +1,4 @@
-/** Exit codes (cli.md), with what a supervisor should make of them. */
+/** Exit codes, with what a supervisor should do. */
 export const EXIT = {
   /** Done. */
   ok: 0,
@@ -6,17 +6,17 @@ export const EXIT = {
   no: 1,
   /** Wrong usage: the command line must change. */
   usage: 2,
-  /** Daemon or store out of reach: try again later. */
+  /** The daemon or its store cannot be reached: try again later. */
   unavailable: 69,
-  /** Configuration: restarting does not help (`RestartPreventExitStatus=78`). */
+  /** Configuration: a restart does not help (`RestartPreventExitStatus=78`). */
   config: 78,
 } as const;
 
-/** The same for the manual pages; `serve` adds when it ends with 1. */
+/** The same for the manual pages. The page of `serve` adds when it exits with 1. */
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'Done.',
-  no: 'The answer is no: token invalid, nothing found, check failed. Also for an unexpected error, which says so.',
+  no: 'The answer is no: the token is invalid, nothing was found, or a check failed. Also an unexpected error, which says so.',
   usage: 'Wrong usage: the command line must change.',
-  unavailable: 'The daemon or its store is out of reach, or its address is in use: try again later.',
-  config: 'The configuration must change first; restarting does not help.',
+  unavailable: 'The daemon or its store cannot be reached, or its address is in use: try again later.',
+  config: 'The configuration must change first; a restart does not help.',
 };

@@ -1,85 +1,63 @@
-import type { CircuitReason } from '../daemon/guard/verdict.ts';
 import type { GuardList } from '../daemon/store/guard.ts';
+import type { Column } from './column.ts';
 import { durationInWords } from './duration.ts';
-import { type PersonView, personView } from './session-view.ts';
+import { personView } from './session-view.ts';
 import { isoTime } from './time-words.ts';
 
-/** What the guard blocks, as it is printed: a user while a circuit is open, or a session at its limit. */
-export type BlockView = OpenCircuitView | LimitedSessionView;
+type Circuit = GuardList['circuits'][number];
+type Limited = GuardList['sessions'][number];
 
-export interface OpenCircuitView {
-  kind: 'circuit';
-  platform: string;
-  user_id: string;
-  person: PersonView | null;
-  /** Client address of a user without a token, on channels that answer in the request. */
-  address: string | null;
-  reason: CircuitReason;
-  /** So many opened it, where `max` are let through. */
-  count: number;
-  max: number;
-  blocked: number;
-  opened_at: string;
-  open_until: string;
-  seconds_left: number;
-}
+/** What the guard blocks: a user while a circuit is open, or a session that has reached its limit of turns. */
+export type Block =
+  | ({ kind: 'circuit'; seconds_left: number } & Circuit)
+  | ({ kind: 'session'; seconds_left: number; reason: 'turn_limit' } & Limited);
 
-export interface LimitedSessionView {
-  kind: 'session';
-  session_id: string;
-  reason: 'turn_limit';
-  turns: number;
-  max: number;
-  blocked: number;
-  ends_at: string;
-  seconds_left: number;
-}
-
-export function blockViews({ circuits, sessions }: GuardList, now: number): BlockView[] {
+export function blocksOf({ circuits, sessions }: GuardList, now: number): Block[] {
+  const left = (until: number) => Math.max(0, Math.ceil((until - now) / 1000));
   return [
-    ...circuits.map(
-      ({ covers_from: _inner, person, opened_at, open_until, ...circuit }): OpenCircuitView => ({
-        kind: 'circuit',
-        ...circuit,
-        person: personView(person),
-        opened_at: isoTime(opened_at),
-        open_until: isoTime(open_until),
-        seconds_left: secondsLeft(open_until, now),
-      }),
-    ),
-    ...sessions.map(
-      ({ ends_at, ...session }): LimitedSessionView => ({
-        kind: 'session',
-        ...session,
-        reason: 'turn_limit',
-        ends_at: isoTime(ends_at),
-        seconds_left: secondsLeft(ends_at, now),
-      }),
-    ),
+    ...circuits.map((circuit) => ({
+      kind: 'circuit' as const,
+      ...circuit,
+      seconds_left: left(circuit.open_until),
+    })),
+    ...sessions.map((session) => ({
+      kind: 'session' as const,
+      ...session,
+      reason: 'turn_limit' as const,
+      seconds_left: left(session.ends_at),
+    })),
   ];
 }
 
-export const BLOCK_HEAD = ['CHANNEL', 'USER OR SESSION', 'REASON', 'COUNT', 'BLOCKED', 'TIME LEFT'];
+export const BLOCK_COLUMNS: readonly Column<Block>[] = [
+  { title: 'CHANNEL', text: (block) => (block.kind === 'circuit' ? block.platform : '') },
+  { title: 'USER OR SESSION', text: who, narrow: 'wrap' },
+  { title: 'REASON', text: ({ reason }) => reason },
+  { title: 'COUNT', text: count, align: 'right' },
+  { title: 'BLOCKED', text: ({ blocked }) => String(blocked), align: 'right' },
+  { title: 'TIME LEFT', text: ({ seconds_left }) => durationInWords(seconds_left) },
+];
 
-/** One row of a table under `BLOCK_HEAD`. */
-export function blockRow(block: BlockView): string[] {
-  const left = durationInWords(block.seconds_left);
-  if (block.kind === 'session') {
-    const { session_id, reason, turns, max, blocked } = block;
-    return ['', session_id, reason, `${turns}/${max}`, String(blocked), left];
-  }
-  const { platform, user_id, person, address, reason, count, max, blocked } = block;
-  const known = person === null ? address && `at ${address}` : `signed in as ${person.sub}`;
-  return [
-    platform,
-    known ? `${user_id} (${known})` : user_id,
-    reason,
-    reason === 'rate_limit' ? `${count}/${max}` : String(count),
-    String(blocked),
-    left,
-  ];
+/** The JSON object of a block. Its members depend on its kind. */
+export function blockView(block: Block): object {
+  if (block.kind === 'session') return { ...block, ends_at: isoTime(block.ends_at) };
+  const { covers_from: _inner, person, opened_at, open_until, ...rest } = block;
+  return {
+    ...rest,
+    person: personView(person),
+    opened_at: isoTime(opened_at),
+    open_until: isoTime(open_until),
+  };
 }
 
-function secondsLeft(until: number, now: number): number {
-  return Math.max(0, Math.ceil((until - now) / 1000));
+function who(block: Block): string {
+  if (block.kind === 'session') return block.session_id;
+  const { user_id, person, address } = block;
+  const known = person === null ? address && `at ${address}` : `signed in as ${personView(person)?.sub}`;
+  return known ? `${user_id} (${known})` : user_id;
+}
+
+function count(block: Block): string {
+  if (block.kind === 'session') return `${block.turns}/${block.max}`;
+  return block.reason === 'rate_limit' ? `${block.count}/${block.max}` : String(block.count);
 }

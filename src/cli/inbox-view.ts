@@ -1,66 +1,89 @@
+import type { Settings } from '../daemon/settings/settings.ts';
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Outage } from '../daemon/store/outages.ts';
-import { isoTime, relativeTime } from './time-words.ts';
+import { adviceFor } from './advice.ts';
+import type { Column } from './column.ts';
+import { relativeTime } from './time-words.ts';
 
-/** A message of the inbox as it is listed: without its texts. Times are ISO 8601. */
-export interface InboxView {
-  id: string;
-  platform: string;
-  /** Null: a text of the channel's own, which nobody wrote. */
-  user_id: string | null;
-  session_id: string | null;
-  message_id: string | null;
-  request_id: string;
-  state: InboxMessage['state'];
-  /** Runs and attempts to send that were begun. */
-  attempts: number;
-  sends: number;
-  /** Why the last run failed or, once a reply is stored, the last attempt to send it. */
-  failure: string | null;
-  /** Why the person could not be told of it. */
-  notice_failure: string | null;
-  sent_at: string;
-  received_at: string;
-  /** At the earliest; null while an attempt goes on, and after the end. */
-  next_attempt_at: string | null;
-  ended_at: string | null;
+/** A message of the inbox, with what its next attempt depends on. */
+export interface ListedMessage extends InboxMessage {
+  /** The outage of its platform, if the platform cannot be reached. */
+  outage: Outage | undefined;
+  /** No earlier message of its session is open. */
+  isFirst: boolean;
+  now: number;
 }
 
-/** @param outage of its platform, if that is out of reach */
-export function inboxView(message: InboxMessage, outage?: Outage): InboxView {
-  const { id, platform, session_id, message_id, request_id, state, attempts, sends } = message;
-  const { failure, notice_failure } = message;
-  const waits = message.ended_at === null && state !== 'running';
-  return {
-    id,
-    platform,
-    user_id: message.message?.user_id ?? null,
-    session_id,
-    message_id,
-    request_id,
-    state,
-    attempts,
-    sends,
-    failure,
-    notice_failure,
-    sent_at: isoTime(message.sent_at),
-    received_at: isoTime(message.received_at),
-    next_attempt_at: waits ? isoTime(Math.max(message.next_attempt_at, heldUntil(message, outage))) : null,
-    ended_at: message.ended_at === null ? null : isoTime(message.ended_at),
-  };
+export interface ShownMessage extends ListedMessage {
+  settings: Pick<Settings, 'INBOX_RUN_SECONDS' | 'INBOX_SEND_SECONDS'>;
 }
 
-/** What the state means to the person who wrote. */
+/** A message in a list: without its texts. */
+export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
+  { title: 'ID', json: 'id' },
+  { title: 'CHANNEL', json: 'platform' },
+  // Null for a text of the channel itself, which no user wrote.
+  { title: 'USER', json: 'user_id', value: ({ message }) => message?.user_id ?? null, narrow: 'cut' },
+  { json: 'session_id' },
+  { json: 'message_id' },
+  { json: 'request_id' },
+  { title: 'STATE', json: 'state', text: stateInWords, narrow: 'wrap' },
+  { json: 'attempts' },
+  { json: 'sends' },
+  { json: 'sent_at', isTime: true },
+  { title: 'RECEIVED', json: 'received_at', isTime: true },
+  { title: 'ATTEMPTS', text: attemptsInWords },
+  { title: 'NEXT', json: 'next_attempt_at', value: nextAttemptAt, isTime: true, text: nextInWords },
+  { json: 'ended_at', isTime: true },
+  { title: 'LAST FAILURE', json: 'failure', narrow: 'wrap' },
+  { json: 'notice_failure' },
+];
+
+/** A message on its own. Its texts follow. */
+export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
+  { title: 'message', json: 'id' },
+  { title: 'state', json: 'state', text: stateInWords },
+  { title: 'channel', json: 'platform' },
+  { title: 'user', json: 'user_id', value: ({ message }) => message?.user_id ?? null },
+  { title: 'session', json: 'session_id' },
+  { title: "platform's id", json: 'message_id' },
+  { title: 'request', json: 'request_id' },
+  { title: 'written', json: 'sent_at', isTime: true },
+  { title: 'received', json: 'received_at', isTime: true },
+  { json: 'attempts' },
+  { json: 'sends' },
+  { title: 'attempts', text: (message) => attemptsInWords(message) || 'none yet' },
+  {
+    title: 'parts sent',
+    json: 'parts_sent',
+    text: ({ parts_sent }) => (parts_sent > 0 ? `${parts_sent} so far` : null),
+  },
+  { title: 'next attempt', json: 'next_attempt_at', value: nextAttemptAt, isTime: true, text: nextInWords },
+  { title: 'tried until', json: 'tried_until', value: triedUntil, isTime: true },
+  { title: 'ended', json: 'ended_at', isTime: true },
+  { title: 'last failure', json: 'failure' },
+  { title: 'notice failure', json: 'notice_failure' },
+  { title: 'what to do', text: whatToDo },
+  { json: 'platform_out_of_reach', value: ({ outage }) => outage?.words ?? null },
+  { json: 'text', value: ({ message }) => message?.text ?? null },
+  { json: 'metadata', value: ({ message }) => message?.metadata ?? null },
+  { json: 'shared', value: ({ message }) => message?.shared ?? false },
+  { json: 'reply' },
+  { json: 'notice' },
+  { json: 'reply_to' },
+];
+
+/** The state, as the person who wrote the message would put it. */
 export function stateInWords(message: InboxMessage): string {
   const { state, attempts, interrupted, sends, session_id } = message;
   switch (state) {
     case 'waiting':
-      if (interrupted > 0) return `waits for run ${attempts + 1}, alone: the daemon died during the last one`;
+      if (interrupted > 0) return `waits for run ${attempts + 1}, alone: the daemon died during the last run`;
       return attempts === 0 ? 'waits for its turn' : `waits for run ${attempts + 1}`;
     case 'running':
       return 'is being answered';
     case 'replied':
-      return sends <= 1 ? `${textName(message)} is to be sent` : `${textName(message)} is to be sent again`;
+      return `${textName(message)} is waiting to be sent${sends > 1 ? ' again' : ''}`;
     case 'done':
       return session_id === null ? 'sent' : 'answered';
     case 'failed':
@@ -69,27 +92,48 @@ export function stateInWords(message: InboxMessage): string {
 }
 
 /** `2 runs, 1 send`. */
-export function attemptsInWords({ attempts, sends }: InboxMessage): string {
+function attemptsInWords({ attempts, sends }: InboxMessage): string {
   const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`;
   return [attempts > 0 && count(attempts, 'run'), sends > 0 && count(sends, 'send')]
     .filter(Boolean)
     .join(', ');
 }
 
-/**
- * When the next attempt is due, in words; empty if there is none.
- * @param isFirst no earlier message of its session is open
- * @param outage of its platform, if that is out of reach
- */
-export function nextInWords(message: InboxMessage, now: number, isFirst = true, outage?: Outage): string {
-  if (message.ended_at !== null) return '';
-  if (message.state === 'running') return 'under way';
+function nextInWords(message: ListedMessage): string {
+  const { ended_at, state, isFirst, outage, now } = message;
+  if (ended_at !== null) return '';
+  if (state === 'running') return 'in progress';
   if (!isFirst) return 'after the one before it';
-  if (message.state === 'replied' && outage) {
-    const probe = outage.probe_at <= now ? 'now' : relativeTime(outage.probe_at, now);
-    return `when the platform is in reach again, next probe ${probe}`;
-  }
-  return message.next_attempt_at <= now ? 'now' : relativeTime(message.next_attempt_at, now);
+  const due = (at: number) => (at <= now ? 'now' : relativeTime(at, now));
+  return state === 'replied' && outage
+    ? `when the platform can be reached, next probe ${due(outage.probe_at)}`
+    : due(message.next_attempt_at);
+}
+
+/** The earliest time of the next attempt. Null while an attempt is in progress, and once the message has ended. */
+function nextAttemptAt({ ended_at, state, next_attempt_at, outage }: ListedMessage): number | null {
+  if (ended_at !== null || state === 'running') return null;
+  return state === 'replied' && outage ? Math.max(next_attempt_at, outage.probe_at) : next_attempt_at;
+}
+
+/** Until when a temporary failure is followed by another attempt. Null if no attempt is open. */
+function triedUntil({
+  state,
+  ended_at,
+  first_run_at,
+  text_stored_at,
+  settings,
+}: ShownMessage): number | null {
+  if (ended_at !== null) return null;
+  const [began, seconds] =
+    state === 'replied'
+      ? [text_stored_at, settings.INBOX_SEND_SECONDS]
+      : [first_run_at, settings.INBOX_RUN_SECONDS];
+  return began === null ? null : began + seconds * 1000;
+}
+
+function whatToDo({ state, failure }: InboxMessage): string | undefined {
+  return state === 'failed' && failure !== null ? adviceFor(failure.split(':')[0] ?? '')?.todo : undefined;
 }
 
 function textName({ notice, session_id }: InboxMessage): string {
@@ -102,8 +146,4 @@ function failedInWords({ notice, notice_failure, reply, session_id }: InboxMessa
     return notice_failure === null ? 'failed, the person was told' : 'failed, the person could not be told';
   if (reply !== null) return session_id === null ? 'failed, not sent' : 'failed, its reply was not sent';
   return 'failed';
-}
-
-function heldUntil({ state }: InboxMessage, outage: Outage | undefined): number {
-  return state === 'replied' && outage ? outage.probe_at : 0;
 }

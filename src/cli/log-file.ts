@@ -2,32 +2,32 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const CHUNK_BYTES = 65_536;
-/** A line beyond this is cut, so that a file that is no log cannot fill the memory. */
+/** Longer lines are cut, so that a file that is not a log cannot fill the memory. */
 const LINE_MAX_BYTES = 1_048_576;
 const POLL_MS = 250;
 const NEWLINE = 0x0a;
 
-/** What `tail` read, and where a follower goes on. */
+/** The lines that `tail` read, and where `follow` continues. */
 export interface Tail {
-  /** Oldest first, without their line ends. */
+  /** Oldest first, without line ends. */
   lines: string[];
-  /** Byte behind the last whole line. */
+  /** Position after the last complete line. */
   end: number;
 }
 
-/** What is asked of the lines while they are read backwards. */
+/** Which lines `tail` returns. */
 export interface Wanted {
   count: number;
-  /** A last line without a line end counts too; a follower meets it again when it is whole. */
+  /** Include a last line without a line end. `follow` reads that line again once it is complete. */
   unfinished: boolean;
   matches(line: string): boolean;
-  /** True where no earlier line can match any more. */
+  /** True if no earlier line can match. */
   enough?(line: string): boolean;
 }
 
 /**
- * The last lines of a file that are wanted, read backwards from its end: time goes with what is asked for,
- * memory with that and one chunk.
+ * The last matching lines of a file. It reads backwards from the end, so time and memory depend on the lines that are
+ * returned and not on the size of the file.
  */
 export async function tail(path: string, wanted: Wanted): Promise<Tail> {
   const file = await open(path, 'r');
@@ -40,7 +40,7 @@ export async function tail(path: string, wanted: Wanted): Promise<Tail> {
       if (first) {
         first = false;
         end = at;
-        // Behind the last line end stands nothing, or a line that is still being written.
+        // After the last line end there is nothing, or a line that is still being written.
         if (bytes.length === 0 || !wanted.unfinished) continue;
       }
       const line = bytes.toString('utf8');
@@ -53,7 +53,7 @@ export async function tail(path: string, wanted: Wanted): Promise<Tail> {
   }
 }
 
-/** The pieces between line ends, the last one first, with the byte that each begins at. */
+/** The pieces between line ends, the last one first, each with its position. */
 async function* linesBackwards(
   file: FileHandle,
   size: number,
@@ -74,7 +74,7 @@ async function* linesBackwards(
       pending = Buffer.alloc(0);
       until = cut;
     }
-    // The end of an overlong line is given up, its beginning kept.
+    // Of an overlong line, only the beginning is kept.
     pending = Buffer.concat([chunk.subarray(0, until), pending]).subarray(0, LINE_MAX_BYTES);
   }
   if (size > 0) yield { bytes: pending, at: 0 };
@@ -85,13 +85,13 @@ async function readExactly(file: FileHandle, position: number, length: number): 
   let filled = 0;
   while (filled < length) {
     const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
-    if (bytesRead === 0) break; // Truncated meanwhile.
+    if (bytesRead === 0) break; // The file was truncated.
     filled += bytesRead;
   }
   return buffer.subarray(0, filled);
 }
 
-/** A file that is being followed: the byte to go on from, and the beginning of a line that is not whole yet. */
+/** A file that is being followed: the position to continue from, and the beginning of an incomplete line. */
 interface Reading {
   file: FileHandle;
   position: number;
@@ -99,9 +99,9 @@ interface Reading {
 }
 
 /**
- * The lines that are appended from a byte on, as they come, across rotation: when the path names another
- * file, the old one is read to its end and the new one from its start; when the file has become shorter, it
- * is read from its start. Waits for a file that is not there. Ends when the signal aborts.
+ * The lines that are appended after a position, as they are written. It follows rotation: if the path names another
+ * file, the old file is read to its end and the new one from its start. If the file has become shorter, it is read from
+ * its start. Waits for a file that does not exist yet. Ends when the signal aborts.
  */
 export async function* follow(path: string, from: number, signal: AbortSignal): AsyncGenerator<string> {
   let reading = await begin(path, from);
@@ -110,7 +110,7 @@ export async function* follow(path: string, from: number, signal: AbortSignal): 
     while (!signal.aborted) {
       const another = reading !== null && (await isAnother(path, reading.file));
       if (reading !== null) yield* readOn(reading);
-      // A writer goes on in the old file until it is told to open the new one: it is left a round later.
+      // The daemon writes to the old file until SIGHUP: read that file for one more round.
       if (reading === null || (another && replaced)) {
         const next = await begin(path, 0);
         if (next !== null) {
@@ -135,7 +135,7 @@ async function begin(path: string, position: number): Promise<Reading | null> {
   return file && { file, position, pending: Buffer.alloc(0) };
 }
 
-/** What has been added since; moves the reading on. */
+/** Reads the lines that were added, and moves the position. */
 async function* readOn(reading: Reading): AsyncGenerator<string> {
   const { size } = await reading.file.stat();
   if (size < reading.position) Object.assign(reading, { position: 0, pending: Buffer.alloc(0) });
@@ -152,7 +152,7 @@ async function* readOn(reading: Reading): AsyncGenerator<string> {
   }
 }
 
-/** Does the path name another file than the open one? Not while it names none: then it is being rotated. */
+/** Does the path name another file than the open one? Not while no file is there: a rotation is in progress. */
 async function isAnother(path: string, file: FileHandle): Promise<boolean> {
   const [open, named] = await Promise.all([
     file.stat({ bigint: true }),

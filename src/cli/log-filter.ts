@@ -1,12 +1,13 @@
+import { jsonObject } from '../channel/json-object.ts';
 import { shortId } from '../daemon/session/ids.ts';
 
-/** Levels from the least severe on, as they stand in log lines. */
+/** The levels of log lines, least severe first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Which log lines are wanted; what is absent is not looked at. */
+/** Which log lines to show. Absent members match every line. */
 export interface LogFilter {
-  /** This level and the more severe ones. */
+  /** This level and more severe ones. */
   level?: LogLevel;
   /** ms since the epoch. */
   since?: number;
@@ -15,38 +16,26 @@ export interface LogFilter {
   channel?: string;
 }
 
-/** Does a line pass? Lines that are no JSON object pass only where nothing is asked for. */
-export function passes(line: string, filter: LogFilter): boolean {
+/** Does a line match? A line that is not a JSON object matches only an empty filter. */
+export function matches(line: string, filter: LogFilter): boolean {
   if (Object.keys(filter).length === 0) return true;
-  const entry = parse(line);
-  if (entry === null) return false;
+  const entry = jsonObject(line);
   const { level, since, session, request, channel } = filter;
   return (
     (level === undefined || LOG_LEVELS.indexOf(entry.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
     (since === undefined || timeOf(entry) >= since) &&
-    // The log shows only the beginning of a generated id.
+    // The log has only the beginning of a generated id.
     (session === undefined || entry.session === session || entry.session === shortId(session)) &&
     (request === undefined || entry.request_id === request) &&
     (channel === undefined || entry.channel === channel)
   );
 }
 
-/** Lines are written in the order of time, so before this one there is nothing more since then. */
+/** Is a line older than this time? Lines are in order of time, so all lines before it are older, too. */
 export function isBefore(line: string, since: number | undefined): boolean {
-  const entry = since === undefined ? null : parse(line);
-  return entry !== null && timeOf(entry) < (since ?? 0);
+  return since !== undefined && timeOf(jsonObject(line)) < since;
 }
 
 function timeOf(entry: Record<string, unknown>): number {
   return Date.parse(String(entry.time));
-}
-
-function parse(line: string): Record<string, unknown> | null {
-  try {
-    const entry: unknown = JSON.parse(line);
-    return entry !== null && typeof entry === 'object' ? (entry as Record<string, unknown>) : null;
-  } catch {
-    // Whatever else a process wrote into the file.
-    return null;
-  }
 }

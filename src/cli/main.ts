@@ -3,22 +3,22 @@ import { programHelp } from './program-help.ts';
 import { version } from './version.ts';
 
 /**
- * The program, and the only place that ends it. The exit code is set, not forced, so that what was printed
- * reaches a slow reader first.
+ * The program, and the only module that ends it. It sets the exit code and does not call `exit`, so that a slow reader
+ * gets all output.
  */
 const argv = process.argv.slice(2);
 
-// A reader that has seen enough (`agentd logs | head`) is no failure; a full disk below `> file` is one.
+// A reader that closes the pipe early (`agentd logs | head`) is not a failure. A full disk (`> file`) is one.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
     if (stream === process.stdout)
-      process.stderr.write(`agentd: the output cannot be written: ${error.message}\n`);
+      process.stderr.write(`agentd: cannot write the output: ${error.message}\n`);
     process.exit(EXIT.no);
   });
 }
 
-// Answered before the parser of command lines is loaded: scripts, supervisors and people ask this often.
+// Printed without loading the command-line parser, since scripts, supervisors and people ask for these often.
 const only = argv.length === 1 ? argv[0] : undefined;
 if (only === '--version' || only === '-V') {
   process.stdout.write(`${version()}\n`);
@@ -29,6 +29,6 @@ if (only === '--version' || only === '-V') {
   process.exitCode = await runProgram(argv, { stdout: process.stdout, stderr: process.stderr, cwd: '.' });
 }
 
-/** A handle that a library left open must not keep a finished command; unreferenced, it delays no other. */
+/** A handle that a library left open must not keep a finished command running. The timer itself delays no exit. */
 const LINGER_MS = 2000;
 setTimeout(() => process.exit(), LINGER_MS).unref();

@@ -1,38 +1,49 @@
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Store } from '../daemon/store/store.ts';
 import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
+import { stateInWords } from './inbox-view.ts';
 import { isoTime } from './time-words.ts';
 
+/** One message. */
+export interface MessageTrace {
+  trace: TraceRecord;
+  /** What a message that has not ended waits for, in the words of `agentd inbox`. */
+  waits: string | null;
+}
+
 /**
- * What is known of an id, message by message, oldest first: the traces of its attempts as one time line, with
- * what the inbox says of a message that is answered later: when it was accepted, and how it ended or what it
- * waits for. A message that no attempt has begun for has a time line, too.
+ * Everything that is known about an id, message by message, oldest first. The traces of all attempts are one time line.
+ * For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it waits for. A
+ * message that no attempt has started for has a time line, too.
  *
- * @param limit messages at most, the last ones. @returns those, and how many there are.
+ * @param limit maximum number of messages; the last ones are returned
+ * @returns the time lines, and the number of messages that exist
  */
 export async function messageTraces(
   { sessions, traces, inbox }: Pick<Store, 'sessions' | 'traces' | 'inbox'>,
   id: string,
   limit: number,
-): Promise<{ shown: TraceRecord[]; all: number }> {
+): Promise<{ shown: MessageTrace[]; all: number }> {
   const byTurn = new Map<string, TraceRecord[]>();
   for (const trace of await tracesOf(id, { sessions, traces })) {
     const earlier = byTurn.get(trace.turn_id);
     if (earlier) earlier.push(trace);
     else byTurn.set(trace.turn_id, [trace]);
   }
-  // Newest first there, oldest first here. Texts that nobody asked for are no messages.
+  // The inbox returns the newest first. Texts of the channel itself are not messages.
   const waiting = (await inbox.search(id)).reverse().filter(({ message }) => message !== null);
   for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
-    return timeLineOf(records, message);
+    const trace = timeLineOf(records, message);
+    const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
+    return trace === null ? [] : [{ trace, waits }];
   });
-  return { shown: (await Promise.all(shown)).filter((trace) => trace !== null), all: byTurn.size };
+  return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
 
-/** The traces of an id, oldest first; of a session under both of its ids, since sign-in replaces the first one. */
+/** The traces of an id, oldest first. For a session, those of both its ids, since sign-in replaces the first one. */
 async function tracesOf(
   id: string,
   { sessions, traces }: Pick<Store, 'sessions' | 'traces'>,
@@ -57,7 +68,7 @@ function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | nul
     return { ...begun, lines, finished_at, outcome: outcome === 'sent' ? 'answered' : outcome };
   }
   const { received_at, ended_at } = message;
-  const isTold = lines.some(({ step, reason }) => step === 'send-reply' && reason === 'sent');
+  const hasEnd = lines.some(({ step, reason }) => step === 'send-reply' && reason === 'sent');
   return {
     ...begun,
     started_at: received_at,
@@ -66,12 +77,12 @@ function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | nul
     lines: [
       acceptLine(message, first),
       ...lines,
-      ...(message.state === 'done' && isTold ? [] : [endLine(message)]),
+      ...(message.state === 'done' && hasEnd ? [] : [endLine(message)]),
     ],
   };
 }
 
-/** Of a message that no attempt has begun for. */
+/** The trace of a message that no attempt has started for. */
 function emptyTrace(message: InboxMessage): TraceRecord {
   const { id, request_id, session_id, message_id, platform, received_at } = message;
   return {

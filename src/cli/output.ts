@@ -1,25 +1,35 @@
-import { styleText } from 'node:util';
-import { escapeControls, printable } from '../daemon/printable.ts';
+import { systemClock } from '../daemon/clock.ts';
+import { escapeControls } from '../daemon/printable.ts';
 import { maskTokens } from '../daemon/secret.ts';
+import { type Column, jsonOf } from './column.ts';
+import { renderDetails, renderTable } from './render-table.ts';
+import { isoTime, relativeTime } from './time-words.ts';
 
-/** The only writer: data to stdout (a table for people, one JSON document with `--json`), the rest to stderr. */
+/** Everything that a command prints: data to stdout (text, or one JSON document with `--json`), the rest to stderr. */
 export interface Output {
   json: boolean;
-  /** stdout is a terminal: tables may use its width. */
-  terminal: boolean;
-  /** stdout may be coloured (a terminal, and no NO_COLOR). */
-  colour: boolean;
-  /** Prints data, tokens masked: `value` with `--json`, else what `text` makes of it. */
+  /** Stdout may be colored: it is a terminal, and NO_COLOR is not set. */
+  color: boolean;
+  /** Longest line of text; infinite if stdout is not a terminal. */
+  width: number;
+  /** Prints data with its tokens masked: `value` with `--json`, else the result of `text`. */
   data(value: unknown, text: () => string): void;
-  /** Prints text to stdout as it is, for commands whose output is not one document. */
+  /**
+   * Prints a table or, with `--json`, an array. If there are no items, `none` goes to stderr.
+   * @param limit items that are printed; if there are more, a line on stderr says so. Default: all.
+   */
+  list<T>(columns: readonly Column<T>[], items: readonly T[], none: string, limit?: number): void;
+  /** Prints text to stdout unchanged, for commands whose output is not one document. */
   write(text: string): void;
-  /** A line for the person, to stderr. */
+  /** Prints a line to stderr. */
   note(text: string): void;
-  /** Aligned columns; no borders. Cells are cut only on a terminal. */
-  table(head: readonly string[], rows: readonly (readonly string[])[]): string;
+  /** The text of a table (render-table.ts). */
+  table<T>(columns: readonly Column<T>[], items: readonly T[], width?: number): string;
+  /** The text of one item, a line for each value. */
+  details<T>(columns: readonly Column<T>[], item: T): string;
 }
 
-/** Where output goes: `process.stdout` and `process.stderr`, or what a test hands in. */
+/** A stream to print to: `process.stdout`, `process.stderr`, or one of a test. */
 export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean;
@@ -30,27 +40,31 @@ export interface OutputOptions {
   json: boolean;
   stdout: Sink;
   stderr: Sink;
-  /** Looked at for NO_COLOR (https://no-color.org); default: the process's own. */
+  /** Read for NO_COLOR (https://no-color.org). Default: the environment of the process. */
   env?: NodeJS.ProcessEnv;
 }
 
-const GAP = '  ';
-/** No column is cut below this, however narrow the terminal is. */
-const NARROWEST = 8;
-
-/** @returns the writer for one call of one command. */
+/** @returns the output of one run of a command */
 export function createOutput({ json, stdout, stderr, env = process.env }: OutputOptions): Output {
-  const terminal = stdout.isTTY === true;
-  const colour = terminal && !env.NO_COLOR;
-  // Some terminals say 0 where they do not know.
-  const columns = terminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
-  return {
+  const isTerminal = stdout.isTTY === true;
+  const color = isTerminal && !env.NO_COLOR;
+  // Some terminals report 0 if they do not know their width.
+  const width = isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
+  const relative = (at: number) => relativeTime(at, systemClock.now());
+  const out: Output = {
     json,
-    terminal,
-    colour,
+    color,
+    width,
     data(value, text) {
       const printed = json ? escapeControls(JSON.stringify(value, null, 2)) : text();
       stdout.write(maskTokens(endWithNewline(printed)));
+    },
+    list(columns, items, none, limit = items.length) {
+      const shown = items.slice(0, limit);
+      const views = shown.map((item) => jsonOf(columns, item));
+      out.data(views, () => (shown.length === 0 ? '' : out.table(columns, shown)));
+      if (items.length > limit) out.note(`There are more than these ${limit}; --limit shows more.`);
+      if (items.length === 0) out.note(none);
     },
     write(text) {
       stdout.write(text);
@@ -58,52 +72,15 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
     note(text) {
       stderr.write(maskTokens(endWithNewline(text)));
     },
-    table(head, rows) {
-      const cells = [head, ...rows].map((row) => row.map(printable));
-      const widths = shrink(widest(cells), columns);
-      return cells
-        .map((row, index) => {
-          const line = row
-            .map((cell, column) => pad(cell, widths[column] ?? 0))
-            .join(GAP)
-            .trimEnd();
-          return index === 0 && colour ? styleText('bold', line, { validateStream: false }) : line;
-        })
-        .map((line) => `${line}\n`)
-        .join('');
+    table(columns, items, most = width) {
+      return renderTable(columns, items, { width: most, bold: color, time: isTerminal ? relative : isoTime });
+    },
+    details(columns, item) {
+      const time = (at: number) => (isTerminal ? `${isoTime(at)} (${relative(at)})` : isoTime(at));
+      return renderDetails(columns, item, { width, bold: color, time });
     },
   };
-}
-
-function widest(rows: readonly (readonly string[])[]): number[] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, length(cell));
-  }
-  return widths;
-}
-
-/** Takes from the widest column first, so that short ones stay whole. */
-function shrink(widths: number[], columns: number): number[] {
-  const fitted = [...widths];
-  let excess = fitted.reduce((sum, width) => sum + width, GAP.length * (fitted.length - 1)) - columns;
-  while (excess > 0) {
-    const most = Math.max(...fitted);
-    if (most <= NARROWEST) break;
-    fitted[fitted.indexOf(most)] = most - 1;
-    excess--;
-  }
-  return fitted;
-}
-
-function pad(cell: string, width: number): string {
-  const characters = [...cell];
-  if (characters.length > width) return `${characters.slice(0, width - 1).join('')}…`;
-  return cell + ' '.repeat(width - characters.length);
-}
-
-function length(text: string): number {
-  return [...text].length;
+  return out;
 }
 
 function endWithNewline(text: string): string {

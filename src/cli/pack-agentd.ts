@@ -1,17 +1,16 @@
-import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type TarFile, tarball } from './tar.ts';
+import { packageFolder } from './package-folder.ts';
+import { type TarFile, tarball } from './tarball.ts';
 
-/** What npm puts into every package. */
+/** Files that npm puts into every package. */
 const ALWAYS = ['package.json', 'README.md', 'LICENSE'];
 
 /**
- * Packs this agentd into a folder, with the files that `npm pack` takes, so that a package can depend on it wherever
- * it is checked out: neither a path of this machine nor a registry is needed. npm itself would do the same in ten
- * times the time, and asks the network.
- * @returns the name of the file.
+ * Packs this agentd into a folder, with the files that `npm pack` takes. A package can depend on the packed file wherever
+ * it is checked out: it needs neither a path of this machine nor a registry. npm itself takes ten times as long, and uses
+ * the network.
+ * @returns the name of the packed file
  */
 export async function packAgentd(folder: string): Promise<string> {
   const root = packageFolder();
@@ -25,10 +24,10 @@ export async function packAgentd(folder: string): Promise<string> {
   return filename;
 }
 
-/** The files of the package in a folder, in order: those below `files` of its manifest, but for `!…`. */
+/** The files of the package in a folder, sorted: `files` of its manifest without the entries that begin with `!`. */
 export async function packedFiles(root: string): Promise<string[]> {
   const { files: wanted } = await manifestIn(root);
-  const left = wanted.filter((path) => path.startsWith('!')).map((path) => path.slice(1));
+  const excluded = wanted.filter((path) => path.startsWith('!')).map((path) => path.slice(1));
   const found: string[] = [];
   for (const path of [...ALWAYS, ...wanted.filter((path) => !path.startsWith('!'))]) {
     const full = join(root, path);
@@ -37,7 +36,7 @@ export async function packedFiles(root: string): Promise<string[]> {
       for (const entry of await readdir(full, { recursive: true, withFileTypes: true }))
         if (entry.isFile()) found.push(relative(root, join(entry.parentPath, entry.name)));
   }
-  const isIn = (file: string) => left.every((path) => file !== path && !file.startsWith(`${path}/`));
+  const isIn = (file: string) => excluded.every((path) => file !== path && !file.startsWith(`${path}/`));
   return [...new Set(found)].filter(isIn).sort();
 }
 
@@ -45,13 +44,4 @@ async function manifestIn(root: string): Promise<{ version: string; files: reado
   return JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Awaited<
     ReturnType<typeof manifestIn>
   >;
-}
-
-/** Of the package, from the sources and from the build alike. */
-function packageFolder(): string {
-  for (const up of ['../../', '../../../']) {
-    const url = new URL(up, import.meta.url);
-    if (existsSync(new URL('package.json', url))) return fileURLToPath(url);
-  }
-  throw new Error('package.json is missing beside the program');
 }

@@ -1,6 +1,6 @@
 import { type Command as Commander, CommanderError } from 'commander';
 import type { Command } from './command.ts';
-import { plantCommands, shapeCommand } from './command-parser.ts';
+import { addDetails, createParser } from './command-parser.ts';
 import { devHint } from './dev-hint.ts';
 import { findDevSettings, USING_DEV_SETTINGS } from './dev-settings.ts';
 import { EXIT } from './exit-codes.ts';
@@ -11,15 +11,15 @@ import { reportError } from './report-error.ts';
 export interface Streams {
   stdout: Sink;
   stderr: Sink;
-  /** Where `serve --dev` may have left its settings, to be told of; absent: nobody looks. */
+  /** Directory in which `serve --dev` may have left its settings. Absent: no hint about them is printed. */
   cwd?: string;
 }
 
 /**
  * Runs one command line.
  *
- * @param argv what was typed after the program's name.
- * @returns the exit code (exit-codes.ts); never throws, never exits.
+ * @param argv the arguments after the program's name
+ * @returns the exit code (exit-codes.ts); never throws, never exits
  */
 export async function runProgram(argv: readonly string[], streams: Streams): Promise<number> {
   const result = { code: EXIT.ok as number, usesDev: false };
@@ -39,29 +39,30 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   return result.code;
 }
 
-/** `help token verify` is typed as often as `token verify --help`. */
+/** Makes `help token verify` work as `token verify --help` does. */
 function helpAsOption(argv: readonly string[]): string[] {
   return argv[0] === 'help' ? [...argv.slice(1), HELP_OPTION.flags.split(', ')[0] ?? ''] : [...argv];
 }
 
-/** Help and version that were asked for; help that is shown for want of a command was not. */
+/** Was help or the version asked for? Help is also shown if the command is missing, which is wrong usage. */
 function isAnswer(error: CommanderError): boolean {
   return error.code === 'commander.helpDisplayed' || error.code === 'commander.version';
 }
 
-/** How a command has ended. */
+/** The outcome of a command. */
 interface Result {
   code: number;
-  /** It used the settings of `serve --dev` in the working directory. */
+  /** The command used the settings of `serve --dev` in the working directory. */
   usesDev: boolean;
 }
 
 function buildProgram(streams: Streams, result: Result): Commander {
-  const program = plantCommands(
-    (leaf, entry, parent) => {
-      leaf.showHelpAfterError(`Try \`agentd ${entry.name} --help\`.`);
+  const program = createParser(
+    (parser, entry, parent) => {
+      parser.showHelpAfterError(`Try \`agentd ${entry.name} --help\`.`);
       parent.hook('preSubcommand', async (_parent, chosen) => {
-        if (chosen === leaf && !leadsOn(parent, leaf)) equip(leaf, await entry.load(), streams, result);
+        if (chosen === parser && !isGroupOf(parent, parser))
+          prepare(parser, await entry.load(), streams, result);
       });
     },
     (program) =>
@@ -80,17 +81,17 @@ function buildProgram(streams: Streams, result: Result): Commander {
   return program;
 }
 
-/** A command of which others begin (`link`, `link list`) is only their group where one of them is meant. */
-function leadsOn(parent: Commander, leaf: Commander): boolean {
+/** Is a command only the group of the one that was called? `link` is in `link list`. */
+function isGroupOf(parent: Commander, parser: Commander): boolean {
   const next = parent.args.slice(1).find((argument) => !argument.startsWith('-'));
-  return leaf.commands.some((command) => command.name() === next);
+  return parser.commands.some((command) => command.name() === next);
 }
 
-/** Gives a command what it takes, and what it does. */
-function equip(leaf: Commander, command: Command, streams: Streams, result: Result): void {
-  shapeCommand(leaf, command);
-  leaf.action(async () => {
-    const options = leaf.optsWithGlobals();
+/** Adds arguments, options and action of a command. */
+function prepare(parser: Commander, command: Command, streams: Streams, result: Result): void {
+  addDetails(parser, command);
+  parser.action(async () => {
+    const options = parser.optsWithGlobals();
     const out = createOutput({ json: options.json === true, ...streams });
     const devSettings = command.ignoresDev ? null : await findDevSettings(options);
     if (devSettings !== null) {
@@ -98,7 +99,7 @@ function equip(leaf: Commander, command: Command, streams: Streams, result: Resu
       out.note(USING_DEV_SETTINGS);
       options.devSettings = devSettings;
     }
-    result.code = await command.run({ args: leaf.args, options, out });
+    result.code = await command.run({ args: parser.args, options, out });
   });
 }
 

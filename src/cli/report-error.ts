@@ -1,57 +1,64 @@
 import { maskTokens } from '../daemon/secret.ts';
-import { CliError } from './errors.ts';
+import { CliError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Sink } from './output.ts';
 
-/** What is said of an error, in three parts: what happened and on what, what to do, and the exit code. */
+/** How an error is reported: what happened, what to do, and the exit code. */
 export interface ErrorReport {
   message: string;
   advice?: string;
   exitCode: number;
-  /** Where in the program, for what is a defect of it. */
+  /** For a defect of the program. */
   stack?: string;
 }
 
 type Entry = { message?: (error: Error & Detail) => string; advice: string; exitCode: number };
 type Detail = { code?: unknown; path?: unknown; address?: unknown; port?: unknown; cause?: unknown };
 
-/** What to do with a store that is damaged. */
+/** Advice for a damaged store. */
 export const RESTORE =
-  'Stop the daemon, keep a copy of what is in STATE_DIR, and put the last good copy there; without one, an empty STATE_DIR begins anew.';
+  'Stop the daemon, keep a copy of the files in STATE_DIR, and replace them with the last good backup. Without a backup, start again with an empty STATE_DIR.';
 
 const daemonOutOfReach: Entry = {
-  message: (error) => `the daemon is out of reach${at(error)}: ${error.message}`,
-  advice: 'Is it running? Start it with `agentd serve`, or name its address with --url.',
+  message: (error) => `cannot reach the daemon${at(error)}: ${error.message}`,
+  advice: 'Start the daemon with `agentd serve`, or pass its address with --url.',
   exitCode: EXIT.unavailable,
 };
 
-/** By the error's code, else its name; those of its causes are looked up too, the outermost first. */
+/** Errors of connections, by code or name. */
+const NETWORK = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|TimeoutError|UND_ERR_)/;
+
+/** By the code of the error, else by its name. The causes of an error are looked up, too, the outermost first. */
 const KNOWN: Readonly<Record<string, Entry>> = {
   ConfigurationError: {
     advice:
-      'Mend these settings; `agentd config reference` describes each, `agentd config show` tells where its value comes from.',
+      'Fix these settings. `agentd config reference` describes each, and `agentd config show` shows where its value comes from.',
     exitCode: EXIT.config,
   },
   ChannelStartFailed: {
     advice:
-      'Look at the settings of that channel, and at whether this machine reaches what it talks to; or leave it out of MESSAGING_PLATFORMS.',
+      'Check the settings of that channel, and that this machine can reach its platform; or remove the channel from MESSAGING_PLATFORMS.',
     exitCode: EXIT.unavailable,
   },
   StoreMissing: {
-    advice: "Nothing is stored yet. Is STATE_DIR the same as the daemon's? `agentd config show` tells.",
+    advice: "Nothing is stored yet. Check with `agentd config show` that STATE_DIR is the daemon's.",
     exitCode: EXIT.no,
   },
   StoreLocked: {
     advice:
-      'Another daemon works on the same STATE_DIR: stop that one, or give this one a directory of its own.',
+      'Another daemon uses the same STATE_DIR. Stop that daemon, or set STATE_DIR to another directory.',
+    exitCode: EXIT.unavailable,
+  },
+  DevAlreadyRunning: {
+    advice: 'Stop that one, or run this one in another directory.',
     exitCode: EXIT.unavailable,
   },
   StoreTooNew: {
-    advice: 'Run the version of agentd that wrote it, or a later one.',
+    advice: 'Run the version of agentd that wrote the store, or a later one.',
     exitCode: EXIT.unavailable,
   },
   BackupFailed: {
-    advice: 'Make room on the volume of STATE_DIR, or point STATE_DIR at a copy of it on a larger volume.',
+    advice: 'Free space on the volume of STATE_DIR, or set STATE_DIR to a copy on a larger volume.',
     exitCode: EXIT.unavailable,
   },
   StoreDamaged: {
@@ -60,52 +67,43 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     exitCode: EXIT.unavailable,
   },
   StoreUnavailable: {
-    message: (error) => `the store is out of reach: ${causeOf(error)}`,
-    advice: 'Look at STATE_DIR: does the disk have room, may this user read and write there?',
+    message: (error) => `cannot open the store: ${causeOf(error)}`,
+    advice: 'Check that the disk of STATE_DIR has free space, and that this user can read and write there.',
     exitCode: EXIT.unavailable,
   },
   EADDRINUSE: {
     message: (error) => `the address is in use${at(error)}`,
-    advice:
-      'Is another daemon running there? Stop it, or set PORT or ADMIN_LISTEN to a free port (0 takes any).',
+    advice: 'Stop the program that listens there, or set PORT or ADMIN_LISTEN to a free port (0 uses any).',
     exitCode: EXIT.unavailable,
   },
   EADDRNOTAVAIL: {
-    message: (error) => `this machine does not have the address${at(error)}`,
+    message: (error) => `the address does not belong to this machine${at(error)}`,
     advice: 'Set HOST or ADMIN_LISTEN to an address of this machine, 127.0.0.1 or 0.0.0.0.',
     exitCode: EXIT.config,
   },
   EACCES: {
     message: (error) => `permission denied${at(error)}`,
-    advice:
-      'Run the command as the user that the daemon runs as; ports below 1024 need the right to bind them.',
+    advice: 'Run the command as the user that the daemon runs as. A port below 1024 needs a privilege.',
     exitCode: EXIT.config,
   },
   ENOSPC: {
     message: (error) => `no space left on the device${at(error)}`,
-    advice: 'Make room on the disk that holds STATE_DIR and LOG_FILE.',
+    advice: 'Free space on the disk of STATE_DIR and LOG_FILE.',
     exitCode: EXIT.unavailable,
   },
-  ECONNREFUSED: daemonOutOfReach,
-  ECONNRESET: daemonOutOfReach,
-  EHOSTUNREACH: daemonOutOfReach,
-  ENETUNREACH: daemonOutOfReach,
-  ENOTFOUND: daemonOutOfReach,
-  EAI_AGAIN: daemonOutOfReach,
-  ETIMEDOUT: daemonOutOfReach,
-  TimeoutError: daemonOutOfReach,
-  UND_ERR_SOCKET: daemonOutOfReach,
-  UND_ERR_CONNECT_TIMEOUT: daemonOutOfReach,
 };
 
-/** The table's answer for an error. Texts come without the tokens that they may have held. */
+/** The report for an error. Tokens in its texts are masked. */
 export function explainError(error: unknown): ErrorReport {
   if (error instanceof CliError) {
     const { message, advice, exitCode } = error;
     return masked({ message, exitCode, ...(advice === undefined ? {} : { advice }) });
   }
   for (const inner of causes(error)) {
-    const entry = KNOWN[String((inner as Detail).code)] ?? KNOWN[inner.name];
+    const names = [String((inner as Detail).code), inner.name];
+    const isNetwork = names.some((name) => NETWORK.test(name));
+    const entry =
+      names.map((name) => KNOWN[name]).find(Boolean) ?? (isNetwork ? daemonOutOfReach : undefined);
     if (entry) {
       const { advice, exitCode } = entry;
       return masked({ message: entry.message?.(inner) ?? inner.message, advice, exitCode });
@@ -115,13 +113,13 @@ export function explainError(error: unknown): ErrorReport {
   return masked({
     message: `unexpected error: ${unexpected.message}`,
     advice:
-      'This is a defect of agentd. Please report it with these lines, `agentd --version`, and what was typed.',
+      'This is a defect of agentd. Please report it with these lines, the command, and the output of `agentd --version`.',
     exitCode: EXIT.no,
     ...(unexpected.stack === undefined ? {} : { stack: unexpected.stack }),
   });
 }
 
-/** Says on stderr what went wrong and what to do. @returns the exit code. */
+/** Prints on stderr what went wrong and what to do. @returns the exit code */
 export function reportError(error: unknown, stderr: Sink): number {
   const { message, advice, exitCode, stack } = explainError(error);
   const lines = [`agentd: ${message}${message.includes('\n') ? '\n' : ''}`];
@@ -131,7 +129,7 @@ export function reportError(error: unknown, stderr: Sink): number {
   return exitCode;
 }
 
-/** The error and what caused it; an AggregateError (both addresses of a host refused) through its first. */
+/** The error and its causes. Of an AggregateError (both addresses of a host refused), the first error. */
 function* causes(error: unknown): Generator<Error> {
   let current = error;
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {

@@ -1,29 +1,27 @@
-import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { CliError } from './errors.ts';
-import { EXIT } from './exit-codes.ts';
+import { failed } from './cli-error.ts';
 import { packAgentd } from './pack-agentd.ts';
+import { packageFolder } from './package-folder.ts';
 import { version } from './version.ts';
 
-/** Name of the channel in the template; it is replaced in each of its spellings. */
+/** Name of the channel in the template. All its spellings are replaced. */
 const TEMPLATE_NAME = 'pigeonpost';
-/** npm leaves files of this name out of packages, so the template has it without its dot. */
+/** npm leaves `.gitignore` out of packages, so the template has it without the dot. */
 const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore' };
-/** Where the new package keeps the agentd that it is tested with. */
+/** Folder of the new package for the agentd that it is tested with. */
 const VENDOR = 'vendor';
 
 /**
- * Writes the template of a channel under a new name into a directory that is empty or missing, with this agentd as
- * a package, for its tests. If it fails half-way, the files are removed again.
+ * Writes the channel template under a new name into an empty or missing directory, with a package of this agentd for
+ * its tests. If it fails half-way, the files are removed again.
  *
- * @param name of the channel; it must be valid.
- * @returns the files, relative to the directory.
- * @throws CliError (1) if the directory is not empty, or not a directory.
+ * @param name of the channel; must be valid
+ * @returns the files, relative to the directory
+ * @throws CliError (1) if the directory is not empty, or not a directory
  */
 export async function scaffold(name: string, directory: string): Promise<string[]> {
-  const template = templateFolder();
+  const template = join(packageFolder(), 'plugins/template');
   const entries = await readdir(template, { recursive: true, withFileTypes: true });
   const files = entries
     .filter((entry) => entry.isFile())
@@ -37,7 +35,7 @@ export async function scaffold(name: string, directory: string): Promise<string[
       const target = RENAMED[file] ?? file;
       const text = await readFile(join(template, file), 'utf8');
       await mkdir(dirname(join(directory, target)), { recursive: true });
-      // Never overwrites: another process may have written the file meanwhile.
+      // Never overwrites a file that another process has written in the meantime.
       await writeFile(join(directory, target), renamed(text, name), { flag: 'wx' });
       written.push(target);
     }
@@ -53,15 +51,6 @@ export async function scaffold(name: string, directory: string): Promise<string[
   return written;
 }
 
-/** Of the package, from the sources and from the build alike. */
-function templateFolder(): string {
-  for (const up of ['../../plugins/template/', '../../../plugins/template/']) {
-    const url = new URL(up, import.meta.url);
-    if (existsSync(url)) return fileURLToPath(url);
-  }
-  throw new Error('plugins/template is missing beside the program');
-}
-
 async function requireEmpty(directory: string): Promise<void> {
   const found = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -69,10 +58,9 @@ async function requireEmpty(directory: string): Promise<void> {
     throw error;
   });
   if (found?.length === 0) return;
-  throw new CliError(
-    EXIT.no,
-    found === null ? `${directory} is no directory` : `the directory ${directory} is not empty`,
-    'Nothing was written. Name another one with --directory.',
+  throw failed(
+    found === null ? `${directory} is not a directory` : `the directory ${directory} is not empty`,
+    'Nothing was written. Pass another directory with --directory.',
   );
 }
 
@@ -89,8 +77,8 @@ function renamed(text: string, name: string): string {
 }
 
 /**
- * The package works with this agentd, or a later one that still fits, and is tested with the packed one.
- * @param packed path of the package of agentd, relative to the manifest.
+ * Makes the package depend on this agentd or a later compatible one, and test with the packed one.
+ * @param packed path of the packed agentd, relative to the manifest
  */
 async function requireAgentd(manifestFile: string, packed: string): Promise<void> {
   const manifest = JSON.parse(await readFile(manifestFile, 'utf8')) as {

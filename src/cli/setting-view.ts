@@ -1,25 +1,18 @@
-import type { SettingValue } from '../channel/index.ts';
+import type { EffectiveSetting } from '../daemon/configuration/configure.ts';
 import { Secret } from '../daemon/secret.ts';
-import type { EffectiveSetting } from '../daemon/settings/configure.ts';
 import { withoutSecrets } from '../daemon/settings/shown.ts';
+import type { Column } from './column.ts';
 
-/** A setting as `--json` prints it. */
-export interface SettingView {
-  name: string;
-  /** Null where it is not set. */
-  value: SettingValue | null;
-  /** `environment`, `.env`, the path of the configuration file, `default` or `unset`. */
-  source: string;
-  secret: boolean;
-}
+/** A setting with its effective value. Secrets are masked. */
+export const SETTING_COLUMNS: readonly Column<EffectiveSetting>[] = [
+  { title: 'SETTING', json: 'name', value: ({ record }) => record.name },
+  { title: 'VALUE', json: 'value', value: shownValue, text: ({ shown }) => shown, narrow: 'cut' },
+  { title: 'SOURCE', json: 'source' },
+  { json: 'secret', value: ({ record }) => record.secret === true },
+];
 
-/** Values in their own types; of a secret, and of what is wrong, what may be shown. */
-export function settingView({ record, value, source, shown }: EffectiveSetting): SettingView {
-  const isShown = value instanceof Secret || (value === undefined && source !== 'unset');
-  return {
-    name: record.name,
-    value: isShown ? shown : typeof value === 'string' ? withoutSecrets(value) : (value ?? null),
-    source,
-    secret: record.secret === true,
-  };
+/** In its own type; null if it is not set. Secrets and invalid values are texts that are safe to show. */
+function shownValue({ value, source, shown }: EffectiveSetting): unknown {
+  if (value instanceof Secret || (value === undefined && source !== 'unset')) return shown;
+  return typeof value === 'string' ? withoutSecrets(value) : (value ?? null);
 }

@@ -3,23 +3,24 @@ import { claimedExpiry, decodeToken } from '../daemon/identity/decode-token.ts';
 import type { TokenReason, UserContext } from '../daemon/identity/identity.ts';
 import type { VerificationKeys } from '../daemon/identity/signature.ts';
 import { type Step, type TokenSettings, walkChecks } from '../daemon/identity/token-checks.ts';
+import { isoTimeOrNull } from './time-words.ts';
 
-/** What `token verify --json` prints (cli.md). */
+/** The output of `token verify --json`. */
 export interface TokenReport {
   valid: boolean;
-  /** Null where it is valid. */
+  /** Null if the token is valid. */
   reason: TokenReason | null;
-  /** `ok` is null where the check was not made: an earlier one failed, or a setting has switched it off. */
+  /** `ok` is null if the check was not made: an earlier one failed, or a setting turned it off. */
   steps: { check: string; ok: boolean | null }[];
-  /** As far as they can be decoded, also of a token that is no use: then they are what anybody may have written. */
+  /** The claims, if they can be decoded. The claims of an invalid token are not to be trusted. */
   claims: UntrustedObject | null;
-  /** Null where it is not valid. The token itself is never shown. */
+  /** Null if the token is invalid. The token itself is never shown. */
   user: Omit<UserContext, 'token'> | null;
-  /** ISO 8601 UTC; null where the token does not say. */
+  /** ISO 8601 UTC; null if the token has no expiry. */
   expires_at: string | null;
 }
 
-/** Walks the whole decision sequence. @param now ms since the epoch. */
+/** Makes all checks of the documented sequence. @param now ms since the epoch */
 export async function examineToken(
   token: string,
   settings: TokenSettings,
@@ -38,7 +39,7 @@ export async function examineToken(
     steps: steps.map(({ check, outcome }) => ({ check, ok: isOk(outcome) })),
     claims: decoded.payload,
     user: failed || !claims ? null : { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [] },
-    expires_at: expiry === null ? null : new Date(expiry).toISOString(),
+    expires_at: isoTimeOrNull(expiry),
   };
   return { report, steps };
 }

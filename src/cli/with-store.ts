@@ -1,17 +1,20 @@
 import { systemClock } from '../daemon/clock.ts';
-import type { Purpose } from '../daemon/settings/configure.ts';
+import type { Purpose } from '../daemon/configuration/configure.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
+import { StoreMissing } from '../daemon/store/failures.ts';
 import type { Store } from '../daemon/store/store.ts';
 import { coreSettings } from './core-settings.ts';
 
+type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link'>;
+
 /**
- * Opens the store beside a running daemon, as an administrator, and closes it when the work is done or has
- * failed. Throws StoreMissing where no daemon has stored anything yet, StoreUnavailable when it is out of reach.
+ * Opens the store as an administrator, also while a daemon runs, and closes it when the work is done or has failed.
+ * Throws StoreMissing if no daemon has stored anything yet, and StoreUnavailable if the store cannot be reached.
  */
 export async function withStore<T>(
   options: Readonly<Record<string, unknown>>,
   work: (store: Store, settings: Settings) => Promise<T>,
-  purpose: Extract<Purpose, 'store' | 'links' | 'link'> = 'store',
+  purpose: StorePurpose = 'store',
 ): Promise<T> {
   const settings = await coreSettings(options, purpose);
   const { openStore } = await import('../daemon/store/open.ts');
@@ -20,5 +23,24 @@ export async function withStore<T>(
     return await work(store, settings);
   } finally {
     await store.close();
+  }
+}
+
+/**
+ * As `withStore`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
+ * @param none what to say if the list is empty. It gets the path of a store that does not exist, which may be the
+ * wrong STATE_DIR.
+ */
+export async function listFromStore<T>(
+  options: Readonly<Record<string, unknown>>,
+  none: string,
+  work: (store: Store, settings: Settings) => Promise<T[]>,
+  purpose?: StorePurpose,
+): Promise<{ items: T[]; none: string }> {
+  try {
+    return { items: await withStore(options, work, purpose), none };
+  } catch (error) {
+    if (error instanceof StoreMissing) return { items: [], none: `${none} ${error.message}` };
+    throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The lines of a text, each of at most `width` characters, broken at blanks. A longer word stands whole on
- * a line of its own: it may be an id that somebody copies.
+ * The lines of a text, each of at most `width` characters, broken at spaces. A longer word gets a line of its own and is
+ * not broken, since it may be an id that people copy.
  */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];

@@ -1,9 +1,9 @@
 import inspector from 'node:inspector';
 import { describeDaemon, describeDev } from './banner.ts';
+import { type ConfigureOptions, configure } from './configuration/configure.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
 import { createLog, type Log, type ProcessLog } from './log.ts';
 import { type Daemon, startDaemon } from './serve.ts';
-import { type ConfigureOptions, configure } from './settings/configure.ts';
 
 export interface RunOptions extends ConfigureOptions {
   /** `serve --dev` */
@@ -34,7 +34,8 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     if (settings.ENABLE_DEBUGPY) openInspector(log);
     dieLoudly(log);
 
-    const daemon = await startDaemon(configuration, log, dev?.company(configuration.settings) ?? null);
+    const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
+    const daemon = await startDaemon(configuration, log, added);
     dev?.useValidator(daemon.services.tokens);
     // Before anybody learns that it is ready: a signal sent then is a stop as well.
     const stopped = untilStopped(daemon, log);

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Channel, ChannelPlugin, DevCompany } from '../channel/index.ts';
+import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
-import { createTools } from './agent/registry.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
+import type { Configuration } from './configuration/configure.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/encryption-keys.ts';
@@ -23,7 +23,6 @@ import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
-import type { Configuration } from './settings/configure.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
 import { ClaimKeeper } from './store/claim-keeper.ts';
@@ -34,9 +33,20 @@ import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import { createTools } from './tools/registry.ts';
 
-/** Where a channel puts its page for trying, with `serve --dev`. */
+/** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
+
+/** What `serve --dev` adds to a daemon. */
+export interface DevParts {
+  /** Names of the channels that talk to `agentd simulate` instead of their platform. */
+  simulated: readonly string[];
+  /** Routes of the sample shop. */
+  routes: readonly Route[];
+}
+
+const NO_DEV: DevParts = { simulated: [], routes: [] };
 
 export interface Daemon {
   /** `http://127.0.0.1:8080` */
@@ -48,7 +58,7 @@ export interface Daemon {
   agent: string;
   /** Where a message can be posted and is answered in the response; null where no channel does so. */
   messagePath: string | null;
-  /** The page to try it with; null where no channel has one. */
+  /** The page of the sample shop; null if there is none. */
   demoPath: string | null;
   services: StreamServices;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
@@ -60,12 +70,11 @@ export interface Daemon {
 /**
  * The composition root: every part is made here, in start order, and handed to those that use it.
  * A start that fails stops what had been started.
- * @param dev what `serve --dev` lends to channels; null without it
  */
 export async function startDaemon(
   { settings, channels, environment }: Configuration,
   log: Log,
-  dev: DevCompany | null = null,
+  dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
 ): Promise<Daemon> {
   const life = new Lifecycle();
@@ -130,11 +139,11 @@ export async function startDaemon(
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
-      createScope(plugin, own, services, inbox, dev),
+      createScope(plugin, own, services, inbox, dev.simulated.includes(plugin.name)),
     ).map((one) => platforms.watched(one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
-      if (one.plugin.capabilities.reply === 'later') inbox.add(one.plugin, one.channel);
+      if (one.plugin.capabilities.delivery === 'push') inbox.add(one.plugin, one.channel);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
       await startChannel(one);
     }
@@ -142,6 +151,7 @@ export async function startDaemon(
     readiness.starting('starting the inbox');
     await inbox.start();
 
+    const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
       settings,
       store,
@@ -150,6 +160,7 @@ export async function startDaemon(
       clock,
       sequencer: services.sequencer,
       channels: active,
+      ownRoutes: shop,
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(settings.HOST, settings.PORT);
@@ -167,7 +178,7 @@ export async function startDaemon(
       store: store.description,
       agent: runtimeName(settings),
       messagePath: messagePathOf(active),
-      demoPath: active.some(hasDemo) ? DEMO_PATH : null,
+      demoPath: shop.length > 0 ? DEMO_PATH : null,
       services,
       stopDelay,
       async stop() {
@@ -217,14 +228,12 @@ async function listenForProbes(
   return url;
 }
 
-function hasDemo({ channel }: { channel: Channel }): boolean {
-  return channel.routes.some(({ method, path }) => method === 'GET' && path === DEMO_PATH);
+function usesDemoPath({ channel }: { channel: Channel }): boolean {
+  return channel.routes.some(({ path }) => path === DEMO_PATH || path.startsWith(`${DEMO_PATH}/`));
 }
 
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
-  const direct = active.find(
-    ({ plugin: { capabilities } }) => capabilities.reply === 'in-request' && !capabilities.streaming,
-  );
+  const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
 }
 

@@ -3,13 +3,13 @@ import msgbot from '../../plugins/msgbot/index.ts';
 import sse from '../../plugins/sse/index.ts';
 import template from '../../plugins/template/index.ts';
 import webchat from '../../plugins/webchat/index.ts';
-import { channelConformance } from '../../src/channel/conformance.ts';
 import { Secret } from '../../src/daemon/secret.ts';
+import { allCases } from './channel/all-cases.ts';
 
 describe('the conformance suite', () => {
   const path = '/webchat/message';
   const body = (members: object) => JSON.stringify({ user_id: 'ada', message: 'Hi', ...members });
-  const cases = channelConformance({
+  const cases = allCases({
     plugin: webchat,
     settings: { WEBCHAT_ENABLED: true, WEBCHAT_WEBHOOK_PATH: path },
     messages: [
@@ -34,7 +34,7 @@ describe('the conformance suite', () => {
   for (const { name, run } of cases) it(name, run);
 
   const chat = '/sse/chat';
-  const streamed = channelConformance({
+  const streamed = allCases({
     plugin: sse,
     settings: { SSE_ENABLED: true, SSE_REQUIRE_TOKEN: false, SSE_STREAM_TTL_SECONDS: 300 },
     messages: [
@@ -74,7 +74,7 @@ describe('the conformance suite, for msgbot', () => {
     body,
     headers: { 'X-Telegram-Bot-Api-Secret-Token': secret },
   });
-  const bots = channelConformance({
+  const bots = allCases({
     plugin: msgbot,
     settings: {
       MSGBOT_BOT_TOKEN: new Secret('5550100:token-of-the-suite'),
@@ -125,6 +125,6 @@ describe('the conformance suite, for msgbot', () => {
   for (const { name, run } of bots) it(name, run);
 });
 
-describe('the conformance suite, of the channel that `agentd channels new` begins with', () => {
-  for (const { name, run } of channelConformance({ plugin: template })) it(name, run);
+describe('the conformance suite, for the template of `agentd channels new`', () => {
+  for (const { name, run } of allCases({ plugin: template })) it(name, run);
 });

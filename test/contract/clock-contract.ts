@@ -67,6 +67,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(verdict).toMatchObject({ allowed: false, reason: 'turn_limit' });
       if (!verdict.allowed && verdict.reason === 'turn_limit')
         expect(verdict.ends_at - test.now()).toBeLessThanOrEqual(HOUR);
+      await store.check();
       test.advance(HOUR);
       expect(await store.sessions.find(session_id)).toBeNull();
       expect(await say(session_id, limits)).toMatchObject({ allowed: true });

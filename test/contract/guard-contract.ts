@@ -128,8 +128,8 @@ export function describeGuard(current: () => StoreUnderTest): void {
         }
       });
 
-      it('passes exactly 5 of 100 messages that two instances check at once', async () => {
-        const other = await test.beside();
+      it('passes exactly 5 of 100 messages that two daemons check at once, if there can be two', async () => {
+        const other = (await test.peer()) ?? test.store;
         const verdicts = await Promise.all(
           Array.from({ length: 100 }, (_, n) => (n % 2 ? guard : other.guard).check(aMessage(), DEFAULTS)),
         );
@@ -386,6 +386,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         const opened_at = test.now();
         test.advance(SECOND);
         await checks(3, { user: person, text: 'a' });
+        await test.store.check();
         const administrator = await test.beside();
         const { circuits, sessions } = await administrator.guard.list();
         expect(circuits).toEqual([

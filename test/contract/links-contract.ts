@@ -27,7 +27,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         key: 'chat:jwt:u1',
         token: 'a.b.c',
         expires_at: test.now() + MONTH,
-        lapse_told: false,
+        expiry_notified: false,
         alias: null,
       };
       expect(await links.get('chat:jwt:u1')).toEqual(link);
@@ -85,12 +85,12 @@ export function describeLinks(current: () => StoreUnderTest): void {
 
     it('stores that the person was told of the expiry, until they link again', async () => {
       await put('k', 'old', null);
-      await links.noteLapseTold('k', 'another');
-      expect((await links.get('k'))?.lapse_told).toBe(false);
-      await links.noteLapseTold('k', 'old');
-      expect((await links.get('k'))?.lapse_told).toBe(true);
+      await links.noteExpiryNotified('k', 'another');
+      expect((await links.get('k'))?.expiry_notified).toBe(false);
+      await links.noteExpiryNotified('k', 'old');
+      expect((await links.get('k'))?.expiry_notified).toBe(true);
       await put('k', 'new', 'old');
-      expect((await links.get('k'))?.lapse_told).toBe(false);
+      expect((await links.get('k'))?.expiry_notified).toBe(false);
     });
 
     describe('another id of the user', () => {

@@ -3,8 +3,9 @@ import { resolve } from 'node:path';
 import { describe, it } from 'vitest';
 import phonechat from '../../plugins/phonechat/index.ts';
 import { signatureOf } from '../../plugins/phonechat/verify.ts';
-import { channelConformance, type SampleRequest } from '../../src/channel/conformance.ts';
+import type { SampleRequest } from '../../src/channel/conformance.ts';
 import { settingsOf } from '../support/fake-platform.ts';
+import { allCases } from './channel/all-cases.ts';
 
 const SETTINGS = {
   PHONECHAT_ACCESS_TOKEN: 'EAAG-token',
@@ -24,7 +25,7 @@ function sample(name: string): string {
 }
 
 describe('the conformance suite', () => {
-  const cases = channelConformance({
+  const cases = allCases({
     plugin: phonechat,
     settings: settingsOf(phonechat, SETTINGS),
     messages: [

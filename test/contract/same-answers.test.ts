@@ -360,7 +360,7 @@ class Choices {
         return ({ store }) => store.links.findByAlias(of);
       },
       removeLink: () => onLink((store, of, found) => store.links.remove(of, found ?? undefined)),
-      noteLapseTold: () => onLink((store, of, found) => store.links.noteLapseTold(of, found ?? '')),
+      noteLapseTold: () => onLink((store, of, found) => store.links.noteExpiryNotified(of, found ?? '')),
     };
   }
 

@@ -35,7 +35,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
             token_exp: '2030-01-01T00:00:00.000Z',
           },
         },
-        bound: { user_id: 'u1', person: ada },
+        credential_owner: { user_id: 'u1', person: ada },
         generated: true,
       });
       expect(await store.sessions.find(session.session_id)).toEqual(session);
@@ -55,8 +55,8 @@ export function describeSessions(current: () => StoreUnderTest): void {
     });
 
     it('changes a stored session', async () => {
-      const session = await saved({ bound: { user_id: 'u1', person: ada }, owner: ada });
-      const changed = { ...session, bound: null, metadata: {} };
+      const session = await saved({ credential_owner: { user_id: 'u1', person: ada }, owner: ada });
+      const changed = { ...session, credential_owner: null, metadata: {} };
       expect(await saveSession(store, changed, 'changed')).toBe('saved');
       expect(await store.sessions.find(session.session_id)).toEqual(changed);
     });

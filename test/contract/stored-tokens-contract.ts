@@ -92,7 +92,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       const session = withToken('s');
       await saveSession(store, session);
       const [token] = (await listed()) as [StoredToken];
-      await saveSession(store, { ...session, bound: { user_id: 'u2', person: ada } }, 'changed');
+      await saveSession(store, { ...session, credential_owner: { user_id: 'u2', person: ada } }, 'changed');
       expect(await store.replaceToken(token, 'late')).toBe(false);
     });
 
@@ -105,7 +105,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
         token_exp: '2030-01-01T00:00:00.000Z',
       };
       const bound = { user_id: 'u1', person: ada };
-      return aSession(test.now(), { metadata: { jwt_context }, bound, ...members });
+      return aSession(test.now(), { metadata: { jwt_context }, credential_owner: bound, ...members });
     }
 
     async function listed(): Promise<StoredToken[]> {

@@ -1,9 +1,10 @@
 import { describe, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
 import { signatureOf } from '../../plugins/teamchat/verify.ts';
-import { channelConformance, type SampleRequest } from '../../src/channel/conformance.ts';
+import type { SampleRequest } from '../../src/channel/conformance.ts';
 import { sample } from '../fixtures/teamchat/sample.ts';
 import { settingsOf } from '../support/fake-platform.ts';
+import { allCases } from './channel/all-cases.ts';
 
 const SECRET = '8f742231b10e8888abcd99yyyzzz85a5';
 const settings = settingsOf(teamchat, {
@@ -28,7 +29,7 @@ const json = (body: object) => () =>
   new Response(JSON.stringify(body), { headers: { 'Content-Type': 'application/json' } });
 
 describe('the conformance suite', () => {
-  const cases = channelConformance({
+  const cases = allCases({
     plugin: teamchat,
     settings,
     messages: [

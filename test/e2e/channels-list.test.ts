@@ -12,7 +12,7 @@ const PAGER = `export default {
     { name: 'PAGER_URL', kind: 'url', sentence: 'The office.' },
   ],
   detect: (settings) => settings.PAGER_KEY !== undefined,
-  capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+  capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
   create: () => ({
     routes: [], send: async () => {},
     health: () => ({ status: 'degraded', detail: 'the office is closed' }),
@@ -44,7 +44,7 @@ async function list(env: Record<string, string>, ...args: string[]) {
 }
 
 describe('agentd channels list', () => {
-  it('tells of each channel what it is, where it is from, and how it is', async () => {
+  it('shows for each channel its summary, its origin and its state', async () => {
     const { code, stdout, stderr, of } = await list(PLATFORMS, '--url', daemon.url);
     expect([code, stderr]).toEqual([0, '']);
     expect(of('pager')).toEqual({
@@ -86,10 +86,10 @@ describe('agentd channels list', () => {
     expect(stdout).toMatch(/^ {2}WEBCHAT_WEBHOOK_PATH +\/webchat\/message +default$/m);
   });
 
-  it('tells what the others lack where channels are detected, with no daemon', async () => {
+  it('shows what inactive channels lack, without a daemon', async () => {
     const { code, stderr, of } = await list({ TEAMCHAT_BOT_TOKEN: 'xoxb-1', PORT: '1' });
     expect(code).toBe(0);
-    expect(stderr).toContain('The state is not known: the daemon is out of reach (127.0.0.1:1)');
+    expect(stderr).toContain('The state is unknown: cannot reach the daemon at 127.0.0.1:1');
     expect(of('webchat')).toMatchObject({
       active: true,
       why: 'detected by its settings',
@@ -100,7 +100,7 @@ describe('agentd channels list', () => {
     expect(of('teamchat')).toMatchObject({ active: false, missing: ['TEAMCHAT_SIGNING_SECRET'] });
   });
 
-  it('lists plugins that do not load with what is wrong, beside the others', async () => {
+  it('lists plugins that do not load, with their problems', async () => {
     const env = { MESSAGING_PLATFORMS: 'webchat,./broken.mjs,./nowhere.mjs,pagr,pager', PAGER_URL: 'closed' };
     const { code, views, of } = await list(env, '--url', daemon.url);
     expect(code).toBe(78);
@@ -125,13 +125,13 @@ describe('agentd channels list', () => {
     );
   });
 
-  it('tells of what the daemon runs and these settings do not know', async () => {
+  it('names channels of the daemon that these settings do not name', async () => {
     await writeFile(join(directory, 'other.yaml'), '{}');
     const { code, stderr } = await list({}, '--url', daemon.url, '--config', 'other.yaml');
-    expect([code, stderr]).toEqual([0, 'The daemon runs what these settings do not know of: pager.\n']);
+    expect([code, stderr]).toEqual([0, 'The daemon runs channels that these settings do not name: pager.\n']);
   });
 
-  it('refuses an address that is none', async () => {
+  it('refuses an invalid address', async () => {
     const { code, stderr } = await agentd(['channels', 'list', '--url', 'nowhere'], { cwd: directory });
     expect(code).toBe(2);
     expect(stderr).toContain('--url takes an address');

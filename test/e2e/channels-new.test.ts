@@ -19,13 +19,13 @@ afterEach(() => rm(directory, { recursive: true }));
 const begin = (...args: string[]) => agentd(['channels', 'new', ...args], { cwd: directory });
 
 async function npm(channel: string, ...args: string[]): Promise<string> {
-  // What this runner tells its own children would make the other one report to it.
+  // With the variables of this test runner, the other one would report to it.
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
   return (await execute('npm', args, { cwd: channel, env })).stdout;
 }
 
 describe('agentd channels new', () => {
-  it('writes a package whose types and tests are right, and which can be built', {
+  it('writes a package whose types and tests pass, and which can be built', {
     timeout: 120_000,
   }, async () => {
     const { code, stdout } = await begin('carrier-pigeon', '--json');
@@ -41,7 +41,7 @@ describe('agentd channels new', () => {
     const ours = await manifestIn(ROOT);
     expect(await manifestIn(channel)).toMatchObject({
       name: 'agentd-channel-carrier-pigeon',
-      // Optional: npm would look for it in a registry, which may have another agentd.
+      // Optional: npm would search a registry for it, which may have another agentd.
       peerDependencies: { agentd: `^${ours.version}` },
       peerDependenciesMeta: { agentd: { optional: true } },
       devDependencies: { agentd: `file:vendor/agentd-${ours.version}.tgz`, node: expect.any(String) },
@@ -53,10 +53,10 @@ describe('agentd channels new', () => {
     await installChannel(channel);
     await npm(channel, 'run', 'typecheck');
     const tested = await npm(channel, 'test');
-    expect(tested).toContain('carrier-pigeon: survives signed bodies of any form');
+    expect(tested).toContain('carrier-pigeon: checks the signature before it reads the body');
     expect(tested).toMatch(/^(?:#|ℹ) fail 0$/m);
 
-    // As it is published: nothing of this machine, and it needs no agentd beside it.
+    // As published: it contains no path of this machine, and needs no installed agentd.
     await npm(channel, 'pack');
     const published = join(directory, 'node_modules/agentd-channel-carrier-pigeon');
     await mkdir(published, { recursive: true });
@@ -80,7 +80,7 @@ describe('agentd channels new', () => {
     );
   });
 
-  it('writes a channel that a daemon runs from its folder, and that answers what is simulated', async () => {
+  it('writes a channel that a daemon runs from its folder, and that answers simulated messages', async () => {
     expect((await begin('pager', '--directory', 'plugins/pager')).stdout).toContain(
       'MESSAGING_PLATFORMS=./plugins/pager agentd serve --dev',
     );
@@ -106,18 +106,18 @@ describe('agentd channels new', () => {
     }
   });
 
-  it('writes nothing into a directory that holds anything, nor beside it', async () => {
+  it('writes nothing if the directory is not empty, or is a file', async () => {
     await mkdir(join(directory, 'kept'));
     await writeFile(join(directory, 'kept/mine.txt'), 'mine');
     const { code, stderr } = await begin('pager', '--directory', 'kept');
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty\nNothing was written.')]);
     await writeFile(join(directory, 'file'), '');
     const file = await begin('pager', '--directory', 'file');
-    expect([file.code, file.stderr]).toEqual([1, expect.stringContaining('file is no directory\n')]);
+    expect([file.code, file.stderr]).toEqual([1, expect.stringContaining('file is not a directory\n')]);
     expect(await readdir(directory, { recursive: true })).toEqual(['file', 'kept', 'kept/mine.txt']);
   });
 
-  it('takes a directory that is there and empty', async () => {
+  it('accepts an existing empty directory', async () => {
     await mkdir(join(directory, 'empty'));
     expect((await begin('pager', '--directory', 'empty')).code).toBe(0);
     expect(await readdir(directory)).toEqual(['empty']);
@@ -127,8 +127,19 @@ describe('agentd channels new', () => {
     'refuses the name %j',
     async (name) => {
       const { code, stderr } = await begin('--', name);
-      expect([code, stderr]).toEqual([2, expect.stringContaining(`cannot be called '${name}'`)]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining(`'${name}' cannot be the name of a channel`),
+      ]);
       expect(await readdir(directory)).toEqual([]);
     },
   );
+
+  it.each(['9x', 'my--pager', 'pager-'])('names the rule that the name %j breaks', async (name) => {
+    const { code, stderr } = await begin(name);
+    expect([code, stderr]).toEqual([
+      2,
+      `agentd: '${name}' cannot be the name of a channel\nA name is lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters.\n`,
+    ]);
+  });
 });

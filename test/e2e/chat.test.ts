@@ -12,9 +12,9 @@ import { HAS_TERMINALS, KEY, Terminal } from '../support/terminal.ts';
 import { token } from '../support/tokens.ts';
 
 let dictation: Dictation;
-/** The daemon of all tests that want it as it is. */
+/** The daemon of the tests that need no special settings. */
 let shared: Agentd;
-/** Of daemons that end within their test. */
+/** Daemons that end within their test. */
 let directory: string;
 
 beforeAll(async () => {
@@ -45,13 +45,13 @@ async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
   return daemon;
 }
 
-/** The same daemon, where it was before. */
+/** Starts the daemon again at the same address. */
 const daemonAgainAt = (url: string) => daemonWith({ PORT: new URL(url).port });
 
 const chat = (url: string, input: string, ...args: string[]) =>
   agentd(['chat', '--url', url, ...args], { cwd: directory, input });
 
-/** A conversation over pipes that is still going on. */
+/** A running chat over pipes. */
 class Piped {
   stdout = '';
   stderr = '';
@@ -89,30 +89,30 @@ class Piped {
 }
 
 describe('agentd chat in a pipe', () => {
-  it('answers each line in one session, and prints the answers alone', async () => {
+  it('answers each line in one session, and prints only the answers', async () => {
     const { url } = shared;
     const { code, stdout, stderr } = await chat(url, 'count 2\n\nme\nhistory\n', '--user', 'ada');
     expect(stdout).toBe('word1 word2 \nnobody\n[["count 2","word1 word2 "],["me","nobody"]]\n');
     expect([code, stderr]).toEqual([0, '']);
   });
 
-  it('speaks as the person of the token, and never shows it', async () => {
+  it('acts as the person of the token, and never shows the token', async () => {
     const { url } = shared;
     const jwt = await token({ sub: 'ada' });
     const { code, stdout, stderr } = await chat(url, 'me\nme', '--token', jwt);
     expect([code, stdout]).toEqual([0, 'ada@example.com\nada@example.com\n']);
     expect(stderr).toBe(
-      'warning: a token in the arguments shows in the process list and the shell history; give `-` and pipe it in\n',
+      'warning: a token in the arguments is visible in the process list and the shell history; use `-` and pipe the token in\n',
     );
     const expired = await chat(url, 'me', '--token', await token({ ttl: -5 }));
     expect([expired.code, expired.stdout]).toEqual([0, 'nobody\n']);
-    expect(expired.stderr).toContain('warning: the token has expired, so nobody is signed in');
+    expect(expired.stderr).toContain('warning: the token has expired, so you are not signed in');
     const none = await chat(url, 'me', '--token', 'secret-but-no-token');
-    expect(none.stderr).toContain('warning: what was given is no token');
+    expect(none.stderr).toContain('warning: this is not a token');
     expect(none.stdout + none.stderr).not.toContain('secret-but-no-token');
   });
 
-  it('tells which answer failed, goes on, and ends with 1', async () => {
+  it('reports a failed answer, continues, and exits with 1', async () => {
     const { url } = shared;
     dictation.say('fails', 'Half of it');
     dictation.fail('fails');
@@ -121,50 +121,50 @@ describe('agentd chat in a pipe', () => {
     expect(stderr).toMatch(/^agentd: the agent failed\nAsk again\./);
   });
 
-  it('ends with 69 where there is no daemon', async () => {
+  it('exits with 69 if there is no daemon', async () => {
     const daemon = await daemonWith();
     await daemon.stop();
     const { code, stdout, stderr } = await chat(daemon.url, 'me\n');
     expect([code, stdout]).toEqual([69, '']);
-    expect(stderr).toContain('agentd: the daemon is out of reach');
+    expect(stderr).toContain('agentd: cannot reach the daemon');
   });
 
-  it('says what is to be set where no channel streams', async () => {
+  it('says what to set if no channel has event streams', async () => {
     const { url } = await daemonWith({ SSE_ENABLED: 'false' });
     const { code, stderr } = await chat(url, 'me\n');
     expect([code, stderr]).toEqual([
       1,
-      'agentd: the daemon has no channel that answers on event streams (active: webchat)\nSet SSE_ENABLED=true, or put sse in MESSAGING_PLATFORMS, and start it again.\n',
+      'agentd: the daemon has no channel with event streams (active: webchat)\nIn the settings of the daemon, set SSE_ENABLED=true, or add sse to MESSAGING_PLATFORMS. Then restart it.\n',
     ]);
   });
 
-  it('tells of limits and guards in words', async () => {
+  it('explains the loop guard in words', async () => {
     const { url } = await daemonWith({ LOOP_GUARD_ENABLED: 'true' });
     const { code, stdout, stderr } = await chat(url, 'me\nme\n me\ncount 1');
     expect([code, stdout]).toEqual([1, 'nobody\nnobody\n']);
-    expect(stderr).toMatch(/the same message came too often; it lets you through again in \d+ s/);
+    expect(stderr).toMatch(/the same message was sent too often; it unblocks you in \d+ s/);
   });
 
-  it('tells of the rate limit with the wait', async () => {
+  it('explains the rate limit, with the wait', async () => {
     const { url } = await daemonWith({ RATE_LIMIT_ANONYMOUS_MAX: '1' });
     const { code, stdout, stderr } = await chat(url, 'count 1\ncount 2');
     expect([code, stdout]).toEqual([1, 'word1 \n']);
-    expect(stderr).toMatch(/too many requests in a short time; the next one is answered in (\d+ s|1 min)/);
+    expect(stderr).toMatch(/too many requests in a short time; you can send the next one in (\d+ s|1 min)/);
   });
 
-  it('asks for a token where the daemon demands one', async () => {
+  it('asks for a token if the daemon requires one', async () => {
     const { url } = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
     const refused = await chat(url, 'me');
     expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toContain('answers nobody without a token (SSE_REQUIRE_TOKEN)');
+    expect(refused.stderr).toContain('requires a token (SSE_REQUIRE_TOKEN)');
     const { stdout } = await chat(url, 'me', '--token', await token());
     expect(stdout).toBe('ada@example.com\n');
   });
 
-  it('loses nothing and doubles nothing where connections break in mid-answer', async () => {
+  it('loses and repeats nothing if connections break during an answer', async () => {
     const { url } = shared;
     let connections = 0;
-    // The first two are whole: what is active, and the message.
+    // The first two responses are complete: the health, and the stream id.
     const proxy = await CuttingProxy.start(url, () =>
       ++connections <= 2 ? Number.POSITIVE_INFINITY : 1000 + Math.floor(Math.random() * 2500),
     );
@@ -175,7 +175,7 @@ describe('agentd chat in a pipe', () => {
     await proxy.close();
   });
 
-  it('sends a message once, also where its acknowledgement was cut off', async () => {
+  it('sends a message once, even if its acknowledgement is lost', async () => {
     const { url } = shared;
     let connections = 0;
     const proxy = await CuttingProxy.start(url, () => (++connections === 2 ? 10 : Number.POSITIVE_INFINITY));
@@ -185,7 +185,7 @@ describe('agentd chat in a pipe', () => {
     await proxy.close();
   });
 
-  it('waits for a daemon that is restarted, and goes on where the answer was', async () => {
+  it('waits for a restarted daemon, and continues the answer', async () => {
     const before = await daemonWith();
     const piped = new Piped(before.url, 'restarted\nme\n');
     dictation.say('restarted', 'One. ');
@@ -199,7 +199,7 @@ describe('agentd chat in a pipe', () => {
     expect([piped.stdout, piped.stderr]).toEqual(['One. Two.\nnobody\n', '']);
   });
 
-  it('tells that an answer was interrupted by kill -9, and goes on with the next line', async () => {
+  it('reports an answer that kill -9 interrupted, and continues with the next line', async () => {
     const before = await daemonWith();
     const piped = new Piped(before.url, 'killed\nme\n');
     dictation.say('killed', 'Half of it. ');
@@ -208,10 +208,10 @@ describe('agentd chat in a pipe', () => {
     await daemonAgainAt(before.url);
     expect(await piped.exited).toBe(1);
     expect(piped.stdout).toBe('Half of it. \nnobody\n');
-    expect(piped.stderr).toContain('agentd: the daemon ended while it answered');
+    expect(piped.stderr).toContain('agentd: the daemon ended during the answer');
   });
 
-  it('stops the answer at SIGINT, also on the daemon, and ends with 1', async () => {
+  it('stops the answer at SIGINT, also in the daemon, and exits with 1', async () => {
     const { url, logged } = shared;
     const piped = new Piped(url, 'stopped\nme\n');
     dictation.say('stopped', 'One. ');
@@ -227,7 +227,7 @@ if (!HAS_TERMINALS && process.env.CI !== 'true') {
   console.warn('script(1) of util-linux is not installed: `agentd chat` is NOT tried on a terminal');
 }
 
-// With CI=true this runs, and fails, where script(1) is missing.
+// With CI=true, this runs, and fails if script(1) is missing.
 describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a terminal', () => {
   let terminal: Terminal;
   afterEach(() => terminal.close());
@@ -237,7 +237,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     return terminal;
   }
 
-  it('shows the answer while it is written, takes messages back by the arrow keys, and leaves by Ctrl-D', async () => {
+  it('shows the answer while it is written, brings messages back with the arrow keys, and leaves with Ctrl-D', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('Ctrl-C stops an answer, Ctrl-D leaves.');
@@ -262,7 +262,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     expect(await terminal.exited).toBe(0);
   });
 
-  it('stops the answer at Ctrl-C, on the daemon too, and asks again', async () => {
+  it('stops the answer at Ctrl-C, also in the daemon, and asks again', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('> ');
@@ -279,7 +279,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     expect(await terminal.exited).toBe(0);
   });
 
-  it('leaves at once for a second Ctrl-C', async () => {
+  it('leaves at once at a second Ctrl-C', async () => {
     const { url } = shared;
     const hung = await CuttingProxy.start(url, () => Number.POSITIVE_INFINITY);
     const { type, shows } = bound(open(hung.url));
@@ -294,7 +294,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await hung.close();
   });
 
-  it('tells that the connection is lost, and goes on when it is there again', async () => {
+  it('says that the connection is lost, and continues when it is there again', async () => {
     const before = await daemonWith();
     const { type, shows } = bound(open(before.url));
     await shows('> ');
@@ -304,13 +304,13 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await before.stop('SIGKILL');
     await shows('Connection lost. Trying again…');
     await daemonAgainAt(before.url);
-    await shows('agentd: the daemon ended while it answered');
+    await shows('agentd: the daemon ended during the answer');
     await shows('> ');
     type(`me${KEY.enter}`);
     await shows('nobody');
   });
 
-  it('lets an answer do nothing to the terminal', async () => {
+  it('lets no answer control the terminal', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('> ');
@@ -320,7 +320,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await shows('\u{fffd}]0;owned\u{fffd}\u{fffd}[31mred\u{fffd}[2J end');
   });
 
-  it('takes the token from standard input or without echo, and types the messages', async () => {
+  it('reads the token from standard input or without echo, and the messages from the terminal', async () => {
     const { url } = shared;
     const jwt = await token({ sub: 'ada' });
     const piped = bound(open(url, `echo '${jwt}' | agentd chat --url ${url} --token -`));

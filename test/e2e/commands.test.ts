@@ -9,8 +9,8 @@ import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
-// What commands say is mostly tested within the process of the test (harness/command.ts). Here each of them is
-// a program: it starts, reads what is piped in, works beside a running daemon, and ends with its exit code.
+// Most tests run commands within the process of the test (support/command.ts). Here each of them is a program: it starts,
+// reads standard input, works while a daemon runs, and exits with its exit code.
 
 let exchange: FakeExchange;
 let daemon: Agentd;
@@ -28,7 +28,7 @@ afterAll(async () => {
   await exchange.close();
 });
 
-/** What was started so far. */
+/** The commands that have been started. */
 const lines: string[] = [];
 
 function started(args: string[], input = ''): ReturnType<typeof agentd> {
@@ -37,7 +37,7 @@ function started(args: string[], input = ''): ReturnType<typeof agentd> {
 }
 
 describe('each command is a program', () => {
-  it('links and unlinks people, with a token that it issued and verified', async () => {
+  it('links and unlinks people, with a token that it has issued and verified', async () => {
     const issue = ['token', 'issue', '--sub', 'ada', '--email', 'ada@example.com'];
     const { stdout: token } = await started(issue);
     const verified = await started(['token', 'verify', '--json'], token);
@@ -50,7 +50,7 @@ describe('each command is a program', () => {
     expect(await started(['link', 'list'])).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('shows and mends what became of messages', async () => {
+  it('shows, retries and discards messages', async () => {
     exchange.answer = () => ({ status: 403 });
     const messages = ['m1', 'm2', 'm3'].map((id) => ({ id, user: 'u1', thread: 't1', text: 'hello' }));
     expect((await post(daemon.url, { messages }, { path: '/telex' })).status).toBe(200);
@@ -72,7 +72,7 @@ describe('each command is a program', () => {
     expect((await started(['sessions', 'show', 'telex:t1'])).code).toBe(1);
   });
 
-  it.each(COMMANDS)('and tells how it is used where it was not started above: $name', async (entry) => {
+  it.each(COMMANDS)('shows its help if it was not started above: $name', async (entry) => {
     const { name, summary } = entry;
     if (lines.some((line) => line.startsWith(`${name} `))) return;
     const { code, stdout, stderr } = await agentd([...name.split(' '), '--help'], { base: false });

@@ -57,7 +57,7 @@ describe('the demo page', () => {
     expect(await nobody.json()).toMatchObject({ code: 'not_found' });
   });
 
-  it.each(['/demo', '/demo/token/ada', '/demo/asked'])(
+  it.each(['/demo', '/demo/token/ada', '/demo/requests'])(
     'answers no foreign name that was pointed at this address: %s',
     async (path) => {
       expect(await statusFor(path, 'evil.example')).toBe(404);
@@ -70,7 +70,7 @@ describe('the demo page', () => {
   it('is not there without --dev', async () => {
     const plain = await startAgentd();
     try {
-      for (const path of ['/demo', '/demo/shop.js', '/demo/people', '/demo/token/ada', '/demo/asked']) {
+      for (const path of ['/demo', '/demo/shop.js', '/demo/people', '/demo/token/ada', '/demo/requests']) {
         const response = await fetch(`${plain.url}${path}`);
         expect(response.status).toBe(404);
         expect(await response.json()).toMatchObject({ code: 'not_found' });

@@ -41,7 +41,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Settings with which all is well. */
+/** Settings without a problem. */
 function env(): Record<string, string> {
   return {
     ...Object.assign({}, ...platforms.map((platform) => platform.env)),
@@ -69,7 +69,7 @@ async function doctor(changes: Record<string, string> = {}) {
   return { code, findings, of: (check: string) => findings.filter((finding) => finding.check === check) };
 }
 
-/** Makes what the first start makes. */
+/** Starts a daemon once, which creates the state directory. */
 async function startOnce(): Promise<string> {
   const daemon = await startAgentd({ directory });
   await daemon.stop();
@@ -77,7 +77,7 @@ async function startOnce(): Promise<string> {
 }
 
 describe('agentd doctor', () => {
-  it('finds all well beside a running daemon', async () => {
+  it('finds no problem while a daemon runs', async () => {
     const daemon = await startAgentd({ directory });
     const { code, findings } = await doctor();
     await daemon.stop();
@@ -87,9 +87,9 @@ describe('agentd doctor', () => {
     expect(code).toBe(0);
     expect(findings.map(({ check, detail }) => `${check}: ${detail}`)).toEqual([
       'configuration: valid; channels: msgbot, phonechat, teamchat, webchat',
-      'secrets: the secret of HS256 is long enough',
+      'secrets: JWT_SECRET_KEY is long enough for HS256',
       expect.stringMatching(/^state directory: .*\/state is private, its disk has \d+ [MG]iB left$/),
-      expect.stringMatching(/^store: sqlite .*\/agentd\.db can be written, and is sound$/),
+      expect.stringMatching(/^store: sqlite .*\/agentd\.db is intact and can be written$/),
       'sealing: stored tokens are sealed with the key in TOKEN_ENCRYPTION_KEY',
       expect.stringMatching(/^business API: http:\/\/127\.0\.0\.1:\d+ answers$/),
       'default credentials: service@example.com gets a token',
@@ -98,23 +98,23 @@ describe('agentd doctor', () => {
       expect.stringMatching(/^channel phonechat: the platform knows \+1 555/),
       expect.stringMatching(/^channel teamchat: the platform knows the bot \S+ of the workspace Simulate$/),
       expect.stringContaining('channel webchat'),
-      expect.stringMatching(/^clock: as that of .*the business API/),
+      expect.stringMatching(/^clock: same as .*the business API/),
     ]);
   });
 
-  it('needs no daemon, nor what the first start makes, and skips what is not set up', async () => {
+  it('needs no daemon and no state directory, and skips checks of missing settings', async () => {
     const { code, stdout } = await agentd(['doctor'], { cwd: directory });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
-    expect(stdout).toMatch(/^skipped +state directory +.*is not there yet: the first start makes it$/m);
+    expect(stdout).toMatch(/^skipped +state directory +.*does not exist yet: the first start creates it$/m);
     expect(stdout).toMatch(/^skipped +store +There is no store at .* yet/m);
-    expect(stdout).toMatch(/^skipped +sealing +there is no key yet: the first start makes a key/m);
+    expect(stdout).toMatch(/^skipped +sealing +there is no key yet: the first start creates a key/m);
     expect(stdout).toMatch(/^skipped +business API +API_BASE_URL is not set/m);
-    expect(stdout).toMatch(/^skipped +model +the runtime builtin asks no model server/m);
+    expect(stdout).toMatch(/^skipped +model +the runtime builtin uses no model server/m);
     expect(stdout).toMatch(/^skipped +clock +/m);
   });
 
-  it('lists everything that is wrong with the configuration, and stops there', async () => {
+  it('lists all problems of the configuration, and skips the other checks', async () => {
     const changes = {
       PORT: '99999',
       JWT_VERIFY_EXP: 'false',
@@ -134,7 +134,7 @@ describe('agentd doctor', () => {
     expect(platforms.flatMap((platform) => platform.calls)).toEqual([]);
   });
 
-  it('warns of weak secrets, and of tokens that are stored as they are', async () => {
+  it('warns of weak secrets, and of unsealed tokens', async () => {
     const { code, of } = await doctor({
       JWT_SECRET_KEY: 'of 128 bits only',
       TOKEN_ENCRYPTION_KEY: 'off',
@@ -149,7 +149,7 @@ describe('agentd doctor', () => {
     expect(of('configuration')).toMatchObject([{ outcome: 'ok' }]);
   });
 
-  it('tells what is the matter with credentials that others refuse', async () => {
+  it('says what to do about refused credentials', async () => {
     const { code, of } = await doctor({
       API_PASSWORD: 'another password',
       AGENT_API_KEY: 'another key',
@@ -160,7 +160,7 @@ describe('agentd doctor', () => {
     expect(code).toBe(1);
     expect(of('business API')).toMatchObject([{ outcome: 'ok' }]);
     expect(of('default credentials')).toMatchObject([
-      { outcome: 'failed', advice: expect.stringContaining('Set them') },
+      { outcome: 'failed', advice: expect.stringContaining('Set both') },
     ]);
     expect(of('model')).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('refuses the key (401: No such key: [key])') },
@@ -171,7 +171,7 @@ describe('agentd doctor', () => {
       ]);
   });
 
-  it('tells what is out of reach, or fails', async () => {
+  it('reports servers that cannot be reached, or fail', async () => {
     const closed = await FakeModel.start();
     const nowhere = new URL(closed.url).origin;
     await closed.close();
@@ -196,7 +196,7 @@ describe('agentd doctor', () => {
     ]);
   });
 
-  it('does not miss, but in production, what stands in for a platform now and then', async () => {
+  it('accepts outside production that the simulated API of a platform is not running', async () => {
     const closed = await FakeModel.start();
     const MSGBOT_API_URL = new URL(closed.url).origin;
     await closed.close();
@@ -210,27 +210,27 @@ describe('agentd doctor', () => {
     expect(refused.of('channel teamchat')).toMatchObject([{ outcome: 'failed' }]);
   });
 
-  it('names models that the server has where it lacks the one that is set', async () => {
+  it('names the models of the server if it lacks the configured one', async () => {
     const { code, of } = await doctor({ AGENT_MODEL: 'huge' });
     expect(code).toBe(0);
     expect(of('model')).toMatchObject([
-      { outcome: 'warning', advice: 'Set AGENT_MODEL to one that it has: small, large.' },
+      { outcome: 'warning', advice: 'Set AGENT_MODEL to one of its models: small, large.' },
     ]);
   });
 
-  it('warns where the clocks of others are more than a minute off', async () => {
+  it('warns if other clocks differ by more than a minute', async () => {
     api.misbehave('/', { status: 200, headers: { Date: new Date(Date.now() - 300_000).toUTCString() } });
     const { code, of } = await doctor();
     expect(code).toBe(0);
     expect(of('clock')).toMatchObject([
       {
         outcome: 'warning',
-        detail: expect.stringMatching(/^30\d seconds ahead of that of the business API$/),
+        detail: expect.stringMatching(/^30\d seconds ahead of the business API$/),
       },
     ]);
   });
 
-  it('warns of a state directory that others enter', async () => {
+  it('warns of a state directory that other users can access', async () => {
     const state = await startOnce();
     await chmod(state, 0o755);
     const { of } = await doctor();
@@ -238,28 +238,28 @@ describe('agentd doctor', () => {
       {
         check: 'state directory',
         outcome: 'warning',
-        detail: `others on this machine may enter ${state} (mode 0755)`,
+        detail: `other users of this machine can access ${state} (mode 0755)`,
         advice: `chmod 700 ${state}`,
       },
     ]);
   });
 
-  it('finds a store that is damaged', async () => {
+  it('finds a damaged store', async () => {
     const path = join(await startOnce(), 'agentd.db');
     const file = await open(path, 'r+');
     const { size } = await stat(path);
-    // The first page holds the schema; without any other, nothing fits.
+    // The first page has the schema; all other pages are lost.
     for (let at = 4096; at < size; at += 4096) await file.write(Buffer.alloc(4096, 0xaa), 0, 4096, at);
     await file.close();
     const { code, of } = await doctor();
     expect(code).toBe(1);
     expect(of('store')[0]).toMatchObject({
       outcome: 'failed',
-      advice: expect.stringContaining('the last good copy'),
+      advice: expect.stringContaining('the last good backup'),
     });
   });
 
-  it('finds a store that a later version wrote, and one that is no store', async () => {
+  it('finds a store of a later version, and a file that is not a store', async () => {
     const path = join(await startOnce(), 'agentd.db');
     const db = new Database(path);
     db.pragma('user_version = 999');
@@ -275,14 +275,14 @@ describe('agentd doctor', () => {
     ]);
   });
 
-  it('tells what a channel of others does wrong, and no secret that it tells', async () => {
+  it('reports the failure of a third-party channel without its secrets', async () => {
     await writeFile(
       join(directory, 'telex.mjs'),
       `export default {
         name: 'telex', apiVersion: 1, summary: 'People with a telex.',
         settings: [{ name: 'TELEX_SECRET', kind: 'string', secret: true, sentence: 'It.' }],
         detect: () => true,
-        capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+        capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
         create: (scope) => ({ routes: [], check: async () => { throw new Error('not ' + scope.settings.TELEX_SECRET.reveal()); } }),
       };`,
     );

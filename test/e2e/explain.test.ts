@@ -5,7 +5,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// cli.md `agentd explain`: why a conversation went as it did, on one screen, to somebody who knows only an id.
+// `agentd explain`: why a conversation went as it did, on one screen, for a reader who knows only an id.
 
 const LINES = 40;
 const COLUMNS = 120;
@@ -48,7 +48,7 @@ const right = (claims: Record<string, unknown> = {}, ttl = 3600) =>
   token({ ttl, claims: { iss: ISSUER, aud: 'agentd', ...claims } });
 
 let requests = 0;
-/** Says it, and gives the id of the request. */
+/** Sends a message. @returns the id of the request */
 async function say(where: Shop, body: Record<string, unknown>, bearer?: string) {
   const request_id = `explained-${++requests}`;
   const answer = await where.say(
@@ -59,7 +59,7 @@ async function say(where: Shop, body: Record<string, unknown>, bearer?: string) 
   return { request_id, status, answered, session_id: answered.session_id as string };
 }
 
-/** What `explain` prints, after all that holds for each of its screens. */
+/** The output of `explain`, after the checks that apply to all its output. */
 async function explain(where: Shop, id: string, ...options: string[]): Promise<string> {
   const { code, stdout, stderr } = await where.run('explain', id, ...options);
   expect(stderr).toBe('');
@@ -67,7 +67,7 @@ async function explain(where: Shop, id: string, ...options: string[]): Promise<s
   const lines = stdout.trimEnd().split('\n');
   expect(lines.length).toBeLessThanOrEqual(LINES);
   for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(COLUMNS);
-  // When: the day and time of the whole, the time of each step.
+  // Date and time of the message, and the time of each step.
   expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z /);
   expect(stdout).toMatch(/\n\d\d:\d\d:\d\d\.\d{3} /);
   expect(stdout).not.toMatch(/eyJ[A-Za-z0-9_-]{5}/);
@@ -80,7 +80,7 @@ async function explainRefused(where: Shop, id: string): Promise<string> {
   return explain(where, id);
 }
 
-/** The reason as a headline, and below it what happened and what to do. */
+/** Expects the reason as a headline, and below it what happened and what to do. */
 function expectFinding(screen: string, reason: string, todo: RegExp): void {
   const [, happened, advice] =
     new RegExp(`\\n${reason}\\n  what happened: ([^]+?)\\n  what to do: +([^]+?)(?:\\n\\S|\\n*$)`).exec(
@@ -93,14 +93,14 @@ function expectFinding(screen: string, reason: string, todo: RegExp): void {
 describe('`agentd explain <request id>` says what happened, when, and what to do', () => {
   const now = () => Math.floor(Date.now() / 1000);
   test.each<[string, RegExp, () => string | Promise<string>]>([
-    ['JWT Malformed', /the token alone, unquoted/, () => 'not-a-token'],
+    ['JWT Malformed', /the token alone, without quotes/, () => 'not-a-token'],
     ['Algorithm Not Allowed', /JWT_ALGORITHM/, () => token({ alg: 'HS512' })],
     [
       'Invalid Signature',
       /JWT_SECRET_KEY/,
       () => token({ secret: 'another-secret-of-at-least-256-bits-length' }),
     ],
-    ['Missing Required Claims', /Have the site put all three in/, () => right({ email: undefined })],
+    ['Missing Required Claims', /Have the site add all three claims/, () => right({ email: undefined })],
     ['Token Expired', /sign in again/, () => right({}, -60)],
     ['Token Not Yet Valid', /Compare the clocks/, () => right({ nbf: now() + 60 })],
     ['Invalid Issuer', /JWT_ISSUER/, () => right({ iss: 'https://other.example' })],
@@ -125,7 +125,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     shop.api.revoke(bearer);
     const { request_id } = await say(shop, {}, bearer);
     const screen = await explain(shop, request_id);
-    expectFinding(screen, 'user_token_refused', /trust the same key, issuer and audience/);
+    expectFinding(screen, 'user_token_refused', /trusts the same key, issuer and audience/);
     expect(screen).toMatch(/credentials=user .*status=401/s);
     expect(screen).toContain('credentials=default');
   });
@@ -136,7 +136,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expectFinding(await explain(shop, request_id), 'timeout', /API_TIMEOUT_SECONDS/);
   });
 
-  test('the business API is out of reach, or refuses the default credentials', async () => {
+  test('the business API cannot be reached, or refuses the default credentials', async () => {
     const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
     try {
       const refused = await say(wrong, { message: 'ada@example.com' });
@@ -158,7 +158,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expect(status).toBe(502);
     const screen = await explain(chat, request_id);
     expectFinding(screen, 'model_refused', /AGENT_API_KEY/);
-    // For the operator, and never for the person who wrote.
+    // For the operator, not for the person who wrote the message.
     expect(screen).toMatch(/status=401\s+said="Incorrect API key provided: \[key\]"/);
     expect(JSON.stringify(answered)).not.toContain('API key');
   });
@@ -193,10 +193,10 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expectFinding(await explainRefused(chat, request_id), 'rate_limited', /RATE_LIMIT_TOKEN_MAX/);
   });
 
-  test('nothing: the message was answered as it should be', async () => {
+  test('nothing: the message was answered correctly', async () => {
     const { request_id } = await say(shop, {}, await right());
     const screen = await explain(shop, request_id);
-    expect(screen).toContain('Nothing stood in the way of this message.');
+    expect(screen).toContain('Nothing went wrong with this message.');
     expect(screen).toMatch(/credentials=user .*status=200/s);
   });
 });
@@ -227,7 +227,7 @@ describe('`agentd explain` finds', () => {
     expect((await shop.run('explain', 'teamchat:order-4711')).code).toBe(1);
   });
 
-  test('a repeat with the session of the first answer', async () => {
+  test('a repeated message, with the session of the first answer', async () => {
     const sayIt = (request_id: string) =>
       shop.say(
         { user_id: 'visitor', message: 'Hello' },
@@ -245,7 +245,7 @@ describe('`agentd explain` finds', () => {
     expect(await explainRefused(shop, 'malformed')).toContain('malformed_json');
   });
 
-  test('a stream that was not opened to who asked', async () => {
+  test('a stream that was refused to its reader', async () => {
     const url = shop.daemon.url;
     const told = async (stream_id: string, init: RequestInit, query = '') => {
       const response = await fetch(`${url}/sse/stream/${stream_id}${query}`, init);
@@ -271,14 +271,14 @@ describe('`agentd explain` finds', () => {
     }
   });
 
-  test('nothing of an unknown id: exit code 1, and where else to look', async () => {
+  test('nothing for an unknown id: exit code 1, and where else to look', async () => {
     const { code, stdout, stderr } = await shop.run('explain', 'unknown-id');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toContain("nothing is known of 'unknown-id'");
+    expect(stderr).toContain("nothing is known about 'unknown-id'");
     expect(stderr).toContain('agentd logs');
   });
 
-  test('with --json one document, with findings and no token', async () => {
+  test('one document with --json, with findings and without a token', async () => {
     const expired = signToken(
       { sub: 'ada', email: 'ada@example.com', exp: 1, iss: ISSUER, aud: 'agentd' },
       SECRET,
@@ -294,7 +294,7 @@ describe('`agentd explain` finds', () => {
     expect(stdout).not.toContain(expired);
   });
 
-  test('the longest ids, whole, and still on one screen', async () => {
+  test('the longest ids, complete, and still on one screen', async () => {
     const { body } = await shop.say(
       { user_id: 'u'.repeat(256), message: 'Who is ada@example.com?' },
       { headers: { 'Idempotency-Key': 'k'.repeat(255), 'X-Request-Id': 'r'.repeat(64) } },

@@ -9,7 +9,7 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// cli.md `agentd inbox`, and `agentd explain` of a platform's message, with the daemon up and down.
+// `agentd inbox`, and `agentd explain` of a platform message, with the daemon up and down.
 
 let directory: string;
 let exchange: FakeExchange;
@@ -46,14 +46,14 @@ async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]
   expect(status).toBe(200);
 }
 
-/** Each look is a command of its own, and a machine may be busy. */
+/** Each poll runs a command, and the machine may be busy. */
 const LOOKING = { timeout: 20_000, interval: 200 };
 
 const failedWith = (to: Agentd, words: string) =>
   to.logged(({ failure }) => String(failure).startsWith(words));
 
 describe('agentd inbox', () => {
-  it('is empty, with 0, before and after there is a store', async () => {
+  it('is empty, with exit code 0, before and after a store exists', async () => {
     const before = await run('inbox', 'list');
     expect([before.code, before.stdout]).toEqual([0, '']);
     expect(before.stderr).toContain('There is no store at ');
@@ -66,7 +66,7 @@ describe('agentd inbox', () => {
     expect((await run('inbox', 'list', '--json')).stdout).toBe('[]\n');
   });
 
-  it('shows what was refused for good, and sends its reply again when asked, without a run', async () => {
+  it('shows a permanently refused reply, and sends it again on request, without a run', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     const secret = await token();
@@ -98,7 +98,7 @@ describe('agentd inbox', () => {
       /^message +\S+\nstate +failed, its reply was not sent\nchannel +telex\nuser +u1\n/,
     );
     expect(shown.stdout).toContain('\ntext:\n  hello [token]\n\nreply, not sent:\n  re: hello [token]\n');
-    expect(shown.stdout).toMatch(/\nwhat to do +Look at the words of the platform/);
+    expect(shown.stdout).toMatch(/\nwhat to do +Read the platform's message/);
     expect(shown.stdout).not.toContain(secret.split('.')[1]);
     expect(await printed('inbox', 'show', 'm1')).toMatchObject({ ...listed, text: 'hello [token]' });
 
@@ -112,24 +112,28 @@ describe('agentd inbox', () => {
     expect(again.stderr).toContain(`the message ${listed?.id} was answered`);
   });
 
-  it('has a message that waits for its time be tried at once', async () => {
+  it('tries a waiting message at once', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
     await failedWith(to, 'delivery_failed');
-    const { stdout } = await run('inbox', 'list');
+    const { stdout, stderr } = await run('inbox', 'list', '--limit', '2');
+    expect(stderr).toBe('');
     const [, behind, first] = stdout.split('\n');
     expect(first).toMatch(
-      / reply is to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
+      / reply is waiting to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
     );
     expect(behind).toMatch(/ waits for its turn +\S+ +after the one before it$/);
+    const one = await run('inbox', 'list', '--limit', '1', '--json');
+    expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: 'm2' }]);
+    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
     exchange.answer = () => ({ status: 200 });
     expect((await run('inbox', 'retry', 'm1')).stdout).toMatch(/: due now\n$/);
     await exchange.until(() => exchange.textsTo('t1').length === 2);
     expect(exchange.textsTo('t1')).toEqual(['re: hello', 're: behind it']);
   });
 
-  it('discards a message: it is not answered, what waits behind it is, and a repeat is known', async () => {
+  it('discards a message: it is not answered, later ones are, and a repeat is recognized', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
@@ -138,7 +142,7 @@ describe('agentd inbox', () => {
     const { code, stdout } = await run('inbox', 'discard', 'm1');
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/^discarded \S+ \(it was: reply is to be sent\)\n$/),
+      expect.stringMatching(/^discarded \S+ \(it was: reply is waiting to be sent\)\n$/),
     ]);
     await exchange.until(() => exchange.taken.length === 1);
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm3', text: 'last' });
@@ -149,7 +153,7 @@ describe('agentd inbox', () => {
     expect(gone.stderr).toContain("there is no message 'm1' in the inbox");
   });
 
-  it('has a message that failed begin anew, and names those that an id may mean', async () => {
+  it('starts a failed message again, and names the messages that an id matches', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 1 a' }, { id: 'm2', text: 'fail 1 b' });
     await exchange.until(() => exchange.taken.length === 2);
@@ -160,14 +164,14 @@ describe('agentd inbox', () => {
     const [second, first] = await printed<{ id: string }[]>('inbox', 'list', '--failed');
     const both = await run('inbox', 'retry', 'request-7');
     expect(both.code).toBe(1);
-    expect(both.stderr).toContain("'request-7' means 2 messages of the inbox");
+    expect(both.stderr).toContain("'request-7' matches 2 messages of the inbox");
     expect(both.stderr).toContain(`${second?.id}, ${first?.id}.`);
-    expect((await run('inbox', 'retry', first?.id ?? '')).stdout).toBe(`${first?.id}: begins anew\n`);
+    expect((await run('inbox', 'retry', first?.id ?? '')).stdout).toBe(`${first?.id}: starts again\n`);
     await exchange.until(() => exchange.taken.length === 3);
     expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
   });
 
-  it('makes all failed messages begin anew, or those of one channel that failed lately', async () => {
+  it('starts all failed messages again, or the recent ones of a channel', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });
@@ -176,31 +180,33 @@ describe('agentd inbox', () => {
       .toBe(2);
     exchange.answer = () => ({ status: 200 });
     const none = await run('inbox', 'retry', '--failed', '--channel', 'webchat');
-    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No message has failed that fits.\n' });
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No failed message matches.\n' });
     expect(await printed('inbox', 'retry', '--failed', '--since', '2030-01-01')).toEqual({
       retried: 0,
       ids: [],
     });
-    expect((await run('inbox', 'retry', '--failed', '--since', '1h')).stdout).toBe('2 messages begin anew\n');
+    expect((await run('inbox', 'retry', '--failed', '--since', '1h')).stdout).toBe(
+      '2 messages start again\n',
+    );
     await exchange.until(() => exchange.taken.length === 2);
     expect(exchange.textsTo('t1')).toEqual(['re: one', 're: two']);
     expect(exchange.runs).toHaveLength(2);
   });
 
   it.each([
-    [['retry'], 'name a message, or retry all failed ones with --failed'],
-    [['retry', '--failed', 'm1'], '--failed retries all failed messages; give it no id'],
-    [['retry', 'm1', '--since', '2h'], '--since and --channel are for --failed'],
+    [['retry'], 'give the id of a message, or --failed for all failed messages'],
+    [['retry', '--failed', 'm1'], '--failed retries all failed messages; it takes no id'],
+    [['retry', 'm1', '--since', '2h'], '--since and --channel need --failed'],
     [
       ['retry', '--failed', '--since', 'soon'],
-      "--since takes a length of time such as 2h, or an ISO 8601 time, not 'soon'",
+      "--since takes 30s, 10m, 2h, 7d or an ISO 8601 time, not 'soon'",
     ],
   ])('refuses %j', async (args, words) => {
     const { code, stderr } = await run('inbox', ...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
   });
 
-  it('shows why the run failed, and beside it why the person could not be told', async () => {
+  it('shows why the run failed, and why the person could not be told', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 9' });
@@ -215,23 +221,23 @@ describe('agentd inbox', () => {
     const { stdout } = await run('inbox', 'show', 'm1');
     expect(stdout).toMatch(/^state +failed, the person could not be told$/m);
     expect(stdout).toMatch(/^last failure +agent_failed$/m);
-    expect(stdout).toMatch(/^of the notice +delivery_refused: status 403$/m);
+    expect(stdout).toMatch(/^notice failure +delivery_refused: status 403$/m);
   });
 
-  it('serves with the daemon down, too', async () => {
+  it('works with the daemon down, too', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
     await failedWith(to, 'delivery_refused');
     await to.stop();
     expect((await run('inbox', 'retry', 'm1')).code).toBe(0);
-    expect((await run('inbox', 'list')).stdout).toContain('reply is to be sent');
+    expect((await run('inbox', 'list')).stdout).toContain('reply is waiting to be sent');
     exchange.answer = () => ({ status: 200 });
     await start();
     await exchange.until(() => exchange.taken.length === 1);
   });
 
-  it('takes no limit that is none', async () => {
+  it('refuses an invalid limit', async () => {
     const { code, stderr } = await run('inbox', 'list', '--limit', '0');
     expect([code, stderr]).toEqual([2, "agentd: --limit takes a whole number from 1 to 10000, not '0'\n"]);
   });
@@ -246,7 +252,7 @@ interface Explained {
 }
 
 describe('agentd explain of a message that is answered later', () => {
-  it('tells when it was accepted, and that its reply was taken', async () => {
+  it('shows when it was accepted, and that its reply was sent', async () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
     await exchange.until(() => exchange.taken.length === 1);
@@ -260,7 +266,7 @@ describe('agentd explain of a message that is answered later', () => {
     expect((await run('explain', 'm1')).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
   });
 
-  it('is one time line over all attempts', async () => {
+  it('is one time line of all attempts', async () => {
     let calls = 0;
     exchange.answer = () => ({ status: ++calls === 1 ? 503 : 200 });
     const to = await start();
@@ -282,7 +288,7 @@ describe('agentd explain of a message that is answered later', () => {
     ]);
   });
 
-  it('tells of one that waits, before anything is tried', async () => {
+  it('shows a waiting message before its first attempt', async () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'wait 5000' }, { id: 'm2', text: 'behind it' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -291,11 +297,23 @@ describe('agentd explain of a message that is answered later', () => {
       { outcome: 'waiting', lines: [{ step: 'accept' }, { step: 'next', reason: 'waiting' }] },
     ]);
     const { stdout } = await run('explain', 'request-7');
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}is being answered$/m);
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}waits for its turn$/m);
     expect(stdout).toContain('running\n  what happened: The message is being answered.');
     expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
   });
 
-  it('ends with why it failed for good', async () => {
+  it('shows what the inbox says while its reply waits', async () => {
+    exchange.answer = () => ({ status: 503 });
+    const to = await start();
+    await tell(to, { id: 'm1', text: 'hello' });
+    await failedWith(to, 'delivery_failed');
+    const { stdout } = await run('explain', 'm1');
+    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}reply is waiting to be sent( again)?$/m);
+    expect((await printed<Explained>('explain', 'm1')).traces).toMatchObject([{ outcome: 'replied' }]);
+  });
+
+  it('ends with the reason of the permanent failure', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 9' });
     await exchange.until(() => exchange.taken.length === 1);

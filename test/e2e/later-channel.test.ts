@@ -300,7 +300,7 @@ describe('when the platform fails', () => {
     await exchange.until(() => exchange.runs.length === threads.length);
     await exchange.until(() => exchange.calls.length === before + 2);
     const listed = await run(to, 'inbox', 'list');
-    expect(listed.stdout).toContain('when the platform is in reach again, next probe');
+    expect(listed.stdout).toContain('when the platform can be reached, next probe');
     expect(exchange.calls.length - before).toBeLessThan(threads.length - 3);
     exchange.answer = () => ({ status: 200 });
     const { stdout } = await run(to, 'inbox', 'retry', `telex:${own(threads[5] ?? '')}`);
@@ -457,11 +457,11 @@ describe('links', () => {
       { text: 'after', sign_in_expired: true, person: null },
       { text: 'later', sign_in_expired: false, person: null },
     ]);
-    await to.logged(({ msg }) => msg === 'linked token is no use: Token Expired; default credentials');
+    await to.logged(({ msg }) => msg === 'linked token is not valid: Token Expired; default credentials');
     const explained = await run(to, 'explain', own('m2'));
     expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found link_expires=20\S+Z/);
-    expect(explained.stdout).toContain('person_told=false');
-    expect(explained.stdout).toMatch(/what to do: (?:.|\n)*link anew/);
+    expect(explained.stdout).toContain('person_notified=false');
+    expect(explained.stdout).toMatch(/what to do: (?:.|\n)*link\s+again/);
   });
 
   it('are sealed on disk where a key is set', async () => {

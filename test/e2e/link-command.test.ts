@@ -11,8 +11,8 @@ import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 import { openAt } from '../unit/store/state-directory.ts';
 
-// cli.md `agentd link`: beside a running daemon, for the channel of test/fixtures/telex.ts, whose ids are written
-// `ada` and `tx-ada`, and whose word is `printer`.
+// `agentd link` while a daemon runs, for the channel of test/fixtures/telex.ts. Its ids are written `ada` or `tx-ada`, and
+// its word for linking is `printer`.
 
 let directory: string;
 let exchange: FakeExchange;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   daemon = await startAgentd({ directory, env });
 });
 
-// Each test begins with no link.
+// Each test starts without links.
 beforeEach(async () => {
   const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
   for (const { key } of await store.links.list({ limit: 100 })) await store.links.remove(key);
@@ -39,14 +39,14 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** A command, and that it printed no token. */
+/** Runs a command, and checks that it prints no token. */
 async function run(args: string[], input = '', more: Record<string, string> = {}) {
   const ended = await command(args, { cwd: directory, env: { ...env, ...more }, input });
   expect(ended.stdout + ended.stderr).not.toMatch(/eyJ[\w-]+\.eyJ/);
   return ended;
 }
 
-/** Whom the answer to a message of this user was for. */
+/** The person for whom a message of this user is answered. */
 async function personOf(user: string): Promise<string | null> {
   const before = exchange.taken.length;
   const messages = [{ user, thread: user, text: 'hello' }];
@@ -57,7 +57,7 @@ async function personOf(user: string): Promise<string | null> {
 
 const tokenOf = (sub: string, ttl = 3600) => token({ sub, email: `${sub}@example.com`, ttl });
 
-/** A link as it stands when the token in it has expired. */
+/** Stores a link whose token has expired. */
 async function linkedOnceTo(sub: string, user: string): Promise<void> {
   const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
   const key = `telex:jwt:${user}`;
@@ -67,7 +67,7 @@ async function linkedOnceTo(sub: string, user: string): Promise<void> {
 }
 
 describe('agentd link', () => {
-  it('links from standard input beside a running daemon, and says for whom and until when', async () => {
+  it('links with a token from standard input while a daemon runs, and says to whom and until when', async () => {
     expect(await personOf('u1')).toBeNull();
     const { code, stdout, stderr } = await run(['link', 'printer', 'tx-u1', '-'], await tokenOf('bob'));
     expect([code, stderr]).toEqual([0, '']);
@@ -78,7 +78,7 @@ describe('agentd link', () => {
     expect(await personOf('tx-u1')).toBe('bob@example.com');
   });
 
-  it('tells the earlier of the two ends, as one JSON document', async () => {
+  it('prints the earlier of the two expiries, as one JSON document', async () => {
     const long = await tokenOf('bob', 60 * 86_400);
     const { code, stdout } = await run(['link', 'telex', 'u1', '--json'], long);
     expect(code).toBe(0);
@@ -94,13 +94,13 @@ describe('agentd link', () => {
     expect(days).toBeGreaterThan(29.9);
     expect(days).toBeLessThanOrEqual(30);
     expect(Date.parse(told.token_expires_at)).toBeGreaterThan(Date.parse(told.expires_at));
-    expect((await run(['link', 'printer', 'u1', '-'], long)).stdout).toContain('a link lives 30 days');
+    expect((await run(['link', 'printer', 'u1', '-'], long)).stdout).toContain('a link lasts 30 days');
   });
 
-  it('takes the token from the arguments with a warning', async () => {
+  it('accepts the token as an argument, with a warning', async () => {
     const { code, stderr } = await run(['link', 'printer', 'u1', await tokenOf('bob')]);
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^warning: a token in the arguments shows in the process list/);
+    expect(stderr).toMatch(/^warning: a token in the arguments is visible in the process list/);
   });
 
   it.each<[string, () => string | Promise<string>, RegExp]>([
@@ -109,7 +109,7 @@ describe('agentd link', () => {
       () => tokenOf('bob', -60),
       /^agentd: the token is invalid: Token Expired; nothing was linked\n/,
     ],
-    ['what is no token', () => 'hello', /JWT Malformed/],
+    ['a text that is not a token', () => 'hello', /JWT Malformed/],
     [
       'a token of another key',
       () => token({ secret: 'another-secret-for-tests-of-256-bits-at-least' }),
@@ -123,39 +123,50 @@ describe('agentd link', () => {
   });
 
   it.each([
-    [['link', 'fax', 'u1', '-'], /there is no channel 'fax' whose users can be linked\n.*\bprinter\b/],
+    [
+      ['link', 'fax', 'u1', '-'],
+      /there is no channel 'fax' whose users can be linked\n.*\bphone or phonechat\b.*\bprinter or telex\b/,
+    ],
     [['link', 'webchat', 'u1', '-'], /there is no channel 'webchat'/],
-    [['link', 'printer', 'no id!', '-'], /'no id!' is no ID of telex/],
+    [['link', 'printer', 'no id!', '-'], /'no id!' is not a valid ID of telex/],
     [['link', 'printer'], /missing required argument 'user'/],
     [['link', 'printer', 'u1', '-'], /no token was given/],
     [['link', 'list', '--limit', '0'], /--limit takes a whole number from 1 to 100000/],
+    [
+      ['link', 'list', '--platform', 'fax'],
+      /--platform: there is no channel 'fax'\nThe channels are .*\bphonechat\b.*\btelex\b/,
+    ],
+    [['sessions', 'list', '--platform', 'fax'], /--platform: there is no channel 'fax'/],
+    [['sessions', 'list', '--platform', 'fax', '--json'], /--platform: there is no channel 'fax'/],
+    [['inbox', 'retry', '--failed', '--channel', 'fax'], /--channel: there is no channel 'fax'/],
+    [['logs', '--channel', 'fax', '--follow'], /--channel: there is no channel 'fax'/],
   ])('%j is wrong usage', async (args, told) => {
-    const { code, stdout, stderr } = await run(args);
+    const { code, stdout, stderr } = await run(args, '', { LOG_FILE: join(directory, 'none.log') });
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(told);
   });
 
-  it("leaves another person's link alone, says whose it is, and takes it over with --replace", async () => {
+  it("keeps another person's link, says whose it is, and replaces it with --replace", async () => {
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
     const eves = await tokenOf('eve');
     const refused = await run(['link', 'printer', 'tx-u1', '-'], eves);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toMatch(
-      /^agentd: u1 is linked to bob@example\.com \(sub bob\) until 20\S+Z\nTo take the link over, give --replace\.\n$/,
+      /^agentd: u1 is linked to bob@example\.com \(sub bob\) until 20\S+Z\nPass --replace to replace that link\.\n$/,
     );
     expect(await personOf('u1')).toBe('bob@example.com');
-    // The person's own is renewed without a question.
+    // The link to the same person is renewed without a question.
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('bob', 7200))).code).toBe(0);
     expect((await run(['link', 'printer', 'u1', '--replace', '-'], eves)).code).toBe(0);
     expect(await personOf('u1')).toBe('eve@example.com');
   });
 
-  it('takes over an expired one without a question', async () => {
+  it('replaces an expired link without a question', async () => {
     await linkedOnceTo('bob', 'u1');
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'))).code).toBe(0);
   });
 
-  it('links users of a channel that is installed and not active, whatever else is not set', async () => {
+  it('links users of an inactive channel, even if other settings are missing', async () => {
     writeFileSync(join(directory, 'agentd.yaml'), 'plugins:\n  - ./telex.ts\nAPI_TIMEOUT_SECONDS: never\n');
     const inactive = { MESSAGING_PLATFORMS: '', TELEX_API_URL: '' };
     const { code, stdout } = await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), inactive);
@@ -166,7 +177,7 @@ describe('agentd link', () => {
     await rm(join(directory, 'agentd.yaml'));
   });
 
-  it('says where nothing is stored yet, and where a setting that it needs is wrong', async () => {
+  it('says that nothing is stored yet, or that a required setting is wrong', async () => {
     const elsewhere = { STATE_DIR: join(directory, 'elsewhere') };
     const nowhere = await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), elsewhere);
     expect(nowhere.code).toBe(1);
@@ -185,7 +196,7 @@ describe('agentd link', () => {
 });
 
 describe('agentd link list', () => {
-  it('shows who is linked, the ends of token and link, and what comes of them, never a token', async () => {
+  it('shows the users, both expiries and the state, never a token', async () => {
     expect(await run(['link', 'list'])).toMatchObject({ code: 0, stdout: '', stderr: 'No link found.\n' });
     expect(await run(['link', 'list', '--json'])).toMatchObject({ code: 0, stdout: '[]\n' });
     await linkedOnceTo('eve', 'u2');
@@ -207,13 +218,13 @@ describe('agentd link list', () => {
       expires_at: first.token_expires_at,
     });
     expect(second).toMatchObject({ user_id: 'u2', state: 'token_expired' });
-    expect(await run(['link', 'list', '--platform', 'fax'])).toMatchObject({ code: 0, stdout: '' });
+    expect(await run(['link', 'list', '--platform', 'webchat'])).toMatchObject({ code: 0, stdout: '' });
     const one = await run(['link', 'list', '--limit', '1', '--json']);
     expect(JSON.parse(one.stdout)).toHaveLength(1);
     expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
   });
 
-  it('says of a sealed token that no key opens it', async () => {
+  it('says that no key decrypts a sealed token', async () => {
     const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
     const sealed = { TOKEN_ENCRYPTION_KEY: key(1) };
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), sealed);
@@ -228,8 +239,8 @@ describe('agentd link list', () => {
       person: null,
       expires_at: null,
     });
-    expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +does not open +20\S+Z\n$/);
-    // The running daemon has no key either: it takes the link for none.
+    expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +cannot decrypt +20\S+Z\n$/);
+    // The running daemon has no key either: it ignores the link.
     expect(await personOf('u1')).toBeNull();
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'), other)).code).toBe(0);
     expect(await state(other)).toMatchObject({ state: 'live', email: 'eve@example.com' });
@@ -237,7 +248,7 @@ describe('agentd link list', () => {
 });
 
 describe('agentd link remove', () => {
-  it('removes the link at once, under whichever writing it is named', async () => {
+  it('removes the link at once, for any spelling of the id', async () => {
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
     expect(await run(['link', 'remove', 'printer', 'tx-u1'])).toMatchObject({
       code: 0,
@@ -250,7 +261,7 @@ describe('agentd link remove', () => {
     expect(again.stderr).toContain('there is no link of u1 of telex');
   });
 
-  it('removes one that no key opens', async () => {
+  it('removes a link that no key decrypts', async () => {
     const key = { TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), key);
     expect(await run(['link', 'remove', 'telex', 'u1', '--json'])).toMatchObject({ code: 0 });

@@ -237,7 +237,7 @@ describe('what is no words', () => {
     await platform.until(() => platform.textsTo(ada).includes('Hello.'));
     await platform.until(() => platform.textsTo(ada).length === 2);
     expect(
-      platform.textsTo(ada).filter((text) => text.startsWith('Sorry, I can read words only.')),
+      platform.textsTo(ada).filter((text) => text.startsWith('Sorry, I can only read text.')),
     ).toHaveLength(1);
     expect(platform.textsTo(GROUP)).toEqual([]);
     expect(dictation.runs).toEqual(['hello']);
@@ -442,7 +442,7 @@ describe('signing in', () => {
     const all = (await texts(3)).toSorted();
     expect(all[2]).toContain('❌ Not signed in: Token Expired.');
     expect(all[1]).toContain('❌ Not signed in: JWT Malformed.');
-    expect(all[0]).toContain('Please send the token');
+    expect(all[0]).toContain('Send the command with the token');
     expect(
       deletions()
         .map(({ message_id }) => message_id)
@@ -461,10 +461,10 @@ describe('signing in', () => {
     await command(await adasToken(), { place: 'group', number: 1 });
     const [kept] = await texts(1, GROUP);
     expect(kept).toBe(
-      'This command works in a private chat with me only.\n\nPlease delete your message yourself: I may not.',
+      'This command works only in a private chat with me.\n\nPlease delete your message yourself: I am not allowed to.',
     );
     await command(await adasToken(-60), { place: 'group', number: 2 });
-    expect((await texts(2, GROUP))[1]).toBe('This command works in a private chat with me only.');
+    expect((await texts(2, GROUP))[1]).toBe('This command works only in a private chat with me.');
     await command('off', { place: 'group', number: 3 });
     await texts(3, GROUP);
     expect(deletions().map(({ message_id }) => message_id)).toEqual([1, 2]);

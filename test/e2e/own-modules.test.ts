@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { post } from '../support/webchat.ts';
 
-// Modules of an operator's own, in a folder without node_modules: a channel that imports of agentd by value, and a
-// runtime that fails.
+// Modules of an operator's own, in a folder without node_modules: a channel that imports values of agentd, and a
+// runtime that imports its types and fails.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-own-'));
 
@@ -20,7 +20,7 @@ export default {
   summary: 'People with a printer for slips.',
   settings: [],
   detect: () => true,
-  capabilities: { reply: 'in-request', streaming: false, textLimit: 25, markdown: 'commonmark', typing: false },
+  capabilities: { delivery: 'response', textLimit: 25, markdown: 'commonmark', typing: false },
   create: (scope) => ({
     routes: [{ method: 'POST', path: '/slip', async handle(request) {
       const text = String(request.json().text).slice(0, TEXT_MAX);
@@ -34,13 +34,14 @@ export default {
 `;
 
 const RUNTIME = `
+import { type AgentRuntime } from 'agentd/agent';
 export default {
   apiVersion: 1,
-  async *run({ text }: { text: string }) {
+  async *run({ text }) {
     if (text === 'fail') fail();
     yield 'It is **on its way** to\\n[Ada](http://a.example).';
   },
-};
+} satisfies AgentRuntime;
 
 function fail() {
   throw new RangeError('the private words of a person');
@@ -72,7 +73,7 @@ test('a runtime that throws is found by file and line, in the log and in the tra
   expect([status, body.code]).toEqual([502, 'agent_failed']);
   expect(JSON.stringify(body)).not.toMatch(/private|RangeError|runtime/);
 
-  const at = `${join(folder, 'runtime.ts')}:11`;
+  const at = `${join(folder, 'runtime.ts')}:12`;
   const line = await daemon.logged(
     ({ request_id, msg }) => request_id === body.request_id && msg === 'message failed',
   );

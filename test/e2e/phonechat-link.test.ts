@@ -147,7 +147,7 @@ describe('POST /phonechat/link', () => {
     ] as const) {
       const answer = await link(bearer);
       expect([answer.status, answer.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
-      expect(answer.body).toEqual({ success: false, message: `The token is no use: ${reason}.` });
+      expect(answer.body).toEqual({ success: false, message: `The token is invalid: ${reason}.` });
     }
     const none = await ask({ body: { phone_number: `+${here.ada}`, jwt_token: await alice() } });
     expect([none.status, none.body.success, none.headers.get('WWW-Authenticate')]).toEqual([

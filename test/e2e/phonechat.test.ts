@@ -98,7 +98,7 @@ describe('a message', () => {
     expect(await here.texts(here.ada, 3)).toEqual(['re: one', 're: three', 're: four']);
     const texts = await here.texts(here.bob, 2);
     expect([...texts].sort()).toEqual([
-      'I can only read text, not pictures. Please write to me what it is about.',
+      'I can only read text, not pictures. Please describe it in words.',
       're: two',
     ]);
   });
@@ -160,7 +160,7 @@ describe('what cannot be read', () => {
       await here.deliver({ text: 'count 1' });
       await here.texts(here.ada, 2);
       const texts = here.platform.textsTo(here.ada).filter((text) => text !== 'word1');
-      expect(texts).toEqual([expect.stringMatching(/^I can only read text, not .+\. Please write to me/)]);
+      expect(texts).toEqual([expect.stringMatching(/^I can only read text, not .+\. Please describe it/)]);
       expect(dictation.runs).toEqual([]);
     },
   );
@@ -214,7 +214,7 @@ describe('what cannot be read', () => {
     const answer = await here.deliver({ text: 'x'.repeat(16_001) });
     expect(answer.status).toBe(200);
     expect(await here.texts(here.ada, 1)).toEqual([
-      'Your message is too long for me: I read up to 16,000 characters. Please send it in parts.',
+      'Your message is too long: I can read up to 16,000 characters. Please send it in parts.',
     ]);
   });
 });

@@ -19,7 +19,7 @@ const REST = `
   summary: 'People with a telex.',
   settings: [],
   detect: () => true,
-  capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+  capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
   create: () => ({ routes: [] }),`;
 
 /** A channel in one file: a message by POST, the reply as lines of text while it is written. */
@@ -35,7 +35,7 @@ const telex: ChannelPlugin = {
     { name: 'TELEX_LINE', kind: 'integer', min: 1, max: 99, required: true, sentence: 'The line.' },
   ],
   detect: (settings) => settings.TELEX_ANSWERBACK !== undefined,
-  capabilities: { reply: 'in-request', streaming: true, textLimit: 400, markdown: 'none', typing: false },
+  capabilities: { delivery: 'stream', textLimit: 400, markdown: 'none', typing: false },
   create: (scope: ChannelScope): Channel => ({
     routes: [
       { method: 'POST', path: '/telex/:line/say', limited: true, handle: (request: ChannelRequest) => ({
@@ -291,7 +291,7 @@ describe('a plugin that does not fit stops the start with 78', () => {
       '`settings` is "none"',
       '`detect` is missing',
       '`create` is missing',
-      '`capabilities.reply` is missing',
+      '`capabilities.delivery` is missing',
       'has the name telex, which is taken (./telex.ts)',
       'has the reserved name msgbot',
       'has no default export (it exports only channel)',

@@ -90,7 +90,7 @@ describe('Stored tokens with nothing set', () => {
     ]);
     const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
     expect(link.code).toBe(78);
-    expect(link.stderr).toContain('the key that seals stored tokens is not known here');
+    expect(link.stderr).toContain('the key that seals stored tokens is unknown');
 
     writeFileSync(keyFile, key.slice(0, 10), { mode: 0o600 });
     const broken = await refusedStart();
@@ -103,7 +103,7 @@ describe('Stored tokens with nothing set', () => {
     expect(await sealing()).toMatchObject([
       {
         outcome: 'failed',
-        detail: `the key in ${keyFile} opens none of the 1 sealed tokens that are stored`,
+        detail: `the key in ${keyFile} decrypts none of the 1 sealed tokens in the store`,
       },
     ]);
     writeFileSync(keyFile, key);

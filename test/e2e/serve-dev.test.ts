@@ -109,7 +109,9 @@ describe('serve --dev in an empty folder', () => {
     const { code, stderr } = await agentd(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
     expect(code).toBe(1);
     expect(stderr).not.toContain('Using the settings');
-    expect(stderr).toContain('For the daemon of `serve --dev` in this directory add --env-file .agentd/env.');
+    expect(stderr).toContain(
+      'For the daemon of `serve --dev` in this directory, add --env-file .agentd/env.',
+    );
     const production = { cwd: folder, env: { NODE_ENV: 'production', STATE_DIR: folder }, base: false };
     expect((await agentd(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
   });
@@ -161,6 +163,25 @@ test('a second start keeps the secret and the sessions', async () => {
   await second.stop();
 });
 
+test('a second one in the same folder is refused with 69, also with a state of its own, and changes no file', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-second-'));
+  const first = await startAgentd({ directory: cwd, args: ['--dev'], env: NOTHING });
+  const kept = readFileSync(join(cwd, '.agentd/env'), 'utf8');
+  for (const own of [{}, { STATE_DIR: join(cwd, 'elsewhere') }]) {
+    const second = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...own } });
+    expect([second.code, second.stdout]).toEqual([69, '']);
+    expect(second.stderr).toBe(
+      `agentd: another \`serve --dev\` is running in ${cwd}\nStop that one, or run this one in another directory.\n`,
+    );
+  }
+  expect(readFileSync(join(cwd, '.agentd/env'), 'utf8')).toBe(kept);
+  await first.stop('SIGKILL');
+  const next = await startAgentd({ directory: cwd, args: ['--dev'], env: NOTHING });
+  expect(readFileSync(join(cwd, '.agentd/env'), 'utf8')).toContain(`PORT='${new URL(next.url).port}'`);
+  await next.stop();
+  rmSync(cwd, { recursive: true });
+});
+
 test('what is set explicitly wins', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
   writeFileSync(
@@ -209,7 +230,7 @@ describe('what was set for the daemon', () => {
     const found = (await doctor()).find(({ check }) => check === 'model');
     expect(found).toMatchObject({
       outcome: 'failed',
-      detail: expect.stringMatching(/asks for a key \(401.*\), and AGENT_API_KEY is not set here/),
+      detail: expect.stringMatching(/requires a key \(401.*\), and AGENT_API_KEY is not set here/),
     });
   });
 
@@ -292,10 +313,10 @@ test.each([
   if (dotenv !== '') writeFileSync(join(cwd, '.env'), dotenv);
   const { code, stdout, stderr } = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...env } });
   expect([code, stdout]).toEqual([78, '']);
-  expect(stderr).toContain('serve --dev is refused under NODE_ENV=production');
+  expect(stderr).toContain('serve --dev is refused if NODE_ENV=production');
   expect(() => statSync(join(cwd, '.agentd'))).toThrow('ENOENT');
   const issue = await agentd(['token', 'issue', '--sub', 'a', '--email', 'a@example.com'], { cwd, env });
   expect([issue.code, issue.stdout]).toEqual([78, '']);
-  expect(issue.stderr).toContain('token issue is refused under NODE_ENV=production');
+  expect(issue.stderr).toContain('token issue is refused if NODE_ENV=production');
   rmSync(cwd, { recursive: true });
 });

@@ -48,13 +48,13 @@ describe('The token-context of a session goes through the documented states', ()
     expect(stderr).toContain("there is no session 'never-seen'");
   });
 
-  test('while its first message without a token is processed it is SessionCreated, then NoJWT', async () => {
+  test('the session of a first message without a token is stored with its turn: NoJWT', async () => {
     const slow = gate();
     shop.api.misbehave('/users', { wait: slow.opened }, 1);
     const asked = shop.api.next('/users');
     const answered = shop.say({ user_id: 'visitor', session_id: 'first', message: 'ada@example.com' });
     await asked;
-    expect(await shop.session('first')).toMatchObject({ state: 'SessionCreated', turns: [] });
+    expect(await shop.session('first')).toBeNull();
     slow.open();
     expect((await answered).status).toBe(200);
     expect(await shop.session('first')).toMatchObject({
@@ -299,7 +299,7 @@ describe('Messages of one session', () => {
     const other = await shop.say({ user_id: 'visitor', session_id: 'parallel', message: 'Hello' });
     expect(other.status).toBe(200);
     asked = shop.api.next('/users');
-    expect((await shop.session('in-order')).turns).toEqual([]);
+    expect(await shop.session('in-order')).toBeNull();
     slow.open();
     expect((await asked).query.userEmail).toBe('two@example.com');
     await Promise.all([first, second]);
@@ -397,4 +397,15 @@ describe('Stored tokens', () => {
       await rm(directory, { recursive: true });
     }
   });
+});
+
+test('`agentd sessions list` says on standard error that it shows only the first ones', async () => {
+  for (const session_id of ['listed-1', 'listed-2'])
+    await shop.say({ user_id: 'listed', session_id, message: 'Hello' });
+  const list = (limit: number) =>
+    shop.run('sessions', 'list', '--user', 'listed', '--limit', String(limit), '--json');
+  const [all, one] = [await list(2), await list(1)];
+  expect([JSON.parse(all.stdout).length, all.stderr]).toEqual([2, '']);
+  expect(JSON.parse(one.stdout)).toMatchObject([{ session_id: 'listed-2' }]);
+  expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
 });

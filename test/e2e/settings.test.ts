@@ -101,6 +101,19 @@ describe('config check', () => {
     });
   });
 
+  test('finds what the daemon finds only when it makes its channels', async () => {
+    const cwd = folderWith();
+    const platforms = { MESSAGING_PLATFORMS: 'sse,webchat', WEBCHAT_WEBHOOK_PATH: '/sse/chat' };
+    const env = { ...TOKENS, ...platforms, STATE_DIR: join(cwd, 'state') };
+    for (const words of [['config', 'check'], ['serve'], ['doctor']]) {
+      const { code, stdout, stderr } = await agentd(words, { cwd, env, base: false });
+      expect([words, code]).toEqual([words, 78]);
+      expect(stdout + stderr).toContain('the route POST /sse/chat is taken by the channel sse');
+    }
+    const json = await command(['config', 'check', '--json'], { cwd, env, base: false });
+    expect([json.code, JSON.parse(json.stdout).valid]).toEqual([78, false]);
+  });
+
   test('names every problem at once with setting, source, what is wrong and what is right, and exits 78', async () => {
     const cwd = folderWith({
       'agentd.yaml': 'AGENT_MAX_STEPS: many\nAGENT_MAXSTEPS: 3\n',
@@ -216,7 +229,7 @@ describe('serve', () => {
     const first = await startAgentd({ directory: cwd });
     const second = await agentd(['serve'], { cwd });
     expect([second.code, second.stdout]).toEqual([69, '']);
-    expect(second.stderr).toContain('Another daemon works on the same STATE_DIR');
+    expect(second.stderr).toContain('Another daemon uses the same STATE_DIR');
     expect((await post(first.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
     // A daemon that is killed leaves no lock behind.
     await first.stop('SIGKILL');
@@ -226,8 +239,8 @@ describe('serve', () => {
 
   test.each([
     ['HOST', 'no-such-host.invalid', 78, 'HOST=no-such-host.invalid'],
-    ['STATE_DIR', '/proc/agentd', 69, 'the store is out of reach'],
-    ['STATE_DIR', '/dev/null/agentd', 69, 'the store is out of reach'],
+    ['STATE_DIR', '/proc/agentd', 69, 'cannot open the store'],
+    ['STATE_DIR', '/dev/null/agentd', 69, 'cannot open the store'],
     ['LOG_FILE', '/proc/agentd/agentd.log', 78, 'LOG_FILE=/proc/agentd/agentd.log'],
     ['LOG_FILE', '/dev', 78, 'LOG_FILE=/dev\n    wrong: cannot be opened: EISDIR'],
   ])('ends at once when %s=%s cannot be used', async (name, value, code, words) => {
@@ -375,7 +388,7 @@ test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no succe
       stdio: ['ignore', full, 'pipe'],
       encoding: 'utf8',
     });
-    expect(stderr).toMatch(/^agentd: the output cannot be written: ENOSPC.*\n$/);
+    expect(stderr).toMatch(/^agentd: cannot write the output: ENOSPC.*\n$/);
     expect(status).toBe(1);
   }
   closeSync(full);

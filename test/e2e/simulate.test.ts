@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 
-// cli.md `agentd simulate`: every channel of a platform can be tried with no account. Here with the sample
-// channel of a third party, in the folder of a `serve --dev`, and with nothing set.
+// `agentd simulate`: every channel of a platform can be tried without an account. Here with a third-party channel, in the
+// folder of a `serve --dev`, and without settings.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
 copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(folder, 'telex.ts'));
@@ -42,11 +42,11 @@ interface Line {
   [member: string]: unknown;
 }
 
-/** As in a second terminal: nothing is set there. */
+/** As in a second terminal, without settings. */
 const run = (args: string[], env: Record<string, string> = {}, input = '') =>
   command(args, { cwd: folder, base: false, env, input });
 
-/** The same as a program, beside others. */
+/** The same as a program, in parallel with others. */
 const runBeside = (args: string[]) => agentd(args, { cwd: folder, base: false });
 
 async function simulate(...args: string[]) {
@@ -54,7 +54,7 @@ async function simulate(...args: string[]) {
 }
 
 function told({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }) {
-  // Nothing is printed where nothing has happened.
+  // Without an event, nothing is printed.
   const lines = stdout === '' ? [] : (JSON.parse(stdout) as Line[]);
   return { code, stderr, lines, end: lines.at(-1), texts: texts(lines) };
 }
@@ -63,12 +63,12 @@ function texts(lines: readonly Line[]) {
   return lines.filter(({ type, what, other }) => type === 'shown' && what === 'message' && !other);
 }
 
-/** One of those lines that are the daemon's answers. */
+/** The statuses of the daemon's answers. */
 const statuses = (lines: readonly Line[]) =>
   lines.filter(({ type }) => type === 'answer').map(({ status }) => status);
 
 describe('agentd simulate', () => {
-  test('shows a conversation with nothing set, and says whose settings it uses', async () => {
+  test('shows a conversation without settings, and says which settings it uses', async () => {
     const { code, stdout, stderr } = await runBeside(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
@@ -78,7 +78,7 @@ describe('agentd simulate', () => {
     expect(stderr).toContain('The message was answered.\n');
   });
 
-  test('prints what happens as one JSON document, an item a line', async () => {
+  test('prints the events as one JSON document, an item per line', async () => {
     const { code, lines, end } = await simulate('Hello', '--user', 'json', '--name', 'Jay');
     expect(code).toBe(0);
     expect(lines[0]).toMatchObject({ type: 'sent', kind: 'message', user: 'json', user_name: 'Jay' });
@@ -95,7 +95,7 @@ describe('agentd simulate', () => {
     });
   });
 
-  test('links a person by the command of the platform, so that they are known from then on', async () => {
+  test('links a person with the command of the platform, and their messages act as that person', async () => {
     const issue = [
       'token',
       'issue',
@@ -115,11 +115,11 @@ describe('agentd simulate', () => {
     const { stdout } = await run(['simulate', 'telex', 'Who am I?']);
     expect(stdout).toContain('Analytical engine, brass');
     const shown = await run(['simulate', 'telex', '--command', line]);
-    expect(shown.stderr).toContain('warning: a token in the arguments shows in the process list');
+    expect(shown.stderr).toContain('warning: a token in the arguments is visible in the process list');
     expect(shown.stdout + shown.stderr).not.toContain(token.trim());
   });
 
-  test('speaks in a thread of a group', async () => {
+  test('writes to a thread of a group', async () => {
     const { code, texts } = await simulate('Hello', '--group', '--thread', 'lunch', '--user', 'grace');
     expect(code).toBe(0);
     expect(texts).toMatchObject([{ to: 'room/lunch' }]);
@@ -133,7 +133,7 @@ describe('agentd simulate', () => {
     expect(end).toMatchObject({ messages: 1, answered: 1 });
   });
 
-  test('runs into the loop guard, and says so: a burst, a repetition', async () => {
+  test('triggers the loop guard with a burst and with a repetition, and says so', async () => {
     const burst = await simulate('Hi', '--burst', '7', '--user', 'burst');
     expect(burst.end).toMatchObject({ messages: 7, answered: 5, blocked: 2, reasons: ['rate_limit'] });
     expect([burst.code, burst.texts.length]).toEqual([0, 5]);
@@ -142,15 +142,15 @@ describe('agentd simulate', () => {
     expect(repeat.stderr).toContain('4 messages: 2 answered, 2 blocked by the loop guard (repetition).');
   });
 
-  test('signs badly, which must be refused', async () => {
+  test('sends a bad signature, which must be refused', async () => {
     const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi', '--bad-signature']);
-    expect(stdout).toMatch(/→ ada, to the bot \[badly signed\]: Hi\n {2}401 invalid_signature /);
-    expect(stderr).toContain('The daemon refused it, as it must.');
+    expect(stdout).toMatch(/→ ada, to the bot \[bad signature\]: Hi\n {2}401 invalid_signature /);
+    expect(stderr).toContain('The daemon refused the message, as it must.');
     expect(code).toBe(0);
   });
 
-  test('edits a message that waits: its new text is answered', async () => {
-    // The edit stands behind the message that its session is busy with.
+  test('edits a waiting message: its new text is answered', async () => {
+    // The edit arrives while its session is busy.
     const { code, lines } = await simulate('Hello', '--edit', 'Who am I?', '--user', 'editor');
     expect(code).toBe(0);
     expect(lines.filter(({ type }) => type === 'sent').map(({ kind }) => kind)).toEqual(['message', 'edit']);
@@ -158,12 +158,12 @@ describe('agentd simulate', () => {
     expect(numbers.size).toBe(1);
   });
 
-  test.each(['other', 'status'])('sends what gets no answer: --kind %s', async (kind) => {
+  test.each(['other', 'status'])('sends an event without an answer: --kind %s', async (kind) => {
     const { code, lines, end } = await simulate('--kind', kind, '--user', 'silent');
     expect([code, statuses(lines), end?.messages]).toEqual([0, [200], 0]);
   });
 
-  test('refuses replies, as a platform does that is down or asks to wait: they are sent again', async () => {
+  test('refuses replies as a platform does that is down or asks to wait: they are sent again', async () => {
     const { code, lines, texts } = await simulate(
       ...['Hello', '--user', 'again', '--fail', '1', '--fail-status', '429', '--retry-after', '1'],
     );
@@ -172,36 +172,36 @@ describe('agentd simulate', () => {
     expect(texts).toHaveLength(1);
   });
 
-  test('tells with 1 that a reply was refused for good', async () => {
+  test('exits with 1 if a reply is refused permanently', async () => {
     const { code, end } = await simulate(
       ...['Hello', '--user', 'refused', '--fail', '1', '--fail-status', '400'],
     );
     expect([code, end?.failed, end?.reasons]).toEqual([1, 1, ['delivery_refused: line refused']]);
   });
 
-  test('tells with 1 that nothing came in time', async () => {
+  test('exits with 1 if no answer arrives in time', async () => {
     const { code, end } = await simulate('Hello', '--user', 'slow', '--slow', '5', '--wait', '1');
     expect([code, end?.unanswered]).toEqual([1, 1]);
   });
 
-  test('does not take the answer to an earlier conversation for its own', async () => {
+  test('ignores the answer to an earlier conversation', async () => {
     const wait = ['--fail', '1', '--fail-status', '429', '--retry-after'];
     const earlier = await simulate('Hello', '--user', 'earlier', ...wait, '3000', '--wait', '1');
     const request_id = earlier.lines.find(({ type }) => type === 'answer')?.request_id as string;
     expect(earlier.code).toBe(1);
     const next = runBeside(['simulate', 'telex', 'Hello', '--user', 'next', ...wait, '8']);
     await daemon.logged(({ wait_ms }) => wait_ms === 8000);
-    // While the next one waits for its reply, that of the earlier one comes.
+    // While the second one waits for its reply, the reply of the earlier one arrives.
     const retry = await run(['inbox', 'retry', request_id, '--env-file', '.agentd/env']);
     expect(retry.stdout).toMatch(/: due now\n$/);
     const { code, stdout, stderr } = await next;
     expect(code).toBe(0);
     expect(stdout).toContain('← next: Hello!');
     expect(stdout).not.toContain('← earlier');
-    expect(stderr).toContain('An answer to an earlier conversation came too; -v shows such.');
+    expect(stderr).toContain('An answer to an earlier conversation arrived, too; -v shows it.');
   });
 
-  test('waits for another call of its own to end', async () => {
+  test('waits for another `agentd simulate` to end', async () => {
     const hello = ['simulate', 'telex', '--json', 'Hello', '--user'];
     const both = await Promise.all([
       runBeside([...hello, 'first', '--fail', '1']),
@@ -213,16 +213,18 @@ describe('agentd simulate', () => {
     ]);
   });
 
-  test('says with 69 that the place of the API is taken', async () => {
+  test('exits with 69 if the address of the API is in use', async () => {
     const other: Server = createServer().listen(Number(new URL(api).port), '127.0.0.1');
     await once(other, 'listening');
     const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi']);
     other.close();
     expect([code, stdout]).toEqual([69, '']);
-    expect(stderr).toContain(`cannot be stood in for at ${api} (TELEX_API_URL): the address is in use`);
+    expect(stderr).toContain(
+      `cannot serve the platform's API at ${api} (TELEX_API_URL): the address is in use`,
+    );
   });
 
-  test('says what it cannot show where the API is elsewhere, and what the daemon knows', async () => {
+  test('says what it cannot show if the API is elsewhere, and what the daemon knows', async () => {
     const { code, stderr } = await run(['simulate', 'telex', 'Hi', '--user', 'elsewhere', '--wait', '1'], {
       TELEX_API_URL: 'https://telex.example.com',
       TELEX_SECRET: parseEnv(readFileSync(join(folder, '.agentd/env'), 'utf8')).TELEX_SECRET ?? '',
@@ -231,7 +233,7 @@ describe('agentd simulate', () => {
       PORT: new URL(daemon.url).port,
     });
     expect(stderr).toContain(
-      'TELEX_API_URL is https://telex.example.com: what the channel telex replies goes to',
+      'TELEX_API_URL is https://telex.example.com: replies of the channel telex are sent to',
     );
     expect(stderr).toContain('not answered within 1 seconds (delivery_failed');
     expect(stderr).not.toContain('.agentd/env');
@@ -239,30 +241,24 @@ describe('agentd simulate', () => {
   });
 
   test.each<[string, string[], Record<string, string>, number, string]>([
-    ['an unknown channel', ['nix', 'Hi'], {}, 2, "there is no channel 'nix'\nThose that can be simulated: "],
-    [
-      'a channel without a platform',
-      ['webchat', 'Hi'],
-      {},
-      2,
-      'brings nothing that stands in for its platform',
-    ],
+    ['an unknown channel', ['nix', 'Hi'], {}, 2, "there is no channel 'nix'\nUse one of: "],
+    ['a channel without a platform', ['webchat', 'Hi'], {}, 2, 'has no simulator for its platform'],
     ['no text', ['telex'], {}, 2, 'no text was given'],
-    ['two ways to send many', ['telex', 'Hi', '--repeat', '2', '--burst', '2'], {}, 2, 'take one of them'],
+    ['two ways to send many', ['telex', 'Hi', '--repeat', '2', '--burst', '2'], {}, 2, 'use one of them'],
     ['an unknown kind', ['telex', 'Hi', '--kind', 'poem'], {}, 2, "not 'poem'"],
     [
       'a daemon that is down',
       ['telex', 'Hi', '--url', 'http://127.0.0.1:1'],
       {},
       69,
-      'the daemon is out of reach',
+      'cannot reach the daemon',
     ],
     [
       'a failing API that it cannot stand in for',
       ['telex', 'Hi', '--fail', '1'],
       { TELEX_API_URL: 'https://telex.example.com', MESSAGING_PLATFORMS: './telex.ts' },
       2,
-      '--slow and --fail need TELEX_API_URL to name a loopback address',
+      '--slow and --fail need TELEX_API_URL to be a loopback address',
     ],
     [
       'settings that are wrong',
@@ -277,7 +273,7 @@ describe('agentd simulate', () => {
     expect(result.stderr).toContain(words);
   });
 
-  test('names the settings that are missing where nothing is set up', async () => {
+  test('names the missing settings if nothing is set up', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'agentd-simulate-bare-'));
     copyFileSync(join(folder, 'telex.ts'), join(cwd, 'telex.ts'));
     const { code, stderr } = await command(['simulate', 'telex', 'Hi'], {
@@ -290,7 +286,7 @@ describe('agentd simulate', () => {
     rmSync(cwd, { recursive: true });
   });
 
-  test('leaves the settings of serve --dev alone in production', async () => {
+  test('ignores the settings of serve --dev in production', async () => {
     const { code, stderr } = await run(['simulate', 'telex', 'Hi'], {
       NODE_ENV: 'production',
       MESSAGING_PLATFORMS: './telex.ts',

@@ -301,6 +301,24 @@ describe('tokens', () => {
     expect(await cookie({ jwt_token: null })).toBe(COOKIE_CLEARED);
     expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
   });
+
+  it('become the cookie, or clear it, also if the message is refused', async () => {
+    const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-cookie-of-ada' };
+    await readAll(daemon.url, await start(daemon.url, mine));
+    const ada = await token({ sub: 'ada' });
+    const refused = async (body: object, headers = {}) => {
+      const response = await startRaw(daemon.url, body, headers);
+      return [response.status, response.headers.get('set-cookie')?.replace(/; .*/, '') ?? null];
+    };
+    const bearer = { Authorization: `Bearer ${ada}` };
+    const kept = `jwt_token=${ada}`;
+    expect(await refused({ user_id: 'u', jwt_token: ada })).toEqual([400, kept]);
+    expect(await refused({ user_id: 'u', jwt_token: null })).toEqual([400, 'jwt_token=']);
+    expect(await refused({ user_id: 'u' })).toEqual([400, null]);
+    expect(await refused({ ...mine, user_id: 'eve', jwt_token: ada })).toEqual([403, kept]);
+    expect(await refused(mine, { ...bearer, 'Content-Type': 'text/plain' })).toEqual([415, kept]);
+    expect(await refused({ ...mine, jwt_token: ada }, { 'Content-Type': 'text/plain' })).toEqual([415, null]);
+  });
 });
 
 describe('a message that is refused', () => {

@@ -32,13 +32,13 @@ it('every documented delivery is acknowledged; only what people say to the bot i
   await work.texts('D0ADA', 1);
   expect(work.posts()).toHaveLength(spoken.size + 1);
   await logged(({ msg }) =>
-    String(msg).startsWith('the app was taken out of the workspace (tokens_revoked)'),
+    String(msg).startsWith('the app was removed from the workspace (tokens_revoked)'),
   );
   const unwell = log().filter(({ level }) => level !== 'info' && level !== 'debug');
   expect(unwell.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
     'warn: the platform drops events of this app: there are too many of them',
-    'warn: the app was taken out of the workspace (app_uninstalled)',
-    'warn: the app was taken out of the workspace (tokens_revoked)',
+    'warn: the app was removed from the workspace (app_uninstalled)',
+    'warn: the app was removed from the workspace (tokens_revoked)',
   ]);
 });
 
@@ -98,7 +98,7 @@ describe('a daemon starts', () => {
     const { url, logged } = await work.run();
     const line = await logged(({ channel, level }) => channel === 'teamchat' && level === 'error');
     expect(line).toMatchObject({ reason: 'invalid_auth' });
-    const detail = 'the platform refuses our credentials: invalid_auth';
+    const detail = 'the platform refuses the credentials: invalid_auth';
     expect(await (await fetch(url)).json()).toMatchObject({
       status: 'ok',
       platforms: expect.arrayContaining(['teamchat']),

@@ -165,8 +165,8 @@ describe('a delivery', () => {
     expect((await work.deliver({ user: 'U0E1', kind: 'other' })).status).toBe(200);
     await work.deliver({ user: 'U0E1', text: 'count 1' });
     expect((await work.texts('D0E1', 3)).sort()).toEqual([
-      expect.stringMatching(/text only/),
-      expect.stringMatching(/too long for me: a message may have 16,000 characters/),
+      expect.stringMatching(/only read text/),
+      expect.stringMatching(/too long: a message may have 16,000 characters/),
       words(1),
     ]);
   });
@@ -195,7 +195,7 @@ describe('a delivery', () => {
       // A person gets words: the platform would show them an error of its own.
       expect([command.status, JSON.parse(command.text)]).toEqual([
         200,
-        { response_type: 'ephemeral', text: expect.stringMatching(/^❌ .*cannot keep anything/) },
+        { response_type: 'ephemeral', text: expect.stringMatching(/^❌ .*cannot store this/) },
       ]);
       expect((await work.deliver(again)).status).toBe(200);
       expect(await work.texts('D0E3', 2)).toEqual([words(1), words(2)]);

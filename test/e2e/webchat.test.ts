@@ -279,7 +279,7 @@ describe('The unexpected', () => {
       `export default {
         name: 'broken', apiVersion: 1, summary: 'A channel with a defect.', settings: [],
         detect: () => true,
-        capabilities: { reply: 'in-request', streaming: false, textLimit: null, markdown: 'none', typing: false },
+        capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
         create: () => ({
           routes: [{ method: 'POST', path: '/broken', handle() { throw new TypeError('the inner detail'); } }],
         }),
@@ -423,7 +423,10 @@ test('security headers are on every response', async () => {
   const responses = await Promise.all([
     fetch(url),
     fetch(`${url}/nowhere`),
-    fetch(`${url}/webchat/message`, { method: 'OPTIONS', headers: { Origin: SITE } }),
+    fetch(`${url}/webchat/message`, {
+      method: 'OPTIONS',
+      headers: { Origin: SITE, 'Access-Control-Request-Method': 'POST' },
+    }),
     fetch(`${url}/webchat/message`, { method: 'POST', body: '{' }),
     fetch(`${url}/webchat/message`, {
       method: 'POST',

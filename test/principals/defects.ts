@@ -30,7 +30,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /session: the reply names a known id where there must be a new one/,
     changes: [
       {
-        file: 'src/daemon/message/bind-identity.ts',
+        file: 'src/daemon/message/resolve-principal.ts',
         from: 'return { ...session, session_id, former_id: session.session_id };',
         to: 'return { ...session, session_id: session.session_id };',
       },
@@ -43,7 +43,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/message/run-agent.ts',
-        from: 'const reader = { person, nobodys: !ofWeb || session.generated };',
+        from: 'const reader = { person, nobodys: channel.has_platform || session.generated };',
         to: 'const reader = { person, nobodys: true };',
       },
     ],
@@ -71,17 +71,17 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /identity: the message acted for \w+, and must act for nobody/,
     changes: [
       {
-        file: 'src/daemon/message/bind-identity.ts',
-        from: ': { session: cleared(session), acting: { person: null, reason: presented.reason } };',
+        file: 'src/daemon/message/resolve-principal.ts',
+        from: ': { session: cleared(session), principal: nobody(credential.reason) };',
         to: `: session.bound
           ? {
               session: { ...session, bound: { ...session.bound, user_id: message.user_id } },
-              acting: {
+              principal: {
                 person: session.bound.person,
                 claims: claimsOfStoredToken(storedToken(session, services.seal) ?? ''),
               },
             }
-          : { session, acting: { person: null, reason: presented.reason } };`,
+          : { session, principal: nobody(credential.reason) };`,
       },
     ],
   },
@@ -92,7 +92,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/message/run-agent.ts',
-        from: '...(ofWeb && person !== null && past.person === null ? { before_sign_in: true as const } : {}),',
+        from: '...(isBeforeSignIn(past) ? { before_sign_in: true as const } : {}),',
         to: '',
       },
     ],
@@ -103,7 +103,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /not refused:|leak:/,
     changes: [
       {
-        file: 'src/daemon/message/recognise-repeat.ts',
+        file: 'src/daemon/message/idempotency-key.ts',
         from: 'if (reader !== null && reader !== person)',
         to: 'if (reader !== null && reader !== person && false)',
       },
@@ -115,7 +115,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /at once:[\s\S]*(?:leak|not refused):/,
     changes: [
       {
-        file: 'src/daemon/stream/open.ts',
+        file: 'src/daemon/stream/open-stream.ts',
         from: "if (begun === 'by-another') await admitAgain(services, stream_id, request, { tokens, after });",
         to: '',
       },

@@ -1,4 +1,4 @@
-import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
+import type { AgentRuntime } from 'agentd/agent';
 import { emailAskedFor, hasToken, MARK, marksIn } from './marks.ts';
 
 /**

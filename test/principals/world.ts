@@ -13,12 +13,13 @@ import type {
   SimulatedApi,
   SimulatedRequest,
 } from '../../src/channel/index.ts';
+import { configure } from '../../src/daemon/configuration/configure.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
-import { configure } from '../../src/daemon/settings/configure.ts';
 import { SECRET } from '../support/daemon.ts';
 import { settingsOf } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { Connection, type Request, type Response } from './connection.ts';
+import { giveUpAfter } from './give-up-after.ts';
 import { dataMark, hasToken, MARK } from './marks.ts';
 import { AUDIENCE, emailOf, historyOf, ISSUER, type Person, readBearer } from './tokens.ts';
 
@@ -26,8 +27,8 @@ import { AUDIENCE, emailOf, historyOf, ISSUER, type Person, readBearer } from '.
 export const ALLOWED_ORIGIN = 'https://shop.example.com';
 
 export const HOUR_MS = 3_600_000;
-/** A message that is not answered within this time has been lost, ms. */
-const ANSWER_MS = 20_000;
+/** A message that is not answered within this time has been lost. */
+const ANSWER_SECONDS = 20;
 
 export interface Platform {
   plugin: ChannelPlugin;
@@ -144,11 +145,11 @@ export class World {
   async request(address: string, request: Request): Promise<Response> {
     const connection = this.#idle.pop() ?? this.#connect();
     connection.remoteAddress = address;
-    const timer = setTimeout(() => connection.destroy(), ANSWER_MS);
+    const stopWaiting = giveUpAfter(ANSWER_SECONDS, () => connection.destroy());
     try {
       return await connection.request(request);
     } finally {
-      clearTimeout(timer);
+      stopWaiting();
       if (!connection.destroyed) this.#idle.push(connection);
     }
   }
@@ -164,9 +165,9 @@ export class World {
    */
   replyTo(mark: string): { reply: Promise<Delivered | null>; cancel(): void } {
     const { promise, resolve } = Promise.withResolvers<Delivered | null>();
-    const timer = setTimeout(resolve, ANSWER_MS, null);
+    const stopWaiting = giveUpAfter(ANSWER_SECONDS, () => resolve(null));
     const end = () => {
-      clearTimeout(timer);
+      stopWaiting();
       this.#awaited.delete(mark);
     };
     this.#awaited.set(mark, (delivered) => {

@@ -1,11 +1,16 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesBelow, read } from './source-files.ts';
+import { SLOW } from '../support/suites.ts';
+import { filesBelow, ROOT, read } from './source-files.ts';
 
 const manifest = JSON.parse(read('package.json')) as {
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
   keywords?: string[];
   man?: string[];
+  scripts: Record<string, string>;
+  exports: Record<string, string | { types: string; default: string }>;
 };
 
 /** The packages that agentd-design(7) gives a reason for: the terms of the section's lists. */
@@ -30,5 +35,55 @@ describe('package.json', () => {
   it('has keywords by which a registry finds it', () => {
     expect(manifest.keywords?.length).toBeGreaterThanOrEqual(5);
     expect(manifest.keywords).toEqual([...new Set(manifest.keywords)].toSorted());
+  });
+
+  it('exports the two contracts, and what a channel needs to be tested, from sources that exist', () => {
+    expect(Object.keys(manifest.exports)).toEqual([
+      './agent',
+      './channel',
+      './channel/conformance',
+      './channel/markdown',
+      './package.json',
+    ]);
+    for (const target of Object.values(manifest.exports)) {
+      if (typeof target === 'string') continue;
+      const source = target.default.replace('./dist/', '').replace(/\.js$/, '.ts');
+      expect([source, existsSync(join(ROOT, source))]).toEqual([source, true]);
+      expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
+    }
+  });
+
+  it('has the scripts that CONTRIBUTING.md names, and no unit test needs a build', () => {
+    const named = [...read('CONTRIBUTING.md').matchAll(/npm (?:run )?([a-z][a-z0-9:]*)/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => name !== 'ci' && name !== 'install');
+    expect(named).toEqual(
+      expect.arrayContaining(['test', 'test:unit', 'test:e2e', 'check', 'bench', 'man', 'release']),
+    );
+    expect(named.filter((name) => manifest.scripts[name] === undefined)).toEqual([]);
+    expect(manifest.scripts['test:unit']).not.toContain('build');
+  });
+});
+
+describe('the test suites', () => {
+  it('name slow files that exist', () => {
+    expect(SLOW.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  });
+
+  it('run on a forge as they run on any machine', () => {
+    expect(read('.github/workflows/ci.yml')).toMatch(/^ +- run: \.ci\/run$/m);
+    expect(read('.ci/run')).toMatch(/^npm ci\nnpm test$/m);
+  });
+});
+
+describe('.editorconfig', () => {
+  it('says what the formatter does', () => {
+    const { formatter } = JSON.parse(read('biome.json')) as { formatter: Record<string, string | number> };
+    const [, rules = ''] = /^\[\*\]\n(.*?)\n\n/ms.exec(read('.editorconfig')) ?? [];
+    expect(Object.fromEntries(rules.split('\n').map((line) => line.split(' = ')))).toMatchObject({
+      indent_style: formatter.indentStyle,
+      indent_size: String(formatter.indentWidth),
+      max_line_length: String(formatter.lineWidth),
+    });
   });
 });

@@ -219,7 +219,7 @@ export class Clients {
       if (copy > 0) await scheduler.point(actor, random.below(3000));
       const batch = this.#batchOf(sent);
       const end = await this.#until(message, actor, true, sent.thread_id, (scope, request) =>
-        scope.accept(batch, request),
+        scope.enqueue(batch, request),
       );
       if (end.is !== 'answered') return end;
       const seen = state.seen.get(JSON.stringify(['post', message.label]));

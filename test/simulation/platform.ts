@@ -27,7 +27,7 @@ export class SimulatedPlatform {
       summary: 'By post.',
       settings: [],
       detect: () => true,
-      capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+      capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
       linking: { argument: 'NAME', idsOf: (given) => [given] },
       create: (scope) => ({
         routes: [],
@@ -78,9 +78,8 @@ function web(name: string, streaming: boolean): ChannelPlugin {
     settings: [],
     detect: () => true,
     capabilities: {
-      reply: 'in-request',
-      space: 'web',
-      streaming,
+      delivery: streaming ? 'stream' : 'response',
+      namespace: 'web',
       textLimit: null,
       markdown: 'commonmark',
       typing: false,

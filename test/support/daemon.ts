@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { execa } from 'execa';
 
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
@@ -62,37 +61,41 @@ export function baseEnv(directory: string): Record<string, string> {
   };
 }
 
-const running = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
-
 /** Starts `bin/agentd.js serve` as a user would, and resolves when it is ready. */
 export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
   const daemon = [process.execPath, options.bin ?? BIN, 'serve', ...(options.args ?? [])];
   const [command = process.execPath, ...args] = [...(options.under ?? []), ...daemon];
-  const child = spawn(command, args, {
+  const child = execa(command, args, {
     cwd: directory,
     env: { ...baseEnv(directory), ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    extendEnv: false,
+    stdin: 'ignore',
+    buffer: false,
+    reject: false,
+    // A daemon may take its time to stop.
+    forceKillAfterDelay: false,
   });
-  running.add(child);
   let stdout = '';
   let stderr = '';
+  /** Undefined until the daemon has ended. */
+  let code: number | null | undefined;
   const listeners = new Set<() => void>();
+  const wake = () => {
+    for (const listener of listeners) listener();
+  };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
-    for (const listener of listeners) listener();
+    wake();
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
-    for (const listener of listeners) listener();
+    wake();
   });
-  const exited = once(child, 'exit').then(([code]) => {
-    running.delete(child);
-    for (const listener of listeners) listener();
-    return code as number | null;
+  const exited = child.then(({ exitCode = null }) => {
+    code = exitCode;
+    wake();
+    return exitCode;
   });
 
   const when = <T>(found: () => T | undefined): Promise<T> =>
@@ -102,9 +105,9 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
         if (result !== undefined) {
           listeners.delete(check);
           resolvePromise(result);
-        } else if (!running.has(child)) {
+        } else if (code !== undefined) {
           listeners.delete(check);
-          reject(new Error(`agentd has ended (exit code ${child.exitCode}):\n${stdout}\n${stderr}`));
+          reject(new Error(`agentd has ended (exit code ${code}):\n${stdout}\n${stderr}`));
         }
       };
       listeners.add(check);
@@ -132,9 +135,9 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     signal: (signal) => void child.kill(signal),
     async stop(signal = 'SIGTERM') {
       child.kill(signal);
-      const code = await exited;
+      const exitCode = await exited;
       if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
-      return code;
+      return exitCode;
     },
     exited,
   };
@@ -146,23 +149,18 @@ export async function agentd(
   options: { env?: Record<string, string>; cwd?: string; input?: string; base?: boolean } = {},
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const directory = options.cwd ?? tmpdir();
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, [BIN, ...args], {
     cwd: directory,
     env: {
       ...(options.base === false ? { ...COMPILED, PATH: process.env.PATH ?? '' } : baseEnv(directory)),
       ...options.env,
     },
-    stdio: 'pipe',
+    extendEnv: false,
+    input: options.input ?? '',
+    stripFinalNewline: false,
+    reject: false,
   });
-  running.add(child);
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  child.stdin.end(options.input ?? '');
-  const [code] = (await once(child, 'close')) as [number | null];
-  running.delete(child);
-  return { code, stdout, stderr };
+  return { code: exitCode ?? null, stdout, stderr };
 }
 
 /** All bytes that a daemon has left in its directory, for searches. */

@@ -22,6 +22,6 @@ export const TELEX: ChannelPlugin = {
   summary: 'By telex.',
   settings: [],
   detect: () => true,
-  capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: true },
+  capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: true },
   create: () => ({ routes: [], send: async () => {} }),
 };

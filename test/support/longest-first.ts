@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes longest begins first, so that no long file is left for the end, when it would run alone. */
-const LONGEST = [/\/principals\//, /\/e2e\/resilience-/, /\/unit\/bench\//, /\/e2e\//, /\/browser\//];
+const LONGEST = [/\/principals\//, /\/e2e\/resilience-/, /\/e2e\/bench/, /\/e2e\//, /\/browser\//];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

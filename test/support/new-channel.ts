@@ -1,7 +1,6 @@
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { execa } from 'execa';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -25,7 +24,7 @@ export async function installChannel(folder: string): Promise<void> {
   const agentd = join(folder, 'node_modules/agentd');
   await mkdir(agentd, { recursive: true });
   const packed = join(folder, devDependencies.agentd?.replace('file:', '') ?? '');
-  await promisify(execFile)('tar', ['-xzf', packed, '-C', agentd, '--strip-components=1']);
+  await execa('tar', ['-xzf', packed, '-C', agentd, '--strip-components=1']);
   for (const name of await readdir(join(ROOT, 'node_modules')))
     await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
 }

@@ -1,4 +1,3 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -8,6 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as passed } from 'node:timers/promises';
+import { execa, execaSync } from 'execa';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx.conf');
 /** It stands where root alone looks for programs. */
@@ -15,7 +15,8 @@ const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
 /** With CI=true the tests then fail instead of being skipped. */
 export const withoutNginx =
-  spawnSync('sh', ['-c', 'command -v nginx'], { env: { PATH } }).status !== 0 && process.env.CI !== 'true';
+  execaSync('sh', ['-c', 'command -v nginx'], { env: { PATH }, reject: false }).failed &&
+  process.env.CI !== 'true';
 
 export interface Asked {
   method?: string;
@@ -54,18 +55,22 @@ export class Nginx {
     const main = `${user} daemon off; worker_processes 1; pid ${join(directory, 'pid')};\nevents {}\nhttp {\n${temporary}\n${sample}\n}\n`;
     const file = join(directory, 'nginx.conf');
     writeFileSync(file, main);
-    const child = spawn('nginx', ['-e', join(directory, 'error.log'), '-c', file], {
+    const child = execa('nginx', ['-e', join(directory, 'error.log'), '-c', file], {
       env: { PATH },
       stdio: 'ignore',
+      reject: false,
     });
-    const ended = once(child, 'exit');
+    let hasEnded = false;
+    const ended = child.then(() => {
+      hasEnded = true;
+    });
     const nginx = new Nginx(port, readFileSync(certificate, 'utf8'), async () => {
       child.kill('SIGTERM');
       await ended;
       await rm(directory, { recursive: true, force: true });
     });
     for (;;) {
-      if (child.exitCode !== null) {
+      if (hasEnded) {
         const log = join(directory, 'error.log');
         throw new Error(`nginx did not start: ${existsSync(log) ? readFileSync(log, 'utf8') : ''}`);
       }
@@ -115,24 +120,8 @@ function makeCertificate(directory: string): { certificate: string; key: string 
   const certificate = join(directory, 'certificate.pem');
   const key = join(directory, 'key.pem');
   const names = ['-subj', '/CN=chat.example.com', '-addext', 'subjectAltName=DNS:chat.example.com'];
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-      '-days',
-      '2',
-      ...names,
-    ],
-    { stdio: 'ignore' },
-  );
+  const files = ['-keyout', key, '-out', certificate];
+  execaSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, '-days', '2', ...names]);
   return { certificate, key };
 }
 

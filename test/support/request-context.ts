@@ -27,11 +27,11 @@ export function sessionOf(
     former_id: null,
     user_id,
     platform: 'webchat',
-    space: 'web',
+    namespace: 'web',
     generated: true,
     owner: person,
     metadata: {},
-    bound: person && { user_id, person },
+    credential_owner: person && { user_id, person },
     turns: 1,
     created_at: 0,
     last_active_at: 0,
@@ -51,7 +51,7 @@ export function sessionOf(
 
 /** The context of a message in that session, acting for the person whose token is bound there. */
 export function contextOf(session: Session | null, rest: Partial<RequestContext> = {}): RequestContext {
-  const acts_for: PersonKey | null = session?.bound?.person ?? null;
+  const acts_for: PersonKey | null = session?.credential_owner?.person ?? null;
   return {
     session_id: session?.session_id ?? 'unknown',
     user_id: session?.user_id ?? 'visitor',

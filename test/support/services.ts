@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { tmpdir } from 'node:os';
 import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
-import { createTools } from '../../src/daemon/agent/registry.ts';
 import { type AlarmClock, systemClock } from '../../src/daemon/clock.ts';
+import { type Configuration, configure } from '../../src/daemon/configuration/configure.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { createValidator } from '../../src/daemon/identity/validator.ts';
@@ -11,12 +11,12 @@ import { RunSlots } from '../../src/daemon/message/run-slots.ts';
 import { SessionLock } from '../../src/daemon/message/session-lock.ts';
 import { WaitLimit } from '../../src/daemon/message/wait-limit.ts';
 import { Secret } from '../../src/daemon/secret.ts';
-import { type Configuration, configure } from '../../src/daemon/settings/configure.ts';
 import { ClaimKeeper } from '../../src/daemon/store/claim-keeper.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { Broadcaster } from '../../src/daemon/stream/broadcaster.ts';
 import { Readers } from '../../src/daemon/stream/readers.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import { createTools } from '../../src/daemon/tools/registry.ts';
 import { baseEnv } from './daemon.ts';
 import { collectLog, type LogLine } from './log-lines.ts';
 

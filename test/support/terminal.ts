@@ -1,24 +1,18 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execa, execaSync } from 'execa';
 import { BIN, baseEnv } from './daemon.ts';
 
 /** script(1) of util-linux, which gives a program a terminal of its own. */
 export const HAS_TERMINALS =
-  spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true;
+  execaSync('script', ['--version'], { reject: false }).stdout?.includes('util-linux') === true;
 
 /** What a terminal sends for a key. */
 export const KEY = { enter: '\r', up: '\u{1b}[A', ctrlC: '\u{3}', ctrlD: '\u{4}' } as const;
-
-const running = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
 
 /** A program on a terminal: what is typed, and what has been shown, escape sequences included. */
 export class Terminal {
   /** Resolves with the exit code of the program. */
   readonly exited: Promise<number | null>;
-  readonly #child: ChildProcess;
+  readonly #child: ReturnType<typeof startScript>;
   readonly #listeners = new Set<() => void>();
   #shown = '';
   /** How much of it has been looked at. */
@@ -28,22 +22,15 @@ export class Terminal {
   /** @param line for the shell; `agentd` in it is the program. */
   constructor(line: string, options: { cwd: string; env?: Record<string, string> }) {
     const shell = `agentd() { '${process.execPath}' '${BIN}' "$@"; }; ${line}`;
-    this.#child = spawn('script', ['--quiet', '--return', '--flush', '--command', shell, '/dev/null'], {
-      cwd: options.cwd,
-      env: { ...baseEnv(options.cwd), SHELL: '/bin/sh', TERM: 'xterm', NO_COLOR: '1', ...options.env },
-      // What script(1) says of its own end.
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    running.add(this.#child);
-    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    this.#child = startScript(shell, options);
+    this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#shown += text;
       for (const listener of this.#listeners) listener();
     });
-    this.exited = once(this.#child, 'close').then(([code]) => {
-      running.delete(this.#child);
+    this.exited = this.#child.then(({ exitCode = null }) => {
       this.#ended = true;
       for (const listener of this.#listeners) listener();
-      return code as number | null;
+      return exitCode;
     });
   }
 
@@ -52,7 +39,7 @@ export class Terminal {
   }
 
   type(text: string): void {
-    this.#child.stdin?.write(text);
+    this.#child.stdin.write(text);
   }
 
   /** Resolves when this has been shown after what was looked for before. */
@@ -77,4 +64,16 @@ export class Terminal {
     this.#child.kill();
     await this.exited;
   }
+}
+
+function startScript(shell: string, { cwd, env }: { cwd: string; env?: Record<string, string> }) {
+  return execa('script', ['--quiet', '--return', '--flush', '--command', shell, '/dev/null'], {
+    cwd,
+    env: { ...baseEnv(cwd), SHELL: '/bin/sh', TERM: 'xterm', NO_COLOR: '1', ...env },
+    extendEnv: false,
+    buffer: false,
+    reject: false,
+    // The messages of script(1) about its own end.
+    stderr: 'ignore',
+  });
 }

@@ -52,7 +52,7 @@ it('seals each token for the record that holds it', async () => {
   const session = aSession(Date.now(), {
     former_id: 'tag',
     metadata: { jwt_context: context('of-the-session') },
-    bound,
+    credential_owner: bound,
   });
   await saveSession(store, session);
   const stream = aStream({ token: 'of-the-stream' });
@@ -84,7 +84,10 @@ it('leaves sealed tokens as they are, also those of another key', async () => {
 
 it('does not overwrite a token that was stored meanwhile', async () => {
   const { store, log, logged } = fixture();
-  const session = aSession(Date.now(), { metadata: { jwt_context: context('old') }, bound });
+  const session = aSession(Date.now(), {
+    metadata: { jwt_context: context('old') },
+    credential_owner: bound,
+  });
   await saveSession(store, session);
   await store.links.put({ ...link, token: 'old' }, null);
   const newer = {

@@ -9,17 +9,17 @@ import { parseHtml } from './html.ts';
 
 /** Longest text of a message, UTF-16 units after its markup was read. */
 const TEXT_MAX = 4096;
-/** Numbers of the bot's own messages begin here, so that they are not those of people. */
+/** The bot's own messages have numbers from here on, so that they differ from those of people. */
 const FIRST_MESSAGE = 1_000_001;
 
 type Payload = Readonly<Record<string, unknown>>;
-/** What a method answers; a string: a bad request, in the platform's words. */
+/** The answer of a method. A string is a bad request, in the platform's words. */
 type Outcome = { result: unknown; shown?: readonly Shown[] } | string;
 
-/** The Bot API as far as the channel calls it, with the answers of the platform's own server. */
+/** The part of the Bot API that the channel uses, with the answers of the platform's server. */
 export class BotApi implements SimulatedApi {
   readonly #token: string;
-  /** The bot's own messages, and those that were deleted, as `<chat>:<message>`. */
+  /** Ids of the bot's own messages and of deleted ones, as `<chat>:<message>`. */
   readonly #sent = new Set<string>();
   readonly #deleted = new Set<string>();
   #last = FIRST_MESSAGE - 1;
@@ -30,7 +30,7 @@ export class BotApi implements SimulatedApi {
 
   answer({ path, headers, body }: SimulatedApiCall): SimulatedApiAnswer {
     const [, token, method] = /^\/bot([^/]*)\/([^/?]*)(?:\?|$)/.exec(path) ?? [];
-    // What has not the form of a token is no path of the API.
+    // A malformed token makes an unknown path.
     if (token === undefined || method === undefined || !/^\d+:[\w-]+$/.test(token))
       return refusal(404, 'Not Found');
     if (token !== this.#token) return refusal(401, 'Unauthorized');
@@ -42,7 +42,7 @@ export class BotApi implements SimulatedApi {
     return { status: 200, body: { ok: true, result: outcome.result }, shown: outcome.shown ?? [] };
   }
 
-  /** Names of methods are read in any case. */
+  /** Method names are case-insensitive. */
   #call(method: string, payload: Payload): Outcome | null {
     switch (method.toLowerCase()) {
       case 'getme':
@@ -91,7 +91,7 @@ export class BotApi implements SimulatedApi {
     return { result: true, shown: [shown('typing', payload, '')] };
   }
 
-  /** In a group the bot is no administrator: only its own messages are its to delete. */
+  /** The bot is not an administrator of the group, so it can delete only its own messages. */
   #deleteMessage(payload: Payload): Outcome {
     const chat = chatOf(payload);
     if (typeof chat === 'string') return chat;
@@ -121,7 +121,7 @@ const ABILITIES = {
   supports_join_request_queries: false,
 };
 
-/** A private chat has the person's id, every other a negative one. A string: there is none. */
+/** A private chat has the person's id; all other ids are negative. A string means that there is no such chat. */
 function chatOf({ chat_id }: Payload): { id: number; type: string; [member: string]: unknown } | string {
   if (chat_id === undefined || chat_id === '') return 'chat_id is empty';
   const id = Number(chat_id);
@@ -142,7 +142,7 @@ function refusal(error_code: number, description: string): SimulatedApiAnswer {
   return { status: error_code, body: { ok: false, error_code, description }, shown: [] };
 }
 
-/** Null: no JSON object. Methods without parameters come without a body. */
+/** Null if the body is not a JSON object. Methods without parameters have no body. */
 function payloadOf(type: string | undefined, body: Uint8Array): Payload | null {
   if (body.length === 0) return {};
   const text = new TextDecoder().decode(body);

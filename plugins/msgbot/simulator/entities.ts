@@ -5,7 +5,7 @@ interface Entity {
   length: number;
 }
 
-/** What the platform recognises in what people type; the first kind that fits a place has it. */
+/** Patterns that the platform recognizes in a text. The first kind that matches counts. */
 const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
   { type: 'url', pattern: /https?:\/\/[^\s<>"]+/g },
   { type: 'email', pattern: /(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g },
@@ -13,7 +13,7 @@ const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
   { type: 'mention', pattern: /(?<!\w)@[a-zA-Z]\w{3,31}(?!\w)/g },
 ];
 
-/** The entities of a text, in their order (Bot API, "MessageEntity"). */
+/** The entities of a text, in order (Bot API, "MessageEntity"). */
 export function entitiesOf(text: string): Entity[] {
   const found: Entity[] = [];
   for (const { type, pattern } of KINDS) {

@@ -1,4 +1,4 @@
-/** Tags that the platform knows (Bot API, "HTML style"), with the entity that each becomes. */
+/** Tags that the platform knows (Bot API, "HTML style"), with their entities. */
 const TAGS: Readonly<Record<string, string>> = {
   a: 'text_link',
   b: 'bold',
@@ -26,7 +26,7 @@ export interface ParsedHtml {
   entities: { type: string; offset: number; length: number; url?: string; language?: string }[];
 }
 
-/** Reads a text as the platform does. A string: why it cannot, in the platform's words. */
+/** Reads a text as the platform does. A string is the platform's error. */
 export function parseHtml(html: string): ParsedHtml | string {
   let text = '';
   const entities: ParsedHtml['entities'] = [];
@@ -61,7 +61,7 @@ export function parseHtml(html: string): ParsedHtml | string {
   };
 }
 
-/** A block of code in a language is one entity, whichever tags say so. */
+/** A code block with a language is one entity, although it has two tags. */
 function withLanguages(entities: ParsedHtml['entities']): ParsedHtml['entities'] {
   const blocks = entities.filter(({ type }) => type === 'pre');
   return entities.flatMap((entity) => {

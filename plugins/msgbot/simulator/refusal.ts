@@ -1,15 +1,15 @@
 import { STATUS_CODES } from 'node:http';
 import type { SimulatedRefusal, SimulatedRefused } from '../../../src/channel/index.ts';
 
-/** Refusals of a message in the words of the platform's server; all others are named by their status alone. */
+/** Errors about a message, in the words of the platform's server. For all others the status is enough. */
 const WORDS: Readonly<Record<number, string>> = {
   400: 'Bad Request: chat not found',
   403: 'Forbidden: bot was blocked by the user',
 };
-/** It always says how long to wait, seconds. */
+/** The platform always says how long to wait, seconds. */
 const RETRY_AFTER = 1;
 
-/** A refusal of the Bot API ("Making requests", "ResponseParameters"). It has no header of its own for a wait. */
+/** An error of the Bot API ("Making requests", "ResponseParameters"). It has no header for the wait. */
 export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
   const retry_after = retryAfterSeconds ?? (status === 429 ? RETRY_AFTER : null);
   const words = WORDS[status] ?? STATUS_CODES[status] ?? 'Unknown Error';

@@ -2,7 +2,7 @@ import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { BOT_NAME, BOT_USERNAME, botId, GROUP, numberOf, roomOf, topicId, userId } from './cast.ts';
 import { entitiesOf } from './entities.ts';
 
-/** The update that the platform would send of an event (Bot API, "Update"). */
+/** The platform's update for an event (Bot API, "Update"). */
 export function updateOf(event: SimulatedEvent, token: string): object {
   const { kind, number, sent_at } = event;
   const update_id = numberOf(JSON.stringify([kind, roomOf(event), event.thread ?? null, number, event.text]));
@@ -23,7 +23,7 @@ export function updateOf(event: SimulatedEvent, token: string): object {
   return { update_id, message: { ...message, ...words } };
 }
 
-/** In a room the bot is called by its name, as its members would. */
+/** In a group, the message mentions the bot. */
 function spoken({ kind, place, text }: SimulatedEvent): string {
   if (place === 'direct') return text;
   if (kind === 'command') return text.replace(/^\/[^\s@]+(?!\S)/, `$&@${BOT_USERNAME}`);
@@ -53,7 +53,7 @@ function topicOf({ thread }: SimulatedEvent): object {
   return thread === undefined ? {} : { message_thread_id: topicId(thread), is_topic_message: true };
 }
 
-/** The sizes that a picture comes in. */
+/** Sizes of a picture. */
 function photo(number: number): object[] {
   return [
     { width: 90, height: 67, file_size: 1253 },
@@ -65,7 +65,7 @@ function photo(number: number): object[] {
   }));
 }
 
-/** What the platform tells of somebody who blocks the bot. */
+/** The update when a person blocks the bot. */
 function blocked(event: SimulatedEvent, date: number, token: string): object {
   const bot = { id: botId(token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME };
   return {

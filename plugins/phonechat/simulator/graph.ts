@@ -10,7 +10,7 @@ import { TEXT_LIMIT } from '../platform.ts';
 import { isBusinessScopedId } from '../who.ts';
 import { wamid } from './payload.ts';
 
-/** The calls of the Cloud API that the channel makes, with the platform's own answers and errors. */
+/** The calls of the Cloud API that the channel makes, with the platform's answers and errors. */
 export class SimulatedGraph implements SimulatedApi {
   readonly #configured: Configured;
   #sent = 0;
@@ -47,11 +47,11 @@ export class SimulatedGraph implements SimulatedApi {
     if (text === '') return missing('text');
     if ([...text].length > TEXT_LIMIT)
       return invalid(`Param text['body'] must be at most ${TEXT_LIMIT} characters long.`);
-    // Both given, the number counts.
+    // If both are given, the number counts.
     const input = to ?? recipient ?? '';
     const group = body.recipient_type === 'group';
     const contact = to && !group ? { wa_id: to.replace(/\D/g, '') } : { user_id: input };
-    // A BSUID in `to` is taken for a number: accepted, and never delivered to anybody.
+    // A BSUID in `to` is read as a number: accepted, and never delivered.
     const isLost = to !== undefined && !group && isBusinessScopedId(to);
     return {
       status: 200,
@@ -122,7 +122,7 @@ function invalid(details: string): SimulatedApiAnswer {
   });
 }
 
-/** As all of the platform's errors look; those of credentials also say so in a header. */
+/** The form of all errors of the platform. Errors about credentials also have a header. */
 export function error(status: number, type: string, message: string, members: object): SimulatedApiAnswer {
   const headers: Record<string, string> =
     status === 401 ? { 'WWW-Authenticate': 'OAuth "Facebook Platform" "invalid_token"' } : {};

@@ -7,10 +7,10 @@ import { isBusinessScopedId } from '../who.ts';
 const ACCOUNT_ID = '102290129340398';
 const DISPLAY_NUMBER = '15550783881';
 
-/** The group of whoever writes in one; groups have no threads. */
+/** The group of a sender who writes in a group. Groups have no threads. */
 export const GROUP_ID = 'Y2FwaV9ncm91cDoxNTU1MDc4Mzg4MToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
 
-/** A webhook as the platform sends it (WhatsApp Business Platform, "messages webhook reference"). */
+/** A webhook of the platform (WhatsApp Business Platform, "messages webhook reference"). */
 export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject {
   const value = event.kind === 'status' ? statusOf(event) : messageOf(event);
   return {
@@ -33,11 +33,11 @@ export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject 
   };
 }
 
-/** A number as the platform writes it; what is none stands for somebody who has one. */
+/** A number as the platform writes it. Any other name means a person with a hidden number. */
 export function userOf(user: string): { wa_id: string; user_id: string } {
   const digits = user.replace(/^\+/, '');
   const wa_id = /^\d{5,20}$/.test(digits) ? digits : `1650555${decimalsOf(user, 4)}`;
-  // Both writings of a number are one person.
+  // Both spellings of a number mean the same person.
   const [number = wa_id] = idsOf(wa_id);
   return { wa_id, user_id: `US.${decimalsOf(number, 20)}` };
 }
@@ -91,12 +91,12 @@ function contentOf(event: SimulatedEvent): JsonObject {
         },
       };
     default:
-      // There are no commands: what begins with a slash is a text.
+      // There are no commands: a text that begins with a slash is a text.
       return { type: 'text', text: { body: text } };
   }
 }
 
-/** The message of ours with this number has been delivered, or, where the text says `failed`, has not. */
+/** Status of the bot's message with this number: delivered, or failed if the text is `failed`. */
 function statusOf({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
   const hasFailed = text.trim().toLowerCase() === 'failed';
   const { wa_id, user_id } = userOf(user);
@@ -144,12 +144,12 @@ function statusOf({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
   };
 }
 
-/** Of the message that somebody wrote, or wrote first. */
+/** Id of the message, or of the original message of an edit. */
 export function messageIdOf({ user, number }: SimulatedEvent): string {
   return wamid(`${user} ${number}`);
 }
 
-/** The same for the same words: message ids look like base64 after a prefix. */
+/** Always the same for the same text. Message ids look like base64 after a prefix. */
 export function wamid(words: string): string {
   return `wamid.${createHash('sha256').update(words).digest('base64')}`;
 }

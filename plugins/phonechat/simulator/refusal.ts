@@ -4,11 +4,11 @@ import { error } from './graph.ts';
 interface PlatformError {
   message: string;
   code: number;
-  /** Where they say more than the message. */
+  /** Set if the details say more than the message. */
   details?: string;
 }
 
-/** Errors by the status that they come with (WhatsApp Business Platform, "Error codes"). */
+/** Errors by their status (WhatsApp Business Platform, "Error codes"). */
 const ERRORS: Readonly<Record<number, PlatformError>> = {
   401: { message: 'Error validating access token: the session has been invalidated.', code: 190 },
   403: { message: '(#10) Application does not have permission for this action', code: 10 },
@@ -23,7 +23,7 @@ const ERRORS: Readonly<Record<number, PlatformError>> = {
 const INVALID: PlatformError = { message: '(#131009) Parameter value is not valid', code: 131009 };
 const BROKEN: PlatformError = { message: 'An unknown error occurred', code: 1 };
 
-/** A refusal of the Cloud API. */
+/** An error of the Cloud API. */
 export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
   const { message, code, details = message } = ERRORS[status] ?? (status < 500 ? INVALID : BROKEN);
   const { headers, body } = error(status, 'OAuthException', message, {

@@ -7,15 +7,15 @@ import type {
 import { secret } from '../settings.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, TEAM } from './workspace.ts';
 
-/** A longer text is cut by the platform, with a warning. */
+/** The platform cuts a longer text, with a warning. */
 const TEXT_MAX = 40_000;
 
 type Arguments = Readonly<Record<string, string>>;
 type Answer = Pick<SimulatedApiAnswer, 'body' | 'shown'>;
 
 /**
- * The Web API as far as the channel calls it (https://docs.slack.dev/apis/web-api): the status is 200 whatever
- * happens, the answer says `ok` or an error.
+ * The part of the Web API that the channel uses (https://docs.slack.dev/apis/web-api). The status is always 200; the
+ * answer has `ok` or an error.
  */
 export function createApi(settings: ChannelSettings): SimulatedApi {
   let posted = 0;
@@ -112,7 +112,7 @@ function setStatus({ channel_id = '', thread_ts = '', status = '' }: Arguments):
   return { body: { ok: true }, shown: status === '' ? [] : [shown] };
 }
 
-/** Of a form, of JSON, and of the query. */
+/** Parameters of a form, of JSON, and of the query. */
 function argumentsOf({ path, headers, body }: SimulatedApiCall): Arguments | null {
   const query = Object.fromEntries(new URL(path, 'http://api').searchParams);
   const text = Buffer.from(body).toString();

@@ -2,10 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
 
-/** Messages whose time is remembered. */
+/** Most messages whose time is remembered. */
 const REMEMBERED_MAX = 10_000;
 
-/** When messages were written, which is their identity: the same message keeps it in each delivery. */
+/** When messages were sent. The time identifies a message, so it is the same in each delivery. */
 export class Timestamps {
   readonly #known = new Map<string, string>();
 
@@ -21,7 +21,7 @@ export class Timestamps {
   }
 }
 
-/** The body of an event, in the platform's own writing of JSON: slashes and all that is not ASCII escaped. */
+/** The body of an event as the platform writes JSON: slashes and all characters beyond ASCII are escaped. */
 export function eventBody(event: SimulatedEvent, timestamps: Timestamps): string {
   const ts = timestamps.of(event);
   const json = JSON.stringify(envelope(EVENTS[event.kind as keyof typeof EVENTS](event, ts)));
@@ -87,12 +87,12 @@ const PICTURE = {
   has_rich_preview: false,
 };
 
-/** A message in the channel mentions the bot: the platform's event is then another one. */
+/** A message in the channel mentions the bot, so the platform sends another event. */
 function written(event: SimulatedEvent, ts: string): Members {
   return { ...placed(event, ts), ...message(event, ts, escaped(event.text)) };
 }
 
-/** An edit does not tell what is new, but how the message was before, and is now. */
+/** An edit has the message before and after it. */
 function changed(event: SimulatedEvent, ts: string): Members {
   const now = Math.floor(Date.now() / 1000);
   const base = { type: 'message' };
@@ -117,7 +117,7 @@ function changed(event: SimulatedEvent, ts: string): Members {
   };
 }
 
-/** The platform has no receipts; what comes is the event of the bot's own message. */
+/** The platform has no receipts. It sends the event of the bot's own message instead. */
 function ofBot(event: SimulatedEvent, ts: string): Members {
   const { client_msg_id: _users, ...rest } = message({ ...event, user: BOT_USER }, ts, escaped(event.text));
   return {
@@ -196,7 +196,7 @@ function envelope(event: Members): Members {
     api_app_id: APP,
     event,
     type: 'event_callback',
-    // Another one in each delivery: a repeat is known by the message alone.
+    // Each delivery has another id: a repeat is recognized by its message only.
     event_id: `Ev${randomUUID().replaceAll('-', '').slice(0, 9).toUpperCase()}`,
     event_time: Math.floor(Date.now() / 1000),
     authorizations: [

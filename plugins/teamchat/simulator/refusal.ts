@@ -1,6 +1,6 @@
 import type { SimulatedRefusal, SimulatedRefused } from '../../../src/channel/index.ts';
 
-/** Of what a program did wrong the Web API speaks with status 200 (https://docs.slack.dev/apis/web-api). */
+/** The Web API answers errors of the caller with status 200 (https://docs.slack.dev/apis/web-api). */
 const ERRORS: Readonly<Record<number, { status: number; error: string }>> = {
   401: { status: 200, error: 'invalid_auth' },
   403: { status: 200, error: 'missing_scope' },
@@ -11,10 +11,10 @@ const ERRORS: Readonly<Record<number, { status: number; error: string }>> = {
   500: { status: 500, error: 'internal_error' },
   503: { status: 503, error: 'service_unavailable' },
 };
-/** It always says how long to wait, seconds. */
+/** The platform always says how long to wait, seconds. */
 const RETRY_AFTER = 1;
 
-/** A refusal of the Web API. */
+/** An error of the Web API. */
 export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
   const known = ERRORS[status] ?? {
     status: status < 500 ? 200 : status,

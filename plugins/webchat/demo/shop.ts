@@ -1,19 +1,39 @@
-/** The sample shop: signs people in, as a website would, and shows what its API was asked. */
-import type { DevPerson, DevRequest } from '../../../src/channel/index.ts';
+/** The sample shop: it signs people in, as a website does, and shows the requests to its API. */
 import type { SiteConfiguration } from '../widget/options.ts';
 import type { WidgetControls } from '../widget/widget.ts';
 
-/** How often the API's log is looked at, ms. */
-const LOOK_EVERY_MS = 1000;
-/** Rows that are shown. */
+/** One of `GET demo/people`. */
+interface Person {
+  id: string;
+  name: string;
+  email: string;
+}
+
+/** One of `GET demo/requests`. */
+interface ApiRequest {
+  /** 1, 2, 3, … */
+  number: number;
+  /** ms since the epoch */
+  at: number;
+  method: string;
+  path: string;
+  credentials: 'user' | 'default' | 'none';
+  /** E-mail address that the credentials belong to. */
+  as: string | null;
+  status: number;
+}
+
+/** How often the page asks for new requests, ms. */
+const REFRESH_MS = 1000;
+/** Rows of the table. */
 const MAX_ROWS = 12;
 const SIGNED_IN = 'shop signed-in';
 
 let signedIn: string | null = sessionStorage.getItem(SIGNED_IN);
-let people: DevPerson[] = [];
+let people: Person[] = [];
 let seen = 0;
 
-/** All that a site has to write for the widget: who is signed in, asked again whenever a token runs out. */
+/** All that a site has to write for the widget: the token of the person who is signed in. Called again when it expires. */
 const chat: SiteConfiguration & Partial<WidgetControls> = {
   token: async () => (signedIn === null ? null : tokenOf(signedIn)),
 };
@@ -55,10 +75,10 @@ async function signIn(id: string | null): Promise<void> {
   try {
     await showSignedIn();
   } catch {
-    // Without a token the chat would go on as the person before, under another name.
+    // Without a token the chat would continue as the previous person, under another name.
     signedIn = before;
     showPeople();
-    find('.signed').textContent = 'The daemon cannot be reached, so nobody else is signed in.';
+    find('.signed').textContent = 'The daemon cannot be reached. The signed-in person has not changed.';
     return;
   }
   if (id === null) sessionStorage.removeItem(SIGNED_IN);
@@ -75,23 +95,23 @@ async function showSignedIn(): Promise<void> {
   else words.textContent = `Signed in as ${person.name} (${person.email}).`;
 }
 
-async function showAsked(): Promise<void> {
+async function showRequests(): Promise<void> {
   if (document.visibilityState === 'hidden') return;
-  const response = await fetch(`demo/asked?after=${seen}`);
-  const { asked } = (await response.json()) as { asked: DevRequest[] | null };
+  const response = await fetch(`demo/requests?after=${seen}`);
+  const { requests } = (await response.json()) as { requests: ApiRequest[] | null };
   const empty = find<HTMLElement>('.empty');
-  if (asked === null) {
+  if (requests === null) {
     empty.textContent = 'API_BASE_URL names an API of your own: see its log.';
     return;
   }
   const body = find('tbody');
-  body.prepend(...asked.map(row).reverse());
+  body.prepend(...requests.map(row).reverse());
   while (body.childElementCount > MAX_ROWS) body.lastElementChild?.remove();
-  seen = asked.at(-1)?.number ?? seen;
+  seen = requests.at(-1)?.number ?? seen;
   empty.hidden = body.childElementCount > 0;
 }
 
-function row({ at, method, path, credentials, as, status }: DevRequest): HTMLElement {
+function row({ at, method, path, credentials, as, status }: ApiRequest): HTMLElement {
   const badge = document.createElement('span');
   badge.className = `as ${credentials}`;
   const name = people.find(({ email }) => email === as)?.name ?? as;
@@ -109,12 +129,12 @@ function row({ at, method, path, credentials, as, status }: DevRequest): HTMLEle
 }
 
 async function start(): Promise<void> {
-  people = ((await (await fetch('demo/people')).json()) as { people: DevPerson[] }).people;
+  people = ((await (await fetch('demo/people')).json()) as { people: Person[] }).people;
   showPeople();
   await showSignedIn();
   for (;;) {
-    await showAsked().catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    await showRequests().catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
   }
 }
 

@@ -1,4 +1,4 @@
-/** A style sheet is a part of the one file; the build puts its text in. */
+/** The build puts the text of a style sheet into the script. */
 declare module '*.css' {
   const text: string;
   export default text;

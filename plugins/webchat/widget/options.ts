@@ -3,14 +3,14 @@ import { type Texts, textsWith } from './texts.ts';
 
 /** What a site may put into `window.agentdWebchat` before the script runs; see agentd-webchat(7). */
 export interface SiteConfiguration {
-  /** Asked who is signed in: a fresh token, or null for nobody. */
+  /** Returns a fresh token of the person who is signed in, or null. */
   token?: AskForToken;
   texts?: Partial<Texts>;
-  /** Questions to begin with, one button each. */
+  /** Suggested questions, one button each. */
   suggestions?: readonly string[];
 }
 
-/** The site's choices: attributes of the script element, over its configuration object. */
+/** The site's options: attributes of the script element have priority over its configuration object. */
 export interface Options {
   /** Address of the service, without a slash at the end. */
   base: string;
@@ -20,7 +20,7 @@ export interface Options {
   side: 'start' | 'end';
   direction: 'ltr' | 'rtl';
   language: string;
-  /** Null: made up, for this tab. */
+  /** Null: the widget makes one for this tab. */
   user_id: string | null;
   user_name: string | null;
   token: string | null;
@@ -30,7 +30,7 @@ export interface Options {
 
 const SCRIPT_PATH = '/webchat/widget.js';
 
-/** Reads what the site asked for; what makes no sense there falls back to the default. */
+/** Reads the site's options. An invalid option falls back to its default. */
 export function readOptions(script: HTMLScriptElement, site: SiteConfiguration): Options {
   const data = script.dataset;
   const { title, greeting } = data;
@@ -51,14 +51,17 @@ export function readOptions(script: HTMLScriptElement, site: SiteConfiguration):
   };
 }
 
-/** The script is served by the service itself, so its own address tells where that is. */
+/** The service serves the script itself, so the script's address is the default. */
 function serviceOf(address: string): string {
   const { origin, pathname } = new URL(address, location.href);
   const at = pathname.lastIndexOf(SCRIPT_PATH);
   return origin + (at === -1 ? '' : pathname.slice(0, at));
 }
 
-/** For sites that write no script: an address that answers `{token}`, or 204, 401 or 403 for nobody. */
+/**
+ * For sites without a script of their own: an address that answers `{token}`, or 204, 401 or 403 if nobody is signed
+ * in.
+ */
 function askAt(address: string | undefined): AskForToken | undefined {
   if (!address) return undefined;
   return async () => {

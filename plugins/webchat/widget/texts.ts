@@ -1,6 +1,6 @@
 /**
- * All words that the widget shows, in English. A site gives its own, or another language's, as `texts` of
- * its configuration; what it leaves out stays English. `{…}` is filled in.
+ * All texts of the widget, in English. A site replaces them with `texts` in its configuration; texts that it leaves
+ * out stay English. `{…}` is filled in.
  */
 export const ENGLISH = {
   title: 'Chat',
@@ -36,7 +36,9 @@ export const ENGLISH = {
   restarted: 'This is a new conversation.',
   signedOut: 'You are no longer signed in. This is a new conversation.',
   personChanged: 'Somebody else has signed in. This is a new conversation.',
-  /** Why there is no answer: by the service's error codes, the reasons of its loop guard, and two of our own. */
+  /**
+   * Why there is no answer, by the service's error codes, the reasons of its loop guard, and two of the widget's own.
+   */
   failures: {
     offline: 'You seem to be offline. Your message will be sent when you are connected again.',
     unreachable: 'The chat is out of reach. It continues by itself when it is back.',
@@ -52,13 +54,13 @@ export const ENGLISH = {
   toolStarted: '{tool}…',
   toolCompleted: '{tool}',
   toolFailed: '{tool}: that did not work',
-  /** Words for tools by their name, as `toolStarted` and the like show them. */
+  /** Names of tools, for `toolStarted` and the others. */
   tools: { get_user: 'Looking up the account' } as Readonly<Record<string, string>>,
 };
 
 export type Texts = typeof ENGLISH;
 
-/** English, with the site's own words over it. */
+/** The English texts with the site's own. */
 export function textsWith(own: Partial<Texts> = {}): Texts {
   return {
     ...ENGLISH,
@@ -73,12 +75,12 @@ export function fill(text: string, values: Readonly<Record<string, string | numb
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
-/** Why there is no answer, in words a visitor understands. */
+/** Why there is no answer, for the visitor. */
 export function wordsForFailure(texts: Texts, code: string): string {
   return texts.failures[code] ?? texts.failures.other ?? '';
 }
 
-/** What a tool does, in words: the site's, or its name spelt out. */
+/** The tool's name in `tools`, or its technical name with spaces. */
 export function wordsForTool(texts: Texts, name: string): string {
   const words = name.replace(/[_-]+/g, ' ');
   return texts.tools[name] ?? words.charAt(0).toUpperCase() + words.slice(1);

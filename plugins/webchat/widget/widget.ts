@@ -11,11 +11,11 @@ import { Panel } from './view/panel.ts';
 export interface WidgetControls {
   open(): void;
   close(): void;
-  /** To be called when somebody signs in or out without a page load. */
+  /** Call this if somebody signs in or out without a page load. */
   identityChanged(): Promise<void>;
 }
 
-/** Puts the widget on the page: a button, and the chat that it opens, in a shadow root of their own. */
+/** Puts the widget on the page: a button and a chat, in a shadow root. */
 export async function mountWidget(options: Options, style: string): Promise<WidgetControls> {
   const { texts } = options;
   const host = document.createElement('agentd-webchat');
@@ -90,7 +90,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
     wasBusy = state.busy;
     shown = true;
   };
-  // Many pieces of text may come between two frames.
+  // Many pieces of text may arrive between two frames.
   let scheduled = false;
   const schedule = () => {
     if (scheduled || !shown) return;
@@ -99,7 +99,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
       scheduled = false;
       show();
     };
-    // A hidden page has no frames, but its state must still be told.
+    // A hidden page has no frames, but its state must still be updated.
     if (document.visibilityState === 'visible') requestAnimationFrame(run);
     else setTimeout(run, 100);
   };
@@ -114,10 +114,10 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   });
 
   await conversation.recall();
-  // Beside the body: sites transform and replace that.
+  // Not inside the body, which sites transform and replace.
   document.documentElement.append(host);
   show();
-  // Nobody asked for it on this page: it takes neither all of a small screen nor the focus.
+  // Nobody opened it on this page, so it neither covers a small screen nor takes the focus.
   if ((conversation.open || options.open) && !panel.covers) {
     const { activeElement } = document;
     controls.open();

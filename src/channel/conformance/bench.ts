@@ -10,19 +10,19 @@ import type { Evidence } from './evidence.ts';
 import type { ConformanceOptions, SampleRequest, TrialOptions } from './options.ts';
 import { StandIn } from './stand-in.ts';
 
-/** Nobody listens there, so that a channel that calls by another `fetch` than the scope's gets no answer. */
+/** No server listens there: a channel that does not use the scope's `fetch` gets no answer. */
 const API_URL = 'http://127.0.0.1:9';
-/** When the first message of a case was written, before now, ms. */
-const WRITTEN_BEFORE_MS = 60_000;
+/** How long ago the first message of a case was sent, ms. */
+const SENT_BEFORE_MS = 60_000;
 
-/** What one case needs: the plugin with its settings, and its platform where there is a simulator. */
+/** The plugin of one case, with its settings and its platform. */
 export class Bench {
   readonly options: ConformanceOptions;
   readonly evidence: Evidence;
   readonly plugin: ChannelPlugin;
   readonly simulator: PlatformSimulator | null;
   readonly settings: ChannelSettings;
-  readonly #began = Date.now() - WRITTEN_BEFORE_MS;
+  readonly #began = Date.now() - SENT_BEFORE_MS;
 
   private constructor(options: TrialOptions, simulator: PlatformSimulator | null) {
     this.options = options;
@@ -36,12 +36,12 @@ export class Bench {
     return new Bench(options, (await options.plugin.simulator?.()) ?? null);
   }
 
-  /** Where its people write: a channel may have no groups. */
+  /** The places in which people write. A channel may have no groups. */
   get places(): readonly SimulatedEvent['place'][] {
     return this.plugin.capabilities.groups === false ? ['direct'] : ['direct', 'group'];
   }
 
-  /** The same settings, but with credentials that the platform does not know. */
+  /** The same settings with credentials that the platform does not know. */
   get foreignSettings(): ChannelSettings {
     const { settings: given = {} } = this.options;
     const secrets = new Set(this.plugin.settings.filter(({ secret }) => secret).map(({ name }) => name));
@@ -60,7 +60,7 @@ export class Bench {
     );
   }
 
-  /** An event with all that is not given filled in: the first person's, alone with the bot. */
+  /** An event with defaults: the first person writes in a direct conversation. */
   event(given: Partial<SimulatedEvent>): SimulatedEvent {
     const { number = 1 } = given;
     const user = this.simulator?.who()[0] ?? '';
@@ -68,7 +68,7 @@ export class Bench {
     return { kind: 'message', user, text: 'Good morning.', place: 'direct', number, sent_at, ...given };
   }
 
-  /** As the platform would deliver it. Only where there is a simulator. */
+  /** The platform's delivery of an event. The plugin must have a simulator. */
   delivery(given: Partial<SimulatedEvent>): SampleRequest & { body: string } {
     if (!this.simulator) throw new Error(`the channel ${this.plugin.name} has no simulator`);
     const event = this.event(given);
@@ -92,7 +92,7 @@ export class Bench {
   }
 }
 
-/** A setting as the daemon would hand it over, of its text. */
+/** The value that the daemon would make from the text of a setting. */
 function settingValue({ kind, secret }: SettingRecord, text: string): SettingValue {
   if (secret) return { reveal: () => text };
   if (kind === 'integer') return Number(text);

@@ -2,7 +2,7 @@ import type { Channel, ChannelRequest, ChannelResponse } from '../index.ts';
 import type { SampleRequest } from './options.ts';
 import { RecordedProblem } from './recorded-errors.ts';
 
-/** Finds the route and calls it as the daemon would. */
+/** Finds the route of a request and calls it as the daemon does. */
 export async function deliver(channel: Channel, sample: SampleRequest): Promise<ChannelResponse> {
   const url = new URL(sample.path, 'http://conformance');
   const method = sample.method ?? 'POST';
@@ -60,7 +60,7 @@ function objectIn(text: string): Record<string, unknown> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // Falls through to the same problem as a body that is no object.
+    // The same problem as for a body that is not an object.
   }
-  throw new RecordedProblem('malformed_json', 'the body is no JSON object');
+  throw new RecordedProblem('malformed_json', 'the body is not a JSON object');
 }

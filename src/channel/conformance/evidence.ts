@@ -1,25 +1,25 @@
 import type { SimulatedEvent } from '../index.ts';
 import type { SampleRequest } from './options.ts';
 
-/** Exchanges that are shown, the latest ones. */
+/** Number of exchanges that are shown. */
 const SHOWN_MAX = 3;
-/** Of a body and of an event, characters. */
+/** Longest part of a body or an event that is shown, characters. */
 const LENGTH_MAX = 600;
 
 /**
- * What a channel was sent and what it sent in one case, so that a case that fails shows what it failed on. It
- * holds nothing but what the suite and the channel made up.
+ * The deliveries and calls of one case, so that a failed case can show them. All of it was made up by the suite and the
+ * channel, so it holds no secret.
  */
 export class Evidence {
   readonly #events = new WeakMap<SampleRequest, SimulatedEvent>();
   readonly #lines: string[][] = [];
 
-  /** Remembers which event a delivery was made of. */
+  /** Records the event that a delivery was made from. */
   made(request: SampleRequest, event: SimulatedEvent): void {
     this.#events.set(request, event);
   }
 
-  /** @returns notes how it was answered. */
+  /** @returns a function that records the answer. */
   delivery(request: SampleRequest): (answer: string) => void {
     const event = this.#events.get(request);
     const what =
@@ -29,16 +29,16 @@ export class Evidence {
     return this.#exchange(what, `${method} ${path} ${bounded(text)}`);
   }
 
-  /** @returns notes how it was answered. */
+  /** @returns a function that records the answer. */
   call({ method, path, body }: { method: string; path: string; body: string }): (answer: string) => void {
     return this.#exchange('a call to the platform', `${method} ${path} ${bounded(body)}`);
   }
 
-  /** An error caused by this one, whose message shows the latest exchanges too. */
+  /** An error with the same message followed by the latest exchanges. This one is its cause. */
   shownWith(error: unknown): unknown {
     if (this.#lines.length === 0) return error;
-    const told = error instanceof Error ? error.message.trimEnd() : String(error);
-    const message = [told, '', 'What happened last:', ...this.#lines.flat()].join('\n');
+    const text = error instanceof Error ? error.message.trimEnd() : String(error);
+    const message = [text, '', 'What happened last:', ...this.#lines.flat()].join('\n');
     return new Error(message, { cause: error });
   }
 

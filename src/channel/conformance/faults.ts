@@ -1,28 +1,31 @@
-import { checkMessage, checkMessageId, checkPlace, checkText } from '../check-message.ts';
+import { checkMessage, checkMessageId, checkReplyTo, checkText } from '../check-message.ts';
 import type { ChannelPlugin, FieldError, IncomingMessage, JsonObject } from '../index.ts';
-import { tells } from './secrets.ts';
+import { leaks } from './secrets.ts';
 
-/** What the daemon would refuse in a message, or the contract does not allow; in words. */
+/** What the daemon would refuse in a message, and what the contract forbids, in words. */
 export function faultsOfMessage(
   plugin: ChannelPlugin,
   message: IncomingMessage,
   secrets: readonly string[],
 ): string[] {
-  const isLater = plugin.capabilities.reply === 'later';
+  const isPush = plugin.capabilities.delivery === 'push';
   const faults = checkMessage(message, plugin, 'message').map(inWords);
-  if (tells(JSON.stringify(message), secrets)) faults.push('the message holds a secret of the settings');
-  if (!isLater) return faults;
-  if (message.message_id === undefined) faults.push('message_id must identify the message');
-  if (message.reply_to === undefined) faults.push('reply_to must say where to answer');
-  if ('jwt_token' in message.metadata) faults.push('a message that waits must carry no token');
+  if (leaks(JSON.stringify(message), secrets))
+    faults.push('the message must not hold a secret of the settings');
+  if (!isPush) return faults;
+  if (message.message_id === undefined) faults.push('message_id must be set');
+  if (message.reply_to === undefined) faults.push('reply_to must be set');
+  if ('jwt_token' in message.metadata)
+    faults.push('metadata.jwt_token must not be set: messages are stored without tokens');
   return faults;
 }
 
-/** What the daemon would refuse in a text that a channel says by itself. */
-export function faultsOfSaid(reply_to: JsonObject, text: string, message_id: string | undefined): string[] {
+/** What the daemon would refuse in a call of `notify`. */
+export function faultsOfNotice(reply_to: JsonObject, text: string, message_id: string | undefined): string[] {
   const faults: string[] = [];
-  const wrong = (field: string) => (problem: string) => void faults.push(`${field} of scope.say ${problem}`);
-  checkPlace(reply_to, wrong('reply_to'));
+  const wrong = (field: string) => (problem: string) =>
+    void faults.push(`${field} of scope.notify ${problem}`);
+  checkReplyTo(reply_to, wrong('reply_to'));
   checkText(text, wrong('text'));
   if (message_id !== undefined) checkMessageId(message_id, wrong('message_id'));
   return faults;

@@ -3,16 +3,16 @@ import type { Channel, ChannelScope, ChannelSettings } from '../index.ts';
 import type { Bench } from './bench.ts';
 import { deliver } from './deliver.ts';
 import type { Evidence } from './evidence.ts';
-import { faultsOfEdit, faultsOfMessage, faultsOfSaid } from './faults.ts';
+import { faultsOfEdit, faultsOfMessage, faultsOfNotice } from './faults.ts';
 import type { SampleRequest } from './options.ts';
 import { RecordedProblem } from './recorded-errors.ts';
 import { type RecordingScope, recordingScope } from './recording-scope.ts';
-import { secretsOf, tells } from './secrets.ts';
+import { leaks, secretsOf } from './secrets.ts';
 import type { StandIn } from './stand-in.ts';
 
-/** Deliveries of one request at most, where the channel asks the platform to come again. */
+/** Most deliveries of one request, if the channel answers 503. */
 const DELIVERIES_MAX = 10;
-/** What the daemon answers to the problems of a channel. */
+/** Status with which the daemon answers each problem. */
 const STATUS: Readonly<Record<string, number>> = {
   malformed_json: 400,
   invalid_request: 400,
@@ -23,19 +23,19 @@ const STATUS: Readonly<Record<string, number>> = {
   unavailable: 503,
 };
 
-/** How a delivery was answered. */
+/** The answer to a delivery. */
 export interface Outcome {
   status: number;
-  /** Of the problem; null where it is none. */
+  /** Code of the problem; null if there is none. */
   code: string | null;
 }
 
-/** A channel at work: what it did, and what was wrong with it. */
+/** A channel in use, and everything that it did. */
 export class OpenChannel {
   readonly channel: Channel;
   readonly scope: RecordingScope;
   readonly secrets: readonly string[];
-  /** Messages of each call of `accept`. */
+  /** Number of messages of each call of `enqueue`. */
   readonly batches: number[] = [];
   readonly faults: string[] = [];
 
@@ -44,15 +44,15 @@ export class OpenChannel {
     this.#evidence = evidence;
     this.secrets = [...secretsOf(plugin, settings), ...secretsOf(plugin, bench.settings)];
     const scope = recordingScope(plugin.name, settings, members);
-    const { accept, say, edit } = scope;
-    // They are looked at in any case: a case may let the doors fail.
-    scope.accept = (messages, request) => {
+    const { enqueue, notify, edit } = scope;
+    // Calls are checked here, because a case may replace these members by failing ones.
+    scope.enqueue = (messages, request) => {
       this.batches.push(messages.length);
-      return accept(messages, request);
+      return enqueue(messages, request);
     };
-    scope.say = (reply_to, text, options) => {
-      this.faults.push(...faultsOfSaid(reply_to, text, options?.message_id));
-      return say(reply_to, text, options);
+    scope.notify = (reply_to, text, options) => {
+      this.faults.push(...faultsOfNotice(reply_to, text, options?.message_id));
+      return notify(reply_to, text, options);
     };
     scope.edit = (message_id, text) => {
       this.faults.push(...faultsOfEdit(message_id, text));
@@ -64,9 +64,9 @@ export class OpenChannel {
   }
 
   readonly #evidence: Evidence;
-  readonly #faultsOf: (message: RecordingScope['accepted'][number]) => string[];
+  readonly #faultsOf: (message: RecordingScope['enqueued'][number]) => string[];
 
-  /** As the platform does it: what is answered 503 is brought again. @throws what is no problem */
+  /** Delivers as the platform does: again after a 503. @throws an error that is not a problem */
   async deliver(request: SampleRequest): Promise<Outcome> {
     for (let count = 1; ; count++) {
       const outcome = await this.deliverOnce(request);
@@ -82,48 +82,48 @@ export class OpenChannel {
       return { status, code: null };
     } catch (error) {
       note(error instanceof RecordedProblem ? error.code : String(error));
-      assert.ok(!tells(error, this.secrets), 'a problem tells a secret of the settings');
+      assert.ok(!leaks(error, this.secrets), 'a problem must not show a secret of the settings');
       if (error instanceof RecordedProblem) return { status: STATUS[error.code] ?? 500, code: error.code };
       throw error;
     }
   }
 
-  /** Delivers what must be taken. */
+  /** Delivers a request that the channel must acknowledge. */
   async take(request: SampleRequest): Promise<void> {
     const { status, code } = await this.deliver(request);
     assert.ok(status < 300, `a delivery was answered ${status}${code === null ? '' : ` ${code}`}`);
   }
 
-  /** What was wrong so far: with what was handed over, what was logged, and how the channel says it is. */
-  look(): void {
-    const { accepted, logged } = this.scope;
-    assert.deepEqual([...this.faults, ...accepted.flatMap(this.#faultsOf)], []);
-    const telling = logged.find((line) => tells(line, this.secrets));
-    assert.ok(!telling, `a line of the log tells a secret of the settings: ${telling?.message}`);
+  /** Checks everything that the channel enqueued, logged and reported as its health so far. */
+  inspect(): void {
+    const { enqueued, logged } = this.scope;
+    assert.deepEqual([...this.faults, ...enqueued.flatMap(this.#faultsOf)], []);
+    const leaking = logged.find((line) => leaks(line, this.secrets));
+    assert.ok(!leaking, `a log line must not show a secret of the settings: ${leaking?.message}`);
     const health = this.health();
-    assert.ok(!tells(health, this.secrets), 'health() tells a secret of the settings');
+    assert.ok(!leaks(health, this.secrets), 'health() must not show a secret of the settings');
   }
 
   health(): { status: string; detail?: string } {
     return this.channel.health?.() ?? { status: 'ok' };
   }
 
-  /** Forgets what was done, for the next delivery. */
+  /** Clears the record for the next delivery. */
   forget(): void {
-    const { accepted, said, edited, logged } = this.scope;
-    for (const list of [accepted, said, edited, logged, this.faults, this.batches]) list.length = 0;
+    const { enqueued, notices, edited, logged } = this.scope;
+    for (const list of [enqueued, notices, edited, logged, this.faults, this.batches]) list.length = 0;
   }
 }
 
 interface Opening {
   settings?: ChannelSettings;
   platform?: StandIn;
-  /** Otherwise it is made, and not started. */
+  /** Whether to start the channel. */
   start?: boolean;
   members?: Partial<ChannelScope>;
 }
 
-/** Makes the channel anew, works with it, looks at what it did, and stops it. */
+/** Makes a channel, works with it, inspects what it did, and stops it. */
 export async function withChannel<T>(
   bench: Bench,
   { settings = bench.settings, platform = bench.platform(), start = false, members = {} }: Opening,
@@ -133,7 +133,7 @@ export async function withChannel<T>(
   try {
     if (start) await open.channel.start?.();
     const result = await work(open);
-    open.look();
+    open.inspect();
     return result;
   } finally {
     await open.channel.stop?.();

@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ChannelSettings, IncomingMessage, OutgoingReply } from '../index.ts';
 import type { Evidence } from './evidence.ts';
 
-/** A request as a client or a platform would send it. */
+/** A request of a client or of a platform. */
 export interface SampleRequest {
   method?: string;
   /** With its query. */
@@ -12,20 +12,20 @@ export interface SampleRequest {
 
 export interface ConformanceOptions {
   plugin: ChannelPlugin;
-  /** With which the channel is configured; those of its simulator are filled in where it has one. */
+  /** The channel's settings. If it has a simulator, its `devSettings` are filled in. */
   settings?: ChannelSettings;
-  /** Deliveries, each with the messages that must come of it; beside those of the plugin's simulator. */
+  /** Deliveries, each with the messages that it must make, in addition to those of the simulator. */
   messages?: readonly { request: SampleRequest; expect: readonly Partial<IncomingMessage>[] }[];
-  /** Requests that must be refused, each with the code of the problem; nothing of them may get through. */
+  /** Requests that must be refused, each with the code of the problem. No message may be enqueued. */
   refused?: readonly { title: string; request: SampleRequest; code: string }[];
   /**
-   * For channels that answer later: a reply, and what its platform answers to it. Where the plugin has a
-   * simulator, that answers, and only what `refused` says is taken from here.
+   * For channels that deliver by push: a reply, and the answers of its platform. A simulator answers itself; then only
+   * `refused` is used.
    */
   send?: {
     reply: OutgoingReply;
     accepted: () => Response;
-    /** A refusal that no repetition mends. */
+    /** A refusal that is final: the platform would refuse the reply again. */
     refused: () => Response;
     /** A refusal of the channel's credentials. */
     credentialsRefused?: () => Response;
@@ -37,10 +37,10 @@ export interface ConformanceCase {
   run(): Promise<void>;
 }
 
-/** The options, and what is noted of the case that is run with them. */
+/** The options, and the record of the case that is running. */
 export interface TrialOptions extends ConformanceOptions {
   evidence: Evidence;
 }
 
-/** What is tried in a case; it rejects if the channel does not keep to the contract. */
+/** One case. It rejects if the channel breaks the contract. */
 export type Trial = (options: TrialOptions) => Promise<void>;

@@ -1,6 +1,6 @@
 import type { DeliveryFailure, FieldError } from '../index.ts';
 
-/** A problem that a channel made through its scope. */
+/** A problem that a channel made with `scope.problem`. */
 export class RecordedProblem extends Error {
   readonly code: string;
   readonly errors: readonly FieldError[];
@@ -12,7 +12,7 @@ export class RecordedProblem extends Error {
   }
 }
 
-/** The error of a channel whose platform did not take a reply. */
+/** An error that a channel made with `scope.deliveryFailed`. */
 export class RecordedDeliveryFailure extends Error {
   readonly final: boolean;
   readonly retryAfterSeconds: number | undefined;
@@ -21,7 +21,7 @@ export class RecordedDeliveryFailure extends Error {
   constructor(reason: string, { final, retryAfterSeconds, platform }: DeliveryFailure) {
     super(reason);
     this.platform = platform ?? null;
-    // As the daemon reads it.
+    // The daemon ignores `final` if the platform as a whole has failed.
     this.final = final && this.platform === null;
     this.retryAfterSeconds = retryAfterSeconds;
   }

@@ -3,29 +3,29 @@ import { readMessage, readToken } from '../read-message.ts';
 import { ReplyParts } from '../reply-parts.ts';
 import { RecordedDeliveryFailure, RecordedProblem } from './recorded-errors.ts';
 
-/** A scope for one channel alone: what the channel does with it is kept, what it asks has a plain answer. */
+/** A scope that records what the channel does with it, and gives simple answers. */
 export interface RecordingScope extends ChannelScope {
-  /** Messages that were handed over, by whichever door. */
-  readonly accepted: IncomingMessage[];
-  readonly said: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
+  /** Messages of `enqueue`, `converse` and `streams.start`. */
+  readonly enqueued: IncomingMessage[];
+  readonly notices: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
   readonly edited: { message_id: string; text: string }[];
   readonly logged: { level: string; message: string; fields: object }[];
 }
 
-/** What is said of every token. */
+/** The reason for which every token is invalid. */
 const NO_TOKEN = 'JWT Malformed';
 
 /**
- * @param name of the channel
- * @param members that do otherwise than is usual here
+ * @param name the channel's name
+ * @param members members of the scope that behave differently
  */
 export function recordingScope(
   name: string,
   settings: ChannelSettings,
   members: Partial<ChannelScope> = {},
 ): RecordingScope {
-  const accepted: IncomingMessage[] = [];
-  const said: RecordingScope['said'] = [];
+  const enqueued: IncomingMessage[] = [];
+  const notices: RecordingScope['notices'] = [];
   const edited: RecordingScope['edited'] = [];
   const logged: RecordingScope['logged'] = [];
   const log = (level: string) => (fields: object, message: string) =>
@@ -35,16 +35,18 @@ export function recordingScope(
   const sessionOf = ({ thread_id }: IncomingMessage) => thread_id ?? `${name}_conformance`;
   const replyParts = new ReplyParts();
   return {
-    accepted,
-    said,
+    enqueued,
+    notices,
     edited,
     logged,
     settings,
+    simulated: false,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
-    fetch: () => Promise.reject(new TypeError('fetch failed', { cause: new Error('nobody is called here') })),
+    fetch: () =>
+      Promise.reject(new TypeError('fetch failed', { cause: new Error('this scope makes no calls') })),
     now: () => Date.now(),
     async *converse(message) {
-      accepted.push(message);
+      enqueued.push(message);
       const session_id = sessionOf(message);
       yield { type: 'started', session_id };
       yield { type: 'text_chunk', text: 'Hello.' };
@@ -54,19 +56,19 @@ export function recordingScope(
     readToken,
     streams: {
       async start(message) {
-        accepted.push(message);
+        enqueued.push(message);
         return { stream_id: `${name}_stream`, session_id: sessionOf(message) };
       },
       open: async () => null,
       stop: async () => undefined,
     },
-    accept: async (messages) => void accepted.push(...messages),
+    enqueue: async (messages) => void enqueued.push(...messages),
     edit: async (message_id, text) => {
       edited.push({ message_id, text });
       return false;
     },
-    say: async (reply_to, text, options) =>
-      void said.push({ reply_to, text, message_id: options?.message_id }),
+    notify: async (reply_to, text, options) =>
+      void notices.push({ reply_to, text, message_id: options?.message_id }),
     sendParts: (...reply) => replyParts.send(...reply),
     links: {
       link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import type { ChannelPlugin, ChannelSettings } from '../index.ts';
 
-/** Shorter ones also stand in texts that tell nothing of them, characters. */
+/** Shorter secrets may be part of an unrelated text, characters. */
 const LENGTH_MIN = 8;
-/** A piece of a secret that is as long is as good as the whole, characters. */
+/** A piece of a secret that is at least this long is as bad as the whole, characters. */
 const PIECE_MIN = 16;
 
-/** The secrets of a channel's settings, and what of them must not be told either. */
+/** The secrets among a channel's settings, and their long pieces. */
 export function secretsOf({ settings: records }: ChannelPlugin, settings: ChannelSettings): string[] {
   return records.flatMap(({ name, secret }) => {
     const value = secret ? settings[name] : undefined;
@@ -17,8 +17,8 @@ export function secretsOf({ settings: records }: ChannelPlugin, settings: Channe
   });
 }
 
-/** Whether anything of a secret can be read in something, however deep: in causes of errors, in stacks. */
-export function tells(something: unknown, secrets: readonly string[]): boolean {
+/** Whether a value shows one of the secrets, at any depth, for example in the cause or the stack of an error. */
+export function leaks(something: unknown, secrets: readonly string[]): boolean {
   const text =
     typeof something === 'string'
       ? something

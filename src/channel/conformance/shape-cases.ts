@@ -3,24 +3,24 @@ import { Bench } from './bench.ts';
 import { withChannel } from './open-channel.ts';
 import type { Trial, TrialOptions } from './options.ts';
 
-/** What every channel is before it has done anything. */
+/** What must be true for every channel, before it gets a message. */
 export function shapeCases(): readonly [name: string, trial: Trial][] {
   return [
-    ['has the shape of contract version 1', hasShape],
-    ['is detected by its settings', isDetected],
-    ['stops without having been started, and after it', stops],
-    ['says how it is, without waiting', tellsHealth],
+    ['matches contract version 1', hasShape],
+    ['is detected if it is configured, and only then', isDetected],
+    ['stops, whether it was started or not', stops],
+    ['reports its health at once', reportsHealth],
   ];
 }
 
 async function hasShape({ plugin }: TrialOptions): Promise<void> {
   assert.equal(plugin.apiVersion, 1);
   assert.match(plugin.name, /^[a-z][a-z0-9-]*$/);
-  assert.ok(plugin.summary.length > 0, 'summary says whom it lets talk to the agent');
+  assert.ok(plugin.summary.length > 0, 'summary must not be empty');
   const prefix = `${plugin.name.toUpperCase().replaceAll('-', '_')}_`;
   for (const { name, sentence } of plugin.settings) {
-    assert.ok(name.startsWith(prefix), `setting ${name} begins with ${prefix}`);
-    assert.ok(sentence.length > 0, `setting ${name} has a sentence`);
+    assert.ok(name.startsWith(prefix), `the name of the setting ${name} must begin with ${prefix}`);
+    assert.ok(sentence.length > 0, `the setting ${name} must have a sentence`);
   }
 }
 
@@ -28,7 +28,7 @@ async function isDetected(options: TrialOptions): Promise<void> {
   const { plugin, settings } = await Bench.set(options);
   assert.equal(plugin.detect(settings), true, 'detect() with the settings of the suite');
   const defaults = Object.fromEntries(plugin.settings.map(({ name, default: value }) => [name, value]));
-  assert.equal(plugin.detect(defaults), false, 'detect() with nothing set');
+  assert.equal(plugin.detect(defaults), false, 'detect() with the defaults');
 }
 
 async function stops(options: TrialOptions): Promise<void> {
@@ -37,7 +37,7 @@ async function stops(options: TrialOptions): Promise<void> {
   await withChannel(bench, { start: true }, async () => {});
 }
 
-async function tellsHealth(options: TrialOptions): Promise<void> {
+async function reportsHealth(options: TrialOptions): Promise<void> {
   await withChannel(await Bench.set(options), {}, async ({ channel }) => {
     const health = channel.health?.() ?? { status: 'ok' };
     assert.ok(health.status === 'ok' || (health.status === 'degraded' && health.detail.length > 0));

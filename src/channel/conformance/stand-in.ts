@@ -4,37 +4,37 @@ import type { Evidence } from './evidence.ts';
 /** One call of the channel to its platform. */
 export interface StandInCall {
   method: string;
-  /** Below the API's base, with its query; the whole address where it is not the platform's. */
+  /** Path below the API's base, with the query. The whole address if it is not below the base. */
   path: string;
   /** Lower-case names. */
   headers: Readonly<Record<string, string>>;
   body: string;
-  /** How the channel would give it up; undefined: after the time-out of the scope's `fetch`. */
+  /** Aborts when the channel gives up. Undefined: the time-out of the scope's `fetch` applies. */
   signal: AbortSignal | undefined;
 }
 
-/** Redirections that are followed, one after another, by who follows them. */
-const REDIRECTIONS_MAX = 20;
+/** Most redirects that are followed. */
+const REDIRECTS_MAX = 20;
 
-/** What happens to a call instead of the platform's own answer; null: nothing. */
+/** The answer to a call in place of the platform's own. Null: the platform answers. */
 export type Trouble = (call: StandInCall, count: number) => Response | Promise<Response> | null;
 
-/** The platform of a channel, without a socket: the API of its simulator, or one answer to everything. */
+/** The platform of a channel, without a socket: the API of its simulator, or one answer to all calls. */
 export class StandIn {
-  /** Every call, in order, also those that met trouble. */
+  /** All calls, in order. */
   readonly calls: StandInCall[] = [];
-  /** What people were sent, in the platform's markup; without a simulator, the bodies of what was taken. */
+  /** Texts that people saw, in the platform's markup. Without a simulator, the bodies of the calls. */
   readonly seen: string[] = [];
   trouble: Trouble = () => null;
   readonly #base: string;
   readonly #answer: (call: StandInCall) => Response;
   readonly #evidence: Evidence;
 
-  /** @param base address of the API; empty where one answer is given to everything */
+  /** @param base address of the API; empty if there is one answer to all calls */
   constructor(base: string, api: SimulatedApi | (() => Response), evidence: Evidence) {
     this.#evidence = evidence;
     this.#base = base.replace(/\/+$/, '');
-    this.#answer = typeof api === 'function' ? this.#byHand(api) : this.#bySimulator(api);
+    this.#answer = typeof api === 'function' ? this.#byAnswer(api) : this.#bySimulator(api);
   }
 
   readonly fetch: typeof globalThis.fetch = (input, init) => this.#receive(input, init, 0);
@@ -42,9 +42,9 @@ export class StandIn {
   async #receive(
     input: string | URL | Request,
     init: RequestInit | undefined,
-    redirections: number,
+    redirects: number,
   ): Promise<Response> {
-    // Refuses what cannot be sent, as the real one does.
+    // Throws if the request cannot be sent, as the real `fetch` does.
     const request = new Request(input, init);
     const call: StandInCall = {
       method: request.method,
@@ -61,13 +61,13 @@ export class StandIn {
     const location = response.headers.get('Location');
     const isFollowed = response.status === 307 && location !== null && request.redirect === 'follow';
     if (!isFollowed) return response;
-    if (redirections === REDIRECTIONS_MAX) throw new TypeError('fetch failed');
-    // As the real one does, which leaves out some headers on the way, but not the body.
+    if (redirects === REDIRECTS_MAX) throw new TypeError('fetch failed');
+    // The real `fetch` sends the body again, too.
     const again = { ...init, method: call.method, ...(call.body === '' ? {} : { body: call.body }) };
-    return this.#receive(new URL(location, request.url), again, redirections + 1);
+    return this.#receive(new URL(location, request.url), again, redirects + 1);
   }
 
-  #byHand(answer: () => Response): (call: StandInCall) => Response {
+  #byAnswer(answer: () => Response): (call: StandInCall) => Response {
     return ({ body }) => {
       this.seen.push(body);
       return answer();

@@ -1,20 +1,20 @@
 import type { Env, Token } from 'markdown-it';
+import { restoreSigns } from './limit-nesting.ts';
 import { mailIn } from './syntax/address.ts';
-import { shown } from './tame.ts';
 import type { Image, Inline, Link, Styled } from './tree.ts';
 
-/** What the parts of one reply share. */
+/** State that the parts of one reply share. */
 export interface Shared {
   /** Definitions of links and footnotes. */
   readonly env: Env;
   /**
-   * How many characters of addresses references may still show. A text that writes a long address once must not
-   * show it ten thousand times.
+   * How many characters of addresses references may still show. It prevents that a text repeats a long address ten
+   * thousand times.
    */
   room: number;
 }
 
-/** The tree of what the parser read in the text of one block. */
+/** Builds the tree of the text of one block. */
 export function buildInline(tokens: readonly Token[], shared: Shared): Inline[] {
   return new InlineBuilder(tokens, shared).nodes(false);
 }
@@ -35,12 +35,13 @@ class InlineBuilder {
     this.#shared = shared;
   }
 
-  /** All up to the end of the mark around them. */
+  /** Reads all nodes up to the end of the mark around them. */
   nodes(isInLink: boolean): Inline[] {
     const nodes: Inline[] = [];
     let text = '';
     const endText = () => {
-      if (text !== '') nodes.push(...(isInLink ? [textNode(shown(text))] : withMail(shown(text))));
+      if (text !== '')
+        nodes.push(...(isInLink ? [textNode(restoreSigns(text))] : withMail(restoreSigns(text))));
       text = '';
     };
     for (let token = this.#next(); token !== undefined && token.nesting !== -1; token = this.#next()) {
@@ -64,7 +65,7 @@ class InlineBuilder {
     if (style !== undefined) return { type: style, children: this.nodes(isInLink) };
     switch (token.type) {
       case 'code_inline':
-        return { type: 'inlineCode', value: shown(token.content) };
+        return { type: 'inlineCode', value: restoreSigns(token.content) };
       case 'hardbreak':
         return { type: 'break' };
       case 'link_open':
@@ -82,20 +83,20 @@ class InlineBuilder {
   }
 
   #image(token: Token): Image {
-    const alt = shown(seenIn(token.children ?? []));
+    const alt = restoreSigns(seenIn(token.children ?? []));
     return { type: 'image', url: this.#urlOf(token, 'src'), alt };
   }
 
-  /** Empty: references have shown too much. */
+  /** Empty if references have shown too many addresses. */
   #urlOf(token: Token, attribute: 'href' | 'src'): string {
-    const url = shown(String(token.attrGet(attribute) ?? ''));
+    const url = restoreSigns(String(token.attrGet(attribute) ?? ''));
     const isReference = token.meta?.label !== undefined;
     if (isReference) this.#shared.room -= url.length;
     return isReference && this.#shared.room < 0 ? '' : url;
   }
 }
 
-/** Null: it is more than text. */
+/** Null if the content is more than text. */
 function plainText(token: Token): string | null {
   switch (token.type) {
     case 'text':
@@ -110,7 +111,7 @@ function plainText(token: Token): string | null {
   }
 }
 
-/** What is seen of an image's label. */
+/** The visible text of an image's label. */
 function seenIn(tokens: readonly Token[]): string {
   return tokens
     .map((token) => {

@@ -1,17 +1,17 @@
 import type { Token } from 'markdown-it';
 import { buildInline, type Shared } from './build-inline.ts';
+import { restoreSigns } from './limit-nesting.ts';
 import { readInline } from './parser.ts';
-import { shown } from './tame.ts';
 import type { Block, Inline, ListItem } from './tree.ts';
 
-/** A block, its first line, and the line behind its last one. */
+/** A block with its first line and the line after its last one. */
 interface Placed {
   readonly block: Block;
   readonly begin: number;
   readonly end: number;
 }
 
-/** The tree of what the parser read of one part. */
+/** Builds the tree of one part. */
 export function buildTree(tokens: readonly Token[], shared: Shared): Block[] {
   return new TreeBuilder(tokens, shared).blocks().map(({ block }) => block);
 }
@@ -26,7 +26,7 @@ class TreeBuilder {
     this.#shared = shared;
   }
 
-  /** All up to the end of the block around them. */
+  /** Reads all blocks up to the end of the block around them. */
   blocks(): Placed[] {
     const blocks: Placed[] = [];
     for (let open = this.#next(); open !== undefined && open.nesting !== -1; open = this.#next()) {
@@ -59,7 +59,7 @@ class TreeBuilder {
       case 'hr':
         return { type: 'thematicBreak' };
       case 'footnote_open':
-        return { type: 'footnoteDefinition', label: shown(open.content), children: this.#children() };
+        return { type: 'footnoteDefinition', label: restoreSigns(open.content), children: this.#children() };
       default:
         throw new TypeError(`the parser made a block of an unknown type: ${open.type}`);
     }
@@ -69,14 +69,14 @@ class TreeBuilder {
     return this.blocks().map(({ block }) => block);
   }
 
-  /** The text of a block that holds no blocks; the block ends behind it. */
+  /** The text of a block that contains no blocks. The block ends after it. */
   #inlineBlock(): Inline[] {
     const content = this.#next()?.content ?? '';
     this.#at++;
     return buildInline(readInline(content, this.#shared.env), this.#shared);
   }
 
-  /** A list ends with its last item: what the parser counts to it beyond are empty lines. */
+  /** The list ends with its last item. The parser also counts empty lines after it. */
   #list(start: number | null): Omit<Placed, 'begin'> {
     const children: ListItem[] = [];
     let isSpread = false;
@@ -93,7 +93,7 @@ class TreeBuilder {
     return { block: { type: 'list', start, spread: isSpread, children }, end };
   }
 
-  /** Takes away the box that the item begins with. Null: it has none, or nothing else. */
+  /** Removes the checkbox at the beginning of an item. Null if there is none, or nothing else. */
   #takeBox(): boolean | null {
     const paragraph = this.#tokens[this.#at];
     const inline = this.#tokens[this.#at + 1];
@@ -116,9 +116,9 @@ class TreeBuilder {
 }
 
 function languageOf({ info }: Token): string {
-  return /^\S*/.exec(shown(info).trim())?.[0] ?? '';
+  return /^\S*/.exec(restoreSigns(info).trim())?.[0] ?? '';
 }
 
 function codeOf({ content }: Token): string {
-  return shown(content).replace(/\n$/, '');
+  return restoreSigns(content).replace(/\n$/, '');
 }

@@ -1,24 +1,23 @@
 import { buildTree } from './build-tree.ts';
 import type { Dialect } from './dialect.ts';
-import { harmless } from './harmless.ts';
-import { Layouter } from './lay-out.ts';
+import { escapeRuns } from './escape.ts';
+import { Layouter } from './layout.ts';
+import { limitNesting } from './limit-nesting.ts';
 import { readBlocks } from './parser.ts';
-import { partsOf } from './parts.ts';
 import { split } from './split.ts';
-import { tame } from './tame.ts';
-import { withoutTricks } from './without-tricks.ts';
+import { splitSource } from './split-source.ts';
+import { stripReserved } from './strip-reserved.ts';
 
 /**
- * The messages that a text makes, in pieces of work: each is bounded, whatever the text holds, and between two of
- * them others may use the event loop.
+ * Renders a text step by step. Each step takes a bounded time for any text, and other work can run between two steps.
  */
 export function* convert(markdown: string, dialect: Dialect): Generator<void, readonly string[]> {
-  const text = withoutTricks(markdown);
+  const text = stripReserved(markdown);
   const shared = { env: {}, room: 50_000 };
   const parts = [];
-  // All blocks come first: any part may define what the others refer to.
-  for (const part of partsOf(text)) {
-    parts.push(readBlocks(tame(part), shared.env));
+  // All blocks are read first, because any part may define a link or footnote that another part uses.
+  for (const part of splitSource(text)) {
+    parts.push(readBlocks(limitNesting(part), shared.env));
     yield;
   }
   const page = new Layouter(dialect);
@@ -28,10 +27,10 @@ export function* convert(markdown: string, dialect: Dialect): Generator<void, re
     page.add(blocks);
     yield;
   }
-  const messages = yield* split(page.inks, dialect);
+  const messages = yield* split(page.tokens, dialect);
   if (messages.length > 0) return messages;
   const asWritten = yield* split(
-    harmless([{ kind: 'text', text: text.trim(), marks: [] }], dialect),
+    escapeRuns([{ kind: 'text', text: text.trim(), marks: [] }], dialect),
     dialect,
   );
   return asWritten.length > 0 ? asWritten : ['…'];

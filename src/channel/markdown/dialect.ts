@@ -1,51 +1,54 @@
-/** How a platform writes and counts text: all that `renderMarkdown` has to know of it. */
+/** The markup of a platform, and how the platform counts text. */
 export interface Dialect {
   /** Longest message, in UTF-16 units of its text. */
   readonly limit: number;
-  /** Do marks and escapes count towards `limit`? False where the platform counts after it has read them. */
+  /**
+   * Whether marks and escapes count towards `limit`. False if the platform counts the text after it has read the
+   * markup.
+   */
   readonly marksCount: boolean;
-  /** How many marks with an `open` the platform reads in one message. Absent: no limit. */
+  /** Most marks with an `open` that the platform reads in one message. Absent: no limit. */
   readonly markLimit?: number;
-  /** How many UTF-16 units of them. Absent: no limit but `limit`. */
+  /** Most UTF-16 units of these marks. Absent: only `limit` applies. */
   readonly markupLimit?: number;
-  /** How single ASCII characters are written so that they are no markup. */
+  /** How to escape single ASCII characters. */
   readonly escapes: Readonly<Record<string, string>>;
   /**
-   * For platforms without an escape: characters that are markup in pairs (`*`), each with one that looks alike.
-   * It stands in where two of them would pair.
+   * For platforms without an escape: characters that are markup in pairs (`*`), each with a similar character that
+   * replaces it if there are two.
    */
   readonly lookalikes: Readonly<Record<string, string>>;
-  /** Words that would be markup at the beginning of a line; an invisible character is put before them. */
+  /** Words that would be markup at the beginning of a line. An invisible character is written before them. */
   readonly lineStart?: RegExp;
   readonly strong: Mark;
   readonly emphasis: Mark;
   readonly delete: Mark;
   readonly code: Mark;
-  /** @param language of the fence, letters, digits and `+#._-` only; null: none was named */
+  /** @param language language of the code block, only letters, digits and `+#._-`; null if there is none */
   codeBlock(language: string | null): Mark;
   readonly quote: Mark;
   /**
    * @param url http, https, mailto or tel, without white space, quotes, angle brackets and vertical bars
-   * @returns null where the platform has no links: the address stands behind the label
+   * @returns null if the platform has no links; the address is then written after the label
    */
   link(url: string): Mark | null;
-  /** Bullets of lists, the outermost first; the last one serves all that are deeper. */
+  /** Bullets of lists, outermost first. Deeper lists use the last one. */
   readonly bullets: readonly string[];
-  /** `aligned`: columns in a code block. `lines`: a row is a line. */
+  /** `aligned`: columns in a code block. `lines`: one line for each row. */
   readonly tables: 'aligned' | 'lines';
 }
 
-/** Something that text stands in: bold, a link, a quotation, an item of a list. */
+/** Markup around text: bold, a link, a quotation, a list item. */
 export interface Mark {
-  /** Written where it begins; it is written again where a message was cut inside of it. */
+  /** Written at the beginning, and again in the next message if the text is cut. */
   readonly open?: string;
   readonly close?: string;
   /** Written at the beginning of every line instead. */
   readonly prefix?: string;
-  /** Begins and ends within one line. */
+  /** The mark must begin and end in the same line. */
   readonly inLine?: boolean;
-  /** Is understood between words only: where it touches a letter, an invisible character parts them. */
+  /** The platform reads the mark only between words. Next to a letter, an invisible character separates them. */
   readonly tight?: boolean;
-  /** No other mark is understood inside of it. */
+  /** The platform reads no other mark inside this one. */
   readonly plain?: boolean;
 }

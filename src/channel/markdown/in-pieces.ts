@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers';
 
-/** Work that is under way; the first piece of each is next in its turn. */
+/** Conversions that are running. Their next steps take turns. */
 const queue: (() => boolean)[] = [];
 
 /**
- * Does work piece by piece. In one turn of the event loop a single piece is done, of whatever work is under way:
- * ten long replies at once hold the loop no longer than one.
+ * Runs the steps of a conversion. One tick of the event loop runs one step of one conversion: ten long replies at
+ * once block the loop no longer than one.
  */
 export function inPieces<Result>(work: Generator<void, Result>): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -1,18 +1,18 @@
 import type { Dialect, Mark } from './dialect.ts';
 import type { Inline } from './tree.ts';
 
-/** Text in marks, before it is cut into words. */
+/** Text with its marks, before it is split into words. */
 export interface Run {
-  /** `code` and `address` are copied by people, and stand as they are. */
+  /** People copy `code` and `address`, so they are not changed. */
   readonly kind: 'text' | 'code' | 'address';
   readonly text: string;
   readonly marks: readonly Mark[];
 }
 
-/** Longer addresses are no links: they stand behind their label, where a message can be cut. */
+/** Longer addresses are not links. They are written after their label, where a message can be cut. */
 const MAX_URL = 1500;
 
-/** @param styles what the whole block stands in within its frames: a heading is bold */
+/** @param styles marks of the whole block, inside its frames: a heading is bold */
 export function runsOf(
   nodes: readonly Inline[],
   frames: readonly Mark[],
@@ -57,7 +57,7 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
   }
 }
 
-/** Code is no platform's bold; within a link it is the link that counts. */
+/** No platform reads bold code. In a link, the link is more important than the code. */
 function codeSpan(value: string, frames: readonly Mark[], styles: readonly Mark[], dialect: Dialect): Run[] {
   const text = value.replaceAll('`', dialect.lookalikes['`'] ?? '`');
   const isLinked = styles.some(
@@ -81,7 +81,7 @@ function linked(
   const mark = url === null || url.length > Math.min(MAX_URL, dialect.limit / 2) ? null : dialect.link(url);
   if (bare) {
     const shown = label.trim() === '' ? url : label.replace(/\s+/g, ' ');
-    // With white space it is prose to every platform, and code comes before addresses.
+    // Platforms read text with white space as prose, and code before addresses.
     const kind = /[\s`]/.test(shown) ? 'text' : 'address';
     return [{ kind, text: shown, marks: mark === null ? marks : [...marks, mark] }];
   }
@@ -99,7 +99,7 @@ function linked(
   return [...inside, open, address, { kind: 'text', text: ')', marks }];
 }
 
-/** The address stands there already, as it is written in prose. */
+/** The text is already the address. */
 function isSame(label: string, url: string): boolean {
   const bare = (text: string) =>
     text
@@ -110,7 +110,7 @@ function isSame(label: string, url: string): boolean {
   return bare(label) === bare(url);
 }
 
-/** What a link may lead to, written so that no markup can end in it; null: it is shown as text. */
+/** The target of a link, encoded so that it cannot contain markup. Null if it must be shown as text. */
 function safeUrl(target: string): string | null {
   if (!/^(https?:\/\/[^/]|mailto:.|tel:.)/i.test(target)) return null;
   return target.replace(/[\s\p{Cc}\p{Cf}<>"'|`\\^{}]/gu, (character) =>
@@ -118,7 +118,7 @@ function safeUrl(target: string): string | null {
   );
 }
 
-/** What is seen of the runs. */
+/** The visible text of the runs. */
 export function textOf(runs: readonly Run[]): string {
   return runs.map(({ text }) => text).join('');
 }

@@ -4,12 +4,12 @@ import { footnote, footnoteReference } from './syntax/footnote.ts';
 import { pairStrikethrough, strikethrough } from './syntax/strikethrough.ts';
 import { table } from './syntax/table.ts';
 
-/** CommonMark with GitHub's tables, strikethrough, footnotes and addresses that stand alone. HTML is text. */
+/** CommonMark with GitHub's tables, strikethrough, footnotes and bare addresses. HTML is text. */
 const parser = new MarkdownIt({ html: false });
 const INTERRUPTS_TEXT = ['paragraph', 'reference'];
 const INTERRUPTS_ALL = [...INTERRUPTS_TEXT, 'blockquote', 'list'];
 parser.disable('table');
-// The head of a table could be any other block: those come first.
+// A line that looks like the head of a table may also begin another block. Other blocks are tried first.
 parser.block.ruler.before('lheading', 'gfm_table', table, { alt: INTERRUPTS_TEXT });
 parser.block.ruler.before('reference', 'footnote', footnote, { alt: INTERRUPTS_ALL });
 parser.inline.ruler.at('text', text);
@@ -18,12 +18,12 @@ parser.inline.ruler.at('autolink', angleAddress);
 parser.inline.ruler.at('strikethrough', strikethrough);
 parser.inline.ruler2.at('strikethrough', pairStrikethrough);
 parser.inline.ruler.before('link', 'footnote_reference', footnoteReference);
-// Every link is reported as it is written: `safeUrl` decides what becomes of it.
+// Links are kept unchanged here; `safeUrl` checks them later.
 parser.validateLink = () => true;
 parser.normalizeLink = (url) => url;
 parser.normalizeLinkText = (url) => url;
 
-/** The blocks of a text. `env` takes what the texts of one reply share: definitions of links and footnotes. */
+/** The blocks of a text. `env` collects what the parts of a reply share: definitions of links and footnotes. */
 export function readBlocks(text: string, env: Env): Token[] {
   const tokens: Token[] = [];
   parser.block.parse(text, parser, env, tokens);

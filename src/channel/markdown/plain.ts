@@ -1,9 +1,8 @@
 import type { Dialect } from './dialect.ts';
 
 /**
- * Plain text, for platforms that render nothing: the words without their marks, lists with hyphens, code and
- * tables as lines, a link as its label with the address behind it. For a platform with a limit:
- * `{ ...PLAIN, limit: 160 }`.
+ * Plain text, for platforms without markup: words without marks, lists with hyphens, code and tables as lines, links
+ * as label and address. For a platform with a limit: `{ ...PLAIN, limit: 160 }`.
  */
 export const PLAIN: Dialect = {
   limit: Number.MAX_SAFE_INTEGER,

@@ -1,23 +1,23 @@
 import type { Dialect } from './dialect.ts';
-import { CUT, type Ink, type Word } from './ink.ts';
+import { CUT, type Token, type Word } from './tokens.ts';
 import { Writer } from './writer.ts';
 
-/** A better place for a cut is taken only where the message is this full by then. */
+/** A better place for a cut is used only if the message is at least this full. */
 const WORTH_A_MESSAGE = 0.25;
-/** Of text something is seen: not white space, controls, or characters without a shape. */
+/** Matches visible text: more than white space, controls and characters without a shape. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
- * The messages of a reply, each within the limits of the dialect and complete in itself: cut between paragraphs,
- * else lines, else sentences, else words; within a word only where it would not fit a message.
+ * Splits the tokens of a reply into messages within the limits of the dialect. It cuts between paragraphs, else
+ * lines, else sentences, else words. It cuts a word only if the word does not fit into one message.
  */
-export function* split(inks: readonly Ink[], dialect: Dialect): Generator<void, string[]> {
+export function* split(tokens: readonly Token[], dialect: Dialect): Generator<void, string[]> {
   const messages: string[] = [];
   let from = 0;
-  /** What is left of the word at `from`, where the last cut went through it. */
+  /** The rest of the word at `from`, if the last cut went through it. */
   let rest: Word | null = null;
-  while (from < inks.length) {
-    const message = fill(inks, from, rest, dialect);
+  while (from < tokens.length) {
+    const message = fill(tokens, from, rest, dialect);
     if (message.isVisible) messages.push(message.text);
     ({ next: from, rest } = message);
     yield;
@@ -28,42 +28,48 @@ export function* split(inks: readonly Ink[], dialect: Dialect): Generator<void, 
 interface Message {
   text: string;
   isVisible: boolean;
-  /** Where the one after it begins. */
+  /** Index of the token after it. */
   next: number;
   rest: Word | null;
 }
 
-function fill(inks: readonly Ink[], from: number, rest: Word | null, dialect: Dialect): Message {
+function fill(tokens: readonly Token[], from: number, rest: Word | null, dialect: Dialect): Message {
   const writer = new Writer(dialect);
   /** The last good place for a cut of each kind. */
   const places: (number | undefined)[] = [];
   let isVisible = false;
-  for (let at = from; at < inks.length; at++) {
-    const ink = at === from && rest !== null ? rest : (inks[at] as Ink);
-    if (ink.kind !== 'word') {
-      writer.blank(ink);
-      if (isVisible && writer.fill >= WORTH_A_MESSAGE) places[ink.cut] = at;
-    } else if (writer.add(ink)) {
-      isVisible ||= VISIBLE.test(ink.text);
+  for (let at = from; at < tokens.length; at++) {
+    const token = at === from && rest !== null ? rest : (tokens[at] as Token);
+    if (token.kind !== 'word') {
+      writer.blank(token);
+      if (isVisible && writer.fill >= WORTH_A_MESSAGE) places[token.cut] = at;
+    } else if (writer.add(token)) {
+      isVisible ||= VISIBLE.test(token.text);
     } else {
       const place = places[CUT.paragraph] ?? places[CUT.line] ?? places[CUT.sentence] ?? places[CUT.word];
-      if (place !== undefined) return upTo(inks, from, rest, place, dialect);
-      const [part, left] = cutWord(writer, ink);
+      if (place !== undefined) return upTo(tokens, from, rest, place, dialect);
+      const [part, left] = cutWord(writer, token);
       isVisible ||= VISIBLE.test(part);
-      const next = left === '' ? { next: at + 1, rest: null } : { next: at, rest: { ...ink, text: left } };
+      const next = left === '' ? { next: at + 1, rest: null } : { next: at, rest: { ...token, text: left } };
       return { text: writer.finish(), isVisible, ...next };
     }
   }
-  return { text: writer.finish(), isVisible, next: inks.length, rest: null };
+  return { text: writer.finish(), isVisible, next: tokens.length, rest: null };
 }
 
-/** The message again, ending at a place where it had room. */
-function upTo(inks: readonly Ink[], from: number, rest: Word | null, to: number, dialect: Dialect): Message {
+/** Writes the message again, up to a good place for a cut. */
+function upTo(
+  tokens: readonly Token[],
+  from: number,
+  rest: Word | null,
+  to: number,
+  dialect: Dialect,
+): Message {
   const writer = new Writer(dialect);
   for (let at = from; at < to; at++) {
-    const ink = at === from && rest !== null ? rest : (inks[at] as Ink);
-    if (ink.kind === 'word') writer.add(ink);
-    else writer.blank(ink);
+    const token = at === from && rest !== null ? rest : (tokens[at] as Token);
+    if (token.kind === 'word') writer.add(token);
+    else writer.blank(token);
   }
   return { text: writer.finish(), isVisible: true, next: to + 1, rest: null };
 }
@@ -72,14 +78,13 @@ const GRAPHEMES = new Intl.Segmenter('und', { granularity: 'grapheme' });
 const WORDS = new Intl.Segmenter('und', { granularity: 'word' });
 
 /**
- * Writes as much of a word as there is room for, and tells what was written and what is left. It is cut where a
- * script without spaces has a word boundary, else between two characters as people see them, else (one such
- * character may have thousands of marks) between two code points. Writes nothing where the message holds
- * something already and not even one character fits.
+ * Writes as much of a word as fits, and returns what was written and what is left. It cuts at a word boundary of
+ * scripts without spaces, else between two visible characters, else between two code points (one visible character
+ * can have thousands of marks). It writes nothing if the message is not empty and no character fits.
  */
 function cutWord(writer: Writer, word: Word): [part: string, left: string] {
   const { text } = word;
-  // No dialect writes a code unit as less than one: what is beyond the limit cannot fit.
+  // No dialect counts a code unit as less than one, so the text beyond the limit cannot fit.
   const head = text.slice(0, writer.limit + 1);
   const bounds = boundsIn(GRAPHEMES, head);
   const fits = (end: number) => writer.fits({ ...word, text: text.slice(0, end) });
@@ -89,7 +94,7 @@ function cutWord(writer: Writer, word: Word): [part: string, left: string] {
     end = boundsIn(WORDS, head).findLast((at) => at <= end && at > end / 2 && characters.has(at)) ?? end;
   } else if (writer.isEmpty) {
     end = lastThat(fits, codePointsIn(head));
-    // The marks alone take all the room.
+    // The marks alone need all the room.
     if (end === 0 && word.marks.length > 0) return cutWord(writer, { ...word, marks: [] });
     if (end === 0) throw new RangeError(`A message of ${writer.limit} characters has no room for text.`);
   } else return ['', text];
@@ -109,7 +114,7 @@ function codePointsIn(text: string): number[] {
   });
 }
 
-/** The last of the ends, in growing order, that fits; 0 where none does. */
+/** The last of the growing ends that fits; 0 if none does. */
 function lastThat(fits: (end: number) => boolean, ends: readonly number[]): number {
   let low = 0;
   let high = ends.length;

@@ -1,11 +1,14 @@
-/** Wider tables would be broken by the screen anyway. */
+/** A screen would break wider tables. */
 const MAX_WIDTH = 100;
 const GRAPHEMES = new Intl.Segmenter('und', { granularity: 'grapheme' });
-/** Takes two columns in a monospaced font. */
+/** Matches characters with two columns in a monospaced font. */
 const WIDE =
   /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60]/u;
 
-/** A table as lines of monospaced text, with a rule below its first row; aligned where that is no waste. */
+/**
+ * Writes a table as lines of monospaced text with a rule below its first row. Columns are aligned if that does not
+ * take too much space.
+ */
 export function tableLines(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map((cell) => cell.replace(/\s+/g, ' ').trim()));
   const widths: number[] = [];
@@ -14,7 +17,7 @@ export function tableLines(rows: readonly (readonly string[])[]): string {
   }
   const total = widths.reduce((sum, width) => sum + width + 3, -3);
   const written = cells.flat().reduce((sum, cell) => sum + cell.length + 3, 0);
-  // A reply does not grow beyond measure by padding.
+  // Padding must not make a reply much longer.
   const isAligned = total <= MAX_WIDTH && total * rows.length <= 3 * written + 1000;
   const [head = [], ...body] = cells.map((row) =>
     row.map((cell, column) => (isAligned ? cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)) : cell)),
@@ -25,7 +28,7 @@ export function tableLines(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** In columns of a monospaced font. */
+/** Width in columns of a monospaced font. */
 function widthOf(text: string): number {
   if (!/[^ -~]/.test(text)) return text.length;
   let width = 0;

@@ -1,4 +1,4 @@
-/** A reply as a tree. The names are those of mdast, of which this is the part that platforms can show. */
+/** A reply as a tree: the part of mdast that platforms can show, with the names of mdast. */
 export type Block = Paragraph | Heading | Quote | List | CodeBlock | Table | Rule | Footnote;
 
 export interface Paragraph {
@@ -18,31 +18,31 @@ export interface Quote {
 
 export interface List {
   readonly type: 'list';
-  /** The number of the first item; null: the items have bullets. */
+  /** The number of the first item. Null: the list has bullets. */
   readonly start: number | null;
-  /** Are there empty lines between the items? */
+  /** Whether there are empty lines between the items. */
   readonly spread: boolean;
   readonly children: readonly ListItem[];
 }
 
 export interface ListItem {
-  /** Are there empty lines between the blocks of the item? */
+  /** Whether there are empty lines between the blocks of the item. */
   readonly spread: boolean;
-  /** Null: the item is not a task. */
+  /** Null if the item is not a task. */
   readonly checked: boolean | null;
   readonly children: readonly Block[];
 }
 
 export interface CodeBlock {
   readonly type: 'code';
-  /** Empty: no language is named. */
+  /** Empty if no language is named. */
   readonly lang: string;
   readonly value: string;
 }
 
 export interface Table {
   readonly type: 'table';
-  /** Rows of cells, the head first. Rows may differ in length. */
+  /** Rows of cells, head first. Rows may differ in length. */
   readonly rows: readonly (readonly (readonly Inline[])[])[];
 }
 

@@ -1,14 +1,14 @@
 import type { Dialect, Mark } from './dialect.ts';
-import type { Blank, Word } from './ink.ts';
+import type { Blank, Word } from './tokens.ts';
 
-/** Stands between a mark and a letter, where the two would not be told apart: a zero-width space. */
+/** A zero-width space between a mark and a letter that the platform would not separate. */
 const APART = '\u200b';
-/** Stands before a word that would be markup: a word joiner, which is white space to nobody. */
+/** A word joiner before a word that would be markup. No platform treats it as white space. */
 const GUARD = '\u2060';
 const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}_]$/u;
 const BEGINS_WITH_LETTER = /^[\p{L}\p{M}\p{N}_]/u;
 
-/** More empty lines in a row, as code may have them, show nothing more. */
+/** Code may have more empty lines in a row; these are not shown. */
 const MAX_LINES = 50;
 
 interface Written {
@@ -18,12 +18,15 @@ interface Written {
   marks: number;
 }
 
-/** Writes one message word by word, and takes no word with which it could not be finished within its limits. */
+/**
+ * Writes one message, word by word. It refuses a word after which the message could not be finished within its
+ * limits.
+ */
 export class Writer {
   readonly #dialect: Dialect;
   #text = '';
   #open: readonly Mark[] = [];
-  /** White space since the last word; it is written when a word follows. */
+  /** White space since the last word. It is written before the next word. */
   #lines = 0;
   #spaces = '';
   #size = 0;
@@ -34,7 +37,7 @@ export class Writer {
     this.#dialect = dialect;
   }
 
-  /** Of the room, from 0 to 1, by the scarcest measure. */
+  /** The used part of the room, from 0 to 1, by the scarcest limit. */
   get fill(): number {
     const { limit, markupLimit = Infinity, markLimit = Infinity } = this.#dialect;
     return Math.max(this.#size / limit, this.#markup / markupLimit, this.#marks / markLimit);
@@ -56,7 +59,7 @@ export class Writer {
     return this.#dialect.limit;
   }
 
-  /** False: there is no room for it, and nothing was written. */
+  /** Returns false if there is no room. Nothing is written then. */
   add(word: Word): boolean {
     const next = this.#after(word);
     if (next === null) return false;
@@ -101,7 +104,7 @@ export class Writer {
     return { text: ends + blank + prefix + apart + opens + guard + text, size, markup, marks: opened };
   }
 
-  /** How many of the open marks stay open. */
+  /** Number of open marks that stay open. */
   #keptBefore({ marks }: Word, breaks: boolean): number {
     const differs = this.#open.findIndex((mark, index) => mark !== marks[index]);
     const shared = differs === -1 ? this.#open.length : differs;
@@ -110,7 +113,7 @@ export class Writer {
     return ending === -1 ? shared : ending;
   }
 
-  /** An empty line belongs to what is around it too. */
+  /** An empty line also belongs to the marks around it. */
   #lineBreaks(around: readonly Mark[]): string {
     const empty = `${prefixOf(around).trimEnd()}\n`;
     return `\n${empty.repeat(Math.min(this.#lines, MAX_LINES) - 1)}`;
@@ -131,7 +134,7 @@ export class Writer {
     return text.replace(/[!-/:-@[-`{-~]/g, (character) => escapes[character] ?? character);
   }
 
-  /** The message, with every mark closed. */
+  /** The message with all marks closed. */
   finish(): string {
     return this.#text + closed(this.#open);
   }

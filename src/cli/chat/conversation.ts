@@ -1,75 +1,76 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Answer, type AnswerListener, outOfReach, readAnswer } from './read-answer.ts';
-import { ConnectionLost, type Service } from './service.ts';
+import type { AnswerHandler, StreamEnd } from '../../channel/event-stream.ts';
+import { type AnswerListener, outOfReach, readAnswer } from './read-answer.ts';
+import { ConnectionLost, type StreamClient } from './stream-client.ts';
 
-/** How often a message is sent again that nobody took, and how long before, ms. */
+/** Waits before a message that was not delivered is sent again, ms. */
 const SEND_WAITS_MS = [300, 1000, 2000, 4000, 8000];
-/** How long the end of a stopped answer is waited for, ms. */
+/** How long to wait for the end of a stopped answer, ms. */
 const STOP_WITHIN_MS = 10_000;
 
 /** What ends an answer early. */
 export interface Interrupts {
-  /** The answer is to stop; what was said so far is the reply. */
+  /** Stops the answer. The text up to then is the reply. */
   stop: AbortSignal;
-  /** Nothing more is of interest. */
+  /** Leaves the chat at once. */
   leave: AbortSignal;
 }
 
-/** Messages of one session and their answers, one after the other. */
+/** The messages of one session and their answers, one after the other. */
 export class Conversation {
-  readonly #service: Pick<Service, 'start' | 'open' | 'stop'>;
+  readonly #client: Pick<StreamClient, 'start' | 'open' | 'stop'>;
   #session_id: string | null = null;
 
-  constructor(service: Pick<Service, 'start' | 'open' | 'stop'>) {
-    this.#service = service;
+  constructor(client: Pick<StreamClient, 'start' | 'open' | 'stop'>) {
+    this.#client = client;
   }
 
   /**
-   * Says something and tells the answer as it comes. Stopped before it began, the answer is an empty one.
-   * @throws CliError where there is no answer; the reason of `leave`
+   * Sends a message and reports its answer as it arrives. If it is stopped before it began, the answer is empty.
+   * @throws CliError if there is no answer; the reason of `leave`
    */
-  async say(message: string, listener: AnswerListener, { stop, leave }: Interrupts): Promise<Answer> {
-    const over = AbortSignal.any([stop, leave]);
+  async send(message: string, listener: AnswerListener, { stop, leave }: Interrupts): Promise<StreamEnd> {
     let stream_id: string;
     try {
-      stream_id = await this.#start(message, listener, over);
+      stream_id = await this.#start(message, listener, AbortSignal.any([stop, leave]));
     } catch (error) {
-      // Nobody has opened it, so nothing runs.
+      // A run starts when its stream is opened, so nothing runs.
       if (stop.aborted && !leave.aborted) return this.#nothing();
       throw error;
     }
     const ended = new AbortController();
     const gone = AbortSignal.any([leave, ended.signal]);
-    const told: AnswerListener = {
-      ...listener,
-      started: (session_id) => {
-        this.#session_id = session_id;
-        listener.started(session_id);
-      },
+    const started: AnswerHandler['started'] = (session_id) => {
+      this.#session_id = session_id;
+      listener.started(session_id);
     };
-    const stopping = () => this.#stop(stream_id, ended, leave);
-    stop.addEventListener('abort', stopping, { once: true });
-    if (stop.aborted) void stopping();
+    const stopAnswer = () => this.#stop(stream_id, ended, leave);
+    stop.addEventListener('abort', stopAnswer, { once: true });
+    if (stop.aborted) void stopAnswer();
     try {
-      return await readAnswer((after) => this.#service.open(stream_id, after, gone), told, gone);
+      return await readAnswer(
+        (after) => this.#client.open(stream_id, after, gone),
+        { ...listener, started },
+        gone,
+      );
     } catch (error) {
       if (ended.signal.aborted && !leave.aborted) return this.#nothing();
       throw error;
     } finally {
-      stop.removeEventListener('abort', stopping);
+      stop.removeEventListener('abort', stopAnswer);
     }
   }
 
-  /** The daemon ends the stream, which is where its end is read. Never rejects: what fails ends the reading. */
+  /** Asks the daemon to end the stream, and the reader waits for that end. Never rejects: a failure ends the reader. */
   async #stop(stream_id: string, ended: AbortController, leave: AbortSignal): Promise<void> {
     const timer = setTimeout(() => ended.abort(), STOP_WITHIN_MS);
     leave.addEventListener('abort', () => clearTimeout(timer), { once: true });
     timer.unref();
     try {
-      await this.#service.stop(stream_id, leave);
+      await this.#client.stop(stream_id, leave);
     } catch {
-      // Out of reach, or forgotten: whichever, its end will not be heard.
+      // The daemon cannot be reached, or does not know the stream: its end does not arrive.
       ended.abort();
     }
   }
@@ -78,7 +79,7 @@ export class Conversation {
     const outgoing = { key: randomUUID(), message, session_id: this.#session_id };
     for (let attempts = 0; ; attempts++) {
       try {
-        return await this.#service.start(outgoing, signal);
+        return await this.#client.start(outgoing, signal);
       } catch (error) {
         if (!(error instanceof ConnectionLost)) throw error;
         const wait = SEND_WAITS_MS[attempts];
@@ -89,7 +90,7 @@ export class Conversation {
     }
   }
 
-  #nothing(): Answer {
+  #nothing(): StreamEnd {
     return { session_id: this.#session_id ?? '', response: '', stopped: true };
   }
 }

@@ -1,30 +1,30 @@
-/** An event as it came over the wire. */
+/** An event of a stream. */
 export interface ServerEvent {
-  /** Of the last `id:` line so far; empty where there was none. */
+  /** The last `id:` so far; empty if there was none. */
   id: string;
   event: string;
   data: string;
 }
 
-/** Longest line and longest data of an event, in characters: far above any reply. */
+/** Longest line and longest data of an event, in characters: much longer than any reply. */
 const LENGTH_MAX = 8_388_608;
 
 /**
- * Reads an event stream that comes in pieces, cut anywhere: within a character, a line end or an event (WHATWG
- * HTML, "Interpreting an event stream"). `retry` is left to those who connect again by it.
+ * Reads an event stream (WHATWG HTML, "Interpreting an event stream") from pieces that may be cut anywhere: within a
+ * character, a line end or an event. It ignores `retry`.
  */
 export class EventParser {
-  /** Leaves out a byte order mark at the beginning, as it should. */
+  /** Drops a byte order mark at the beginning. */
   readonly #decoder = new TextDecoder();
   #line = '';
-  /** The last piece ended in a carriage return: a line feed at the beginning of the next belongs to it. */
+  /** The last piece ended in a carriage return. A line feed at the start of the next piece belongs to it. */
   #returned = false;
   #id = '';
   #event = '';
   #data: string[] = [];
   #length = 0;
 
-  /** @returns the events that are whole by now. @throws RangeError for one that is too long. */
+  /** @returns the events that are now complete. @throws RangeError if an event is too long */
   push(bytes: Uint8Array): ServerEvent[] {
     let text = this.#decoder.decode(bytes, { stream: true });
     if (text === '') return [];
@@ -39,13 +39,13 @@ export class EventParser {
       else this.#field(line);
     }
     if (this.#line.length > LENGTH_MAX || this.#length > LENGTH_MAX)
-      throw new RangeError(`an event of more than ${LENGTH_MAX} characters came`);
+      throw new RangeError(`an event has more than ${LENGTH_MAX} characters`);
     return events;
   }
 
   #field(line: string): void {
     const colon = line.indexOf(':');
-    // A comment.
+    // A line that begins with a colon is a comment.
     if (colon === 0) return;
     const name = colon === -1 ? line : line.slice(0, colon);
     const value = colon === -1 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
@@ -56,7 +56,7 @@ export class EventParser {
     else if (name === 'id' && !value.includes('\0')) this.#id = value;
   }
 
-  /** The id stays, all else begins anew; an event without data is none. */
+  /** Ends an event. The id is kept for the next one. An event without data is dropped. */
   #dispatch(): ServerEvent[] {
     const [event, data] = [this.#event || 'message', this.#data];
     this.#event = '';

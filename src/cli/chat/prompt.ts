@@ -1,52 +1,31 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { Writable } from 'node:stream';
 import { printable } from '../../daemon/printable.ts';
+import { MutedOutput } from '../muted-output.ts';
 import type { Sink } from '../output.ts';
 
 const PROMPT = '> ';
-/** Lines that wait while an answer is given; what is typed beyond them is dropped. */
+/** Lines that are kept while an answer arrives. Lines beyond them are dropped. */
 const WAITING_MAX = 1000;
 
-/** A terminal that shows nothing while an answer is written over it. */
-class Curtain extends Writable {
-  readonly isTTY = true;
-  drawn = true;
-  readonly #terminal: Sink;
-
-  constructor(terminal: Sink) {
-    super({ decodeStrings: false });
-    this.#terminal = terminal;
-  }
-
-  get columns(): number {
-    return this.#terminal.columns || 80;
-  }
-
-  override _write(text: string | Buffer, _encoding: string, done: () => void): void {
-    if (!this.drawn) this.#terminal.write(String(text));
-    done();
-  }
-}
-
 /**
- * Asks for lines on a terminal, with history by the arrow keys (in memory: what people say to an agent is not
- * for a file). What is typed while an answer comes is not shown, and is there when it has ended.
+ * Asks for lines on a terminal. The arrow keys bring back earlier lines, which are kept in memory only, since messages
+ * to an agent do not belong in a file. Typing during an answer is not shown until the answer has ended.
  */
 export class Prompt {
-  readonly #curtain: Curtain;
+  readonly #output: MutedOutput;
   readonly #reader: Interface;
   readonly #waiting: string[] = [];
-  #asked: ((line: string | null) => void) | null = null;
-  #closed = false;
-  /** Ctrl-C while nothing is asked. */
+  #resolve: ((line: string | null) => void) | null = null;
+  #isClosed = false;
+  /** Called for Ctrl-C during an answer. */
   interrupted: () => void = () => undefined;
 
   constructor(input: Readable, terminal: Sink) {
-    this.#curtain = new Curtain(terminal);
+    this.#output = new MutedOutput(terminal);
     this.#reader = createInterface({
       input,
-      output: this.#curtain,
+      output: this.#output,
       terminal: true,
       prompt: PROMPT,
       historySize: 500,
@@ -55,24 +34,27 @@ export class Prompt {
     this.#reader.on('line', (line) => this.#take(line));
     this.#reader.on('SIGINT', () => this.#interrupt());
     this.#reader.on('close', () => {
-      this.#closed = true;
-      // Whatever the shell shows next begins on a line of its own.
-      if (this.#asked) this.#curtain.write('\n');
-      this.#answer(null);
+      this.#isClosed = true;
+      // The prompt of the shell starts on a new line.
+      if (this.#resolve) this.#output.write('\n');
+      this.#settle(null);
     });
   }
 
-  /** The next line; null where the person leaves (Ctrl-D, or Ctrl-C on an empty line). */
+  /** The next line; null if the person leaves (Ctrl-D, or Ctrl-C on an empty line). */
   async line(): Promise<string | null> {
     const early = this.#waiting.shift();
     if (early !== undefined) {
-      this.#show(() => this.#curtain.write(`${PROMPT}${printable(early)}\n`));
+      const { isMuted } = this.#output;
+      this.#output.isMuted = false;
+      this.#output.write(`${PROMPT}${printable(early)}\n`);
+      this.#output.isMuted = isMuted;
       return early;
     }
-    if (this.#closed) return null;
+    if (this.#isClosed) return null;
     return new Promise((resolve) => {
-      this.#asked = resolve;
-      this.#curtain.drawn = false;
+      this.#resolve = resolve;
+      this.#output.isMuted = false;
       this.#reader.prompt(true);
     });
   }
@@ -82,19 +64,19 @@ export class Prompt {
   }
 
   #take(line: string): void {
-    if (this.#asked) this.#answer(line);
+    if (this.#resolve) this.#settle(line);
     else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(line);
   }
 
   #interrupt(): void {
-    if (!this.#asked) {
-      // Whoever stops an answer does not want what they had typed after it answered instead.
+    if (!this.#resolve) {
+      // A person who stops an answer does not want the lines typed during it to be sent.
       this.#waiting.length = 0;
       this.#clearLine();
       this.interrupted();
     } else if (this.#reader.line === '') {
-      this.#curtain.write('\n');
-      this.#answer(null);
+      this.#output.write('\n');
+      this.#settle(null);
     } else this.#clearLine();
   }
 
@@ -102,16 +84,9 @@ export class Prompt {
     for (const name of ['e', 'u']) this.#reader.write(null, { ctrl: true, name });
   }
 
-  #answer(line: string | null): void {
-    this.#curtain.drawn = true;
-    this.#asked?.(line);
-    this.#asked = null;
-  }
-
-  #show(write: () => void): void {
-    const { drawn } = this.#curtain;
-    this.#curtain.drawn = false;
-    write();
-    this.#curtain.drawn = drawn;
+  #settle(line: string | null): void {
+    this.#output.isMuted = true;
+    this.#resolve?.(line);
+    this.#resolve = null;
   }
 }

@@ -1,68 +1,67 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CliError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
-import { EventParser, type ServerEvent } from './event-parser.ts';
-import { refusal } from './refusal.ts';
-import { ConnectionLost } from './service.ts';
+import { type AnswerHandler, EVENT_READERS, type StreamEnd } from '../../channel/event-stream.ts';
+import { jsonObject } from '../../channel/json-object.ts';
+import { type CliError, failed, unavailable } from '../cli-error.ts';
+import { describeRefusal } from './describe-refusal.ts';
+import { EventParser } from './event-parser.ts';
+import { ConnectionLost } from './stream-client.ts';
 
-/** What an answer tells while it comes. */
-export interface AnswerListener {
-  started(session_id: string): void;
-  text(piece: string): void;
-  tool(name: string, status: string): void;
-  /** The connection is being made again (false), or is there again. */
+export interface AnswerListener extends AnswerHandler {
+  /** The connection is lost and will be made again (false), or is there again. */
   connected(yes: boolean): void;
 }
 
-export interface Answer {
-  session_id: string;
-  /** The whole of it. */
-  response: string;
-  stopped: boolean;
-}
-
 export interface Patience {
-  /** How long to go on without a single new event, ms. */
+  /** How long to continue without a new event, ms. */
   patience_ms: number;
-  /** Waits between attempts, the last one again and again, ms. */
+  /** Waits between attempts, ms. The last one is repeated. */
   waits_ms: readonly number[];
 }
 
-/** Longer than a restart takes, and than the stop of a daemon that lets its answers finish. */
+/** Longer than a restart takes, and than a stopping daemon waits for its answers. */
 export const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 2000, 4000] };
 
 /**
- * Reads an answer to its end, over as many connections as it takes: each goes on after the last event that
- * was taken, so that no piece is lost and none comes twice.
+ * Reads an answer to its end, over as many connections as it takes. Each connection continues after the last event
+ * that was read, so no piece is lost or repeated.
  *
- * @param open the bytes of the stream after an event; null: there are none left
- * @throws CliError where the answer failed, or nothing came for too long; the signal's reason
+ * @param open opens the stream after an event; null if no events are left
+ * @throws CliError if the answer failed, or nothing arrived for too long; the signal's reason
  */
 export async function readAnswer(
   open: (after: number) => Promise<AsyncIterable<Uint8Array> | null>,
   listener: AnswerListener,
   signal: AbortSignal,
   { patience_ms, waits_ms }: Patience = PATIENCE,
-): Promise<Answer> {
+): Promise<StreamEnd> {
+  let end: StreamEnd | null = null;
+  const handler = {
+    ...listener,
+    ended: (last: StreamEnd) => {
+      end = last;
+    },
+    failed({ code, message }: Readonly<Record<string, unknown>>) {
+      throw describeRefusal({ code, detail: message }, 0, 0);
+    },
+  };
   let last = 0;
   let attempts = 0;
-  let heard = performance.now();
+  let lastEventAt = performance.now();
   for (;;) {
     let lost = new ConnectionLost('the connection ended early');
     try {
       const pieces = await open(last);
-      if (pieces === null) throw incomplete();
+      if (pieces === null) throw failed('the stream ended without the end of the answer', 'Ask again.');
       listener.connected(true);
       const parser = new EventParser();
       for await (const piece of pieces) {
-        for (const event of parser.push(piece)) {
-          const id = Number(event.id);
-          if (!(id > last)) continue;
-          last = id;
+        for (const { id, event, data } of parser.push(piece)) {
+          if (!(Number(id) > last)) continue;
+          last = Number(id);
           attempts = 0;
-          heard = performance.now();
-          const answer = tell(event, listener);
-          if (answer) return answer;
+          lastEventAt = performance.now();
+          if (Object.hasOwn(EVENT_READERS, event)) EVENT_READERS[event]?.(jsonObject(data), handler);
+          if (end) return end;
         }
       }
     } catch (error) {
@@ -71,58 +70,16 @@ export async function readAnswer(
     }
     listener.connected(false);
     const wait = Math.max(waits_ms[Math.min(attempts++, waits_ms.length - 1)] ?? 0, lost.wait_ms);
-    if (performance.now() + wait - heard > patience_ms) throw outOfReach(lost);
+    if (performance.now() + wait - lastEventAt > patience_ms) throw outOfReach(lost);
     await delay(wait, undefined, { signal });
   }
 }
 
-/** @returns the answer where the event ends it. */
-function tell({ event, data }: ServerEvent, listener: AnswerListener): Answer | null {
-  const { session_id, text, tool_name, status, response, stopped, code, message } = objectIn(data);
-  switch (event) {
-    case 'stream_start':
-      listener.started(words(session_id));
-      return null;
-    case 'text_chunk':
-      listener.text(words(text));
-      return null;
-    case 'tool_call':
-      listener.tool(words(tool_name), words(status));
-      return null;
-    case 'complete':
-    case 'stream_complete':
-      return { session_id: words(session_id), response: words(response), stopped: stopped === true };
-    case 'error':
-      throw refusal({ code, detail: message }, 0, 0);
-    default:
-      return null;
-  }
-}
-
-/** An event whose data is no object tells nothing. */
-function objectIn(data: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(data);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
-function words(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function incomplete(): CliError {
-  return new CliError(EXIT.no, 'the daemon has nothing more to say, and the answer has no end', 'Ask again.');
-}
-
-/** The daemon was there, and has been away for too long. */
+/** The daemon answered before, and has not answered for too long. */
 export function outOfReach(lost: ConnectionLost): CliError {
-  return new CliError(
-    EXIT.unavailable,
-    `the daemon is out of reach: ${lost.message}`,
-    'Is it running? `agentd status` tells. The answer, if there is one, is in `agentd sessions show`.',
+  return unavailable(
+    `cannot reach the daemon: ${lost.message}`,
+    'Check with `agentd status` that it is running. If it has answered, `agentd sessions show` has the answer.',
     { cause: lost },
   );
 }

@@ -1,10 +1,9 @@
-import { CliError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { usageError } from '../cli-error.ts';
 
-/** Longest line, in characters: longer than any message may be (decisions §1). */
+/** Longest line, in characters: longer than any message may be. */
 const LINE_MAX = 262_144;
 
-/** The lines of an input, each as soon as it is there; the last one needs no end. @throws CliError (2) */
+/** The lines of an input, each as soon as it has arrived. The last one needs no line end. @throws CliError (2) */
 export async function* readLines(input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
@@ -14,7 +13,7 @@ export async function* readLines(input: AsyncIterable<Uint8Array | string>): Asy
     rest = lines.pop() ?? '';
     yield* lines.map((line) => line.replace(/\r$/, ''));
     if (rest.length > LINE_MAX)
-      throw new CliError(EXIT.usage, `a line of standard input is longer than ${LINE_MAX} characters`);
+      throw usageError(`a line of standard input is longer than ${LINE_MAX} characters`);
   }
   rest += decoder.decode();
   if (rest !== '') yield rest;

@@ -3,32 +3,31 @@ import { printable, withoutControls } from '../../daemon/printable.ts';
 import { StreamMask } from '../../daemon/secret.ts';
 import type { Sink } from '../output.ts';
 
-/** Back to the beginning of the line, and clear it. */
+/** Moves the cursor to the start of the line, and clears the line. */
 const CLEAR_LINE = '\r\u{1b}[K';
 
 /**
- * What a conversation shows: answers to standard output, all else to standard error. On a terminal there is
- * also a line of what goes on, which goes away again. Nothing of an answer can move the cursor, colour the
- * text, or show a token.
+ * Shows a chat: answers on standard output, everything else on standard error. A terminal also gets a status line, which
+ * is removed again. An answer cannot move the cursor, color the text, or show a token.
  */
 export class Screen {
   readonly #stdout: Sink;
   readonly #stderr: Sink;
-  readonly #colour: boolean;
+  readonly #color: boolean;
   #mask = new StreamMask();
   /** The first half of a character that was cut in two. */
   #half = '';
-  /** What standard output ended with is a part of a line. */
-  #midLine = false;
+  /** Standard output ended within a line. */
+  #isMidLine = false;
   #status = '';
 
   constructor(stdout: Sink, stderr: Sink, env: NodeJS.ProcessEnv = process.env) {
     this.#stdout = stdout;
     this.#stderr = stderr;
-    this.#colour = stderr.isTTY === true && !env.NO_COLOR;
+    this.#color = stderr.isTTY === true && !env.NO_COLOR;
   }
 
-  /** The next piece of the answer. */
+  /** Shows the next piece of the answer. */
   text(piece: string): void {
     let whole = this.#half + piece;
     this.#half = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? '';
@@ -36,7 +35,7 @@ export class Screen {
     this.#print(this.#mask.push(whole));
   }
 
-  /** The end of an answer, which ends its line too. */
+  /** Ends an answer and its line. */
   endAnswer(): void {
     this.#print(this.#mask.push(this.#half) + this.#mask.end());
     this.#mask = new StreamMask();
@@ -45,41 +44,41 @@ export class Screen {
     this.#endLine();
   }
 
-  /** What goes on; empty: nothing. For terminals only. */
-  status(words: string): void {
-    if (this.#stderr.isTTY !== true || words === this.#status) return;
+  /** Shows what is being done, on a terminal only. An empty text removes the status line. */
+  status(text: string): void {
+    if (this.#stderr.isTTY !== true || text === this.#status) return;
     if (this.#status !== '') this.#stderr.write(CLEAR_LINE);
     else if (this.#stdout.isTTY === true) this.#endLine();
-    this.#status = words;
-    if (words === '') return;
-    // A line that wrapped could not be cleared again. A terminal that knows no size says 0.
-    const line = [...printable(words)].slice(0, (this.#stderr.columns || 80) - 1).join('');
-    this.#stderr.write(this.#colour ? styleText('dim', line, { validateStream: false }) : line);
+    this.#status = text;
+    if (text === '') return;
+    // A wrapped line could not be cleared. A terminal that does not know its width reports 0.
+    const line = [...printable(text)].slice(0, (this.#stderr.columns || 80) - 1).join('');
+    this.#stderr.write(this.#color ? styleText('dim', line, { validateStream: false }) : line);
   }
 
-  /** A line for the person. */
+  /** Shows a line on standard error. */
   note(text: string): void {
     this.status('');
     if (this.#stdout.isTTY === true) this.#endLine();
-    this.#stderr.write(`${harmless(text)}\n`);
+    this.#stderr.write(`${escapeText(text)}\n`);
   }
 
   #print(text: string): void {
     if (text === '') return;
     this.status('');
-    const shown = harmless(text);
+    const shown = escapeText(text);
     this.#stdout.write(shown);
-    if (shown !== '') this.#midLine = !shown.endsWith('\n');
+    if (shown !== '') this.#isMidLine = !shown.endsWith('\n');
   }
 
   #endLine(): void {
-    if (this.#midLine) this.#stdout.write('\n');
-    this.#midLine = false;
+    if (this.#isMidLine) this.#stdout.write('\n');
+    this.#isMidLine = false;
   }
 }
 
-/** As it is, but for what a terminal would obey; a carriage return would let a line be written over. */
-function harmless(text: string): string {
+/** Replaces what a terminal would obey, but line feeds and tabs. A carriage return could overwrite a line. */
+function escapeText(text: string): string {
   return text
     .replaceAll('\r', '')
     .split(/([\n\t])/)

@@ -1,17 +1,17 @@
 import type { Readable } from 'node:stream';
-import { CliError } from '../errors.ts';
+import { CliError } from '../cli-error.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Sink } from '../output.ts';
 import { explainError } from '../report-error.ts';
-import { answerAloud } from './answer-aloud.ts';
 import type { Conversation, Interrupts } from './conversation.ts';
 import { Prompt } from './prompt.ts';
 import { readLines } from './read-lines.ts';
 import type { Screen } from './screen.ts';
+import { streamAnswer } from './stream-answer.ts';
 
 /**
- * Asks for messages on a terminal until the person leaves. Ctrl-C stops an answer, a second one leaves at
- * once; what fails is told, and the next message asked for.
+ * Asks for messages on a terminal until the person leaves. Ctrl-C stops an answer, a second Ctrl-C leaves at once. A
+ * failure is shown, and the next message is asked for.
  * @returns the exit code
  */
 export async function talk(
@@ -26,11 +26,11 @@ export async function talk(
       const line = await prompt.line();
       if (line === null) return EXIT.ok;
       if (line.trim() === '') continue;
-      const { interrupts, interrupt } = interruptible();
+      const { interrupts, interrupt } = createInterrupts();
       prompt.interrupted = interrupt;
       const failed = await answer(conversation, line, screen, interrupts);
       if (interrupts.leave.aborted) return EXIT.ok;
-      if (failed) tell(failed, screen);
+      if (failed) showError(failed, screen);
     }
   } finally {
     prompt.close();
@@ -38,9 +38,9 @@ export async function talk(
 }
 
 /**
- * Answers each line of an input, in order. What fails is told on standard error, and the next line is
- * answered; only a daemon that is out of reach, or Ctrl-C, ends it.
- * @returns the exit code: 1 where an answer failed or was stopped
+ * Answers each line of an input, in order. A failure is shown on standard error, and the next line is answered. Only a
+ * daemon that cannot be reached, and Ctrl-C, end it.
+ * @returns the exit code: 1 if an answer failed or was stopped
  */
 export async function answerLines(
   conversation: Conversation,
@@ -50,21 +50,21 @@ export async function answerLines(
   let code: number = EXIT.ok;
   for await (const line of readLines(input)) {
     if (line.trim() === '') continue;
-    const { interrupts, interrupt } = interruptible();
+    const { interrupts, interrupt } = createInterrupts();
     process.on('SIGINT', interrupt);
     const failed = await answer(conversation, line, screen, interrupts).finally(() =>
       process.off('SIGINT', interrupt),
     );
     if (interrupts.stop.aborted) return EXIT.no;
     if (!failed) continue;
-    tell(failed, screen);
+    showError(failed, screen);
     if (failed.exitCode === EXIT.unavailable) return EXIT.unavailable;
     code = EXIT.no;
   }
   return code;
 }
 
-/** @returns why there is no whole answer, in words. */
+/** @returns why the answer is not complete; null if it is, or was stopped */
 async function answer(
   conversation: Conversation,
   line: string,
@@ -72,7 +72,7 @@ async function answer(
   interrupts: Interrupts,
 ): Promise<CliError | null> {
   try {
-    const { stopped } = await answerAloud(conversation, line.trim(), screen, interrupts);
+    const { stopped } = await streamAnswer(conversation, line.trim(), screen, interrupts);
     if (stopped) screen.note('(stopped)');
     return null;
   } catch (error) {
@@ -82,13 +82,13 @@ async function answer(
   }
 }
 
-function tell(error: CliError, screen: Screen): void {
+function showError(error: CliError, screen: Screen): void {
   const { message, advice } = explainError(error);
   screen.note([`agentd: ${message}`, advice].filter(Boolean).join('\n'));
 }
 
 /** The first interrupt stops the answer, the second one leaves. */
-function interruptible(): { interrupts: Interrupts; interrupt(): void } {
+function createInterrupts(): { interrupts: Interrupts; interrupt(): void } {
   const [stop, leave] = [new AbortController(), new AbortController()];
   return {
     interrupts: { stop: stop.signal, leave: leave.signal },

@@ -1,55 +1,54 @@
 import { userInfo } from 'node:os';
+import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { askHealth } from '../daemon-health.ts';
-import { CliError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { fetchHealth } from '../daemon-health.ts';
 
-/** Longest user id that the daemon takes (decisions §1). */
+/** Longest user id that the daemon accepts. */
 const USER_MAX = 256;
 
 export const command: Command = {
   name: 'chat',
   summary: 'Talk to the running daemon from the terminal.',
   description:
-    'The answer is shown while it is written, with a line for the tool that is at work. A connection that breaks is made again, also to a daemon that was restarted meanwhile, and the answer goes on where it was. Ctrl-C stops the answer; a second one, or one at an empty prompt, leaves, as does Ctrl-D. The arrow keys bring earlier messages back; they are kept in memory only. Where standard input is no terminal, each of its lines is a message, and only the answers go to standard output. Exit code 1 when an answer failed, 69 when the daemon is out of reach. The channel must be on that answers on event streams (SSE_ENABLED).',
+    'Shows the answer while it is written, with a status line for the tool that is running. If the connection breaks, it is made again, also after a restart of the daemon, and the answer continues where it was. Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only. If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
   options: [
     URL_OPTION,
     {
       flags: '--token [token]',
       sentence:
-        'the user token to speak with: without a value it is asked for without echo, with `-` it is read from standard input, and the messages are typed on the terminal',
+        'user token to sign in with; without a value, it is asked for without echo; `-` reads it from standard input, and the messages are typed on the terminal',
     },
     {
       flags: '--user <id>',
-      sentence: "the `user_id` to speak as; default: the system's name of who runs the command",
+      sentence: '`user_id` to use; default: the login name on this system',
     },
   ],
   examples: [
-    { line: 'agentd chat', does: 'Talks to the daemon that these settings describe.' },
+    { line: 'agentd chat', does: 'Talks to the daemon of these settings.' },
     {
       line: 'agentd chat --url https://chat.example.com --token',
-      does: 'Talks to a daemon elsewhere as a signed-in person; the token is asked for.',
+      does: 'Talks to a remote daemon as a signed-in person; asks for the token.',
     },
-    { line: 'agentd chat --token - < token.txt', does: 'Takes the token from a file.' },
-    { line: 'agentd chat < questions.txt', does: 'Asks one question a line, and prints the answers.' },
+    { line: 'agentd chat --token - < token.txt', does: 'Reads the token from a file.' },
+    { line: 'agentd chat < questions.txt', does: 'Sends each line as a question, and prints the answers.' },
   ],
   async run({ options, out }) {
     const user_id = userId(options.user);
     const url = await daemonAddress(options);
-    const { readSpeaker } = await import('../chat/input.ts');
-    const { token, input, close } = await readSpeaker(options.token, out.note);
+    const { openChatSession } = await import('../chat/chat-session.ts');
+    const { token, input, close } = await openChatSession(options.token, out.note);
     try {
-      if (token !== null) await warnOfToken(token, url, out.note);
-      const { eventStreamOf } = await import('../chat/endpoint.ts');
-      const paths = await eventStreamOf(await askHealth(url));
-      const [{ Service }, { Conversation }, { Screen }, { talk, answerLines }] = await Promise.all([
-        import('../chat/service.ts'),
+      if (token !== null) await warnAboutToken(token, url, out.note);
+      const { findEventStream } = await import('../chat/find-event-stream.ts');
+      const paths = await findEventStream(await fetchHealth(url));
+      const [{ StreamClient }, { Conversation }, { Screen }, { talk, answerLines }] = await Promise.all([
+        import('../chat/stream-client.ts'),
         import('../chat/conversation.ts'),
         import('../chat/screen.ts'),
         import('../chat/talk.ts'),
       ]);
-      const conversation = new Conversation(new Service(url, paths, { user_id, token }));
+      const conversation = new Conversation(new StreamClient(url, paths, { user_id, token }));
       const screen = new Screen(process.stdout, process.stderr);
       const terminal = [process.stderr, process.stdout].find(({ isTTY }) => isTTY);
       if (!input.isTTY || !terminal) return await answerLines(conversation, screen, input);
@@ -62,28 +61,28 @@ export const command: Command = {
 };
 
 function userId(option: unknown): string {
-  const given = typeof option === 'string' ? option : systemName();
+  const given = typeof option === 'string' ? option : loginName();
   if (given !== '' && given.length <= USER_MAX && !/\p{Cc}/u.test(given)) return given;
-  throw new CliError(EXIT.usage, `--user takes 1 to ${USER_MAX} characters without control characters`);
+  throw usageError(`--user takes 1 to ${USER_MAX} characters, none of them a control character`);
 }
 
-function systemName(): string {
+function loginName(): string {
   try {
     return userInfo().username || 'cli';
   } catch {
-    // A process in a container may run as somebody who has no name.
+    // In a container, the user of the process may have no name.
     return 'cli';
   }
 }
 
-/** What is wrong with a token that can be seen from here; the daemon answers all the same, in general terms. */
-async function warnOfToken(token: string, url: URL, note: (text: string) => void): Promise<void> {
+/** Warns about problems that are visible from here. The daemon still answers, as to a person who is not signed in. */
+async function warnAboutToken(token: string, url: URL, note: (text: string) => void): Promise<void> {
   const { claimedExpiry, decodeToken, isWellFormed } = await import('../../daemon/identity/decode-token.ts');
   const decoded = decodeToken(token);
   const expiry = claimedExpiry(decoded);
-  if (!isWellFormed(decoded)) note('warning: what was given is no token, so nobody is signed in');
+  if (!isWellFormed(decoded)) note('warning: this is not a token, so you are not signed in');
   else if (expiry !== null && expiry <= Date.now())
-    note('warning: the token has expired, so nobody is signed in; `agentd token verify` tells more');
+    note('warning: the token has expired, so you are not signed in; `agentd token verify` says more');
   if (url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
-    note(`warning: the token goes to ${url.hostname} unencrypted; use https:// where there is one`);
+    note(`warning: the token is sent to ${url.hostname} unencrypted; use https:// if the server has it`);
 }

@@ -1,30 +1,28 @@
 import type { Command } from '../command.ts';
+import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
-import { placeOf } from '../settings-place.ts';
 
 export const command: Command = {
   name: 'config check',
   summary: 'Validate all settings.',
   description:
-    'Looks at everything that the daemon looks at before it starts: the values, whether they fit together, the plugins, the agent, misspelt names. Every problem is told at once, each with what is wrong, where it came from and what would be right; the exit code is 78 then. Warnings do not change the exit code. Nothing is started, and nothing outside of this machine is asked.',
+    'Makes the checks that the daemon makes before it starts: values, combinations of values, plugins, channels with their routes, the agent, misspelled names. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
   examples: [
-    { line: 'agentd config check', does: 'Checks the settings that a daemon started here would have.' },
+    { line: 'agentd config check', does: 'Checks the settings of a daemon that is started here.' },
     {
       line: 'agentd config check --config /etc/agentd/agentd.yaml && systemctl restart agentd',
-      does: 'Restarts the service only with a configuration that it can run with.',
+      does: 'Restarts the service only if its configuration is valid.',
     },
   ],
   json: true,
   async run({ options, out }) {
-    const { ConfigurationError, inspectConfiguration } = await import('../../daemon/settings/configure.ts');
-    const found = await inspectConfiguration(placeOf(options));
+    const { ConfigurationError, inspectConfiguration } = await import(
+      '../../daemon/configuration/configure.ts'
+    );
+    const found = await inspectConfiguration(configLocation(options));
     const { warnings, channels, environment } = found;
-    const problems = [...found.problems];
-    // What is known to be wrong with the agent need not be found twice.
-    if (!problems.some(({ setting }) => setting.startsWith('AGENT_'))) {
-      const { checkAgent } = await import('../../daemon/agent/check-agent.ts');
-      problems.push(...(await checkAgent(found.effective)));
-    }
+    const { checkParts } = await import('../../daemon/check-parts.ts');
+    const problems = await checkParts(found);
     const names = channels.map(({ plugin }) => plugin.name);
     if (out.json) {
       const valid = problems.length === 0;

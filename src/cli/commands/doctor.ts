@@ -1,20 +1,21 @@
 import { styleText } from 'node:util';
+import type { EffectiveSetting } from '../../daemon/configuration/configure.ts';
 import { printable } from '../../daemon/printable.ts';
-import type { EffectiveSetting } from '../../daemon/settings/configure.ts';
 import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
 import type { Command } from '../command.ts';
-import type { Finding, Outcome } from '../doctor/finding.ts';
+import { configLocation } from '../config-location.ts';
+import { type CheckOutcome, type Finding, findingsOf } from '../doctor/finding.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
-import { placeOf } from '../settings-place.ts';
+import { wrapText } from '../wrap-text.ts';
 
 export const command: Command = {
   name: 'doctor',
-  summary: 'Check whether everything that the daemon needs is there and works.',
+  summary: 'Check that everything the daemon needs is present and works.',
   description:
-    'The configuration; the strength of the secrets; the state directory, and the room on its disk; the store: that it opens, can be written and is sound; whether stored tokens are sealed, and whether the key opens those that are stored; the business API and its default credentials; the model server; the credentials of each active channel, asked of its platform; the clock, against those that answered. A line each: `ok`, `warning`, `failed`, or `skipped` with the reason, and how to mend it. Others are asked side by side, each within a time-out, and nobody is written to. A platform that is stood in for on this machine (`agentd simulate`) need not be there, but in production. Works with the daemon up or down; run it as the user that the daemon runs as. Exit code 1 when a check failed, 78 when the configuration itself is wrong: then all that is wrong with it is listed, and the rest is skipped. Secrets are not printed. With --json an array of {check, outcome, detail, advice}; advice only where there is one.',
+    'Checks the configuration; the strength of the secrets; the state directory and the free space of its disk; the store: that it opens, can be written and is intact; whether stored tokens are sealed, and whether the key decrypts them; the business API and its default credentials; the model server; the credentials of each active channel, by asking its platform; and the clock, by comparing it with those of the machines that answered. Each check is a line: `ok`, `warning`, `failed`, or `skipped` with the reason, and what to do. Other machines are asked in parallel, each with a time-out, and no message is sent to anyone. Outside production, a platform whose API is simulated on this machine (`agentd simulate`) may be missing. It works with the daemon up or down; run it as the user that the daemon runs as. Exit code 1 if a check failed, 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped. Secrets are not printed. With --json, an array of {check, outcome, detail, advice}; advice is present only if something needs to be done.',
   examples: [
-    { line: 'agentd doctor', does: 'Looks at everything.' },
+    { line: 'agentd doctor', does: 'Makes all checks.' },
     {
       line: `agentd doctor --json | jq -r '.[] | select(.outcome == "failed") | .detail'`,
       does: 'Prints what failed, for a script.',
@@ -22,11 +23,12 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { inspectConfiguration, settingsOf } = await import('../../daemon/settings/configure.ts');
-    const found = await inspectConfiguration(placeOf(options));
+    const { inspectConfiguration, settingsOf } = await import('../../daemon/configuration/configure.ts');
+    const found = await inspectConfiguration(configLocation(options));
     const { checkConfiguration } = await import('../doctor/configuration.ts');
     const { findings, problems } = await checkConfiguration(found);
-    if (problems.length > 0) findings.push(...REST.map(skipped));
+    if (problems.length > 0)
+      findings.push(...OTHER_CHECKS.map((check) => findingsOf(check).skipped('the configuration is wrong')));
     else {
       const { checkAll } = await import('../doctor/check-all.ts');
       findings.push(...(await checkAll(settingsOf(found.effective), found)));
@@ -38,14 +40,19 @@ export const command: Command = {
   },
 };
 
-/** What is not looked at with a configuration that no daemon starts with. */
-const REST = ['secrets', 'state directory', 'store', 'sealing', 'business API', 'model', 'channels', 'clock'];
+/** The checks that are skipped if the configuration is wrong. */
+const OTHER_CHECKS = [
+  'secrets',
+  'state directory',
+  'store',
+  'sealing',
+  'business API',
+  'model',
+  'channels',
+  'clock',
+];
 
-function skipped(check: string): Finding {
-  return { check, outcome: 'skipped', detail: 'the configuration is wrong' };
-}
-
-/** Texts of platforms and plugins are among the findings: none of them may show a secret of the settings. */
+/** The findings contain texts of platforms and plugins, which might show a secret of the settings. */
 function withoutSecrets(finding: Finding, effective: readonly EffectiveSetting[]): Finding {
   const values = effective.map(({ value }) => value);
   const { detail, advice, ...rest } = finding;
@@ -56,19 +63,22 @@ function withoutSecrets(finding: Finding, effective: readonly EffectiveSetting[]
   };
 }
 
-const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' } as const satisfies Record<
-  Outcome,
+const COLORS = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' } as const satisfies Record<
+  CheckOutcome,
   string
 >;
 
-function inWords(findings: readonly Finding[], out: Output): string {
+function inWords(findings: readonly Finding[], { color, width }: Output): string {
   const widest = Math.max(...findings.map(({ check }) => check.length));
-  const lines = findings.flatMap(({ check, outcome, detail, advice }) => {
-    const word = outcome.padEnd('skipped'.length);
-    const coloured = out.colour ? styleText(COLOURS[outcome], word, { validateStream: false }) : word;
-    const line = `${coloured}  ${check.padEnd(widest)}  ${printable(detail)}`;
-    const indent = ' '.repeat(word.length + 2 + widest + 2);
-    return advice === undefined ? [line] : [line, `${indent}${printable(advice)}`];
-  });
-  return `${lines.join('\n')}\n`;
+  const margin = 'skipped'.length + 2 + widest + 2;
+  return findings
+    .map(({ check, outcome, detail, advice }) => {
+      const word = outcome.padEnd('skipped'.length);
+      const colored = color ? styleText(COLORS[outcome], word, { validateStream: false }) : word;
+      const lines = [detail, ...(advice === undefined ? [] : [advice])].flatMap((text) =>
+        wrapText(printable(text), Math.max(width - margin, 30)),
+      );
+      return `${colored}  ${check.padEnd(widest)}  ${lines.join(`\n${' '.repeat(margin)}`)}\n`;
+    })
+    .join('');
 }

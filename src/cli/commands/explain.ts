@@ -1,22 +1,22 @@
 import { printable } from '../../daemon/printable.ts';
+import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { messageTraces } from '../message-traces.ts';
-import { wholeNumber } from '../number-option.ts';
 import { traceInWords, traceView } from '../trace-view.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'explain',
-  summary: 'Tell why a conversation went as it did.',
+  summary: 'Explain why a conversation went as it did.',
   description:
-    "A time line of a message, or of the last messages of a session: who sent it and what its token was worth, which credentials each call of the business API used, the tools, the reply or failure; of a platform's message also when it was accepted, and when its reply was sent or what it waits for; then what happened and what to do. ID is that of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 when nothing is found.",
+    "Shows a time line of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the time line, it says what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 if nothing is found.",
   args: [{ name: 'id', sentence: 'id of a session, a request or a message', required: true }],
   options: [
     {
       flags: '--limit <n>',
-      sentence: 'how many messages of a session at most, the last ones, 1 to 200',
+      sentence: 'maximum number of messages of a session, 1 to 200; the last ones are shown',
       default: 5,
     },
   ],
@@ -32,14 +32,13 @@ export const command: Command = {
       days: settings.TRACE_RETENTION_DAYS,
     }));
     if (shown.length === 0) {
-      throw new CliError(
-        EXIT.no,
-        `nothing is known of '${printable(id)}'`,
-        `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Look for the id in \`agentd logs\`; is this the daemon's STATE_DIR?`,
+      throw failed(
+        `nothing is known about '${printable(id)}'`,
+        `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Search for the id in \`agentd logs\`, and check that this is the STATE_DIR of the daemon.`,
       );
     }
-    out.data({ id, traces: shown.map(traceView) }, () =>
-      shown.map((trace) => traceInWords(trace, out)).join('\n'),
+    out.data({ id, traces: shown.map(({ trace }) => traceView(trace)) }, () =>
+      shown.map(({ trace, waits }) => traceInWords(trace, out, waits)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
     return EXIT.ok;

@@ -1,18 +1,17 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { GuardStore } from '../../daemon/store/guard.ts';
-import type { Command } from '../command.ts';
+import { failed, usageError } from '../cli-error.ts';
+import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
-import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'guard reset',
-  summary: 'Let a user, a session or everyone through again.',
+  summary: 'Unblock a user, a session or everyone.',
   description:
-    'Takes a channel and a user, or --session, or --all. A user is named by the id that the channel knows them by, which stands in `agentd guard list` and in the log, or by the `sub` of their token: their circuits are closed and their messages counted from none. On a web channel that is everyone who gives this id. A session counts its turns from 0 again, and goes on. Takes effect at once, beside a running daemon. Exit code 1 when the guard knows nothing of them.',
+    'Takes a channel and a user, or --session, or --all. Name a user by the id that the channel uses, as in `agentd guard list` and in the log, or by the `sub` of their token: their circuits are closed, and their messages are counted from 0. On a web channel, this affects everyone who uses that id. For a session, its turns are counted from 0, and the session continues. Takes effect at once, also while the daemon runs. Exit code 1 if the guard has no record of them.',
   args: [
     { name: 'channel', sentence: 'name of the channel', values: channelNames },
     { name: 'user', sentence: 'id of the user' },
@@ -24,50 +23,38 @@ export const command: Command = {
   examples: [
     {
       line: `agentd guard reset ${EXAMPLE.channel} ${EXAMPLE.user}`,
-      does: 'Lets one user of a channel through again.',
+      does: 'Unblocks one user of a channel.',
     },
-    { line: 'agentd guard reset --session "$SESSION_ID"', does: 'Lets a session at its limit go on.' },
-    { line: 'agentd guard reset --all', does: 'Forgets all that the guard has counted.' },
+    { line: 'agentd guard reset --session "$SESSION_ID"', does: 'Lets a session at its limit continue.' },
+    { line: 'agentd guard reset --all', does: 'Deletes all counts of the guard.' },
   ],
   json: true,
   async run({ args, options, out }) {
-    const reset = resetOf(args, options);
-    const known = await withStore(options, (store) => reset.run(store.guard));
-    if (!known) {
-      throw new CliError(
-        EXIT.no,
-        `the loop guard has counted nothing of ${reset.words}`,
-        '`agentd guard list` shows whom it blocks.',
+    const { named, words, run } = resetOf(args, options);
+    if (!(await withStore(options, (store) => run(store.guard)))) {
+      throw failed(
+        `the loop guard has no record of ${words}`,
+        'List blocked users and sessions with `agentd guard list`.',
       );
     }
-    out.data({ ...reset.named, reset: true }, () => `reset ${reset.words}`);
+    out.data({ ...named, reset: true }, () => `reset ${words}`);
     return EXIT.ok;
   },
 };
 
 interface Reset {
-  /** As it is printed with `--json`. */
+  /** For `--json`. */
   named: Record<string, string | boolean>;
   words: string;
-  /** False where nothing was there to reset. */
+  /** Resolves to false if there was nothing to reset. */
   run(guard: GuardStore): Promise<boolean>;
 }
 
-/** Exactly one of the three forms; anything else is wrong usage. */
-function resetOf(
-  [platform, user]: readonly string[],
-  { session, all }: Readonly<Record<string, unknown>>,
-): Reset {
+/** Exactly one of the three forms. */
+function resetOf([platform, user]: readonly string[], { session, all }: OptionValues): Reset {
   const forms = [platform !== undefined, session !== undefined, all === true].filter(Boolean).length;
   if (forms === 1 && all === true) {
-    return {
-      named: { all: true },
-      words: 'everything',
-      run: async (guard) => {
-        await guard.resetAll();
-        return true;
-      },
-    };
+    return { named: { all: true }, words: 'everything', run: (guard) => guard.resetAll().then(() => true) };
   }
   if (forms === 1 && typeof session === 'string') {
     return {
@@ -83,8 +70,7 @@ function resetOf(
       run: (guard) => guard.resetUser(platform, user),
     };
   }
-  throw new CliError(
-    EXIT.usage,
+  throw usageError(
     'guard reset takes a channel and a user, or --session ID, or --all',
     'Try `agentd guard reset --help`.',
   );

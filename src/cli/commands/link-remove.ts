@@ -1,10 +1,10 @@
-import { writingsOf } from '../../daemon/identity/link-ids.ts';
-import { unlink } from '../../daemon/identity/links.ts';
 import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
+import { writingsOf } from '../../daemon/linking/link-ids.ts';
+import { unlink } from '../../daemon/linking/links.ts';
 import { printable } from '../../daemon/printable.ts';
+import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
-import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { linkableChannel } from '../linkable-channel.ts';
 import { withStore } from '../with-store.ts';
@@ -13,7 +13,7 @@ export const command: Command = {
   name: 'link remove',
   summary: 'Remove the link of a user of a channel.',
   description:
-    'From the next message on, what this user writes there goes under the default credentials. The link is removed under every writing of the id, and so is what a second id of the user was bound to. Exit code 1 when there is none.',
+    'From the next message on, messages of this user use the default credentials. The link is removed for all spellings of the id, and so is what a second id of the user was bound to. Exit code 1 if there is no link.',
   args: [
     {
       name: 'channel',
@@ -21,14 +21,14 @@ export const command: Command = {
       required: true,
       values: linkingWords,
     },
-    { name: 'user', sentence: 'whose: the id or number that the channel knows them by', required: true },
+    { name: 'user', sentence: 'id or number of the user on that channel', required: true },
   ],
   examples: [{ line: 'agentd link remove phone +15550100123', does: 'Removes the link of one number.' }],
   json: true,
   async run({ args: [word = '', user = ''], options, out }) {
     const channel = await linkableChannel(options, word);
     const [user_id = user] = writingsOf(channel, user);
-    const removed = await withStore(
+    const isRemoved = await withStore(
       options,
       async (store, settings) => {
         const { seal } = await openAdministratorSeal(settings);
@@ -37,13 +37,7 @@ export const command: Command = {
       'links',
     );
     const whose = `${printable(user_id)} of ${channel.name}`;
-    if (!removed) {
-      throw new CliError(
-        EXIT.no,
-        `there is no link of ${whose}`,
-        '`agentd link list` shows those that there are.',
-      );
-    }
+    if (!isRemoved) throw failed(`there is no link of ${whose}`, 'List all links with `agentd link list`.');
     out.data({ platform: channel.name, user_id, removed: true }, () => `removed the link of ${whose}`);
     return EXIT.ok;
   },

@@ -1,15 +1,15 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
-import { writingsOf } from '../../daemon/identity/link-ids.ts';
-import { type LinkHolder, type LinkOutcome, link } from '../../daemon/identity/links.ts';
 import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
+import { writingsOf } from '../../daemon/linking/link-ids.ts';
+import { type LinkHolder, type LinkOutcome, link } from '../../daemon/linking/links.ts';
 import { printable } from '../../daemon/printable.ts';
+import { type CliError, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
 import { confirm } from '../confirm.ts';
-import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type LinkableChannel, linkableChannel } from '../linkable-channel.ts';
 import { readToken } from '../read-token.ts';
@@ -22,7 +22,7 @@ export const command: Command = {
   name: 'link',
   summary: 'Link a user of a channel to the person of a token.',
   description:
-    "From the next message on, the tools act as that person in what this user writes there: for 30 days, or until the token expires, whichever comes first. The token is validated first, as the daemon does it. The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither is there, nothing is linked (exit code 78). Where the user's link is another person's whose token has not expired, it asks on a terminal, and takes --replace elsewhere. Exit code 1 when the token is invalid or the link another's. The token itself is never printed.",
+    'From the next message of this user on, the tools act as that person: for 30 days, or until the token expires, whichever is earlier. The token is validated first, as the daemon does it. The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither exists, nothing is linked (exit code 78). If the user has a link to another person whose token has not expired, the command asks on a terminal, and needs --replace elsewhere. Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
   args: [
     {
       name: 'channel',
@@ -30,25 +30,25 @@ export const command: Command = {
       required: true,
       values: linkingWords,
     },
-    { name: 'user', sentence: 'whom: the id or number that the channel knows them by', required: true },
-    { name: 'token', sentence: '`-` reads it from standard input; none asks for it without echo' },
+    { name: 'user', sentence: 'id or number of the user on that channel', required: true },
+    { name: 'token', sentence: '`-` reads it from standard input; without it, it is asked for without echo' },
   ],
-  options: [{ flags: '--replace', sentence: "also where the link is another person's" }],
+  options: [{ flags: '--replace', sentence: "replace another person's link" }],
   examples: [
     {
       line: 'agentd link phone +15550100123 - < token.txt',
       does: 'Links a number to the person of a token.',
     },
-    { line: 'agentd link phone +15550100123', does: 'Asks for the token; what is typed is not shown.' },
+    { line: 'agentd link phone +15550100123', does: 'Asks for the token, which is not shown.' },
     {
       line: `agentd link ${EXAMPLE.channel} ${EXAMPLE.user} --replace --json - < token.txt`,
-      does: 'Takes a link over from whoever holds it, for a script.',
+      does: 'Replaces any existing link, for a script.',
     },
   ],
   json: true,
   async run({ args: [word = '', user = '', given], options, out }) {
     const channel = await linkableChannel(options, word);
-    const user_id = idOf(channel, user);
+    const user_id = storedId(channel, user);
     const linked = await withStore(
       options,
       async (store, settings) => {
@@ -59,7 +59,7 @@ export const command: Command = {
           store,
           clock: systemClock,
           seal,
-          // What it would warn of is why the command fails, and told then.
+          // Its warnings are reported as the reason why the command fails.
           tokens: createValidator(settings, await importKeys(settings), systemClock, quiet),
           log: quiet,
         };
@@ -68,8 +68,9 @@ export const command: Command = {
         if (outcome.linked) return outcome;
         if (outcome.reason !== 'held_by_another') throw invalid(outcome.reason);
         const { holder } = outcome;
-        if (!(await confirm(`${standing(holder, user_id)}. Replace that link?`))) throw held(holder, user_id);
-        // Only from the person that was asked about.
+        if (!(await confirm(`${holderInWords(holder, user_id)}. Replace that link?`)))
+          throw held(holder, user_id);
+        // The answer was about this holder only.
         const again = await link(services, channel, user_id, token, ({ person }) => person === holder.person);
         if (again.linked) return again;
         if (again.reason === 'held_by_another') throw held(again.holder, user_id);
@@ -82,39 +83,36 @@ export const command: Command = {
   },
 };
 
-/** As links are kept, so that what is printed is what `link list` shows. */
-function idOf(channel: LinkableChannel, user: string): string {
-  const [kept] = writingsOf(channel, user);
-  if (kept !== undefined) return kept;
-  throw new CliError(
-    EXIT.usage,
-    `'${printable(user)}' is no ${channel.linking.argument} of ${channel.name}`,
-    'Give it as the platform does; `agentd link list` and the log show such ids.',
+/** The id as links store it, so that the output matches `link list`. */
+function storedId(channel: LinkableChannel, user: string): string {
+  const [stored] = writingsOf(channel, user);
+  if (stored !== undefined) return stored;
+  throw usageError(
+    `'${printable(user)}' is not a valid ${channel.linking.argument} of ${channel.name}`,
+    'Write it as the platform does; `agentd link list` and the log show such ids.',
   );
 }
 
-/** A token that is stored without the key of the daemon would lie open in its store. */
+/** Without the key of the daemon, the token would be stored unsealed. */
 function unknownKey(stateDir: string): CliError {
-  return new CliError(
-    EXIT.config,
-    `the key that seals stored tokens is not known here: TOKEN_ENCRYPTION_KEY is not set, and ${stateDir} has no encryption-key`,
-    'Run the command with the settings of the daemon; if it has no key yet, start it once.',
+  return misconfigured(
+    `the key that seals stored tokens is unknown: TOKEN_ENCRYPTION_KEY is not set, and ${stateDir} has no encryption-key`,
+    'Run the command with the settings of the daemon. If the daemon has no key yet, start it once.',
   );
 }
 
 function held(holder: LinkHolder, user_id: string): CliError {
-  return new CliError(EXIT.no, standing(holder, user_id), 'To take the link over, give --replace.');
+  return failed(holderInWords(holder, user_id), 'Pass --replace to replace that link.');
 }
 
 function invalid(reason: string): CliError {
-  return new CliError(
-    EXIT.no,
+  return failed(
     `the token is invalid: ${reason}; nothing was linked`,
-    '`agentd token verify` shows which check fails, and why.',
+    'Run `agentd token verify` to see which check fails, and why.',
   );
 }
 
-function standing({ claims: { email, sub }, expires_at }: LinkHolder, user_id: string): string {
+function holderInWords({ claims: { email, sub }, expires_at }: LinkHolder, user_id: string): string {
   return printable(`${user_id} is linked to ${email} (sub ${sub}) until ${isoTime(expires_at)}`);
 }
 
@@ -133,7 +131,7 @@ function viewOf({ verdict, expires_at }: Linked, { name }: LinkableChannel, user
 
 function inWords({ verdict, expires_at }: Linked, { name }: LinkableChannel, user_id: string): string {
   const { email, sub } = verdict.claims;
-  const why = expires_at < verdict.expires_at ? 'a link lives 30 days' : 'then the token expires';
+  const why = expires_at < verdict.expires_at ? 'a link lasts 30 days' : 'then the token expires';
   const left = relativeTime(expires_at, systemClock.now());
   return printable(
     `linked ${user_id} of ${name} to ${email} (sub ${sub}) until ${isoTime(expires_at)} (${left}: ${why})`,

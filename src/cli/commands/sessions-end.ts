@@ -6,9 +6,9 @@ import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'sessions end',
-  summary: 'End a session: it and its turns are deleted.',
+  summary: 'End a session: delete it with its turns.',
   description:
-    'The stored token goes with it. A message that is being answered is still answered; the next one begins the session anew. The traces stay for `agentd explain`. Exit code 1 when there is no such session.',
+    'The stored token is deleted, too. A message that is being answered is still answered; the next message creates the session again. The traces are kept for `agentd explain`. Exit code 1 if there is no such session.',
   args: [{ name: 'id', sentence: 'id of the session', required: true }],
   examples: [{ line: 'agentd sessions end "$SESSION_ID"', does: 'Ends one session at once.' }],
   json: true,

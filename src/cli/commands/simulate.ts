@@ -2,132 +2,128 @@ import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { isStandInAddress } from '../../daemon/plugin/stand-in-address.ts';
 import { maskTokens } from '../../daemon/secret.ts';
-import type { Command } from '../command.ts';
+import { usageError } from '../cli-error.ts';
+import type { Command, OptionValues } from '../command.ts';
 import { simulatedChannels } from '../completion/channel-words.ts';
 import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { wholeNumber } from '../number-option.ts';
 import type { Output } from '../output.ts';
 import { TOKEN_SHOWS } from '../read-token.ts';
-import { Conversation } from '../simulate/conversation.ts';
-import { GrowingList } from '../simulate/growing-list.ts';
-import type { Happening } from '../simulate/happening.ts';
-import { openRecords } from '../simulate/records.ts';
-import { type Scene, setScene } from '../simulate/scene.ts';
-import { KINDS, scriptOf } from '../simulate/script.ts';
-import { type Behaviour, openStandIn } from '../simulate/stand-in.ts';
-import { happeningAsJson, happeningInWords, summaryInWords } from '../simulate/view.ts';
+import { KINDS, planBatches } from '../simulate/batches.ts';
+import { openDaemonRecords } from '../simulate/daemon-records.ts';
+import { JsonArrayWriter } from '../simulate/json-array-writer.ts';
+import { loadScenario, type Scenario } from '../simulate/scenario.ts';
+import { Simulation } from '../simulate/simulation.ts';
+import type { SimulationEvent } from '../simulate/simulation-event.ts';
+import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
+import { eventAsJson, eventInWords, summaryInWords } from '../simulate/view.ts';
+import { wholeNumber } from '../whole-number.ts';
 
 export const command: Command = {
   name: 'simulate',
-  summary: 'Write to the daemon as the platform of a channel would.',
+  summary: 'Send a message to the daemon as the platform of a channel would.',
   ignoresDev: true,
   description:
-    'Sends a correctly signed webhook to the running daemon and shows what comes back: every channel of a platform can be tried with no account. It stands in for the API of the platform where the *_API_URL of the channel names a loopback address; elsewhere it sends, and says what it cannot show. `serve --dev` sets this up and keeps it in .agentd/env of its working directory; there, nothing needs to be set. A sender is linked to a person by the command of the platform (--command), as the page of the channel tells, or with `agentd link`: then `Who am I?` is answered with their data. It ends when each message has its answer and nothing follows, or with Ctrl-C. Exit code 1 when no answer came, or when the daemon answered otherwise than it must.',
+    'Sends a correctly signed webhook to the running daemon and shows the answers, so that every channel can be tried without an account. If the *_API_URL of the channel is a loopback address, it also simulates the API of the platform; otherwise it only sends, and says what it cannot show. `serve --dev` sets this up in .agentd/env of its working directory; in that directory, nothing needs to be configured. To link a sender to a person, use the command of the platform (--command), as the page of the channel describes, or `agentd link`: then `Who am I?` is answered with their data. It ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if no answer arrived, or if the daemon did not answer as it must.',
   args: [
     { name: 'channel', sentence: 'name of the channel', required: true, values: simulatedChannels },
-    { name: 'text', sentence: 'what is written; `-` reads it from standard input' },
+    { name: 'text', sentence: 'text of the message; `-` reads it from standard input' },
   ],
   options: [
-    { flags: '--user <id>', sentence: 'who writes, as the platform names people' },
-    { flags: '--name <name>', sentence: 'what the platform calls them' },
-    { flags: '--group', sentence: 'in a room with others, where the bot is addressed' },
-    { flags: '--thread <name>', sentence: 'in a thread or topic; equal names are one thread' },
+    { flags: '--user <id>', sentence: "sender, as the platform's id" },
+    { flags: '--name <name>', sentence: 'name of the sender on the platform' },
+    { flags: '--group', sentence: 'send to a group in which the bot is addressed' },
+    { flags: '--thread <name>', sentence: 'send to a thread or topic; the same name is the same thread' },
     { flags: '--command', sentence: 'the text is a command of the platform, with its slash' },
     {
       flags: '--kind <kind>',
-      sentence: 'message, command, other (no text: an image or the like), status (what became of a reply)',
+      sentence:
+        'message, command, other (an image or the like, without text), status (delivery status of a reply)',
       values: KINDS,
     },
-    { flags: '--edit <text>', sentence: 'change the message to this at once' },
-    { flags: '--repeat <n>', sentence: 'send the text so many times, as new messages', default: 1 },
-    { flags: '--burst <n>', sentence: 'send so many different messages at once', default: 1 },
+    { flags: '--edit <text>', sentence: 'change the message to this text at once' },
+    { flags: '--repeat <n>', sentence: 'send the text n times, as new messages', default: 1 },
+    { flags: '--burst <n>', sentence: 'send n different messages at once', default: 1 },
     { flags: '--duplicate', sentence: 'deliver each message twice' },
     { flags: '--bad-signature', sentence: 'sign with a wrong secret; the daemon must answer 401' },
-    { flags: '--slow <seconds>', sentence: 'answer each call of the API after so long, 0 to 60', default: 0 },
+    { flags: '--slow <seconds>', sentence: 'delay each answer of the simulated API, 0 to 60', default: 0 },
     {
       flags: '--fail <n>',
-      sentence: 'refuse the first so many replies, in the words of the platform',
+      sentence: 'refuse the first n replies, in the format of the platform',
       default: 0,
     },
-    { flags: '--fail-status <status>', sentence: 'with this status, 400 to 599', default: 503 },
-    { flags: '--retry-after <seconds>', sentence: 'and this Retry-After' },
+    { flags: '--fail-status <status>', sentence: 'status of these refusals, 400 to 599', default: 503 },
+    { flags: '--retry-after <seconds>', sentence: 'Retry-After of these refusals' },
     { flags: '--wait <seconds>', sentence: 'how long to wait for answers, 1 to 600', default: 30 },
     URL_OPTION,
-    { flags: '-v, --verbose', sentence: 'also show what is not for this conversation' },
+    { flags: '-v, --verbose', sentence: 'also show events of other conversations' },
   ],
   examples: [
-    { line: `agentd simulate ${EXAMPLE.channel} "Who am I?"`, does: 'Asks as somebody who is not linked.' },
+    { line: `agentd simulate ${EXAMPLE.channel} "Who am I?"`, does: 'Asks as a user who is not linked.' },
     {
       line: `agentd simulate ${EXAMPLE.channel} "Hello" --group --thread lunch`,
-      does: 'Speaks to the bot in a thread of a group.',
+      does: 'Writes to the bot in a thread of a group.',
     },
-    { line: `agentd simulate ${EXAMPLE.channel} "Hi" --burst 8`, does: 'Runs into the loop guard.' },
+    { line: `agentd simulate ${EXAMPLE.channel} "Hi" --burst 8`, does: 'Triggers the loop guard.' },
     {
       line: `agentd simulate ${EXAMPLE.channel} --command - < command.txt`,
-      does: `Sends the command in a file, \`${EXAMPLE.command}\` and a token: in an argument, the token would show.`,
+      does: `Sends the command in a file, \`${EXAMPLE.command}\` and a token: an argument would be visible to other users.`,
     },
     {
       line: `agentd simulate ${EXAMPLE.channel} "Hello" --fail 2 --retry-after 3`,
-      does: 'Shows how a reply is sent again.',
+      does: 'Shows how a refused reply is sent again.',
     },
   ],
   json: true,
-  jsonSentence: 'print what happens as it comes, as one JSON array with an item a line',
+  jsonSentence: 'print events as they occur, as one JSON array with an item per line',
   async run({ args: [channel = '', given], options, out }) {
-    const scene = await setScene(channel, options, (line) => out.note(line));
-    const [someone = 'somebody'] = scene.simulator.who();
-    const hasGroups = scene.plugin.capabilities.groups !== false;
-    const volleys = scriptOf(await textOf(given, out), options, { someone, hasGroups });
-    const limits = limitsOf(options);
-    const daemon = await daemonAddress(options, scene.place);
-    const standInUrl = standInUrlOf(scene, limits, (line) => out.note(line));
-    const records = await openRecords(scene.place);
-    const list = new GrowingList((text) => out.write(text));
-    const print = printer(out, list, {
-      verbose: options.verbose === true,
-      several: volleys.flat().length > 1,
-    });
-    const conversation = new Conversation({
-      scene,
+    const scenario = await loadScenario(channel, options, (line) => out.note(line));
+    const [sender = 'somebody'] = scenario.simulator.who();
+    const hasGroups = scenario.plugin.capabilities.groups !== false;
+    const batches = planBatches(await textOf(given, out), options, { sender, hasGroups });
+    const { wait_ms, ...behavior } = limitsOf(options);
+    const daemon = await daemonAddress(options, scenario.location);
+    const apiUrl = simulatedApiUrl(scenario, behavior, (line) => out.note(line));
+    const records = await openDaemonRecords(scenario.location);
+    const array = new JsonArrayWriter((text) => out.write(text));
+    const isVerbose = options.verbose === true;
+    const report = reporter(out, array, { isVerbose, isOneOfMany: batches.flat().length > 1 });
+    const simulation = new Simulation({
+      scenario,
       daemon,
       records,
-      slow_ms: limits.slow_ms,
-      isStoodIn: standInUrl !== null,
-      tell: print,
+      areItsRecords: options.url === undefined,
+      slow_ms: behavior.slow_ms,
+      hasApi: apiUrl !== null,
+      report,
     });
     const interrupted = new AbortController();
     const interrupt = () => interrupted.abort();
     process.once('SIGINT', interrupt);
     let standIn: { close(): void } | null = null;
     try {
-      standIn = standInUrl && (await openStandIn(standInUrl, scene, limits, conversation));
-      await conversation.send(volleys);
-      await conversation.untilQuiet(limits.wait_ms, interrupted.signal);
-      print({ type: 'end', ...conversation.summary() });
+      standIn = apiUrl && (await openStandIn(apiUrl, scenario, behavior, simulation));
+      await simulation.send(batches);
+      await simulation.untilSettled(wait_ms, interrupted.signal);
+      report({ type: 'end', ...simulation.summary() });
     } finally {
-      list.end();
+      array.end();
       process.removeListener('SIGINT', interrupt);
       standIn?.close();
       await records?.close();
     }
-    const summary = conversation.summary();
-    const until = interrupted.signal.aborted ? 'until now' : `within ${limits.wait_ms / 1000} seconds`;
-    if (!conversation.wasTakenRightly) out.note('The daemon answered otherwise than it must.');
-    else if (options.badSignature === true) out.note('The daemon refused it, as it must.');
+    const { isExpected } = simulation;
+    const summary = simulation.summary();
+    const until = interrupted.signal.aborted ? 'before Ctrl-C' : `within ${wait_ms / 1000} seconds`;
+    if (!isExpected) out.note('The daemon did not answer as it must.');
+    else if (options.badSignature === true) out.note('The daemon refused the message, as it must.');
     else if (!out.json) out.note(summaryInWords(summary, until));
-    const isRight = conversation.wasTakenRightly && summary.unanswered === 0 && summary.failed === 0;
-    return isRight ? EXIT.ok : EXIT.no;
+    return isExpected && summary.unanswered === 0 && summary.failed === 0 ? EXIT.ok : EXIT.no;
   },
 };
 
-interface Limits extends Behaviour {
-  /** How long to wait for answers, ms. */
-  wait_ms: number;
-}
-
-function limitsOf(options: Readonly<Record<string, unknown>>): Limits {
+/** @returns how the simulated platform behaves, and how long to wait for answers */
+function limitsOf(options: OptionValues): Behavior & { wait_ms: number } {
   const number = (option: string, value: unknown, min: number, max: number) =>
     wholeNumber(option, value, { min, max });
   return {
@@ -146,46 +142,45 @@ async function textOf(given: string | undefined, out: Output): Promise<string | 
   return given ?? null;
 }
 
-/** Null where the channel's settings do not name a place of this machine for the API. */
-function standInUrlOf(
-  { simulator, settings, plugin }: Scene,
-  { fail, slow_ms }: Limits,
+/** Null if the settings of the channel do not name an address of this machine for the API. */
+function simulatedApiUrl(
+  { simulator, settings, plugin }: Scenario,
+  { fail, slow_ms }: Behavior,
   note: (line: string) => void,
 ): URL | null {
   const setting = simulator.apiUrlSetting;
   const url = URL.parse(String(settings[setting] ?? ''));
   if (url && isStandInAddress(url)) return url;
   if (fail > 0 || slow_ms > 0)
-    throw new CliError(
-      EXIT.usage,
-      `--slow and --fail need ${setting} to name a loopback address`,
-      'As it is, the daemon talks to the platform itself.',
+    throw usageError(
+      `--slow and --fail need ${setting} to be a loopback address`,
+      'With the current setting, the daemon calls the platform itself.',
     );
   note(
-    `${setting} ${url ? `is ${url.origin}` : 'is not set'}: what the channel ${plugin.name} replies goes to the platform itself, and is not shown here.`,
+    `${setting} ${url ? `is ${url.origin}` : 'is not set'}: replies of the channel ${plugin.name} are sent to the platform itself, and are not shown here.`,
   );
   return null;
 }
 
-function printer(
+function reporter(
   out: Output,
-  list: GrowingList,
-  { verbose, several }: { verbose: boolean; several: boolean },
-): (happening: Happening) => void {
+  array: JsonArrayWriter,
+  { isVerbose, isOneOfMany }: { isVerbose: boolean; isOneOfMany: boolean },
+): (event: SimulationEvent) => void {
   let others = 0;
   let lastSign = '';
-  return (happening) => {
+  return (event) => {
     if (out.json) {
-      list.add(happeningAsJson(happening));
+      array.add(eventAsJson(event));
       return;
     }
-    if (happening.type === 'shown' && happening.other && !verbose) {
-      if (others++ === 0) out.note('An answer to an earlier conversation came too; -v shows such.');
+    if (event.type === 'shown' && event.other && !isVerbose) {
+      if (others++ === 0) out.note('An answer to an earlier conversation arrived, too; -v shows it.');
       return;
     }
-    const words = happeningInWords(happening, several);
-    // A sign of typing is given again and again.
-    if (happening.type === 'shown' && happening.text === '' && words === lastSign) return;
+    const words = eventInWords(event, isOneOfMany);
+    // A typing sign is repeated again and again.
+    if (event.type === 'shown' && event.text === '' && words === lastSign) return;
     lastSign = words;
     out.write(words);
   };

@@ -1,8 +1,9 @@
 import { systemClock } from '../../daemon/clock.ts';
+import type { UserContext } from '../../daemon/identity/identity.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import type { Step } from '../../daemon/identity/token-checks.ts';
-import { printable } from '../../daemon/printable.ts';
 import { Secret } from '../../daemon/secret.ts';
+import type { Column } from '../column.ts';
 import type { Command } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
 import { durationInWords } from '../duration.ts';
@@ -15,12 +16,14 @@ export const command: Command = {
   name: 'token verify',
   summary: 'Check a user token step by step.',
   description:
-    'Walks the checks that the daemon makes, in its order: the first that fails is the reason. Then it shows the claims, the expiry, and whom the token speaks for. Exit code 1 when the token is invalid. The token itself is never printed.',
-  args: [{ name: 'token', sentence: '`-` reads it from standard input; none asks for it without echo' }],
+    'Makes the checks of the daemon, in the same order; the first one that fails is the reason. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. The token itself is never printed.',
+  args: [
+    { name: 'token', sentence: '`-` reads it from standard input; without it, it is asked for without echo' },
+  ],
   examples: [
     { line: 'agentd token verify - < token.txt', does: 'Checks the token in a file.' },
-    { line: 'agentd token verify', does: 'Asks for the token; what is typed or pasted is not shown.' },
-    { line: 'agentd token verify - --json < token.txt', does: 'Prints the outcome as one JSON document.' },
+    { line: 'agentd token verify', does: 'Asks for the token, which is not shown.' },
+    { line: 'agentd token verify - --json < token.txt', does: 'Prints the result as one JSON document.' },
   ],
   json: true,
   async run({ args: [argument], options, out }) {
@@ -34,6 +37,11 @@ export const command: Command = {
   },
 };
 
+const STEP_COLUMNS: readonly Column<Step>[] = [
+  { title: 'CHECK', text: ({ check }) => check },
+  { title: 'OUTCOME', text: outcomeInWords, narrow: 'wrap' },
+];
+
 function inWords(
   report: TokenReport,
   steps: readonly Step[],
@@ -41,18 +49,34 @@ function inWords(
   now: number,
   out: Output,
 ): string {
+  const { valid, reason, claims, user } = report;
   const paragraphs = [
-    out.table(
-      ['CHECK', 'OUTCOME'],
-      steps.map((step) => [step.check, outcomeInWords(step)]),
-    ),
-    report.valid ? 'The token is valid.\n' : `The token is invalid: ${report.reason}\n`,
-    claimsInWords(report, out),
+    out.table(STEP_COLUMNS, steps),
+    valid ? 'The token is valid.\n' : `The token is invalid: ${reason}\n`,
+    claims ? out.table(claimColumns(valid), Object.entries(claims)) : '',
     expiryInWords(report, now),
-    userInWords(report, hint, out),
+    user ? `User context\n${out.details(USER_COLUMNS, { ...user, hint })}` : '',
   ];
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n');
 }
+
+function claimColumns(isValid: boolean): Column<[name: string, value: unknown]>[] {
+  return [
+    { title: isValid ? 'CLAIM' : 'CLAIM (not to be trusted)', text: ([name]) => name },
+    {
+      title: 'VALUE',
+      text: ([, value]) => (typeof value === 'string' ? value : JSON.stringify(value)),
+      narrow: 'wrap',
+    },
+  ];
+}
+
+const USER_COLUMNS: readonly Column<Omit<UserContext, 'token'> & { hint: string }>[] = [
+  { title: 'user_id', text: ({ user_id }) => user_id },
+  { title: 'email', text: ({ email }) => email },
+  { title: 'roles', text: ({ roles }) => roles.join(', ') },
+  { title: 'token', text: ({ hint }) => hint },
+];
 
 function outcomeInWords(step: Step): string {
   switch (step.outcome) {
@@ -67,22 +91,12 @@ function outcomeInWords(step: Step): string {
   }
 }
 
-/** The whole chain: only the innermost cause says what is to be mended (`connect ECONNREFUSED …`). */
+/** The messages of all causes: only the innermost one says what to fix (`connect ECONNREFUSED …`). */
 function causesInWords(cause: unknown): string {
   const messages: string[] = [];
   for (let next = cause; next instanceof Error && messages.length < 5; next = next.cause)
     messages.push(next.message);
   return messages.join(' ');
-}
-
-function claimsInWords({ claims, valid }: TokenReport, out: Output): string {
-  if (!claims) return '';
-  const head = valid ? 'CLAIM' : 'CLAIM (not to be trusted)';
-  const rows = Object.entries(claims).map(([name, value]) => [
-    name,
-    typeof value === 'string' ? value : JSON.stringify(value),
-  ]);
-  return out.table([head, 'VALUE'], rows);
 }
 
 function expiryInWords({ expires_at }: TokenReport, now: number): string {
@@ -91,18 +105,4 @@ function expiryInWords({ expires_at }: TokenReport, now: number): string {
   return left > 0
     ? `Expires ${expires_at}, ${durationInWords(left)} left.\n`
     : `Expired ${expires_at}, ${durationInWords(-left)} ago.\n`;
-}
-
-function userInWords({ user }: TokenReport, hint: string, out: Output): string {
-  if (!user) return '';
-  const rows = [
-    ['user_id', user.user_id],
-    ['email', user.email],
-    ['roles', user.roles.join(', ')],
-    ['token', hint],
-  ];
-  return out.table(
-    ['USER CONTEXT', ''],
-    rows.map((row) => row.map(printable)),
-  );
 }

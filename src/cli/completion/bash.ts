@@ -19,11 +19,11 @@ _agentd() {
   local cur=\${COMP_WORDS[COMP_CWORD]} at='' option='' literal='' place=1
   local next='' flags='' words='' kind='' word i
 
-  # Which command it is, and what of it comes next.
+  # Find the command, and the position of the current word.
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     if [[ -n $option ]]; then
-      # bash takes --level=warn for three words.
+      # bash splits --level=warn into three words.
       [[ $word == '=' ]] || option=''
     elif [[ -z $literal && $word == '--' ]]; then
       literal=1
@@ -58,7 +58,7 @@ ${values.join('\n')}
     kind=words words=$flags
   elif [[ -z $kind || $kind == words ]]; then
     words="$next $words"
-    # Where nothing else is left to say, its options are.
+    # Without other candidates, offer the options.
     [[ -z \${words// /} && -z $kind && -z $cur ]] && words=$flags
     kind=words
   fi

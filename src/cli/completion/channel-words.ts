@@ -1,14 +1,14 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 
-/** Names of the bundled channels. A script that is kept cannot know of others, which differ from place to place. */
+/** Names of the bundled channels. A stored script cannot know others, which depend on the configuration. */
 export const channelNames: readonly string[] = RESERVED_CHANNEL_NAMES;
 
-/** Those that `agentd simulate` can write to. */
+/** Channels for `agentd simulate`. */
 export async function simulatedChannels(): Promise<string[]> {
   return (await bundled()).filter(({ simulator }) => simulator !== undefined).map(({ name }) => name);
 }
 
-/** What `agentd link` calls those whose users can be linked. */
+/** Words of `agentd link` for channels whose users can be linked. */
 export async function linkingWords(): Promise<string[]> {
   return (await bundled()).flatMap(({ name, linking }) =>
     linking === undefined ? [] : [linking.word ?? name],

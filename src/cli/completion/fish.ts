@@ -14,7 +14,7 @@ export function fishCompletion({ commands, valued }: Vocabulary): string {
   ]);
   return `# Completion of agentd for fish, made by \`agentd completion fish\`.
 
-# Is this the command that stands on the line, and, where one is given, the place after it?
+# Does the line have this command and, if given, is the current word at this position after it?
 function __agentd_at
     set -l words (commandline -opc)
     set -e words[1]

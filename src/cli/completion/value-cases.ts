@@ -1,14 +1,14 @@
 import type { ValueKind, Vocabulary } from './vocabulary.ts';
 
-/** What is offered for a value, and the patterns of `case` that say where: `logs:--level`, `completion:1`. */
+/** The candidates for a value, and the patterns of `case` for its position: `logs:--level`, `completion:1`. */
 export interface ValueCase {
   patterns: readonly string[];
   kind: Exclude<ValueKind, 'free'>;
 }
 
 /**
- * Where a value can be offered, for shells that know `case`: after an option, and at each place. An option that
- * is the same wherever it is taken stands there once, for all commands.
+ * The positions that have candidates, for shells that have `case`: after options, and for arguments. An option that has
+ * the same values in all commands is listed once.
  */
 export function valueCases({ commands }: Vocabulary): ValueCase[] {
   const cases: ValueCase[] = [];

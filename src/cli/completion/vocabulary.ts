@@ -1,64 +1,65 @@
 import type { Command as Commander } from 'commander';
 import type { Command, CommandOption, Values } from '../command.ts';
-import { plantCommands, shapeCommand } from '../command-parser.ts';
+import { addDetails, createParser } from '../command-parser.ts';
 import { COMMON_OPTIONS } from '../program-help.ts';
 
-/** A word that can be typed, and what it is. */
+/** A word that can be typed, with its description. */
 export interface Word {
   word: string;
   sentence: string;
 }
 
-/** What can be typed where a value stands: one of these words, a name of a file, or what nobody can know. */
+/** What can be typed as a value: one of these words, the name of a file or directory, or anything. */
 export type ValueKind = readonly string[] | 'file' | 'directory' | 'free';
 
 export interface OptionWords {
-  /** All its writings: `-n`, `--lines`. */
+  /** `-n`, `--lines`. */
   flags: readonly string[];
   sentence: string;
-  /** Null: it takes none that must follow. */
+  /** Null if no value must follow. */
   value: ValueKind | null;
 }
 
 /** What can be typed after one command. */
 export interface CommandWords {
-  /** The command as typed after `agentd`; empty for the program itself. */
+  /** As typed after `agentd`; empty for the program itself. */
   at: string;
   next: readonly Word[];
   options: readonly OptionWords[];
-  /** By place. */
+  /** By position. */
   args: readonly ValueKind[];
 }
 
-/** All that can be typed: what a script of completion is made of. */
+/** All words that can be typed. The completion scripts are made from it. */
 export interface Vocabulary {
   commands: readonly CommandWords[];
-  /** Options that are followed by a value, whatever the command. */
+  /** Options that are followed by a value, in every command that has them. */
   valued: readonly string[];
 }
 
 /**
- * Reads the vocabulary off the parser of command lines itself, with every command loaded, so that it offers
- * neither more nor less than is taken.
+ * Reads the vocabulary from the command-line parser itself, with all commands loaded, so that it offers exactly the
+ * words that are accepted.
  */
 export async function readVocabulary(): Promise<Vocabulary> {
   const records = new Map<Commander, Promise<Command>>();
-  const program = plantCommands(
-    (leaf, entry) => records.set(leaf, entry.load()),
-    (parser) => parser.configureHelp({ showGlobalOptions: true }),
+  const program = createParser(
+    (parser, entry) => records.set(parser, entry.load()),
+    (program) => program.configureHelp({ showGlobalOptions: true }),
   );
   const visit = async (parser: Commander, at: string): Promise<CommandWords[]> => {
-    // Before it gets options of its own: of a command of which others begin, those do not take them.
+    // Before its own options are added: a group's options do not belong to its commands.
     const below: CommandWords[] = [];
     for (const command of parser.commands)
       below.push(...(await visit(command, `${at} ${command.name()}`.trim())));
     const record = await records.get(parser);
-    if (record) shapeCommand(parser, record);
+    if (record) addDetails(parser, record);
     return [await commandWords(parser, at, record), ...below];
   };
   const commands = await visit(program, '');
-  for (const word of commands.flatMap(wordsOf)) requirePlain(word);
-  return { commands, valued: valuedOf(commands) };
+  const options = commands.flatMap((command) => command.options);
+  const valued = options.filter(({ value }) => value !== null).flatMap(({ flags }) => flags);
+  return { commands, valued: [...new Set(valued)].sort() };
 }
 
 async function commandWords(
@@ -86,28 +87,7 @@ async function commandWords(
   };
 }
 
-function wordsOf({ next, options, args }: CommandWords): string[] {
-  const values = [...options.map(({ value }) => value), ...args].filter((value) => Array.isArray(value));
-  return [...next.map(({ word }) => word), ...options.flatMap(({ flags }) => flags), ...values.flat()];
-}
-
-/** Scripts hold words as they are: nothing in one may mean anything to a shell. */
-function requirePlain(word: string): void {
-  if (!/^[A-Za-z0-9_.-]+$/.test(word)) throw new Error(`'${word}' cannot stand in a script as it is`);
-}
-
 async function kindOf(values: Values | undefined): Promise<ValueKind> {
   if (values === undefined) return 'free';
   return typeof values === 'function' ? await values() : values;
-}
-
-/** Scripts read a line without looking up whose option it is, so an option takes a value everywhere or nowhere. */
-function valuedOf(commands: readonly CommandWords[]): string[] {
-  const valued = new Set<string>();
-  const plain = new Set<string>();
-  for (const { flags, value } of commands.flatMap(({ options }) => options))
-    for (const flag of flags) (value === null ? plain : valued).add(flag);
-  const both = [...valued].filter((flag) => plain.has(flag));
-  if (both.length > 0) throw new Error(`${both.join(', ')} takes a value with some commands only`);
-  return [...valued].sort();
 }

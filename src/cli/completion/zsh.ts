@@ -1,7 +1,7 @@
 import { valueCases } from './value-cases.ts';
 import type { Vocabulary, Word } from './vocabulary.ts';
 
-/** For zsh 5: to be sourced after compinit, or kept as `_agentd` in a folder of fpath. */
+/** For zsh 5: sourced after compinit, or stored as `_agentd` in a folder of fpath. */
 export function zshCompletion(vocabulary: Vocabulary): string {
   const { commands, valued } = vocabulary;
   const paths = commands.map(({ at }) => at).filter((at) => at !== '');
@@ -26,7 +26,7 @@ _agentd() {
   local -i i
   local -a next flags values
 
-  # Which command it is, and what of it comes next.
+  # Find the command, and the position of the current word.
   for ((i = 2; i < CURRENT; i++)); do
     word=\${words[i]}
     if [[ -n $option ]]; then
@@ -73,7 +73,7 @@ ${values.join('\n')}
     (file) _files && ret=0 ;;
     (directory) _files -/ && ret=0 ;;
     ('')
-      # Where nothing else is left to say, its options are.
+      # Without other candidates, offer the options.
       if [[ -z $PREFIX && -z $literal && ( $place != 1 || $#next -eq 0 ) ]]; then
         _describe -o option flags && ret=0
       fi

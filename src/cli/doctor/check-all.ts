@@ -1,33 +1,33 @@
-import type { Inspection } from '../../daemon/settings/configure.ts';
+import type { Inspection } from '../../daemon/configuration/configure.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
-import { Asking } from './ask.ts';
 import { checkBusinessApi } from './business-api.ts';
 import { checkChannel } from './channels.ts';
 import { checkClock } from './clock.ts';
 import type { Finding } from './finding.ts';
 import { checkModel } from './model.ts';
+import { ProbeClient } from './probe-client.ts';
 import { checkSealing } from './sealing.ts';
 import { checkSecrets } from './secrets.ts';
 import { checkStateDirectory } from './state-directory.ts';
 import { checkStore } from './store.ts';
 
-/** All that is looked at with a configuration that a daemon starts with, in the order in which it is told. */
+/** All checks of a valid configuration, in the order in which they are shown. */
 export async function checkAll(
   settings: Settings,
   { channels, environment }: Pick<Inspection, 'channels' | 'environment'>,
 ): Promise<Finding[]> {
-  // First what is on this machine: to read the whole store holds this process, and nobody who was asked waits.
-  const here = [
+  // This machine first: reading the whole store blocks this process, and would delay the answers of others.
+  const local = [
     checkSecrets(settings),
     ...(await checkStateDirectory(settings.STATE_DIR)),
     ...(await checkStore(settings)),
     ...(await checkSealing(settings)),
   ];
-  const asking = new Asking();
-  const elsewhere = await Promise.all([
-    checkBusinessApi(settings, asking),
-    checkModel(settings, asking),
-    ...channels.map((channel) => checkChannel(channel, asking, environment)),
+  const client = new ProbeClient();
+  const remote = await Promise.all([
+    checkBusinessApi(settings, client),
+    checkModel(settings, client),
+    ...channels.map((channel) => checkChannel(channel, client, environment)),
   ]);
-  return [...here, ...elsewhere.flat(), ...checkClock(asking.readings)];
+  return [...local, ...remote.flat(), ...checkClock(client.readings)];
 }

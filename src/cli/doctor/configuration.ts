@@ -1,41 +1,28 @@
-import { checkAgent } from '../../daemon/agent/check-agent.ts';
+import { checkParts } from '../../daemon/check-parts.ts';
+import type { Inspection, SettingProblem } from '../../daemon/configuration/configure.ts';
+import { SEALING_OFF, weakSecret } from '../../daemon/configuration/token-settings.ts';
 import { Secret } from '../../daemon/secret.ts';
-import type { Inspection, SettingProblem } from '../../daemon/settings/configure.ts';
-import { SEALING_OFF, weakSecret } from '../../daemon/settings/token-settings.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
-const CHECK = 'configuration';
+const { ok, warning, failed } = findingsOf('configuration');
 
-/** Everything that the daemon looks at before it starts: each problem and each warning is a finding. */
+/** Makes the checks that the daemon makes before it starts. Each problem and each warning is a finding. */
 export async function checkConfiguration(
   found: Inspection,
 ): Promise<{ findings: Finding[]; problems: readonly SettingProblem[] }> {
-  const problems = [...found.problems];
-  // What is known to be wrong with the agent need not be found twice.
-  if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
-    problems.push(...(await checkAgent(found.effective)));
+  const problems = await checkParts(found);
   const secret = found.effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.value;
   const weak = secret instanceof Secret ? weakSecret(secret) : null;
   const names = found.channels.map(({ plugin }) => plugin.name).join(', ');
-  const findings: Finding[] = [
-    ...problems.map(({ setting, value, source, problem, right }): Finding => {
+  const findings = [
+    ...problems.map(({ setting, value, source, problem, right }) => {
       const what = value === null ? setting : `${setting}=${value}`;
-      const where = source === null ? '' : ` (${source})`;
-      return {
-        check: CHECK,
-        outcome: 'failed',
-        detail: `${what}${where} ${problem}`,
-        advice: `Right: ${right}`,
-      };
+      return failed(`${what}${source === null ? '' : ` (${source})`} ${problem}`, `Right: ${right}`);
     }),
-    // The secrets and the sealing of tokens have checks of their own.
+    // Secrets and sealing have their own checks.
     ...found.warnings
       .filter((text) => problems.length > 0 || (text !== weak && text !== SEALING_OFF))
-      .map((detail): Finding => ({ check: CHECK, outcome: 'warning', detail })),
+      .map((text) => warning(text)),
   ];
-  if (findings.length > 0) return { findings, problems };
-  return {
-    findings: [{ check: CHECK, outcome: 'ok', detail: `valid; channels: ${names || 'none'}` }],
-    problems,
-  };
+  return { findings: findings.length > 0 ? findings : [ok(`valid; channels: ${names || 'none'}`)], problems };
 }

@@ -1,20 +1,16 @@
+import { weakSecret } from '../../daemon/configuration/token-settings.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
-import { weakSecret } from '../../daemon/settings/token-settings.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
-const MAKE = '`openssl rand -base64 32` makes one';
+const { ok, warning } = findingsOf('secrets');
 
-/** Is the secret that signs tokens as strong as it should be? */
+/** Is the secret that signs tokens strong enough? */
 export function checkSecrets({ JWT_ALGORITHM, JWT_SECRET_KEY }: Settings): Finding {
-  const check = 'secrets';
-  if (JWT_ALGORITHM !== 'HS256')
-    return { check, outcome: 'ok', detail: 'tokens are checked with a public key' };
+  if (JWT_ALGORITHM !== 'HS256') return ok('tokens are verified with a public key');
   const weak = JWT_SECRET_KEY ? weakSecret(JWT_SECRET_KEY) : null;
-  if (weak === null) return { check, outcome: 'ok', detail: 'the secret of HS256 is long enough' };
-  return {
-    check,
-    outcome: 'warning',
-    detail: weak,
-    advice: `Whoever guesses it signs tokens of anybody: take a longer one, here and on the site; ${MAKE}.`,
-  };
+  if (weak === null) return ok('JWT_SECRET_KEY is long enough for HS256');
+  return warning(
+    weak,
+    'Anyone who guesses it can sign tokens for any person. Use a longer secret, here and on the site: `openssl rand -base64 32`.',
+  );
 }

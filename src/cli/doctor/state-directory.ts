@@ -1,69 +1,64 @@
 import { constants } from 'node:fs';
 import { access, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Finding } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
-const CHECK = 'state directory';
+const { ok, warning, failed, skipped } = findingsOf('state directory');
 const MIB = 1024 * 1024;
-/** With less the store soon cannot be written, bytes. */
-const ROOM_MIN = 64 * MIB;
-/** Room for the write-ahead log after a burst, and some days, bytes. */
-const ROOM_GOOD = 512 * MIB;
+/** With less free space, the store soon cannot be written, bytes. */
+const SPACE_MIN = 64 * MIB;
+/** Enough for the write-ahead log after a burst, and for some days, bytes. */
+const SPACE_GOOD = 512 * MIB;
 const OTHERS = 0o077;
+const OWN_USER =
+  'Run the doctor as the user that the daemon runs as, and check that this user owns the directory.';
 
-/** Is STATE_DIR there, private, writable, and is there room on its disk? */
+/** Does STATE_DIR exist, is it private and writable, and does its disk have free space? */
 export async function checkStateDirectory(path: string): Promise<Finding[]> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error);
   if (found instanceof Error) {
-    if (found.code === 'ENOENT' || found.code === 'ENOTDIR') return [await notThere(path)];
-    return [failed(`${path} cannot be looked at: ${found.code}`, OWN_USER)];
+    if (found.code === 'ENOENT' || found.code === 'ENOTDIR') return [await missing(path)];
+    return [failed(`cannot read ${path}: ${found.code}`, OWN_USER)];
   }
-  if (!found.isDirectory()) return [failed(`${path} is no directory`, 'Set STATE_DIR to a directory.')];
+  if (!found.isDirectory()) return [failed(`${path} is not a directory`, 'Set STATE_DIR to a directory.')];
   if (!(await may(path, constants.R_OK | constants.W_OK | constants.X_OK)))
-    return [failed(`${path} cannot be read and written by this user`, OWN_USER)];
-  const room = await roomAt(path);
+    return [failed(`this user cannot read and write ${path}`, OWN_USER)];
+  const free = await freeSpace(path);
   const findings: Finding[] = [];
   if ((found.mode & OTHERS) !== 0) {
     const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
-    findings.push({
-      check: CHECK,
-      outcome: 'warning',
-      detail: `others on this machine may enter ${path} (mode ${mode})`,
-      advice: `chmod 700 ${path}`,
-    });
+    findings.push(
+      warning(`other users of this machine can access ${path} (mode ${mode})`, `chmod 700 ${path}`),
+    );
   }
-  if (room < ROOM_GOOD) {
-    findings.push({
-      check: CHECK,
-      outcome: room < ROOM_MIN ? 'failed' : 'warning',
-      detail: `the disk of ${path} has ${inWords(room)} left`,
-      advice: 'Make room: without it, messages of platforms are refused and answers cannot be kept.',
-    });
-  }
-  if (findings.length > 0) return findings;
-  return [{ check: CHECK, outcome: 'ok', detail: `${path} is private, its disk has ${inWords(room)} left` }];
+  if (free < SPACE_GOOD)
+    findings.push(
+      (free < SPACE_MIN ? failed : warning)(
+        `the disk of ${path} has ${inWords(free)} left`,
+        'Free some space: on a full disk, the daemon refuses platform messages and cannot store answers.',
+      ),
+    );
+  return findings.length > 0 ? findings : [ok(`${path} is private, its disk has ${inWords(free)} left`)];
 }
 
-const OWN_USER = 'Run the doctor as the user that the daemon runs as, and see that the directory is theirs.';
-
 /**
- * The first start of the daemon makes it. Whether that will work is tried with a directory beside it, since
- * rights alone do not tell: a file system may be read-only, or take no directories.
+ * The first start of the daemon creates it. A directory is created next to it, to see whether that will work: permissions
+ * alone do not tell, since the file system may be read-only.
  */
-async function notThere(path: string): Promise<Finding> {
+async function missing(path: string): Promise<Finding> {
   let above = dirname(path);
   while (!(await exists(above)) && dirname(above) !== above) above = dirname(above);
   try {
     await rmdir(await mkdtemp(join(above, '.agentd-doctor-')));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return failed(`${path} is not there, and cannot be made in ${above}: ${code}`, OWN_USER);
+    return failed(`${path} does not exist, and cannot be created in ${above}: ${code}`, OWN_USER);
   }
-  return { check: CHECK, outcome: 'skipped', detail: `${path} is not there yet: the first start makes it` };
+  return skipped(`${path} does not exist yet: the first start creates it`);
 }
 
-/** What this user may take of it, bytes. */
-async function roomAt(path: string): Promise<number> {
+/** Free space for this user, bytes. */
+async function freeSpace(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path);
   return bavail * bsize;
 }
@@ -82,11 +77,6 @@ async function may(path: string, mode: number): Promise<boolean> {
     await access(path, mode);
     return true;
   } catch {
-    // Whatever it is that keeps us out.
     return false;
   }
-}
-
-function failed(detail: string, advice: string): Finding {
-  return { check: CHECK, outcome: 'failed', detail, advice };
 }

@@ -3,49 +3,38 @@ import type { Settings } from '../../daemon/settings/settings.ts';
 import { StoreLocked, StoreMissing } from '../../daemon/store/failures.ts';
 import { openStore } from '../../daemon/store/open.ts';
 import { explainError, RESTORE } from '../report-error.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
-const CHECK = 'store';
+const { ok, failed, skipped } = findingsOf('store');
+const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions free some space, too.';
 
-const MAKE_ROOM = 'Make room on the volume of STATE_DIR; space returns by itself as sessions expire.';
-
-/** Does the store open, is it of this version, can it be written, and is it sound? */
+/** Does the store open, does it have this version, can it be written, and is it intact? */
 export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
     const store = await openStore(settings, { role: 'administrator', clock: systemClock });
     try {
       const damages = (await store.maintenance?.examine()) ?? [];
-      if (damages.length === 0) {
-        await store.check();
-        const { writable, detail } = store.condition();
-        if (!writable && detail !== null)
-          return [{ check: CHECK, outcome: 'failed', detail, advice: MAKE_ROOM }];
-        return [{ check: CHECK, outcome: 'ok', detail: `${store.description} can be written, and is sound` }];
-      }
-      return damages.map((damage) => ({
-        check: CHECK,
-        outcome: 'failed',
-        detail: `${store.description}: ${damage}`,
-        advice: RESTORE,
-      }));
+      if (damages.length > 0)
+        return damages.map((damage) => failed(`${store.description}: ${damage}`, RESTORE));
+      await store.check();
+      const { writable, detail } = store.condition();
+      if (!writable && detail !== null) return [failed(detail, FREE_SPACE)];
+      return [ok(`${store.description} is intact and can be written`)];
     } finally {
       await store.close();
     }
   } catch (error) {
-    return [unopened(error)];
+    return [openFailure(error)];
   }
 }
 
-function unopened(error: unknown): Finding {
-  if (error instanceof StoreMissing) return { check: CHECK, outcome: 'skipped', detail: error.message };
-  if (error instanceof StoreLocked) {
-    return {
-      check: CHECK,
-      outcome: 'failed',
-      detail: `${error.message} It is of another version than this program, and keeps the store in its own form`,
-      advice: 'Start that daemon again with this version.',
-    };
-  }
+function openFailure(error: unknown): Finding {
+  if (error instanceof StoreMissing) return skipped(error.message);
+  if (error instanceof StoreLocked)
+    return failed(
+      `${error.message} That daemon has another version than this program, and locks the store`,
+      'Restart that daemon with this version.',
+    );
   const { message, advice } = explainError(error);
-  return { check: CHECK, outcome: 'failed', detail: message, ...(advice === undefined ? {} : { advice }) };
+  return failed(message, advice);
 }

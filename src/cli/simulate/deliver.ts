@@ -1,62 +1,47 @@
-import { once } from 'node:events';
-import type { request as httpRequest, IncomingMessage } from 'node:http';
 import type { SimulatedRequest } from '../../channel/index.ts';
-import { CliError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { unavailable } from '../cli-error.ts';
+import { readBounded } from '../read-bounded.ts';
+import { failureOf, sendRequest } from '../send-request.ts';
 
-/** Platforms wait for some seconds only, and come again. */
-const TIMEOUT_MS = 10_000;
-/** Longest answer that is read, bytes. */
+/** Platforms wait for a few seconds only, and then repeat the delivery. */
+const ANSWER_WITHIN_MS = 10_000;
+/** Longest answer, bytes. */
 const ANSWER_MAX = 1_048_576;
 
-/** What the daemon answers to the platform. */
+/** The daemon's answer to a delivery. */
 export interface DaemonAnswer {
   status: number;
   body: string;
-  /** The daemon's own id of the request; null where what answers is no agentd. */
+  /** The daemon's id of the request; null if the server is not agentd. */
   request_id: string | null;
   took_ms: number;
 }
 
-/** Sends one delivery of the platform. Throws CliError (69) where nobody answers. Follows no redirect. */
+/** Sends a delivery of the platform. Throws CliError (69) if no server answers. */
 export async function deliver(daemon: URL, delivery: SimulatedRequest): Promise<DaemonAnswer> {
+  const { path, method, body } = delivery;
+  const headers = { ...delivery.headers, 'Content-Length': Buffer.byteLength(body) };
   const began = performance.now();
   try {
-    const url = new URL(delivery.path, daemon);
-    const { request } = await import(url.protocol === 'https:' ? 'node:https' : 'node:http');
-    const sent = (request as typeof httpRequest)(url, {
-      method: delivery.method,
-      headers: { ...delivery.headers, 'Content-Length': Buffer.byteLength(delivery.body) },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+    const response = await sendRequest(new URL(path, daemon), {
+      method,
+      headers,
+      body,
+      silence_ms: ANSWER_WITHIN_MS,
     });
-    sent.end(delivery.body);
-    const [response] = (await once(sent, 'response')) as [IncomingMessage];
-    const body = await textOf(response);
+    const text = (await readBounded(response, ANSWER_MAX)).toString('utf8');
     const id = response.headers['x-request-id'];
     return {
       status: response.statusCode ?? 0,
-      body,
+      body: text,
       request_id: typeof id === 'string' ? id : null,
       took_ms: Math.round(performance.now() - began),
     };
-  } catch (error) {
-    const { message, code } = error as NodeJS.ErrnoException;
-    throw new CliError(
-      EXIT.unavailable,
-      `the daemon is out of reach (${daemon.host}): ${message || code}`,
-      'Is it running? Start it with `agentd serve --dev`, or name its address with --url.',
-      { cause: error },
+  } catch (cause) {
+    throw unavailable(
+      `cannot reach the daemon at ${daemon.host}: ${failureOf(cause)}`,
+      'Start the daemon with `agentd serve --dev`, or pass its address with --url.',
+      { cause },
     );
   }
-}
-
-async function textOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > ANSWER_MAX) throw new Error('the answer is too long');
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -2,39 +2,39 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PlatformSimulator, SimulatedApiAnswer } from '../../channel/index.ts';
-import { CliError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Conversation } from './conversation.ts';
-import type { Scene } from './scene.ts';
+import { unavailable } from '../cli-error.ts';
+import { readBounded } from '../read-bounded.ts';
+import type { Scenario } from './scenario.ts';
+import type { Simulation } from './simulation.ts';
 
-/** Another call of the same command may be about to end: so long its port is waited for, ms. */
+/** Another `agentd simulate` may be about to end: how long to wait for its port, ms. */
 const PORT_WAIT_MS = 5000;
 const PORT_AGAIN_MS = 100;
-/** Longest request that is read, bytes. */
+/** Longest request, bytes. */
 const BODY_MAX = 16_777_216;
 
-/** How the platform is to behave. */
-export interface Behaviour {
-  /** Each answer takes so long, ms. */
+/** How the platform behaves. */
+export interface Behavior {
+  /** How long each answer takes, ms. */
   slow_ms: number;
-  /** So many replies of this conversation are answered with `failStatus` first. */
+  /** How many replies of this simulation are refused with `failStatus` first. */
   fail: number;
   failStatus: number;
   retryAfterSeconds: number | null;
 }
 
 /**
- * A platform's API on the loopback address that the channel's settings name, until it is closed.
- * Throws CliError (69) where the port is taken, and stays so.
+ * Serves a platform's API on the loopback address that the channel's settings name, until it is closed.
+ * Throws CliError (69) if the port stays in use.
  */
 export async function openStandIn(
   url: URL,
-  { simulator, settings }: Scene,
-  behaviour: Behaviour,
-  conversation: Conversation,
+  { simulator, settings }: Scenario,
+  behavior: Behavior,
+  simulation: Simulation,
 ): Promise<{ close(): void }> {
   const api = simulator.startApi(settings);
-  let failures = behaviour.fail;
+  let failures = behavior.fail;
   const basePath = url.pathname.replace(/\/$/, '');
   const server = createServer((request, response) => {
     receive(request, response).catch((error: Error) => response.destroy(error));
@@ -48,7 +48,7 @@ export async function openStandIn(
   };
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bytesOf(request);
+    const body = await readBounded(request, BODY_MAX);
     const path = request.url ?? '/';
     const answer = api.answer({
       method: request.method ?? 'GET',
@@ -58,32 +58,32 @@ export async function openStandIn(
       ),
       body,
     });
-    const failing = failures > 0 && answer.shown.some((shown) => conversation.isReply(shown));
-    if (failing) failures--;
-    if (behaviour.slow_ms > 0) await delay(behaviour.slow_ms);
-    // The daemon may have given up meanwhile: what it is not told has not happened.
+    const isFailing = failures > 0 && answer.shown.some((shown) => simulation.isReply(shown));
+    if (isFailing) failures--;
+    if (behavior.slow_ms > 0) await delay(behavior.slow_ms);
+    // The daemon has given up: an answer that it does not get has not happened.
     if (response.destroyed) return;
-    const told = failing ? refusalOf(simulator, behaviour) : answer;
-    response.writeHead(told.status, {
+    const sent = isFailing ? refusalOf(simulator, behavior) : answer;
+    response.writeHead(sent.status, {
       'Content-Type': 'application/json',
-      // Nobody listens here for long: no connection of the daemon's shall outlive it.
+      // This server ends soon: the daemon must not keep the connection.
       Connection: 'close',
-      ...told.headers,
+      ...sent.headers,
     });
-    response.end(JSON.stringify(told.body));
-    // The platform may say it in its body alone: what was asked for is told.
-    if (failing) conversation.refuse(behaviour.failStatus, true);
-    else if (told.status >= 400) conversation.refuse(told.status, false);
-    for (const shown of told.shown) conversation.show(shown);
+    response.end(JSON.stringify(sent.body));
+    // The platform may report a refusal in its body only, so the requested status is shown.
+    if (isFailing) simulation.refuse(behavior.failStatus, true);
+    else if (sent.status >= 400) simulation.refuse(sent.status, false);
+    for (const shown of sent.shown) simulation.show(shown);
   }
 }
 
 function refusalOf(
   simulator: PlatformSimulator,
-  { failStatus: status, retryAfterSeconds }: Behaviour,
+  { failStatus: status, retryAfterSeconds }: Behavior,
 ): SimulatedApiAnswer {
-  const wait = retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) };
-  const refused = simulator.refusal?.({ status, retryAfterSeconds }) ?? { status, headers: wait, body: {} };
+  const headers = retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) };
+  const refused = simulator.refusal?.({ status, retryAfterSeconds }) ?? { status, headers, body: {} };
   return { ...refused, shown: [] };
 }
 
@@ -98,25 +98,13 @@ async function listen(server: Server, url: URL, setting: string): Promise<void> 
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code !== 'EADDRINUSE' || Date.now() >= gives_up_at) {
-        throw new CliError(
-          EXIT.unavailable,
-          `the platform's API cannot be stood in for at ${url.origin} (${setting}): ${code === 'EADDRINUSE' ? 'the address is in use' : message}`,
-          'Does another `agentd simulate` run? Wait for its end, or end it.',
+        throw unavailable(
+          `cannot serve the platform's API at ${url.origin} (${setting}): ${code === 'EADDRINUSE' ? 'the address is in use' : message}`,
+          'If another `agentd simulate` is running, wait for its end, or end it.',
           { cause: error },
         );
       }
     }
     await delay(PORT_AGAIN_MS);
   }
-}
-
-async function bytesOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > BODY_MAX) throw new Error('the request is too long');
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks);
 }

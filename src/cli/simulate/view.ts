@@ -1,48 +1,45 @@
-import { escapeControls, printable, withoutControls } from '../../daemon/printable.ts';
+import { escapeControls, printable } from '../../daemon/printable.ts';
 import { maskTokens } from '../../daemon/secret.ts';
-import type { Happening, Summary } from './happening.ts';
+import { indent } from '../indent.ts';
+import type { SimulationEvent, Summary } from './simulation-event.ts';
 
-/** Longest text of a platform that is printed, characters. */
+/** Longest text of a platform that is printed, in characters. */
 const TEXT_MAX = 20_000;
 
-/** As JSON, tokens masked; times are ms since the epoch, as the platform gives them. */
-export function happeningAsJson(happening: Happening): string {
-  return maskTokens(escapeControls(JSON.stringify(happening)));
+/** An event as JSON, tokens masked. Times are ms since the epoch, as the platform sends them. */
+export function eventAsJson(event: SimulationEvent): string {
+  return maskTokens(escapeControls(JSON.stringify(event)));
 }
 
-/** The same for people; empty for what they need not see. @param several more than one delivery is sent. */
-export function happeningInWords(happening: Happening, several: boolean): string {
-  const text = words(happening, several);
+/** An event for people; empty if they need not see it. @param isOneOfMany more than one delivery is sent */
+export function eventInWords(event: SimulationEvent, isOneOfMany: boolean): string {
+  const text = words(event, isOneOfMany);
   return text === '' ? '' : maskTokens(`${text}\n`);
 }
 
-function words(happening: Happening, several: boolean): string {
-  switch (happening.type) {
+function words(event: SimulationEvent, isOneOfMany: boolean): string {
+  switch (event.type) {
     case 'sent': {
-      const { user, place, thread, kind, text, bad_signature } = happening;
-      const where = [place === 'group' ? 'in a group' : 'to the bot', thread && `thread ${thread}`];
-      const how = [kind !== 'message' && kind, bad_signature && 'badly signed'].filter(Boolean).join(', ');
-      const who = [user, ...where]
-        .filter(Boolean)
-        .map((part) => printable(String(part)))
-        .join(', ');
-      return `→ ${who}${how && ` [${how}]`}${text && `: ${paragraph(text)}`}`;
+      const { user, place, thread, kind, text, bad_signature } = event;
+      const who = [user, place === 'group' ? 'in a group' : 'to the bot', thread && `thread ${thread}`];
+      const how = [kind !== 'message' && kind, bad_signature && 'bad signature'].filter(Boolean).join(', ');
+      return `→ ${printable(who.filter(Boolean).join(', '))}${how && ` [${how}]`}${text && `: ${paragraph(text)}`}`;
     }
     case 'answer': {
-      const { status, reason, took_ms, request_id, delivery } = happening;
-      const about = request_id === null ? '' : `, request ${printable(request_id)}`;
-      return `  ${several ? `[${delivery}] ` : ''}${status}${reason ? ` ${printable(reason)}` : ''} after ${took_ms} ms${about}`;
+      const { status, reason, took_ms, request_id, delivery } = event;
+      const request = request_id === null ? '' : `, request ${printable(request_id)}`;
+      return `  ${isOneOfMany ? `[${delivery}] ` : ''}${status}${reason ? ` ${printable(reason)}` : ''} after ${took_ms} ms${request}`;
     }
     case 'shown': {
-      const { what, to, thread, text } = happening;
+      const { what, to, thread, text } = event;
       const where = printable([to, thread].filter(Boolean).join(', thread '));
       if (what === 'message') return `← ${where}: ${paragraph(text)}`;
       if (what === 'private') return `← ${where}, in private: ${paragraph(text)}`;
       return `← ${where}: [${SIGNS[what]}]`;
     }
     case 'refused': {
-      const { status, asked_for } = happening;
-      return `← the platform answers ${status} to ${asked_for ? 'the reply, as asked for' : 'a call of the channel'}`;
+      const { status, asked_for } = event;
+      return `← the platform answers ${status} to ${asked_for ? 'the reply, as requested' : 'a call of the channel'}`;
     }
     case 'end':
       return '';
@@ -55,31 +52,29 @@ const SIGNS = {
   deleted: 'the message was deleted',
 } as const;
 
-/** With its line breaks, indented below who said it. */
 function paragraph(text: string): string {
   const cut = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX).toWellFormed()}…` : text;
-  return cut
-    .split('\n')
-    .map((line, index) => (index === 0 || line === '' ? '' : '    ') + withoutControls(line))
-    .join('\n');
+  return indent(cut, '    ', '');
 }
 
-const WHERE_TO_LOOK = '`agentd explain` tells why, given the request; `agentd inbox list` shows what waits.';
+const WHERE_TO_LOOK =
+  'Run `agentd explain` with the request id to see why. `agentd inbox list` shows waiting messages.';
 
-/** What the person is told at the end. @param until how long it was waited for, in words. */
+/** The last line for people. @param until how long the simulation waited, in words */
 export function summaryInWords(summary: Summary, until: string): string {
   const { messages, answered, blocked, failed, unanswered, unseen, reasons } = summary;
   const why = reasons.length > 0 ? ` (${printable(reasons.join('; '))})` : '';
-  const parts = [
-    [answered, 'was', 'answered'],
-    [blocked, 'was', 'blocked by the loop guard'],
-    [failed, 'has', 'failed'],
-    [unanswered, 'was', `not answered ${until}`],
-    [unseen, 'was', 'sent; what becomes of it cannot be seen from here'],
+  const groups = [
+    [answered, 'was answered'],
+    [blocked, 'was blocked by the loop guard'],
+    [failed, 'failed'],
+    [unanswered, `was not answered ${until}`],
+    [unseen, 'was sent; its end cannot be seen from here'],
   ] as const;
-  const told = parts.filter(([count]) => count > 0);
-  if (messages === 0) return 'Nothing of this has to be answered.';
+  const counted = groups.filter(([count]) => count > 0);
+  if (messages === 0) return 'No answer is expected.';
   const hint = failed + unanswered > 0 ? `\n${WHERE_TO_LOOK}` : '';
-  if (messages === 1) return `The message ${told[0]?.[1]} ${told[0]?.[2]}${why}.${hint}`;
-  return `${messages} messages: ${told.map(([count, , how]) => `${count} ${how}`).join(', ')}${why}.${hint}`;
+  if (messages === 1) return `The message ${counted[0]?.[1]}${why}.${hint}`;
+  const parts = counted.map(([count, end]) => `${count} ${end.replace(/^was /, '')}`);
+  return `${messages} messages: ${parts.join(', ')}${why}.${hint}`;
 }

@@ -1,7 +1,7 @@
 import type { AgentRuntime, AgentTurn } from './agent.ts';
-import type { UserLookUp } from './get-user.ts';
 import { plainText, recordAsMarkdown, unmarked } from './record-markdown.ts';
 import { serviceName } from './service-name.ts';
+import type { UserLookUp } from './user-look-up.ts';
 
 /** Lengths are bounded, so that no text makes the search slow. */
 const EMAIL = /[^\s@<>()[\],;:"'`|]{1,64}@[^\s@<>()[\],;:"'`|]{1,189}/;

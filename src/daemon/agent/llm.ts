@@ -47,6 +47,12 @@ export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentR
   };
 }
 
+/** Why a model call ended: as the SDK sees it, and in the server's word. */
+interface StepEnd {
+  finishReason: string;
+  rawFinishReason: string | undefined;
+}
+
 interface Parts {
   model: Model;
   instructions: string | undefined;
@@ -102,6 +108,9 @@ async function* converse(
         case 'abort':
           turn.signal.throwIfAborted();
           break;
+        case 'finish-step':
+          if (isIncomplete(part) && !outOfSteps) throw modelFailure(new Error('no finish reason'));
+          break;
         case 'finish':
           finishReason = part.finishReason;
           break;
@@ -126,6 +135,11 @@ function retrying(model: Model, limit: { signal: AbortSignal; deadline: number }
     model,
     middleware: { wrapStream: ({ doStream }) => retryModelCall(doStream, limit) },
   });
+}
+
+/** The SDK takes a stream that just ends for an answer, if it had any words. */
+function isIncomplete({ finishReason, rawFinishReason }: StepEnd): boolean {
+  return finishReason === 'other' && rawFinishReason === undefined;
 }
 
 /** The last step asks for words, and the model called a tool all the same. */

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { importFailure } from '../import-failure.ts';
 import type { Log } from '../log.ts';
+import { provideContracts } from '../provide-contracts.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AgentRuntime } from './agent.ts';
 import { createBuiltin } from './builtin.ts';
@@ -36,6 +37,7 @@ export async function loadAgent(
 }
 
 async function loadModule(path: string): Promise<AgentRuntime> {
+  provideContracts();
   let loaded: { default?: unknown };
   try {
     loaded = (await import(pathToFileURL(path).href)) as { default?: unknown };

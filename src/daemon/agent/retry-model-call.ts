@@ -7,8 +7,8 @@ const FIRST_WAIT_MS = 2000;
 
 /**
  * Repeats a model call that fails for a passing reason. It waits for as long as the model asks, else with a doubling
- * back-off. If that wait is longer than the time that the run has left, the call fails at once: the error tells how
- * long the model asks to wait, and whoever sent the message can come back then.
+ * back-off. If the run has less time left than that, the call fails at once: the error carries the wait, so that the
+ * inbox or the client can try again after it.
  * @param deadline of the run, ms since the epoch
  */
 export async function retryModelCall<T>(

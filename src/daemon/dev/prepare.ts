@@ -2,34 +2,42 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import type { ChannelPlugin, DevCompany } from '../../channel/index.ts';
+import type { ChannelPlugin, Route } from '../../channel/index.ts';
+import {
+  type Configuration,
+  type ConfigureOptions,
+  type Inspection,
+  inspectConfiguration,
+} from '../configuration/configure.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import { isAny } from '../identity/token-checks.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
-import { type ConfigureOptions, type Inspection, inspectConfiguration } from '../settings/configure.ts';
 import { fileSettingOf } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
+import { lockFile } from '../store/open.ts';
+import { DevAlreadyRunning } from './already-running.ts';
 import { platformSettings } from './platforms.ts';
 import { API_ACCOUNT } from './sample-account.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
+import { shopRoutes } from './sample-shop.ts';
 
-/** What `serve --dev` brings along: settings, secrets, a company with an API. */
+/** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
 export interface Dev {
-  /** Settings that hold where nothing else sets them. */
+  /** Settings that apply unless something else sets them. */
   defaults: Record<string, string>;
-  /** Null where API_BASE_URL names a real one. */
+  /** Null if API_BASE_URL names a real API. */
   sampleApiUrl: string | null;
-  /** Channels whose platform `agentd simulate` can stand in for. */
+  /** Names of the channels that talk to `agentd simulate` instead of their platform. */
   simulated: readonly string[];
-  /** The sample API checks tokens as the daemon does, once that knows how. */
+  /** The sample API checks tokens as the daemon does. Call this as soon as there is a validator. */
   useValidator(tokens: TokenValidator): void;
-  /** What channels are lent, under the settings that hold. */
-  company(settings: Settings): DevCompany;
-  /** Null where tokens are not signed with a shared secret. */
+  /** The routes of the sample shop (`shopRoutes`). */
+  shopRoutes(configuration: Configuration): Promise<readonly Route[]>;
+  /** Null if tokens are not signed with a shared secret. */
   issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
-  /** Writes the file in which commands in a second terminal find these settings. */
+  /** Writes the file from which commands in a second terminal read these settings. */
   keepEnvFile(url: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -38,15 +46,21 @@ export interface Dev {
 const ENV_FILE = 'env';
 
 /**
- * The guard holds loops back, and a person who tries agentd asks the same question again and again. Bursts still
- * show what it does.
+ * A person who tries agentd asks the same question again and again, which is not a loop. Bursts are still blocked, so
+ * that the guard can be seen at work.
  */
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
 
-/** Makes `.agentd/` in the working directory with secrets that stay the same from run to run. */
+/**
+ * Makes `.agentd/` in the working directory with secrets that stay the same from run to run. One process at a time
+ * has it, also if its state is elsewhere: other commands use the settings that it keeps there.
+ * @throws DevAlreadyRunning
+ */
 export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   const directory = join(place.cwd, '.agentd');
   makePrivateDirectory(directory);
+  const unlock = await lockFile(join(directory, 'dev.lock'));
+  if (unlock === null) throw new DevAlreadyRunning(place.cwd);
   const explicit = await inspectConfiguration(place);
   const platforms = await platformSettings({
     plugins: wantedPlugins(explicit),
@@ -65,7 +79,7 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   };
   let tokens: TokenValidator | null = null;
   let api: SampleApi | null = null;
-  // The sample account's password is for the sample API alone.
+  // The password of the sample account must never be sent to another API.
   if (!isSet(explicit, 'API_BASE_URL')) {
     api = await startSampleApi({
       ...API_ACCOUNT,
@@ -83,14 +97,17 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     useValidator(validator) {
       tokens = validator;
     },
-    company: (settings) => ({
-      people: SAMPLE_PEOPLE.map(({ id, name, email }) => ({ id, name, email })),
-      async issueToken(person_id) {
-        const person = SAMPLE_PEOPLE.find(({ id }) => id === person_id);
-        return person ? issueToken(person, settings) : null;
-      },
-      asked: (after) => api?.asked(after) ?? null,
-    }),
+    shopRoutes: ({ channels, settings }) =>
+      shopRoutes(
+        channels.map(({ plugin }) => plugin.name),
+        {
+          async issueToken(person_id) {
+            const person = SAMPLE_PEOPLE.find(({ id }) => id === person_id);
+            return person ? issueToken(person, settings) : null;
+          },
+          requestsAfter: (number) => api?.requestsAfter(number) ?? null,
+        },
+      ),
     issueToken,
     async keepEnvFile(url) {
       const path = join(directory, ENV_FILE);
@@ -106,13 +123,16 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
       );
       await writeFile(path, lines.join(''), { mode: 0o600 });
     },
-    close: async () => api?.close(),
+    async close() {
+      await api?.close();
+      unlock();
+    },
   };
 }
 
 /**
- * Settings that were set explicitly: those of the daemon, and others with these names. Null for a secret, which is
- * never copied; one that came from a file is named by the path of that file.
+ * Values set explicitly: settings of the daemon, and others with these names. Secrets are null: they are never copied.
+ * A secret that came from a file is named by the path of that file.
  */
 function setExplicitly({ effective }: Inspection, names: readonly string[]): Record<string, string | null> {
   const kept: Record<string, string | null> = {};
@@ -125,13 +145,13 @@ function setExplicitly({ effective }: Inspection, names: readonly string[]): Rec
   return kept;
 }
 
-/** A file of environment variables has no escapes, so the value is put in quotes that it does not hold. */
+/** The file format has no escapes, so the value is put in a kind of quotes that it does not contain. */
 function lineOf(name: string, value: string): string[] {
   const quote = ["'", '"', '`'].find((candidate) => !value.includes(candidate));
   return quote === undefined ? [] : [`${name}=${quote}${value}${quote}\n`];
 }
 
-/** What an earlier run has kept for the second terminal; empty where there was none. */
+/** The settings that an earlier run wrote for the second terminal; empty if there are none. */
 async function keptEnv(directory: string): Promise<NodeJS.Dict<string>> {
   try {
     return parseEnv(await readFile(join(directory, ENV_FILE), 'utf8'));
@@ -141,14 +161,14 @@ async function keptEnv(directory: string): Promise<NodeJS.Dict<string>> {
   }
 }
 
-/** The plugins of channels that will be active: those that MESSAGING_PLATFORMS lists, where it is set. */
+/** The plugins of the channels that will be active. MESSAGING_PLATFORMS decides if it is set. */
 function wantedPlugins(explicit: Inspection): readonly ChannelPlugin[] {
   if (isSet(explicit, 'MESSAGING_PLATFORMS')) return explicit.channels.map(({ plugin }) => plugin);
   const names = channelsOf(explicit);
   return explicit.plugins.filter(({ name }) => names.includes(name));
 }
 
-/** Every channel that there is, but for those that are switched off by name. */
+/** Every available channel, except those that are switched off by name. */
 function channelsOf({ available, effective }: Inspection): string[] {
   return available.filter((name) => {
     const enabled = effective.find(({ record }) => record.name === `${prefixOf(name)}ENABLED`);
@@ -177,7 +197,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
   return signToken(claims, settings.JWT_SECRET_KEY);
 }
 
-/** A secret in a file of its own, made at the first run. */
+/** A secret in its own file, which the first run makes. */
 async function keptSecret(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim();

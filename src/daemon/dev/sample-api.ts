@@ -1,13 +1,12 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { DevRequest } from '../../channel/index.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { createServer } from '../node-http.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
 
-/** Requests that are remembered for the page to try it with. */
-const MAX_ASKED = 100;
+/** Latest requests that are kept for the sample shop. */
+const MAX_REQUESTS = 100;
 
 export interface SampleApiOptions {
   email: string;
@@ -19,18 +18,34 @@ export interface SampleApiOptions {
 export interface SampleApi {
   /** `http://127.0.0.1:<port>` */
   url: string;
-  /** What it was asked after the request of this number, oldest first. */
-  asked(after: number): readonly DevRequest[];
+  /** The requests after the one with this number, oldest first; the latest hundred are kept. */
+  requestsAfter(number: number): readonly ApiRequest[];
   close(): Promise<void>;
 }
 
+/** One request to the sample API. It never holds a token. */
+export interface ApiRequest {
+  /** 1, 2, 3, … */
+  number: number;
+  /** ms since the epoch */
+  at: number;
+  method: string;
+  /** With its query. */
+  path: string;
+  /** The person's own credentials, the default ones, or none that are valid. */
+  credentials: 'user' | 'default' | 'none';
+  /** E-mail address that the credentials belong to. */
+  as: string | null;
+  status: number;
+}
+
 /**
- * A small business API on a loopback port, the downstream of `serve --dev`: three people and their orders.
- * A person sees their own record, the default account sees everyone's; nobody else sees anything.
+ * A small business API on a loopback port for `serve --dev`, with three people and their orders. A person sees their
+ * own record, the default account sees every record, and any other caller sees none.
  */
 export async function startSampleApi(options: SampleApiOptions): Promise<SampleApi> {
   const defaultToken = randomBytes(24).toString('base64url');
-  const asked: DevRequest[] = [];
+  const requests: ApiRequest[] = [];
   let count = 0;
   const answerAndNote = async (request: IncomingMessage): Promise<Answer> => {
     const reader = await readerOf(request.headers.authorization, options, defaultToken);
@@ -39,7 +54,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
       body: { error: error instanceof Error ? error.message : 'bad request' },
       reader,
     }));
-    asked.push({
+    requests.push({
       number: ++count,
       at: Date.now(),
       method: request.method ?? '',
@@ -47,7 +62,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
       ...whoseOf(answered.reader, options),
       status: answered.status,
     });
-    if (asked.length > MAX_ASKED) asked.shift();
+    if (requests.length > MAX_REQUESTS) requests.shift();
     return answered;
   };
   const server = createServer((request, response) => {
@@ -63,10 +78,10 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    asked(after) {
-      // A page that knows a number of the daemon before this one begins anew.
-      const known = after > (asked.at(-1)?.number ?? 0) ? 0 : after;
-      return asked.filter(({ number }) => number > known);
+    requestsAfter(last) {
+      // A page may still know a number from before a restart of the daemon. It gets all requests.
+      const known = last > (requests.at(-1)?.number ?? 0) ? 0 : last;
+      return requests.filter(({ number }) => number > known);
     },
     close: () =>
       new Promise((resolve) => {
@@ -76,7 +91,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   };
 }
 
-/** `reader`: with whose credentials it was asked. */
+/** `reader`: whose credentials the request had. */
 type Answer = { status: number; body: unknown; reader: Reader | null };
 
 async function answer(
@@ -116,7 +131,7 @@ async function readerOf(
   return verdict.valid ? { everyone: false, email: verdict.user.email.toLowerCase() } : null;
 }
 
-function whoseOf(reader: Reader | null, { email }: SampleApiOptions): Pick<DevRequest, 'credentials' | 'as'> {
+function whoseOf(reader: Reader | null, { email }: SampleApiOptions): Pick<ApiRequest, 'credentials' | 'as'> {
   if (reader === null) return { credentials: 'none', as: null };
   return reader.everyone ? { credentials: 'default', as: email } : { credentials: 'user', as: reader.email };
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
 import { Secret } from '../secret.ts';
-import { type ExpirySettings, hasLapsed, storedToken } from '../session/jwt-context.ts';
+import { type ExpirySettings, hasExpired, storedToken } from '../session/jwt-context.ts';
 import type { Session } from '../session/session.ts';
 
 /** Whose credentials a downstream call uses, and where they are the default ones, why. */
@@ -41,14 +41,17 @@ export async function chooseCredentials(
   if (!session) return byDefault('session_not_found', 'warn');
 
   const stored = session.metadata.jwt_context;
-  if (!stored?.has_jwt || !session.bound) return byDefault('no_jwt_context', 'info');
+  if (!stored?.has_jwt || !session.credential_owner) return byDefault('no_jwt_context', 'info');
 
   if (context.acts_for === null) return byDefault(context.acts_for_nobody_because ?? 'no_token', 'info');
-  if (session.bound.person !== context.acts_for || session.bound.user_id !== context.user_id) {
+  if (
+    session.credential_owner.person !== context.acts_for ||
+    session.credential_owner.user_id !== context.user_id
+  ) {
     return byDefault('other_sender', 'info');
   }
 
-  if (hasLapsed(stored, settings, clock.now())) return byDefault('stored_token_expired', 'warn');
+  if (hasExpired(stored, settings, clock.now())) return byDefault('stored_token_expired', 'warn');
 
   const token = storedToken(session, seal);
   if (token === null) return byDefault('stored_token_unreadable', 'warn');

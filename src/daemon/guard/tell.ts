@@ -1,4 +1,4 @@
-import type { Services } from '../services.ts';
+import type { Log } from '../log.ts';
 import { circuitLine, duplicateLine, turnLimitLine } from './lines.ts';
 import type { GuardedMessage, GuardVerdict } from './verdict.ts';
 
@@ -10,7 +10,7 @@ export function tell(
   verdict: GuardVerdict,
   { user, session_id, message_id }: GuardedMessage,
   request_id: string,
-  log: Services['log'],
+  log: Pick<Log, 'debug' | 'info' | 'warn'>,
 ): void {
   // The inbox logs the repeat of a message that passed, if it has the message: it may have been lost in between.
   if (verdict.allowed) return;

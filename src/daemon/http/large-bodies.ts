@@ -1,11 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Route } from '../../channel/index.ts';
+import type { Clock } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 
 /** Bodies over BODY_LIMIT_BYTES that are in memory at the same time: anybody can send one. */
 export const LARGE_AT_ONCE = 16;
 /** When a sender that found no room may try again, seconds. */
 const RETRY_AFTER_SECONDS = 5;
+/** A sender has this long before its speed is judged, ms. */
+const FIRST_JUDGED_MS = 1000;
+/** A slower sender loses its place if another one needs it, bytes per ms (256 KiB a second). */
+const SLOWEST = (256 * 1024) / 1000;
 
 /** How much of one body may be read. */
 export interface BodyRoom {
@@ -17,14 +22,28 @@ export interface BodyRoom {
   leave(): void;
 }
 
-/** Room for the large bodies of routes that ask for it (`Route.bodyLimit`): a bounded number at a time. */
+/** A request whose large body is in memory, or arrives there. */
+interface Inside {
+  readonly request: IncomingMessage;
+  readonly since: number;
+  /** Bytes that its connection had brought by then. */
+  readonly before: number;
+}
+
+/**
+ * Room for the large bodies of routes that ask for it (`Route.bodyLimit`): a bounded number at a time. Whether a
+ * platform signed a body is known only when all of it is there, so slow senders could keep every place for as long as
+ * a request may take: when all places are taken, the slowest sender loses its place to the next one.
+ */
 export class LargeBodies {
   readonly #usual: number;
-  #inside = 0;
+  readonly #clock: Clock;
+  readonly #inside = new Set<Inside>();
 
   /** @param usual BODY_LIMIT_BYTES */
-  constructor(usual: number) {
+  constructor(usual: number, clock: Clock) {
     this.#usual = usual;
+    this.#clock = clock;
   }
 
   /**
@@ -32,18 +51,38 @@ export class LargeBodies {
    * refused when there is no room: it is refused only if it exceeds the usual limit.
    * @throws `unavailable` if the request announces a large body and there is no room for it now.
    */
-  enter({ headers }: IncomingMessage, { bodyLimit = 0 }: Route): BodyRoom {
+  enter(request: IncomingMessage, { bodyLimit = 0 }: Route): BodyRoom {
+    const { headers, socket } = request;
     const isChunked = headers['transfer-encoding'] !== undefined;
     const length = isChunked ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0);
     if (bodyLimit <= this.#usual || length <= this.#usual) return roomUpTo(this.#usual);
     // Refused by its announced length, before any of it is read: it needs no room.
     if (!isChunked && length > bodyLimit) return roomUpTo(bodyLimit);
-    if (this.#inside < LARGE_AT_ONCE) {
-      this.#inside++;
-      return { ...roomUpTo(bodyLimit), leave: () => this.#inside-- };
+    if (this.#inside.size < LARGE_AT_ONCE || this.#dropSlowest()) {
+      const inside = { request, since: this.#clock.now(), before: socket.bytesRead };
+      this.#inside.add(inside);
+      return { ...roomUpTo(bodyLimit), leave: () => this.#inside.delete(inside) };
     }
     if (isChunked) return { limit: this.#usual, tooLong: noRoom, leave };
     throw noRoom();
+  }
+
+  /** @returns whether there is a place now */
+  #dropSlowest(): boolean {
+    const now = this.#clock.now();
+    let slowest: Inside | null = null;
+    let speed = SLOWEST;
+    for (const inside of this.#inside) {
+      const { request, since, before } = inside;
+      if (request.complete || now - since < FIRST_JUDGED_MS) continue;
+      const its = (request.socket.bytesRead - before) / (now - since);
+      if (its < speed) [slowest, speed] = [inside, its];
+    }
+    if (slowest === null) return false;
+    this.#inside.delete(slowest);
+    // Its memory is freed only with its connection.
+    slowest.request.destroy();
+    return true;
   }
 }
 

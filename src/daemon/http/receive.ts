@@ -1,6 +1,5 @@
 import type { RequestSequencer } from '../message/request-sequencer.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { Store } from '../store/store.ts';
 import { discard, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
 import type { BodyRoom, LargeBodies } from './large-bodies.ts';
@@ -10,7 +9,6 @@ import type { MountedRoute } from './routes.ts';
 
 export interface ReceiveParts {
   settings: Pick<Settings, 'TRUST_PROXY'>;
-  store: Pick<Store, 'expectRoom'>;
   largeBodies: LargeBodies;
   sequencer: RequestSequencer;
 }
@@ -19,7 +17,7 @@ export interface ReceiveParts {
  * Reads the body, and gives the request its place in the order of arrival. A request that is refused for its body goes
  * on without it: it counts for the rate limit first.
  */
-export function receive({ settings, store, largeBodies, sequencer }: ReceiveParts): Middleware {
+export function receive({ settings, largeBodies, sequencer }: ReceiveParts): Middleware {
   return async (ctx, next) => {
     const route = routeOf(ctx.state.found, ctx.method);
     const room = roomFor(ctx, route, largeBodies);
@@ -33,8 +31,6 @@ export function receive({ settings, store, largeBodies, sequencer }: ReceivePart
       request.ticket = sequencer.ticketOf(route, request);
       Object.assign(ctx.state, { route, request, bodyProblem });
       try {
-        // Messages come by POST; answers of messages that were accepted are still stored, and read.
-        if (route.channel !== null && route.method === 'POST') store.expectRoom();
         await next();
       } finally {
         request.ticket?.leave();

@@ -7,8 +7,8 @@ import { clientAddress } from './client-address.ts';
 import type { Context } from './exchange.ts';
 
 /**
- * A request as a channel sees it, and what the daemon knows of it beside. Expensive members are made when they are asked
- * for, once.
+ * A request as a channel sees it, with two members for the daemon: its place in the order of arrival and its token.
+ * Expensive members are made once, when they are first read.
  */
 export class ReceivedRequest implements ChannelRequest {
   readonly id: string;

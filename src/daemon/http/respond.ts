@@ -22,19 +22,27 @@ export interface StreamParts {
 /** Sends what a route answered. Throws before anything is sent where the answer cannot be sent as it is. */
 export function respond(ctx: Context, response: ChannelResponse, { stopping, log }: StreamParts): void {
   const { status = 200, headers = {}, body } = response;
-  checkHead(status, headers);
+  if (!Number.isInteger(status) || status < 200 || status > 599)
+    throw new RangeError(`a route answered status ${status}`);
+  checkHeaders(headers);
   const [type, payload] = payloadOf(body);
   ctx.status = status;
   if (type !== null) ctx.res.setHeader('Content-Type', type);
-  for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
+  setHeaders(ctx, headers);
   if (typeof payload === 'function') begin(ctx, payload, stopping, log);
   else if (payload !== null) ctx.body = payload;
   else endWithoutBody(ctx);
 }
 
-function checkHead(status: number, headers: NonNullable<ChannelResponse['headers']>): void {
-  if (!Number.isInteger(status) || status < 200 || status > 599)
-    throw new RangeError(`a route answered status ${status}`);
+type RouteHeaders = NonNullable<ChannelResponse['headers']>;
+
+/** Sets headers that a route gives. Throws before any is set if one of them cannot be sent. */
+export function setHeaders(ctx: Context, headers: RouteHeaders): void {
+  checkHeaders(headers);
+  for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
+}
+
+function checkHeaders(headers: RouteHeaders): void {
   for (const [name, value] of Object.entries(headers)) {
     validateHeaderName(name);
     for (const one of [value].flat()) validateHeaderValue(name, one);

@@ -31,6 +31,7 @@ function mount(route: Route, channel: string): MountedRoute {
     channel,
     ...(route.token ? { token: (request) => route.token?.(request) } : {}),
     ...(route.refusal ? { refusal: route.refusal.bind(route) } : {}),
+    ...(route.headers ? { headers: (request) => route.headers?.(request) ?? {} } : {}),
     ...(route.thread ? { thread: (request) => route.thread?.(request) ?? null } : {}),
     handle: (request) => route.handle(request),
   };

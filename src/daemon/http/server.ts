@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import Koa from 'koa';
+import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
@@ -10,6 +11,7 @@ import { answer } from './answer.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import { cors } from './cors.ts';
 import type { Exchange } from './exchange.ts';
+import { expectRoom } from './expect-room.ts';
 import { warnOfForwarded } from './forwarded-warning.ts';
 import { admit, InFlight } from './in-flight.ts';
 import { LargeBodies } from './large-bodies.ts';
@@ -19,6 +21,7 @@ import { rateLimit } from './rate-limit.ts';
 import { receive } from './receive.ts';
 import { keepRefusals, Refusals } from './refusals.ts';
 import { requestId } from './request-id.ts';
+import { routeHeaders } from './route-headers.ts';
 import { createRouter, findRoute } from './router.ts';
 import { type ActiveChannel, type OutageOf, routes } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -35,6 +38,8 @@ export interface ServerParts {
   clock: Clock;
   sequencer: RequestSequencer;
   channels: readonly ActiveChannel[];
+  /** Further routes that belong to no channel. */
+  ownRoutes?: readonly Route[];
   /** What the inbox knows of a platform that is out of reach; null: nothing. */
   outageOf?: OutageOf;
   /** ms that a request may take to arrive; for tests. */
@@ -56,6 +61,7 @@ export interface Server {
 /** The HTTP side of the daemon: what every request passes, in order. */
 export function createServer(parts: ServerParts): Server {
   const { settings, store, log, clock } = parts;
+  const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
   // One listener for each open stream.
@@ -66,12 +72,16 @@ export function createServer(parts: ServerParts): Server {
   app.use(problems(log));
   app.use(securityHeaders());
   app.use(requireHost());
-  app.use(findRoute(createRouter(routes(parts.channels, parts.outageOf ?? (() => null), log))));
+  app.use(
+    findRoute(createRouter([...routes(parts.channels, parts.outageOf ?? (() => null), log), ...ownRoutes])),
+  );
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS));
   app.use(admit(inFlight));
   app.use(keepRefusals(new Refusals(store, clock, log), clock));
-  const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES);
-  app.use(receive({ settings, store, largeBodies, sequencer: parts.sequencer }));
+  const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES, clock);
+  app.use(receive({ settings, largeBodies, sequencer: parts.sequencer }));
+  app.use(routeHeaders());
+  app.use(expectRoom(store));
   app.use(validateToken(parts.tokens));
   app.use(rateLimit({ settings, store }));
   app.use(answer({ stopping: streams.signal, log }));

@@ -1,10 +1,14 @@
 import type { Log } from '../log.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { Store } from '../store/store.ts';
 import { isSealingOff } from './encryption-keys.ts';
 import { type KeyFile, keyFilePath, makeKeyFile, newKeyAdvice, readKeyFile } from './key-file.ts';
 import { createSeal, SEALED, type Seal } from './seal.ts';
+
+/** How many live tokens are stored with a value that begins like this. */
+interface TokenCounts {
+  countTokens(prefix: string): Promise<number>;
+}
 
 export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'>;
 
@@ -17,7 +21,7 @@ export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'>;
  */
 export async function openSeal(
   settings: SealSettings,
-  store: Pick<Store, 'countTokens'>,
+  store: TokenCounts,
   log: Pick<Log, 'warn' | 'info'>,
 ): Promise<Seal> {
   let file = await readKeyFile(settings.STATE_DIR);
@@ -54,7 +58,7 @@ export async function openAdministratorSeal(settings: SealSettings): Promise<Adm
 /** The problem that the daemon starts with if the key of what is stored is not here; null: there is none. */
 export async function lostKey(
   { STATE_DIR }: SealSettings,
-  store: Pick<Store, 'countTokens'>,
+  store: TokenCounts,
 ): Promise<SettingProblem | null> {
   const sealed = await store.countTokens(SEALED);
   if (sealed === 0) return null;

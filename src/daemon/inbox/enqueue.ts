@@ -14,13 +14,12 @@ import type { InboxWorker } from './work.ts';
 const DELIVERY_MAX = 1000;
 
 /**
- * The door of channels that answer later: resolves once all messages are durably kept, or known already
- * (decisions §6), or blocked by the loop guard: of that the platform is told nothing. What is kept holds no
- * token: `metadata.jwt_token` is left out, what is shaped like one is masked; whose the message is, is looked
- * up when its turn comes.
+ * Takes in messages that are answered later: resolves once each of them is durably stored, known already, or blocked by
+ * the loop guard, which the platform is not told. No token is stored: `metadata.jwt_token` is left out, and text that is
+ * shaped like a token is masked. The sender's token is looked up when the message runs.
  *
- * Rejects with `invalid_request` where a message is not as the contract says, with `unavailable` where the
- * store is out of reach or too many wait: then none of them is kept, and the platform comes again.
+ * Rejects with `invalid_request` if a message is not as the contract says, with `unavailable` if the store is out of
+ * reach or too many messages wait: then none is stored, and the platform delivers them again.
  *
  * @param request that brought them; its id is told on every line of their runs.
  */
@@ -58,8 +57,8 @@ export async function enqueue(
 }
 
 /**
- * The sender has edited a message: its text is replaced as long as its turn has not begun (decisions §6);
- * later the edit is ignored, and logged. True where it was replaced.
+ * The sender has edited a message: its text is replaced if its run has not begun. Later the edit is ignored, and logged.
+ * @returns whether the text was replaced
  */
 export async function edit(
   plugin: ChannelPlugin,

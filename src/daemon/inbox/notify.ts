@@ -1,5 +1,5 @@
-import { checkMessageId, checkPlace, checkText } from '../../channel/check-message.ts';
-import type { ChannelPlugin, JsonObject, SayOptions } from '../../channel/index.ts';
+import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-message.ts';
+import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { noticeTo } from './notice.ts';
@@ -23,22 +23,22 @@ export async function notify(
   { plugin, services, worker, throttle }: Notifier,
   reply_to: JsonObject,
   text: string,
-  { message_id, hint_to }: SayOptions = {},
+  { message_id, throttle_key }: NotifyOptions = {},
 ): Promise<void> {
   const refuse = (field: string) => (problem: string) => {
     throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
   };
-  checkPlace(reply_to, refuse('reply_to'));
+  checkReplyTo(reply_to, refuse('reply_to'));
   checkText(text, refuse('text'));
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
   const about = { channel: plugin.name, message_id };
-  if (hint_to !== undefined && !throttle.allows(hint_to, text)) {
+  if (throttle_key !== undefined && !throttle.allows(throttle_key, text)) {
     services.log.debug(about, 'a hint is left out: its reader was told lately');
     return;
   }
   const notice = { ...noticeTo(plugin, services, reply_to, text), message_id: message_id ?? null };
   const [outcome] = (await services.store.inbox.enqueue([notice])) ?? tooMany();
   if (outcome === 'repeated') services.log.info(about, 'not said again: its message was answered before');
-  else if (hint_to !== undefined) throttle.note(hint_to, text);
+  else if (throttle_key !== undefined) throttle.note(throttle_key, text);
   worker.wake();
 }

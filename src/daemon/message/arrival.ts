@@ -8,7 +8,7 @@ import type { Ticket } from './request-sequencer.ts';
 import { requireMessage } from './require-message.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
-/** A message as it arrives at a door; `runSteps` adds what a turn needs beside it. */
+/** A message as it arrives at a door; `withTurn` adds the rest of the turn. */
 export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'started_at' | 'defer'>;
 
 /** The request that a message came with. */
@@ -49,8 +49,8 @@ export function arrivalOf(
 export function arrivedChannel({ name, capabilities, linking }: ChannelPlugin): ArrivedChannel {
   return {
     name,
-    namespace: capabilities.space ?? name,
-    has_platform: capabilities.reply === 'later',
+    namespace: capabilities.namespace ?? name,
+    has_platform: capabilities.delivery === 'push',
     markdown: capabilities.markdown,
     linking,
   };

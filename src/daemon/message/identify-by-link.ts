@@ -1,5 +1,5 @@
 import type { Credential } from '../identity/identity.ts';
-import { effectiveExpiry, type FoundLink, findSendersLink } from '../identity/links.ts';
+import { effectiveExpiry, type FoundLink, findSendersLink } from '../linking/links.ts';
 import type { Services } from '../services.ts';
 import { credentialOf } from './credential-of.ts';
 import type { Step } from './sequence.ts';
@@ -33,19 +33,19 @@ export const identifyByLink: Step<Arrived, Identified> = {
     services.log.warn({ ...about, reason }, `linked token is not valid: ${reason}; default credentials`);
     if (reason !== 'Token Expired') return { credential };
     line.detail.expired = isoTime(effectiveExpiry(link));
-    line.detail.person_notified = link.lapse_told;
+    line.detail.person_notified = link.expiry_notified;
     return { credential: expired(turn, services, link) };
   },
 };
 
 /** The agent mentions an expired sign-in once. If the run fails, it does so next time. */
 function expired(turn: Arrived, services: Services, link: FoundLink): Credential {
-  if (!link.lapse_told) {
+  if (!link.expiry_notified) {
     turn.defer(async (failed) => {
-      if (!failed) await services.store.links.noteLapseTold(link.key, link.stored);
+      if (!failed) await services.store.links.noteExpiryNotified(link.key, link.stored);
     });
   }
-  return { kind: 'invalid', reason: 'Token Expired', expiry_notified: link.lapse_told };
+  return { kind: 'invalid', reason: 'Token Expired', expiry_notified: link.expiry_notified };
 }
 
 function isoTime(at: number): string {

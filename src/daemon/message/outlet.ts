@@ -1,5 +1,5 @@
-import type { ToolProgress } from '../agent/bind-tools.ts';
 import type { TurnChanges } from '../store/turns.ts';
+import type { ToolProgress } from '../tools/bind-tools.ts';
 
 /**
  * Where the answer of a turn goes: into the response of the request, onto an event stream, or into the inbox, from where

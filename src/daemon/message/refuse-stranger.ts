@@ -19,7 +19,7 @@ export function refuseStranger(
       throw forbidden(line, 'channel_id');
     return;
   }
-  if (session.space !== channel.namespace) throw forbidden(line, 'other_channel');
+  if (session.namespace !== channel.namespace) throw forbidden(line, 'other_channel');
   if (channel.has_platform) return;
   if (session.user_id !== message.user_id) throw forbidden(line, 'other_user');
   const person = personOf(credential);

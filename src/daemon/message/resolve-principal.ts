@@ -2,7 +2,7 @@ import type { NobodyReason, Principal } from '../identity/principal.ts';
 import { claimsOfStoredToken } from '../identity/stored-token.ts';
 import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
-import { hasLapsed, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
+import { hasExpired, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import type { Step } from './sequence.ts';
@@ -63,14 +63,14 @@ function decide(turn: Turn, services: Services): Decision {
       const bound = { user_id: message.user_id, person };
       const owner = session.owner ?? person;
       const isStored =
-        session.bound?.user_id === bound.user_id &&
-        session.bound.person === person &&
+        session.credential_owner?.user_id === bound.user_id &&
+        session.credential_owner.person === person &&
         storedToken(session, services.seal) === user.token.reveal();
       if (isStored && session.owner === owner) return { session, principal: { person, claims } };
       const record = sealRecord(tagOf(session), message.user_id);
       const jwt_context = jwtContext(user, expires_at, services.seal, record);
       return {
-        session: { ...signedIn(turn), owner, bound, metadata: { jwt_context } },
+        session: { ...signedIn(turn), owner, credential_owner: bound, metadata: { jwt_context } },
         principal: { person, claims },
       };
     }
@@ -85,12 +85,12 @@ function decide(turn: Turn, services: Services): Decision {
         },
       };
     case 'signed-out':
-      return { session: cleared(session), principal: { person: null, reason: 'signed_out' } };
+      return { session: cleared(session), principal: nobody('signed_out') };
     case 'none':
       // If a link is looked up for each message, the context that an earlier message has stored is over.
       return credential.reason === 'no_token'
         ? withoutToken(turn, services)
-        : { session: cleared(session), principal: { person: null, reason: credential.reason } };
+        : { session: cleared(session), principal: nobody(credential.reason) };
   }
 }
 
@@ -104,13 +104,12 @@ function signedIn({ session, session_origin, channel, message }: Turn): Session 
 /** The stored context counts if it may speak for this message. */
 function withoutToken({ session, message, request_id }: Turn, services: Services): Decision {
   const { jwt_context } = session.metadata;
-  const nobody = (reason: NobodyReason): Principal => ({ person: null, reason });
-  if (!jwt_context || !session.bound) return { session, principal: nobody('no_token') };
-  if (message.shared || session.bound.user_id !== message.user_id) {
+  if (!jwt_context || !session.credential_owner) return { session, principal: nobody('no_token') };
+  if (message.shared || session.credential_owner.user_id !== message.user_id) {
     return { session: cleared(session), principal: nobody('other_sender') };
   }
   if (!session.generated) return { session, principal: nobody('client_chosen_session') };
-  if (hasLapsed(jwt_context, services.settings, services.clock.now())) {
+  if (hasExpired(jwt_context, services.settings, services.clock.now())) {
     return { session: cleared(session), principal: nobody('stored_token_expired') };
   }
   const token = storedToken(session, services.seal);
@@ -118,11 +117,20 @@ function withoutToken({ session, message, request_id }: Turn, services: Services
     services.log.warn({ request_id }, 'stored token does not open with any encryption key');
     return { session: cleared(session), principal: nobody('stored_token_unreadable') };
   }
-  return { session, principal: { person: session.bound.person, claims: claimsOfStoredToken(token) } };
+  return {
+    session,
+    principal: { person: session.credential_owner.person, claims: claimsOfStoredToken(token) },
+  };
+}
+
+function nobody(reason: NobodyReason): Principal {
+  return { person: null, reason };
 }
 
 function cleared(session: Session): Session {
-  return session.metadata.jwt_context || session.bound ? { ...session, metadata: {}, bound: null } : session;
+  return session.metadata.jwt_context || session.credential_owner
+    ? { ...session, metadata: {}, credential_owner: null }
+    : session;
 }
 
 /**

@@ -1,5 +1,4 @@
 import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
-import { bindTools } from '../agent/bind-tools.ts';
 import { type RequestContext, withRequestContext } from '../agent/context.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
@@ -9,6 +8,7 @@ import type { StoredTurn } from '../session/session.ts';
 import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
+import { bindTools } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Answering, Guarded, Resolved } from './turn.ts';

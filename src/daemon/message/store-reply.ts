@@ -7,7 +7,7 @@ import { storedTurn } from './stored-turn.ts';
 import { answeredTrace } from './trace-of.ts';
 import type { Answered, Answering, Deduplicated, Locked, Resolved, Stored } from './turn.ts';
 
-/** How long an answer is found again by its Idempotency-Key (agentd-service(7), "Idempotency-Key").  */
+/** How long an answer is found again by its Idempotency-Key (agentd-service(7), "Idempotency-Key"). */
 const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
 type Turn = Answering & Deduplicated & Locked & Resolved & Answered;

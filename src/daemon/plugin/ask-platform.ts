@@ -1,7 +1,7 @@
 import type { ChannelCheck } from '../../channel/index.ts';
 import { systemClock } from '../clock.ts';
-import type { ConfiguredChannel } from '../settings/configure.ts';
 import { channelProblems } from './check-channel.ts';
+import type { ConfiguredChannel } from './configured-channel.ts';
 import { idleScope } from './idle-scope.ts';
 import { isStandInAddress } from './stand-in-address.ts';
 

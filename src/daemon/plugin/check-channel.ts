@@ -46,8 +46,8 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
   const refusals = OPTIONAL_MEMBERS.filter(
     (name) => channel[name] !== undefined && typeof channel[name] !== 'function',
   ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));
-  if (plugin.capabilities.reply === 'later' && channel.send === undefined) {
-    refusals.push(unfit('`send`', "a function, since `capabilities.reply` is 'later'", channel.send));
+  if (plugin.capabilities.delivery === 'push' && channel.send === undefined) {
+    refusals.push(unfit('`send`', "a function, since `capabilities.delivery` is 'push'", channel.send));
   }
   const { routes } = channel;
   if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];
@@ -56,7 +56,7 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
 
 function routeRefusals(route: unknown, at: string): Refusal[] {
   if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
-  const { method, path, contentType, bodyLimit, token, refusal, thread, handle } = route;
+  const { method, path, contentType, bodyLimit, token, refusal, headers, thread, handle } = route;
   const refusals: Refusal[] = [];
   if (!METHODS.includes(method as string))
     refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
@@ -76,6 +76,9 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   }
   if (refusal !== undefined && typeof refusal !== 'function') {
     refusals.push(unfit(`${at}.refusal\``, 'a function, or absent', refusal));
+  }
+  if (headers !== undefined && typeof headers !== 'function') {
+    refusals.push(unfit(`${at}.headers\``, 'a function, or absent', headers));
   }
   if (thread !== undefined && typeof thread !== 'function') {
     refusals.push(unfit(`${at}.thread\``, 'a function, or absent', thread));

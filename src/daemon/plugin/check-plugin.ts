@@ -10,7 +10,7 @@ const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
 const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
 
 /** What a name is, in words. */
-export const NAME_RULE = `lower-case letters, digits and hyphens, at most ${NAME_MAX}`;
+export const NAME_RULE = `lower-case letters and digits, beginning with a letter, and single hyphens between them, at most ${NAME_MAX} characters`;
 
 /** May a channel be called so? Whether the name is taken is another question. */
 export function isChannelName(name: unknown): name is string {
@@ -47,19 +47,23 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
 
 function checkCapabilities(capabilities: unknown): Refusal[] {
   if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
-  const { reply, space, streaming, textLimit, markdown, typing, groups } = capabilities;
+  const { delivery, namespace, textLimit, markdown, typing, groups } = capabilities;
   const refusals: Refusal[] = [];
   const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
     if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
   };
-  expect(reply === 'in-request' || reply === 'later', 'reply', "'in-request' or 'later'", reply);
   expect(
-    space === undefined || (typeof space === 'string' && NAME.test(space)),
-    'space',
-    'a name, or absent',
-    space,
+    delivery === 'response' || delivery === 'stream' || delivery === 'push',
+    'delivery',
+    "'response', 'stream' or 'push'",
+    delivery,
   );
-  expect(typeof streaming === 'boolean', 'streaming', 'true or false', streaming);
+  expect(
+    namespace === undefined || (typeof namespace === 'string' && NAME.test(namespace)),
+    'namespace',
+    'a name, or absent',
+    namespace,
+  );
   expect(textLimit === null || isPositive(textLimit), 'textLimit', 'a number above 0, or null', textLimit);
   expect(
     markdown === 'commonmark' || markdown === 'platform' || markdown === 'none',

@@ -20,6 +20,7 @@ export function idleScope(
   const silent = () => {};
   return {
     settings,
+    simulated: false,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     fetch: call,
     now,
@@ -30,9 +31,9 @@ export function idleScope(
     readMessage: (request, sources) => readMessage(name, request, sources, problem),
     readToken,
     streams: { start: refuse, open: refuse, stop: refuse },
-    accept: refuse,
+    enqueue: refuse,
     edit: refuse,
-    say: refuse,
+    notify: refuse,
     sendParts: refuse,
     links: { link: refuse, unlink: refuse, unlinkPerson: refuse },
     tokens: { validate: refuse },

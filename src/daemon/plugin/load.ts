@@ -1,12 +1,12 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
+import { provideContracts } from '../provide-contracts.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';
 import { checkPlugin } from './check-plugin.ts';
 import { importPlugin } from './import.ts';
 import { bundledPlugins, isPath, type Located, locatePackage, locatePath } from './locate.ts';
-import { provideContract } from './provide-contract.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
@@ -138,7 +138,7 @@ class Loading implements LoadedPlugins {
 
   /** Imports all at once, then takes them in their order, so that the outcome does not depend on timing. */
   async addAll(candidates: readonly Candidate[]): Promise<void> {
-    if (candidates.some(({ bundled }) => !bundled)) provideContract();
+    if (candidates.some(({ bundled }) => !bundled)) provideContracts();
     const files = new Set(candidates.flatMap(({ located }) => (located.found ? [located.file] : [])));
     const imported = new Map(
       await Promise.all([...files].map(async (file) => [file, await importPlugin(file)] as const)),

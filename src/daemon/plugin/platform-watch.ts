@@ -1,9 +1,9 @@
 import type { Channel, ChannelHealth } from '../../channel/index.ts';
 import type { ActiveChannel } from '../http/routes.ts';
 import type { Log } from '../log.ts';
-import type { ConfiguredChannel } from '../settings/configure.ts';
 import { maskSecrets } from '../settings/mask-secrets.ts';
 import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
+import type { ConfiguredChannel } from './configured-channel.ts';
 
 /** Time-out of one call of a check, ms. */
 const CALL_MS = 10_000;

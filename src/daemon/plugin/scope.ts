@@ -3,7 +3,6 @@ import type {
   ChannelRequest,
   ChannelScope,
   ChannelSettings,
-  DevCompany,
   LinkAnswer,
   TokenAnswer,
 } from '../../channel/index.ts';
@@ -13,13 +12,13 @@ import { AgentdError } from '../errors.ts';
 import { ReceivedRequest } from '../http/received-request.ts';
 import { validateOnce } from '../http/validate-once.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
-import { type LinkOutcome, link, unlink, unlinkPerson } from '../identity/links.ts';
-import { runOnce } from '../identity/run-once.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
 import { notify } from '../inbox/notify.ts';
 import { storedParts } from '../inbox/stored-parts.ts';
 import { Throttle } from '../inbox/throttle.ts';
 import type { InboxWorker } from '../inbox/work.ts';
+import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.ts';
+import { runOnce } from '../linking/run-once.ts';
 import type { Origin } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
@@ -40,7 +39,7 @@ export function createScope(
   settings: ChannelSettings,
   services: StreamServices,
   inbox: InboxWorker,
-  dev: DevCompany | null = null,
+  isSimulated = false,
 ): ChannelScope {
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new AgentdError(code, detail, {
@@ -50,7 +49,7 @@ export function createScope(
   const replyParts = new ReplyParts(storedParts(services.store.inbox));
   return {
     settings,
-    ...(dev ? { dev } : {}),
+    simulated: isSimulated,
     log: services.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => services.clock.now(),
@@ -69,7 +68,7 @@ export function createScope(
       open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
       stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
     },
-    ...(plugin.capabilities.reply === 'later' ? laterDoors(plugin, services, inbox) : noLaterDoors(plugin)),
+    ...(plugin.capabilities.delivery === 'push' ? inboxOf(plugin, services, inbox) : noInbox(plugin)),
     sendParts: (...reply) => replyParts.send(...reply),
     links: linksOf(plugin, services),
     tokens: {
@@ -87,27 +86,25 @@ function originOf(request: ChannelRequest): Origin {
   return { request_id: request.id, address: request.address, validated, ticket };
 }
 
-type LaterDoors = Pick<ChannelScope, 'accept' | 'edit' | 'say'>;
+type Inbox = Pick<ChannelScope, 'enqueue' | 'edit' | 'notify'>;
 
-function laterDoors(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): LaterDoors {
+function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): Inbox {
   const throttle = new Throttle(() => services.clock.now());
   const notifier = { plugin, services, worker: inbox, throttle };
   return {
-    accept: (messages, request) => enqueue(plugin, services, inbox, messages, request),
+    enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
     edit: (message_id, text) => edit(plugin, services, message_id, text),
-    say: (reply_to, text, options) => notify(notifier, reply_to, text, options),
+    notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
   };
 }
 
-/** A channel that answers in the request has no `send`, so nothing may be left to be sent. */
-function noLaterDoors({ name }: ChannelPlugin): LaterDoors {
-  const refuse = (door: string) => () =>
+/** A channel without `push` has no `send`, so nothing may be left to be sent. */
+function noInbox({ name, capabilities: { delivery } }: ChannelPlugin): Inbox {
+  const refuse = (member: string) => () =>
     Promise.reject(
-      new Error(
-        `the channel ${name} answers in the request (capabilities.reply): ${door} is for channels that answer later`,
-      ),
+      new Error(`the channel ${name} has capabilities.delivery '${delivery}': ${member} needs 'push'`),
     );
-  return { accept: refuse('accept'), edit: refuse('edit'), say: refuse('say') };
+  return { enqueue: refuse('enqueue'), edit: refuse('edit'), notify: refuse('notify') };
 }
 
 function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {

@@ -22,16 +22,16 @@ export function jwtContext(user: UserContext, expires_at: number, seal: Seal, re
 /** The token of a session's context, unsealed; null where there is none or no key opens it. */
 export function storedToken(session: Session, seal: Seal): string | null {
   const context = session.metadata.jwt_context;
-  if (!context || !session.bound) return null;
-  return seal.open(context.token, sealRecord(tagOf(session), session.bound.user_id));
+  if (!context || !session.credential_owner) return null;
+  return seal.open(context.token, sealRecord(tagOf(session), session.credential_owner.user_id));
 }
 
 export type ExpirySettings = Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>;
 
 /** Has the stored token's time passed? Never, where JWT_VERIFY_EXP is off (decisions §2). */
-export function hasLapsed(context: JwtContext, settings: ExpirySettings, now: number): boolean {
+export function hasExpired(context: JwtContext, settings: ExpirySettings, now: number): boolean {
   if (!settings.JWT_VERIFY_EXP) return false;
-  const lapses_at = Date.parse(context.token_exp) + settings.JWT_CLOCK_SKEW_SECONDS * 1000;
+  const expires_at = Date.parse(context.token_exp) + settings.JWT_CLOCK_SKEW_SECONDS * 1000;
   // A date that cannot be read has passed.
-  return !(lapses_at > now);
+  return !(expires_at > now);
 }

@@ -1,4 +1,4 @@
-import { type ExpirySettings, hasLapsed } from './jwt-context.ts';
+import { type ExpirySettings, hasExpired } from './jwt-context.ts';
 import type { Session } from './session.ts';
 
 /** States of service.md, "Session token-context lifecycle", as far as a stored session can be in one. */
@@ -7,6 +7,6 @@ export type SessionState = 'SessionCreated' | 'NoJWT' | 'ValidJWT' | 'SessionExp
 export function sessionState(session: Session, now: number, settings: ExpirySettings): SessionState {
   if (session.expires_at <= now) return 'SessionExpired';
   const { jwt_context } = session.metadata;
-  if (jwt_context && !hasLapsed(jwt_context, settings, now)) return 'ValidJWT';
+  if (jwt_context && !hasExpired(jwt_context, settings, now)) return 'ValidJWT';
   return session.turns === 0 ? 'SessionCreated' : 'NoJWT';
 }

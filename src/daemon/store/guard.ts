@@ -10,9 +10,12 @@ import type {
 /** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {
   /**
-   * Checks a message and counts it, in all layers at once: exact, however many ask at once and from wherever.
-   * A message with an id that was checked within the last 7 days gets its first verdict again, and counts for
-   * nothing. Once resolved, the count survives `kill -9`, and so does the verdict.
+   * Judges a message and counts it, in all layers at once: exact at once, however many daemons ask at the same time.
+   * A message with an id that was checked within the last 7 days gets its first verdict again, and counts for nothing:
+   * its verdict and count are durable when it resolves. Those of a message without an id are durable with the next commit
+   * of the store: what a request stores after the check is never durable without them, unless a commit failed in between.
+   * A crash may forget those of requests that had stored nothing yet. For messages that are acknowledged before they are
+   * answered, see `InboxStore.screen`.
    */
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict>;
   /** Takes back the turn of a message that passed and then did not run in this session. */

@@ -1,5 +1,10 @@
-/** The one sliding-window primitive: exact, atomic; a refused hit does not count. */
+/** The one sliding-window primitive. A refused hit does not count. */
 export interface LimitStore {
+  /**
+   * Counts a hit: exact at once, however many daemons ask at the same time. It is durable with the next commit of the
+   * store: what a request stores after it is never durable without it, unless a commit failed in between. A crash may
+   * forget the hits of requests that had stored nothing yet, so nothing may be acknowledged because of a hit alone.
+   */
   hit(key: string, limit: { max: number; window_ms: number }): Promise<WindowState>;
 }
 

@@ -27,7 +27,7 @@ export interface LinkStore {
   /** In the order of their keys. */
   list(filter: { platform?: string; limit: number }): Promise<Link[]>;
   /** Notes that the person was told that this token has expired; a new link has not been told of. */
-  noteLapseTold(key: string, token: string): Promise<void>;
+  noteExpiryNotified(key: string, token: string): Promise<void>;
 }
 
 export interface NewLink {
@@ -44,7 +44,7 @@ export interface Link {
   token: string;
   /** When the link ends, whatever its token says. */
   expires_at: number;
-  lapse_told: boolean;
+  expiry_notified: boolean;
   alias: LinkAlias | null;
 }
 

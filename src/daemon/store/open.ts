@@ -33,3 +33,12 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
     }
   }
 }
+
+/**
+ * Takes a lock on a small file for as long as the process lives; the kernel drops it with the process.
+ * @returns how to give it back; null: another process has it.
+ */
+export async function lockFile(path: string): Promise<(() => void) | null> {
+  const sqlite = await import('./sqlite/lock.ts');
+  return sqlite.lockFile(path);
+}

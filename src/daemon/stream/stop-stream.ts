@@ -10,7 +10,7 @@ import type { StreamServices } from './stream-services.ts';
 /** How long the request that stops a stream waits for its end, ms. */
 const END_WAIT_MS = 5000;
 
-/** A stream that nobody has opened stays whose it was. */
+/** Nobody opened the stream, so its owner does not change. */
 const NOBODY = { owner: null, reader: null } as const;
 
 /**

@@ -1,4 +1,4 @@
-import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+import type { AgentRuntime } from 'agentd/agent';
 import { REPLY } from './people.ts';
 
 /** Answers at once, so that what is measured is the way to the agent and back. */

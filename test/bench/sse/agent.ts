@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { AgentRuntime, AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import type { AgentRuntime, AgentTurn } from 'agentd/agent';
 
 /** Runs that were asked to speak together wait for this many. */
 let waiting = 0;

@@ -1,4 +1,4 @@
-import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+import type { AgentRuntime } from 'agentd/agent';
 
 /** Answers nothing until the daemon stops: what is measured is the acknowledgement, beside runs under way. */
 const agent: AgentRuntime = {

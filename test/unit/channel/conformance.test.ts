@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import webchat from '../../../plugins/webchat/index.ts';
-import { type ConformanceOptions, channelConformance } from '../../../src/channel/conformance.ts';
+import type { ConformanceOptions } from '../../../src/channel/conformance.ts';
 import type {
   Channel,
   ChannelPlugin,
@@ -12,6 +12,7 @@ import type {
   OutgoingReply,
   SecretValue,
 } from '../../../src/channel/index.ts';
+import { allCases } from '../../contract/channel/all-cases.ts';
 import courier from '../../fixtures/courier.ts';
 
 const LOST = { outcome: 'failed', detail: 'lost', advice: 'Look for it.' } as const;
@@ -55,8 +56,8 @@ function taking(
 /** Hands over messages otherwise. */
 const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Partial<IncomingMessage>) =>
   inScope((scope) => ({
-    accept: (messages, request) =>
-      scope.accept(
+    enqueue: (messages, request) =>
+      scope.enqueue(
         messages.map((message) => ({ ...message, ...change(message, scope) })),
         request,
       ),
@@ -96,167 +97,170 @@ let number = 0;
 
 const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly string[]][] = [
   [
-    'acknowledges whatever comes',
+    'acknowledges every delivery',
     taking((request, right) => right(request).catch(() => {})),
     [
-      'refuses what is signed with another secret, whatever it is',
-      'refuses a delivery without the headers that prove it',
-      'takes what comes again after it could not be kept',
+      'refuses deliveries that are signed with another secret',
+      'refuses deliveries without a signature',
+      'enqueues a message that is delivered again because it could not be stored',
     ],
   ],
   [
-    'believes every seal',
+    'accepts every signature',
     taking((request, right, scope) => {
       const seal = createHmac('sha256', secretOf(scope, 'COURIER_SEAL')).update(request.body).digest('hex');
       return right({ ...request, headers: { ...request.headers, 'x-courier-seal': seal } });
     }),
     [
-      'refuses what is signed with another secret, whatever it is',
-      'refuses a delivery without the headers that prove it',
-      'refuses a signed body of which one byte was altered',
-      'looks at no body before its signature',
+      'refuses deliveries that are signed with another secret',
+      'refuses deliveries without a signature',
+      'refuses a signed body after one byte has changed',
+      'checks the signature before it reads the body',
     ],
   ],
   [
-    'reads a body before its signature',
+    'reads a body before it checks the signature',
     taking((request, right) => {
       request.json();
       return right(request);
     }),
-    ['looks at no body before its signature'],
+    ['checks the signature before it reads the body'],
   ],
   [
-    'trusts what is signed',
+    'trusts signed bodies',
     taking(async (request, right) => {
       await right(request);
       for (const { id, text } of letters(request)) `${id.trim()}${text.trim()}`;
     }),
-    ['survives signed bodies of any form'],
+    ['answers no signed body with an internal error'],
   ],
   [
-    'fails where there is nothing for it',
+    'fails at a delivery without a message',
     taking(async (request, right) => {
       await right(request);
       if (letters(request).length === 0) throw new Error('no letters');
     }),
-    ['acknowledges what is no text'],
+    ['acknowledges deliveries that are not text'],
   ],
   [
-    'answers before it has kept',
+    'answers before the message is stored',
     inScope((scope) => ({
-      async accept(messages, request) {
-        scope.accept(messages, request).catch(() => {});
+      async enqueue(messages, request) {
+        scope.enqueue(messages, request).catch(() => {});
       },
     })),
-    ['answers 200 only when what it took is kept', 'takes what comes again after it could not be kept'],
+    [
+      'answers 200 only after the message is stored',
+      'enqueues a message that is delivered again because it could not be stored',
+    ],
   ],
   [
-    'remembers what it could not keep',
+    'remembers messages that could not be stored',
     taking(async (request, right) => {
       const [{ id = '' } = {}] = letters(request);
       if (sent.has(id)) return;
       sent.add(id);
       await right(request).finally(() => setImmediate(() => sent.delete(id)));
     }),
-    ['takes what comes again after it could not be kept'],
+    ['enqueues a message that is delivered again because it could not be stored'],
   ],
   [
-    'hands over what its people write as it comes',
+    'enqueues texts without a check',
     taking(async (request, right, scope) => {
       await right(request);
       const place = { channel_id: 'ada', thread_id: 'courier:home:ada', reply_to: { to: 'home:ada' } };
       const message = { platform: 'courier', user_id: 'ada', ...place, metadata: {}, message_id: 'letter' };
       const [{ text } = { text: 'none' }] = letters(request);
-      await scope.accept([{ ...message, text }], request);
+      await scope.enqueue([{ ...message, text }], request);
     }),
-    ['survives signed bodies of any form', 'survives texts that are too long, empty or broken'],
+    ['answers no signed body with an internal error', 'answers no text with an internal error'],
   ],
   [
     'changes the text of an edit',
     inScope((scope) => ({ edit: (message_id, text) => scope.edit(message_id, `${text}!`) })),
-    ['takes an edit for no new message'],
+    ['does not enqueue an edit as a new message'],
   ],
   [
     'cuts long texts',
     accepting(({ text }) => ({ text: text.slice(0, 1000) })),
-    ['takes a text of 16,000 characters whole'],
+    ['enqueues a text of 16,000 characters unchanged'],
   ],
   [
-    'names a thread that is not its own',
+    'uses the thread of another channel',
     accepting(() => ({ thread_id: 'hall' })),
-    ['takes what a person writes, alone with it and in a room'],
+    ['enqueues messages from direct conversations and from groups'],
   ],
   [
-    'names deliveries rather than messages',
+    'gives each delivery a new message_id',
     accepting(() => ({ message_id: `letter-${number++}` })),
     [
-      'names a repeated message alike, and another one otherwise',
-      'keeps the id, thread and time of messages that come out of order',
+      'gives a repeated message the same message_id, and another message another',
+      'gives messages the same id, thread and time in any order of arrival',
     ],
   ],
   [
-    'names all messages alike',
+    'gives all messages the same message_id',
     accepting(() => ({ message_id: 'letter' })),
-    ['names a repeated message alike, and another one otherwise'],
+    ['gives a repeated message the same message_id, and another message another'],
   ],
   [
-    'tells when a message came, not when it was written',
+    'reports when a message arrived, not when it was sent',
     accepting(() => ({ sent_at: Date.now() })),
-    ['keeps the id, thread and time of messages that come out of order'],
+    ['gives messages the same id, thread and time in any order of arrival'],
   ],
   [
-    'puts everybody into one thread',
+    'uses one thread for everybody',
     accepting(() => ({ thread_id: 'courier:all' })),
-    ['keeps people and rooms apart'],
+    ['gives each person and each group a thread of its own'],
   ],
   [
-    'does not say that others read along',
+    'does not mark messages from groups as shared',
     accepting(() => ({ shared: false })),
-    ['takes what a person writes, alone with it and in a room'],
+    ['enqueues messages from direct conversations and from groups'],
   ],
   [
-    'puts its token where the reply goes',
+    'puts its token into reply_to',
     accepting((_message, scope) => ({
       reply_to: { to: 'home:ada', token: secretOf(scope, 'COURIER_TOKEN') },
     })),
-    ['takes what a person writes, alone with it and in a room'],
+    ['enqueues messages from direct conversations and from groups'],
   ],
   [
-    'takes an edit for a message',
+    'enqueues an edit as a new message',
     inScope((scope) => ({
       async edit(message_id, text) {
         const place = { channel_id: 'ada', thread_id: 'courier:home:ada', reply_to: { to: 'home:ada' } };
-        await scope.accept([
+        await scope.enqueue([
           { platform: 'courier', user_id: 'ada', ...place, text, metadata: {}, message_id },
         ]);
         return true;
       },
     })),
-    ['takes an edit for no new message'],
+    ['does not enqueue an edit as a new message'],
   ],
   [
-    'takes everything for sent',
+    'ignores errors of the platform',
     sending((reply, right) => right(reply).catch(() => {})),
     [
-      'takes a status 400 for final',
-      'lets a platform that has failed be tried again',
-      'lets a platform that is down be tried again',
-      'hands on how long a platform wants it to wait',
-      'lets a network that has failed be tried again',
-      'goes on where a long reply broke off',
+      'reports status 400 as final',
+      'reports status 500 as an unreachable platform',
+      'reports status 503 as an unreachable platform',
+      'passes on Retry-After',
+      'reports a network error as an unreachable platform',
+      'continues a long reply at the part that failed',
     ],
   ],
   [
-    'never gives up',
+    'reports no failure as final',
     sending((reply, right, scope) =>
       right(reply).catch((error: Error) => {
         throw scope.deliveryFailed(error.message, { final: false });
       }),
     ),
-    ['takes a status 400 for final', 'hands on how long a platform wants it to wait'],
+    ['reports status 400 as final', 'passes on Retry-After'],
   ],
   [
-    'does not tell a platform that is away from a reply that is refused',
+    'does not distinguish an unreachable platform from a refused reply',
     sending((reply, right, scope) =>
       right(reply).catch((error: Error & DeliveryFailure) => {
         const { final, retryAfterSeconds } = error;
@@ -267,67 +271,70 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       }),
     ),
     [
-      'lets a platform that has failed be tried again',
-      'lets a platform that is down be tried again',
-      'lets a network that has failed be tried again',
-      'says that its credentials are refused',
+      'reports status 500 as an unreachable platform',
+      'reports status 503 as an unreachable platform',
+      'reports a network error as an unreachable platform',
+      'reports credentials that the platform refuses, and recovers',
     ],
   ],
   [
-    'gives up at once',
+    'reports every failure as final',
     sending((reply, right, scope) =>
       right(reply).catch((error: Error) => {
         throw scope.deliveryFailed(error.message, { final: true });
       }),
     ),
     [
-      'lets a platform that has failed be tried again',
-      'lets a platform that is down be tried again',
-      'hands on how long a platform wants it to wait',
-      'lets a platform that asks to wait be tried again',
-      'lets a network that has failed be tried again',
-      'takes answers that are none of the platform for no refusal',
+      'reports status 500 as an unreachable platform',
+      'reports status 503 as an unreachable platform',
+      'passes on Retry-After',
+      'reports status 429 as a failure to retry',
+      'reports a network error as an unreachable platform',
+      "reports no answer as final that is not the platform's",
     ],
   ],
   [
-    'takes what is no JSON for a refusal',
+    'treats an answer that is not JSON as a refusal',
     calling(async (right) => {
       const response = await right();
       const text = await response.text();
       return new Response('{}', { status: text.startsWith('{') ? response.status : 400 });
     }),
-    ['takes answers that are none of the platform for no refusal'],
+    ["reports no answer as final that is not the platform's"],
   ],
   [
-    'logs errors of the network as they are',
+    'logs network errors unchanged',
     calling((right, scope) =>
       right().catch((err: unknown) => {
         scope.log.warn({ err }, 'the office could not be reached');
         throw err;
       }),
     ),
-    ['tells nothing of a request that could not be sent'],
+    ['keeps the request out of errors and logs if it cannot be sent'],
   ],
   [
-    'throws errors of the network as they are',
+    'throws network errors unchanged',
     sending(async (reply, right, scope) => {
       await right(reply).catch((error: Error) => {
         throw new Error(`${error.message} with ${secretOf(scope, 'COURIER_TOKEN')}`);
       });
     }),
-    ['tells nothing of a request that could not be sent', 'lets a platform that is down be tried again'],
+    [
+      'keeps the request out of errors and logs if it cannot be sent',
+      'reports status 503 as an unreachable platform',
+    ],
   ],
   [
-    'waits for ever',
+    'waits forever',
     inScope((scope) => ({
       fetch: (input, init) => scope.fetch(input, { ...init, signal: new AbortController().signal }),
     })),
-    ['gives up a platform that hangs'],
+    ['gives up on a platform that does not answer'],
   ],
   [
-    'goes wherever it is sent',
+    'follows redirects',
     inScope((scope) => ({ fetch: (input, init) => scope.fetch(input, { ...init, redirect: 'follow' }) })),
-    ['follows the platform to no other address'],
+    ['does not follow a redirect to another address'],
   ],
   [
     'never recovers',
@@ -339,57 +346,57 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       };
       return { health };
     }),
-    ['says that its credentials are refused'],
+    ['reports credentials that the platform refuses, and recovers'],
   ],
   [
-    'reads answers whole',
+    'reads answers of any length',
     calling(async (right) => {
       const response = await right();
       return new Response(await response.text(), response);
     }),
-    ['reads no more of an answer than it must'],
+    ['reads at most 16 MiB of an answer'],
   ],
   [
     'cuts long replies',
     sending((reply, right) => right({ ...reply, text: reply.text.slice(0, 400) })),
-    ['sends a long reply whole'],
+    ['sends a long reply in full'],
   ],
   [
-    'begins a long reply anew',
+    'starts a long reply again from its first part',
     sending((reply, right) => right({ ...reply, id: randomUUID() })),
-    ['goes on where a long reply broke off'],
+    ['continues a long reply at the part that failed'],
   ],
   [
-    'sends a reply once only, whatever became of it',
+    'never sends a reply a second time',
     sending(async (reply, right) => {
       if (sent.has(reply.id)) return;
       sent.add(reply.id);
       await right(reply);
     }),
-    ['sends a reply again when it is made anew'],
+    ['sends a reply again after a restart'],
   ],
   [
-    'is always well',
+    'always reports good health',
     broken(() => ({ health: () => ({ status: 'ok' }) })),
-    ['says that its credentials are refused'],
+    ['reports credentials that the platform refuses, and recovers'],
   ],
   [
-    'tells its token when asked how it is',
+    'shows its token in its health',
     broken((_channel, scope) => ({
       health: () => ({ status: 'degraded', detail: secretOf(scope, 'COURIER_TOKEN') }),
     })),
-    ['says how it is, without waiting', 'says that its credentials are refused'],
+    ['reports its health at once', 'reports credentials that the platform refuses, and recovers'],
   ],
   [
-    'finds its credentials good, whatever they are',
+    'accepts all credentials in check()',
     broken(() => ({ check: async () => ({ outcome: 'ok', detail: 'all is well' }) })),
     [
-      'is told by the platform that its credentials are refused',
-      'says so where the platform cannot tell of its credentials',
+      'check() reports credentials that the platform refuses',
+      'check() reports a platform that gives no answer of its own',
     ],
   ],
   [
-    'tells its token when its credentials are checked',
+    'shows its token in check()',
     broken((channel, scope) => ({
       async check() {
         const found = await channel.check?.();
@@ -397,12 +404,12 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       },
     })),
     [
-      'is told by the platform that its credentials are refused',
-      'says so where the platform cannot tell of its credentials',
+      'check() reports credentials that the platform refuses',
+      'check() reports a platform that gives no answer of its own',
     ],
   ],
   [
-    'writes to somebody to see whether it can',
+    'sends a message in check()',
     broken((channel) => ({
       async check() {
         await channel
@@ -411,10 +418,10 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
         return (await channel.check?.()) ?? LOST;
       },
     })),
-    ['is told by the platform that its credentials are good'],
+    ['check() accepts good credentials'],
   ],
   [
-    'throws where the platform says nothing of its credentials',
+    'throws in check() if the platform gives no answer',
     broken((channel, scope) => ({
       async check() {
         await scope.fetch('http://127.0.0.1:9/me').catch((error) => {
@@ -423,26 +430,26 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
         return (await channel.check?.()) ?? LOST;
       },
     })),
-    ['says so where the platform cannot tell of its credentials'],
+    ['check() reports a platform that gives no answer of its own'],
   ],
   [
-    'tells its token when typing fails',
+    'shows its token when typing fails',
     broken((_channel, scope) => ({
       typing: () => Promise.reject(new Error(secretOf(scope, 'COURIER_TOKEN'))),
     })),
-    ['shows typing, or fails to, and sends'],
+    ['sends the reply, whether typing works or fails'],
   ],
   [
     'does not stop',
     broken(() => ({ stop: () => Promise.reject(new Error('it was never started')) })),
-    ['stops without having been started, and after it'],
+    ['stops, whether it was started or not'],
   ],
 ];
 
 /** Of these cases, those that fail. */
 async function failing(options: ConformanceOptions, names: readonly string[]): Promise<string[]> {
   const failed: string[] = [];
-  for (const { name, run } of channelConformance(options)) {
+  for (const { name, run } of allCases(options)) {
     const short = name.slice(options.plugin.name.length + 2);
     if (names.includes(short)) await run().catch(() => failed.push(short));
   }
@@ -467,7 +474,7 @@ const options: ConformanceOptions = {
 };
 
 describe('a channel of a third party', () => {
-  for (const { name, run } of channelConformance(options)) it(name, run);
+  for (const { name, run } of allCases(options)) it(name, run);
 });
 
 describe('a channel that has no groups', () => {
@@ -487,27 +494,27 @@ describe('a channel that has no groups', () => {
       };
     },
   };
-  for (const { name, run } of channelConformance({ plugin })) it(name, run);
+  for (const { name, run } of allCases({ plugin })) it(name, run);
 
-  it('must not say that others read along', async () => {
+  it('must not mark a message as shared', async () => {
     const sharing = { ...accepting(() => ({ shared: true })), capabilities: plugin.capabilities };
-    const name = 'takes what a person writes, alone with it and in a room';
+    const name = 'enqueues messages from direct conversations and from groups';
     expect(await failing({ plugin: sharing }, [name])).toEqual([name]);
   });
 });
 
 describe('a case that fails', () => {
   async function messageOf(plugin: ChannelPlugin, name: string): Promise<string> {
-    const found = channelConformance({ plugin }).find((one) => one.name === `courier: ${name}`);
+    const found = allCases({ plugin }).find((one) => one.name === `courier: ${name}`);
     const error = await found?.run().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(Error);
     return (error as Error).message;
   }
 
-  it('shows the delivery that it failed on, with the event that it was made of', async () => {
+  it('shows the latest delivery and its event', async () => {
     const plugin = accepting(() => ({ shared: false }));
-    const message = await messageOf(plugin, 'takes what a person writes, alone with it and in a room');
-    expect(message).toMatch(/^shared, of a message in a group place\n/);
+    const message = await messageOf(plugin, 'enqueues messages from direct conversations and from groups');
+    expect(message).toMatch(/^shared, of a message from a group place\n/);
     expect(message).toContain(
       'a delivery of the event {"kind":"message","user":"ada","text":"Good morning."',
     );
@@ -516,25 +523,25 @@ describe('a case that fails', () => {
     expect(message).toMatch(/answer: 20\d$/);
   });
 
-  it('shows the call to the platform that it failed on, with its answer', async () => {
+  it('shows the latest call to the platform and its answer', async () => {
     const plugin = sending((reply, right) => right(reply).catch(() => {}));
-    const message = await messageOf(plugin, 'lets a platform that has failed be tried again');
+    const message = await messageOf(plugin, 'reports status 500 as an unreachable platform');
     expect(message).toContain('- a call to the platform\n  POST /');
     expect(message).toContain('Good **morning**.');
     expect(message).toMatch(/answer: 500$/);
   });
 
-  it('shows what the channel threw, and where, and of a long body its beginning', async () => {
+  it('shows what the channel threw, and the beginning of a long body', async () => {
     const plugin = taking(async (request, right) => {
       await right(request);
       if (request.body.length > 10_000) throw new RangeError('too long for us');
     });
-    const name = 'takes a text of 16,000 characters whole';
+    const name = 'enqueues a text of 16,000 characters unchanged';
     const message = await messageOf(plugin, name);
     expect(message).toMatch(/^too long for us\n/);
     expect(message).toContain('answer: RangeError: too long for us');
     expect(message).toMatch(/x… \(16\d{3} characters\)/);
-    const found = channelConformance({ plugin }).find((one) => one.name === `courier: ${name}`);
+    const found = allCases({ plugin }).find((one) => one.name === `courier: ${name}`);
     await expect(found?.run()).rejects.toMatchObject({
       cause: { name: 'RangeError', stack: expect.stringContaining('conformance.test.ts') },
     });
@@ -547,17 +554,17 @@ describe('the suite notices a channel that', () => {
     expect((await failing({ plugin }, noticed)).sort()).toEqual([...noticed].sort());
   });
 
-  it('keeps a delivery piece by piece', async () => {
+  it('enqueues the messages of a delivery one by one', async () => {
     const plugin = inScope((scope) => ({
-      async accept(messages, request) {
-        for (const message of messages) await scope.accept([message], request);
+      async enqueue(messages, request) {
+        for (const message of messages) await scope.enqueue([message], request);
       },
     }));
     const name = 'parses delivery 1 into 2 message(s)';
     expect(await failing({ ...options, plugin }, [name])).toEqual([name]);
   });
 
-  it('answers in the request what the daemon refuses', async () => {
+  it('hides the problems of the daemon', async () => {
     const plugin: ChannelPlugin = {
       ...webchat,
       create: (scope) =>
@@ -574,7 +581,7 @@ describe('the suite notices a channel that', () => {
     };
     const path = '/webchat/message';
     const body = JSON.stringify({ user_id: 'ada', message: 'Hi' });
-    const name = 'lets pass what the daemon refuses';
+    const name = 'passes on the problems of the daemon';
     const messages = [{ request: { path, body }, expect: [{ text: 'Hi' }] }];
     const inRequest = { settings: { WEBCHAT_ENABLED: true, WEBCHAT_WEBHOOK_PATH: path }, messages };
     expect(await failing({ ...inRequest, plugin: webchat }, [name])).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { partsOf } from '../../../src/channel/markdown/parts.ts';
+import { HIDDEN, limitNesting, restoreSigns } from '../../../src/channel/markdown/limit-nesting.ts';
+import { splitSource } from '../../../src/channel/markdown/split-source.ts';
 import { tableLines } from '../../../src/channel/markdown/table.ts';
-import { HIDDEN, shown, tame } from '../../../src/channel/markdown/tame.ts';
 import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
 import { hostileMarkdown } from '../../support/hostile-markdown.ts';
 
@@ -60,31 +60,31 @@ describe('Markdown that parsers are slow at', () => {
   });
 });
 
-describe('tame', () => {
+describe('limitNesting', () => {
   it('leaves what people write as it is', () => {
     const text = '> - **a** [b](c) `d`\n>   1. e\n\n---\n\n* * *\n\n```\n>>>>>>>>>>>>>> a\n```\n\na\n===\n';
-    expect(tame(text)).toBe(text);
+    expect(limitNesting(text)).toBe(text);
   });
 
   it('hides brackets that are open beyond measure, and containers that are nested too deep', () => {
-    const brackets = tame('['.repeat(100));
+    const brackets = limitNesting('['.repeat(100));
     expect(brackets.match(HIDDEN)).toHaveLength(80);
-    expect(shown(brackets)).toBe('['.repeat(100));
-    const quotations = tame(`${'>'.repeat(20)} a`);
+    expect(restoreSigns(brackets)).toBe('['.repeat(100));
+    const quotations = limitNesting(`${'>'.repeat(20)} a`);
     expect(quotations).toMatch(/^>{5}[^>]/);
-    expect(shown(quotations)).toBe(`${'>'.repeat(20)} a`);
-    const indented = tame(`${' '.repeat(60)}- a`);
+    expect(restoreSigns(quotations)).toBe(`${'>'.repeat(20)} a`);
+    const indented = limitNesting(`${' '.repeat(60)}- a`);
     expect(indented).toMatch(HIDDEN);
   });
 
   it('leaves brackets that are closed, however many there are', () => {
     const text = '[a](b) [c][d] '.repeat(1000);
-    expect(tame(text)).toBe(text);
+    expect(limitNesting(text)).toBe(text);
   });
 
-  it('shows what it has hidden', () => {
+  it('restores hidden signs', () => {
     const text = `${'>'.repeat(20)} ${'[ a '.repeat(100)}\n\n- ~~~\n  ${'['.repeat(100)}`;
-    expect(tame(text)).toMatch(HIDDEN);
+    expect(limitNesting(text)).toMatch(HIDDEN);
     expect(renderMarkdown(text, PLAIN).join('')).not.toMatch(HIDDEN);
   });
 
@@ -96,7 +96,7 @@ describe('tame', () => {
 describe('parts of a long text', () => {
   it('are cut before a paragraph, and lose nothing', () => {
     const paragraph = `${'word '.repeat(300).trim()}\n\n`;
-    const parts = partsOf(paragraph.repeat(30));
+    const parts = splitSource(paragraph.repeat(30));
     expect(parts.length).toBeGreaterThan(1);
     for (const part of parts) expect(part.length).toBeLessThanOrEqual(16_000);
     for (const part of parts) expect(part.startsWith('word')).toBe(true);
@@ -132,7 +132,7 @@ describe('a table as text', () => {
     ).toBe(['a   | 日本', '----+-----', '👨‍👩‍👧‍👦  | b', 'cde |'].join('\n'));
   });
 
-  it('is not aligned where it would be wider than a screen', () => {
+  it('is not aligned if it would be wider than a screen', () => {
     expect(
       tableLines([
         ['a', 'b'],

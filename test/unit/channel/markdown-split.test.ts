@@ -227,18 +227,18 @@ describe('splitting', () => {
     );
   });
 
-  it('cuts within one character only where it has more marks than a message has room for', () => {
+  it('cuts one character only if its marks do not fit into one message', () => {
     const messages = split(`a${'\u0301'.repeat(100)}`, 40);
     expect(messages.join('')).toBe(`a${'\u0301'.repeat(100)}`);
     expect(messages.map((message) => message.length)).toEqual([40, 40, 21]);
   });
 
-  it('leaves the marks away where they alone take all the room', () => {
+  it('omits the marks if they alone need all the room', () => {
     const dialect = { ...SIGNS, strong: { open: '['.repeat(30), close: ']'.repeat(30) } };
     expect(renderMarkdown('**word**', { ...dialect, limit: 20 })).toEqual(['word']);
   });
 
-  it('begins a new message where the platform reads no more marks', () => {
+  it('begins a new message if the platform reads no more marks', () => {
     const text = Array.from({ length: 7 }, (_, index) => `**b${index}** x`).join(' ');
     const messages = renderMarkdown(text, { ...TAGS, limit: 1000, markLimit: 3 });
     expect(messages.map((message) => message.match(/<b>/g)?.length)).toEqual([3, 3, 1]);

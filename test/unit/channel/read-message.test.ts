@@ -86,7 +86,7 @@ describe('sources of the token that are not named', () => {
 describe('fields', () => {
   const fine = { user_id: 'u', message: 'm' };
 
-  it('reports every wrong field at once, with what is wrong', () => {
+  it('reports every wrong field at once, each with its problem', () => {
     expect(
       errorsOf({ user_id: 7, session_id: '', jwt_token: 1, metadata: [] }, { 'idempotency-key': 'a b' }),
     ).toEqual([

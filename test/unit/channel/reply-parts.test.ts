@@ -18,7 +18,7 @@ function platform() {
 }
 
 describe('the parts of a reply', () => {
-  it('go out in order, and after a failure from where it broke off', async () => {
+  it('are sent in order, and after a failure from the failed part on', async () => {
     const { taken, refusing, take } = platform();
     const replies = new ReplyParts();
     refusing.add('two');
@@ -95,7 +95,7 @@ describe('the parts of a reply', () => {
       };
     }
 
-    it('go on in another process where they broke off', async () => {
+    it('continue in another process at the failed part', async () => {
       const { taken, refusing, take } = platform();
       const remembered = memory();
       refusing.add('three');

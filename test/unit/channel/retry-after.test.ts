@@ -21,6 +21,6 @@ it.each([
   expect(retryAfterSeconds(new Headers({ 'Retry-After': words }))).toBe(seconds);
 });
 
-it('is nothing where there is no header', () => {
+it('is undefined without a header', () => {
   expect(retryAfterSeconds(new Headers())).toBeUndefined();
 });

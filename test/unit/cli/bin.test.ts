@@ -1,15 +1,25 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 const BIN = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 let installed: string;
 
-/** An installation of its own, whose program tells which process runs it, with what. */
+/** A separate installation, whose program prints its arguments and environment. */
 beforeEach(() => {
   installed = mkdtempSync(join(tmpdir(), 'agentd-bin-'));
   write('package.json', '{"type":"module"}');
@@ -27,7 +37,7 @@ function write(file: string, content: string): void {
   writeFileSync(join(installed, file), content);
 }
 
-/** Makes the doorway believe that it runs on an old Node.js. */
+/** Makes bin/agentd.js believe that it runs on an old Node.js. */
 const OLD = [
   '--import',
   `data:text/javascript,if(!process.env.AGENTD_HANDED_OVER)Object.defineProperty(process.versions,'node',{value:'20.11.1'})`,
@@ -43,7 +53,7 @@ function run(node: readonly string[], ...args: string[]) {
   });
 }
 
-/** As the program that is installed runs, with a Node.js of this version in PATH. */
+/** Runs the installed program, with a Node.js of this version in PATH. */
 function runInstalled(...args: string[]) {
   return spawnSync(join(installed, 'bin/agentd.js'), args, {
     encoding: 'utf8',
@@ -63,14 +73,14 @@ function pinScript(source: string): void {
 }
 
 describe('bin/agentd.js', () => {
-  it('hands its arguments to the program', () => {
+  it('passes its arguments to the program', () => {
     const { status, stdout } = run([], 'sessions', 'list');
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({ argv: ['sessions', 'list'] });
   });
 
   it.each([['--env-file', '/no/such/file'], ['--env-file=/no/such/file']])(
-    'keeps %s from Node.js, which would end with 9',
+    'hides %s from Node.js, which would exit with 9',
     (...option) => {
       const direct = runInstalled('status', ...option);
       expect([direct.status, direct.stderr]).toEqual([0, '']);
@@ -82,7 +92,7 @@ describe('bin/agentd.js', () => {
     },
   );
 
-  it('is found through a link, also where blanks are in its path', () => {
+  it('runs through a link, also with spaces in its path', () => {
     const link = join(installed, 'a link to agentd');
     symlinkSync(join(installed, 'bin/agentd.js'), link);
     const { status, stdout } = spawnSync(link, ['a b', "c'd"], { encoding: 'utf8' });
@@ -90,20 +100,20 @@ describe('bin/agentd.js', () => {
     expect(JSON.parse(stdout)).toEqual({ argv: ['a b', "c'd"] });
   });
 
-  it('says what to run where the program is not built', () => {
+  it('says what to run if the program is not built', () => {
     rmSync(join(installed, 'dist'), { recursive: true });
     const { status, stderr } = run([]);
     expect(status).toBe(78);
     expect(stderr).toMatch(/^agentd: not built yet: .*main\.js is missing\. Run `npm ci` in .*\n$/);
   });
 
-  it('says what is needed and what it found on an old Node.js', () => {
+  it('names the required and the actual version on an old Node.js', () => {
     const { status, stderr } = run(OLD);
     expect(status).toBe(78);
     expect(stderr).toMatch(/^agentd: needs Node\.js >= 22\.18, but this is v20\.11\.1 \(.*\)\n$/);
   });
 
-  it('hands over to the pinned Node.js on an old one, and leaves no mark in its environment', () => {
+  it('hands over to the pinned Node.js on an old one, and leaves no variable in its environment', () => {
     pinNode();
     const { status, stdout } = run(OLD, 'token', 'verify', '-');
     expect(status).toBe(0);
@@ -120,18 +130,39 @@ describe('bin/agentd.js', () => {
     expect(stderr.match(/needs Node\.js/g)).toHaveLength(1);
   });
 
-  it('ends with the exit code of the process that it handed over to', () => {
+  it('exits with the exit code of the process that it handed over to', () => {
     pinScript('process.exitCode = 7;');
     expect(run(OLD).status).toBe(7);
   });
 
-  it('ends with 128 and the signal that ended the other process', () => {
+  it('exits with 128 plus the signal that ended that process', () => {
     pinScript(`process.kill(process.pid, 'SIGKILL'); setTimeout(() => {}, 60_000);`);
     expect(run(OLD).status).toBe(137);
   });
 
+  it('stops the other process, as SIGTERM does, when it is killed itself', async () => {
+    pinNode();
+    write(
+      'dist/src/cli/main.js',
+      `process.on('SIGTERM', () => { console.log('stopping'); process.exit(); });
+      console.log(process.pid);
+      setTimeout(() => {}, 60_000);`,
+    );
+    const launcher = spawn(process.execPath, [...OLD, join(installed, 'bin/agentd.js')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines = createInterface(launcher.stdout)[Symbol.asyncIterator]();
+    const daemon = Number((await lines.next()).value);
+    onTestFinished(() => {
+      if (existsSync(`/proc/${daemon}`)) process.kill(daemon, 'SIGKILL');
+    });
+    launcher.kill('SIGKILL');
+    expect(await lines.next()).toEqual({ done: false, value: 'stopping' });
+    expect((await lines.next()).done).toBe(true);
+  });
+
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'passes %s on, once, where there is no terminal',
+    'passes %s on, once, if there is no terminal',
     async (signal) => {
       pinScript(`
       let count = 0;

@@ -25,7 +25,7 @@ const settings = {
   TRACE_RETENTION_DAYS: 7,
 } satisfies Partial<Settings>;
 
-// Where settings come from has tests of its own.
+// The locations of settings have their own tests.
 vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiIsImVtYWlsIjoiYUBiLmMifQ.c2lnbmF0dXJl';
@@ -53,11 +53,11 @@ function session(overrides: Partial<Session> = {}): Session {
     former_id: null,
     user_id: 'alice',
     platform: 'pigeon',
-    space: 'pigeon',
+    namespace: 'pigeon',
     generated: true,
     owner: null,
     metadata: {},
-    bound: null,
+    credential_owner: null,
     turns: 0,
     created_at: now,
     last_active_at: now,
@@ -70,7 +70,7 @@ function signedIn(): Session {
   const token_exp = new Date(Date.now() + 3_600_000).toISOString();
   return session({
     owner: ALICE,
-    bound: { user_id: 'alice', person: ALICE },
+    credential_owner: { user_id: 'alice', person: ALICE },
     metadata: { jwt_context: { has_jwt: true, user_id: '42', email: 'a@b.c', token: TOKEN, token_exp } },
   });
 }
@@ -110,7 +110,7 @@ function trace(overrides: Partial<TraceRecord> = {}): TraceRecord {
   };
 }
 
-/** What a daemon would have stored. */
+/** Stores sessions and turns as a daemon would. */
 async function stored(
   sessions: readonly Session[],
   turns: readonly [StoredTurn, TraceRecord][] = [],
@@ -123,7 +123,7 @@ async function stored(
 }
 
 describe('sessions list', () => {
-  it('finds nothing where no daemon has stored anything yet, and creates nothing', async () => {
+  it('finds nothing if no daemon has stored anything yet, and creates nothing', async () => {
     expect(await agentd('sessions', 'list')).toEqual({
       code: 0,
       stdout: '',
@@ -142,11 +142,11 @@ describe('sessions list', () => {
     );
   });
 
-  it('prints a JSON array, by channel and user, as many as asked for', async () => {
+  it('prints a JSON array, filtered by channel and user, and limited', async () => {
     await stored([
       session({ session_id: 'a', user_id: 'alice' }),
       session({ session_id: 'b', user_id: 'bob' }),
-      session({ session_id: 'c', user_id: 'bob', platform: 'owl', space: 'owl' }),
+      session({ session_id: 'c', user_id: 'bob', platform: 'owl', namespace: 'owl' }),
     ]);
     const ids = async (...argv: string[]) =>
       (JSON.parse((await agentd('sessions', 'list', '--json', ...argv)).stdout) as { session_id: string }[])
@@ -160,7 +160,7 @@ describe('sessions list', () => {
 });
 
 describe('sessions show', () => {
-  it('shows whose it is, and each turn with its credentials and why', async () => {
+  it('shows the owner, and each turn with its credentials and why', async () => {
     await stored([signedIn()], [[turn(), trace()]]);
     const { code, stdout } = await agentd('sessions', 'show', 'pigeon_alice_1');
     expect(code).toBe(0);
@@ -186,14 +186,14 @@ describe('sessions show', () => {
     expect(shown.metadata.jwt_context).not.toHaveProperty('token');
   });
 
-  it('says with 1 that there is no such session', async () => {
+  it('exits with 1 if there is no such session', async () => {
     await stored([]);
     const { code, stdout, stderr } = await agentd('sessions', 'show', 'nobody');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^agentd: there is no session 'nobody'\n.*sessions list/);
   });
 
-  it('says with 1 that nothing is stored yet', async () => {
+  it('exits with 1 if nothing is stored yet', async () => {
     const { code, stderr } = await agentd('sessions', 'show', 'nobody');
     expect(code).toBe(1);
     expect(stderr).toMatch(/^agentd: There is no store at .*\nNothing is stored yet/);
@@ -242,11 +242,11 @@ describe('explain', () => {
     expect(stderr).toBe('The last 2 of 7; --limit shows more.\n');
   });
 
-  it('says with 1 that nothing is known, and how long traces are kept', async () => {
+  it('exits with 1 if nothing is known, and says how long traces are kept', async () => {
     await stored([]);
     const { code, stderr } = await agentd('explain', 'nothing');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^agentd: nothing is known of 'nothing'\nTraces are kept for 7 days/);
+    expect(stderr).toMatch(/^agentd: nothing is known about 'nothing'\nTraces are kept for 7 days/);
   });
 });
 
@@ -279,7 +279,7 @@ describe('status', () => {
     );
   });
 
-  it('prints what the daemon answers as JSON, also at another address', async () => {
+  it('prints the answer of the daemon as JSON, also from another address', async () => {
     const url = await answering(200, JSON.stringify(health));
     settings.PORT = 0;
     expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual({
@@ -288,25 +288,25 @@ describe('status', () => {
     });
   });
 
-  it('ends with 69 where no daemon listens', async () => {
+  it('exits with 69 if no daemon listens', async () => {
     const url = await answering(200, '{}');
     await new Promise((resolve) => server?.close(resolve));
     server = undefined;
     const { code, stderr } = await agentd('status', '--url', url);
     expect(code).toBe(69);
-    expect(stderr).toMatch(/^agentd: the daemon is out of reach .*\nIs it running\?/);
+    expect(stderr).toMatch(/^agentd: cannot reach the daemon at .*\nStart the daemon/);
   });
 
   it.each(['http://127.0.0.1:1', 'http://[::1]:6000', 'http://no.such.host.invalid'])(
-    'ends with 69 wherever no daemon can be reached: %s',
+    'exits with 69 if no daemon can be reached: %s',
     async (url) => {
       const { code, stderr } = await agentd('status', '--json', '--url', url);
-      expect(stderr).toMatch(/^agentd: the daemon is out of reach \(.*\): .+\nIs it running\?/);
+      expect(stderr).toMatch(/^agentd: cannot reach the daemon at .*: .+\nStart the daemon/);
       expect(code).toBe(69);
     },
   );
 
-  it('ends with 69 where the answer does not end, or is no HTTP', async () => {
+  it('exits with 69 if the answer is too long, or not HTTP', async () => {
     const raw = createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n'));
     await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
     try {
@@ -319,7 +319,7 @@ describe('status', () => {
     expect((await agentd('status')).code).toBe(69);
   });
 
-  it('takes nothing of a stranger for an answer, and shows none of its control characters', async () => {
+  it('accepts no answer of another server, and shows none of its control characters', async () => {
     await answering(200, '{"status":"ok","platforms":[],"adapters":{"owl":null}}');
     expect((await agentd('status')).code).toBe(69);
     await new Promise((resolve) => server?.close(resolve));
@@ -327,21 +327,21 @@ describe('status', () => {
     expect((await agentd('status')).stdout).not.toContain('\u001b');
   });
 
-  it('ends with 69 where something else answers, or the daemon is stopping', async () => {
+  it('exits with 69 if another server answers, or the daemon is stopping', async () => {
     await answering(200, '<html>');
     expect(await agentd('status')).toMatchObject({
       code: 69,
-      stderr: expect.stringMatching(/is no agentd \(status 200\)/),
+      stderr: expect.stringMatching(/is not agentd \(status 200\)/),
     });
     await new Promise((resolve) => server?.close(resolve));
     await answering(503, '{}');
     expect(await agentd('status')).toMatchObject({
       code: 69,
-      stderr: expect.stringMatching(/does not serve now \(503\)/),
+      stderr: expect.stringMatching(/does not take requests now \(503\)/),
     });
   });
 
-  it('asks for the address where PORT=0 hides it, and refuses one that is none', async () => {
+  it('asks for the address if PORT=0 hides it, and refuses an invalid one', async () => {
     expect(await agentd('status')).toMatchObject({ code: 2, stderr: expect.stringMatching(/PORT=0/) });
     expect(await agentd('status', '--url', 'localhost')).toMatchObject({
       code: 2,
@@ -359,14 +359,14 @@ describe('logs', () => {
     writeFileSync(settings.LOG_FILE, lines.map((one) => `${one}\n`).join(''));
   }
 
-  it('prints the last lines for people', async () => {
+  it('prints the last lines as text', async () => {
     logged(line('info', 'one'), line('warn', 'two', { request_id: 'r1' }), line('info', 'three'));
     const { code, stdout } = await agentd('logs', '-n', '2');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^\S+ \S+ WARN {2}two request_id=r1\n\S+ \S+ INFO {2}three ?\n$/);
   });
 
-  it('prints them as they stand in the file with --json', async () => {
+  it('prints them unchanged with --json', async () => {
     const wanted = line('error', 'two', { request_id: 'r1', channel: 'pigeon' });
     logged(line('info', 'one'), wanted, line('error', 'three', { request_id: 'r2' }));
     expect(
@@ -374,7 +374,24 @@ describe('logs', () => {
     ).toBe(`${wanted}\n`);
   });
 
-  it('ends with 1 where no line passes, or the file is not there yet', async () => {
+  it('prints an object with --json for a line that is not one', async () => {
+    const entry = line('info', 'one');
+    logged('Segmentation fault "here"', entry, '[1, 2]', '{"level":"inf');
+    const { stdout } = await agentd('logs', '--json');
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((one) => JSON.parse(one)),
+    ).toEqual([
+      { msg: 'Segmentation fault "here"' },
+      JSON.parse(entry),
+      { msg: '[1, 2]' },
+      { msg: '{"level":"inf' },
+    ]);
+  });
+
+  it('exits with 1 if no line matches, or the file does not exist yet', async () => {
     logged(line('info', 'one'));
     expect(await agentd('logs', '--level', 'fatal')).toEqual({
       code: 1,
@@ -388,7 +405,7 @@ describe('logs', () => {
     });
   });
 
-  it('says with 78 that LOG_FILE is not set', async () => {
+  it('exits with 78 if LOG_FILE is not set', async () => {
     expect(await agentd('logs')).toMatchObject({
       code: 78,
       stderr: expect.stringMatching(/^agentd: LOG_FILE is not set/),

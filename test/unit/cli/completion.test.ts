@@ -28,14 +28,14 @@ async function printed(shell: string): Promise<string> {
   return stdout.text;
 }
 
-/** With CI=true a missing shell fails. */
+/** With CI=true, a missing shell is a failure. */
 function skips(shell: Shell): boolean {
   const missing = spawnSync(shell, ['-c', ':']).error !== undefined;
   if (missing) console.warn(`${shell} is not installed: completion in it is NOT checked`);
   return missing && process.env.CI !== 'true';
 }
 
-/** What is typed, the last word being the one to complete, and what must be offered, in any order. */
+/** A command line whose last word is completed, and the expected candidates, in any order. */
 const OFFERS: readonly [typed: string, offered: readonly string[]][] = [
   ['agentd to', ['token']],
   ['agentd token ', ['verify', 'issue']],
@@ -79,18 +79,18 @@ describe('agentd completion bash', () => {
     expect(offered(...typed.split(' '))).toEqual([...expected].sort());
   });
 
-  it('completes what bash has taken apart at the sign of equality', () => {
+  it('completes a value that bash has split at the equals sign', () => {
     expect(offered('agentd', 'logs', '--level', '=', 'wa')).toEqual(['warn']);
     expect(offered('agentd', 'logs', '--level', '=')).toHaveLength(6);
     expect(offered('agentd', 'logs', '--level', '=', 'warn', '--fo')).toEqual(['--follow']);
   });
 
-  it('offers the options where nothing else can follow, and none behind `--`', () => {
+  it('offers the options if nothing else can follow, and none after `--`', () => {
     expect(offered('agentd', 'serve', '')).toContain('--dev');
     expect(offered('agentd', 'simulate', '--', 'teamchat', '-')).toEqual([]);
   });
 
-  it('is what bash calls for agentd', () => {
+  it('is registered for agentd', () => {
     const { stdout } = spawnSync(
       'bash',
       ['--norc', '-c', `source "$1"; complete -p agentd`, 'bash', script('bash')],
@@ -121,7 +121,7 @@ describe.skipIf(skips('fish'))('agentd completion fish', () => {
 describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
   const PROMPT = 'ready:';
 
-  /** What a command line is when Enter is pressed after these keys. */
+  /** The command line after these keys and Enter. */
   async function typed(keys: string): Promise<string> {
     await writeFile(
       join(directory, '.zshrc'),
@@ -141,7 +141,7 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
     }
   }
 
-  it('is good zsh', () => {
+  it('is valid zsh', () => {
     expect(spawnSync('zsh', ['-n', script('zsh')], { encoding: 'utf8' })).toMatchObject({
       status: 0,
       stderr: '',
@@ -163,7 +163,7 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
 });
 
 describe('the vocabulary', () => {
-  it('holds of each command what its help shows, and nothing else', async () => {
+  it('has exactly the options that the help of each command shows', async () => {
     const { commands } = await readVocabulary();
     for (const { name } of COMMANDS) {
       const stdout = capture();
@@ -177,6 +177,23 @@ describe('the vocabulary', () => {
     }
   });
 
+  it('has only words that a script can contain unquoted', async () => {
+    const { commands } = await readVocabulary();
+    const words = commands.flatMap(({ next, options, args }) => [
+      ...next.map(({ word }) => word),
+      ...options.flatMap(({ flags }) => flags),
+      ...[...options.map(({ value }) => value), ...args].filter((value) => Array.isArray(value)).flat(),
+    ]);
+    expect(words.filter((word) => !/^[A-Za-z0-9_.-]+$/.test(word))).toEqual([]);
+  });
+
+  // Scripts do not look up the command of an option.
+  it('has options that take a value in all commands or in none', async () => {
+    const { commands, valued } = await readVocabulary();
+    const plain = commands.flatMap(({ options }) => options).filter(({ value }) => value === null);
+    expect(plain.flatMap(({ flags }) => flags).filter((flag) => valued.includes(flag))).toEqual([]);
+  });
+
   it('knows every command and group', async () => {
     const { commands } = await readVocabulary();
     const paths = new Set(COMMANDS.flatMap(({ name }) => [name.split(' ')[0], name]));
@@ -184,10 +201,10 @@ describe('the vocabulary', () => {
   });
 });
 
-it('names the shells that there are where another is asked for', async () => {
+it('names the supported shells for another one', async () => {
   const stderr = capture();
   const stdout = capture();
   expect(await runProgram(['completion', 'tcsh'], { stdout, stderr })).toBe(2);
-  expect(stderr.text).toBe("agentd: there is no completion for 'tcsh'\nThere is for bash, zsh, fish.\n");
+  expect(stderr.text).toBe("agentd: there is no completion for 'tcsh'\nUse one of: bash, zsh, fish.\n");
   expect(stdout.text).toBe('');
 });

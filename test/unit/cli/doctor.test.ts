@@ -5,21 +5,21 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { inQuickTime } from '../../../src/channel/conformance/quick-time.ts';
+import { withShortTimeouts } from '../../../src/channel/conformance/short-timeouts.ts';
 import type { Channel, ChannelPlugin, ChannelScope } from '../../../src/channel/index.ts';
-import { Asking } from '../../../src/cli/doctor/ask.ts';
 import { checkBusinessApi } from '../../../src/cli/doctor/business-api.ts';
 import { checkChannel } from '../../../src/cli/doctor/channels.ts';
 import { checkClock } from '../../../src/cli/doctor/clock.ts';
 import { checkModel } from '../../../src/cli/doctor/model.ts';
+import { ProbeClient } from '../../../src/cli/doctor/probe-client.ts';
 import { checkStateDirectory } from '../../../src/cli/doctor/state-directory.ts';
 import { makePrivateDirectory } from '../../../src/daemon/private-directory.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
-describe('what asks another machine', () => {
+describe('a check of another machine', () => {
   let server: Server;
   let url: string;
-  /** How it answers; nothing: never. */
+  /** How the server answers. Default: never. */
   let answer: Parameters<typeof createServer>[1] = () => {};
   beforeEach(async () => {
     server = createServer((request, response) => answer?.(request, response));
@@ -35,22 +35,24 @@ describe('what asks another machine', () => {
 
   const model = (base: string) => ({ AGENT_BASE_URL: base, AGENT_MODEL: 'small' }) as Settings;
 
-  it('says which values it saw if no model is asked', async () => {
-    const seen = async (settings: Partial<Settings>) =>
-      (await checkModel(settings as Settings, new Asking()))[0]?.detail;
-    expect(await seen({})).toContain('; AGENT_RUNTIME is not set, AGENT_MODEL is not set');
-    expect(await seen({ AGENT_RUNTIME: './mine.ts' })).toContain('; AGENT_RUNTIME=./mine.ts, AGENT_MODEL is');
+  it('shows the values of the settings if it asks no model server', async () => {
+    const detailFor = async (settings: Partial<Settings>) =>
+      (await checkModel(settings as Settings, new ProbeClient()))[0]?.detail;
+    expect(await detailFor({})).toContain('; AGENT_RUNTIME is not set, AGENT_MODEL is not set');
+    expect(await detailFor({ AGENT_RUNTIME: './mine.ts' })).toContain(
+      '; AGENT_RUNTIME=./mine.ts, AGENT_MODEL is',
+    );
   });
 
   it('gives up a model server that hangs', async () => {
-    expect(await inQuickTime(() => checkModel(model(url), new Asking()))).toMatchObject([
+    expect(await withShortTimeouts(() => checkModel(model(url), new ProbeClient()))).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('did not answer within 10 seconds') },
     ]);
   });
 
   it('gives up a business API that hangs', async () => {
     const settings = { API_BASE_URL: url, API_TIMEOUT_SECONDS: 10 } as Settings;
-    expect(await inQuickTime(() => checkBusinessApi(settings, new Asking()))).toMatchObject([
+    expect(await withShortTimeouts(() => checkBusinessApi(settings, new ProbeClient()))).toMatchObject([
       { check: 'business API', outcome: 'failed', detail: expect.stringContaining('did not answer') },
       { check: 'default credentials', outcome: 'skipped' },
     ]);
@@ -63,26 +65,26 @@ describe('what asks another machine', () => {
     ['x'.repeat(2_000_000), 'warning'],
   ])('reads lists of models of any form (%.20s)', async (body, outcome) => {
     answer = (_request, response) => response.end(body);
-    expect(await checkModel(model(url), new Asking())).toMatchObject([{ outcome }]);
+    expect(await checkModel(model(url), new ProbeClient())).toMatchObject([{ outcome }]);
   });
 
-  it('does not take the key of the model to another address', async () => {
+  it('does not send the key of the model to another address', async () => {
     const asked: (string | undefined)[] = [];
     answer = (request, response) => {
       asked.push(request.url);
       response.writeHead(307, { Location: `${url}/elsewhere` }).end();
     };
-    expect(await checkModel(model(url), new Asking())).toMatchObject([
+    expect(await checkModel(model(url), new ProbeClient())).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('answers 307') },
     ]);
     expect(asked).toEqual(['/models']);
   });
 
-  it('notes no time of an answer that was kept on the way', async () => {
-    const asking = new Asking();
+  it('ignores the time of a cached answer', async () => {
+    const client = new ProbeClient();
     answer = (_request, response) => response.setHeader('Age', '300').end('{}');
-    await checkModel(model(url), asking);
-    expect(asking.readings).toEqual([]);
+    await checkModel(model(url), client);
+    expect(client.readings).toEqual([]);
   });
 });
 
@@ -94,21 +96,21 @@ describe('the check of a channel', () => {
       summary: 'People with a telex.',
       settings: [],
       detect: () => true,
-      capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+      capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
       create: (scope) => ({ routes: [], send: async () => {}, ...channel(scope) }),
     };
-    return checkChannel({ plugin, from: 'bundled', settings: {} }, new Asking(), '');
+    return checkChannel({ plugin, from: 'bundled', settings: {} }, new ProbeClient(), '');
   };
 
-  it('ends where the channel does not', async () => {
-    const found = await inQuickTime(() => check(() => ({ check: () => new Promise(() => {}) })));
+  it('ends if the channel does not answer', async () => {
+    const found = await withShortTimeouts(() => check(() => ({ check: () => new Promise(() => {}) })));
     expect(found).toMatchObject({
       outcome: 'failed',
       detail: expect.stringContaining('more than 30 seconds'),
     });
   });
 
-  it('looks at what the channel says before it is shown', async () => {
+  it('validates the result of the channel', async () => {
     const nonsense = async () => undefined as unknown as Awaited<ReturnType<NonNullable<Channel['check']>>>;
     expect(await check(() => ({ check: nonsense }))).toMatchObject({
       outcome: 'failed',
@@ -116,10 +118,10 @@ describe('the check of a channel', () => {
     });
   });
 
-  it('lets nothing be written to anybody', async () => {
+  it('lets the channel send nothing', async () => {
     const speaks = (scope: ChannelScope) => ({
       async check() {
-        await scope.say({}, 'Hello?');
+        await scope.notify({}, 'Hello?');
         return { outcome: 'ok', detail: 'said' } as const;
       },
     });
@@ -129,7 +131,7 @@ describe('the check of a channel', () => {
     });
   });
 
-  it('tells a channel that is none, and one that cannot be made', async () => {
+  it('reports an invalid channel, and one that cannot be created', async () => {
     const misshapen = () => ({ routes: 'none' }) as unknown as Channel;
     expect(await check(misshapen)).toMatchObject({
       outcome: 'failed',
@@ -152,31 +154,31 @@ describe('the check of the clock', () => {
     theirs: 1e12 + off_seconds * 1000,
   });
 
-  it('takes a minute for nothing, and more for a warning', () => {
+  it('accepts a minute, and warns of more', () => {
     expect(checkClock([reading('a', 60), reading('b', -60)])).toMatchObject([
-      { outcome: 'ok', detail: 'as that of a, b' },
+      { outcome: 'ok', detail: 'same as a, b' },
     ]);
     expect(checkClock([reading('a', 61), reading('b', -90), reading('c', 0)])).toMatchObject([
-      { outcome: 'warning', detail: '61 seconds behind that of a' },
-      { outcome: 'warning', detail: '90 seconds ahead of that of b' },
+      { outcome: 'warning', detail: '61 seconds behind a' },
+      { outcome: 'warning', detail: '90 seconds ahead of b' },
     ]);
   });
 });
 
 describe('the check of the state directory', () => {
-  // Nothing can be made there, whatever the rights say.
-  it('tries to make one, as the daemon does', async () => {
+  // Nothing can be created in /proc, whatever its permissions are.
+  it('tries to create a directory, as the daemon does', async () => {
     expect(await checkStateDirectory('/proc/agentd/state')).toMatchObject([
-      { outcome: 'failed', detail: expect.stringMatching(/cannot be made in \/proc: ENOENT$/) },
+      { outcome: 'failed', detail: expect.stringMatching(/cannot be created in \/proc: ENOENT$/) },
     ]);
     expect(() => makePrivateDirectory('/proc/agentd/state')).toThrow('ENOENT');
   });
 
-  it('tells what is no directory, and what cannot be made', async () => {
+  it('reports a file, and a directory that does not exist yet', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'agentd-state-'));
     await writeFile(join(directory, 'file'), '');
     expect(await checkStateDirectory(join(directory, 'file'))).toMatchObject([
-      { outcome: 'failed', detail: expect.stringContaining('is no directory') },
+      { outcome: 'failed', detail: expect.stringContaining('is not a directory') },
     ]);
     expect(await checkStateDirectory(join(directory, 'file/below'))).toMatchObject([{ outcome: 'failed' }]);
     expect(await checkStateDirectory(join(directory, 'not/yet'))).toMatchObject([{ outcome: 'skipped' }]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { durationInWords, parseDuration } from '../../../src/cli/duration.ts';
 
-describe('a length of time', () => {
+describe('a duration', () => {
   it.each([
     ['90', 90],
     ['90s', 90],
@@ -23,7 +23,7 @@ describe('a length of time', () => {
     [86_400, '1 day'],
     [532_800, '6 days 4 h'],
     [86_460, '1 day'],
-  ])('of %d s is said in its two largest units', (seconds, words) =>
+  ])('of %d s is written in its two largest units', (seconds, words) =>
     expect(durationInWords(seconds)).toBe(words),
   );
 });

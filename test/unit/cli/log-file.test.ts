@@ -15,31 +15,31 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe('tail', () => {
-  it('gives the last lines, oldest first', async () => {
+  it('returns the last lines, oldest first', async () => {
     writeFileSync(path, 'one\ntwo\nthree\n');
     expect(await tail(path, { ...all, count: 2 })).toEqual({ lines: ['two', 'three'], end: 14 });
   });
 
-  it('gives all lines of a file that has fewer, and none of an empty one', async () => {
+  it('returns all lines of a shorter file, and none of an empty one', async () => {
     writeFileSync(path, 'one\n');
     expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: ['one'], end: 4 });
     writeFileSync(path, '');
     expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: [], end: 0 });
   });
 
-  it('takes a last line without a line end where it is asked for, and lets a follower meet it again', async () => {
+  it('returns a last line without a line end on request, and `end` is before it', async () => {
     writeFileSync(path, 'one\ntw');
     expect(await tail(path, { ...all, count: 9 })).toEqual({ lines: ['one', 'tw'], end: 4 });
     expect(await tail(path, { ...all, unfinished: false, count: 9 })).toEqual({ lines: ['one'], end: 4 });
   });
 
-  it('finds lines across the bounds of what is read at once, characters whole', async () => {
+  it('finds lines across the chunks that it reads, with whole characters', async () => {
     const lines = Array.from({ length: 3000 }, (_, index) => `${index} ${'é€𝄞'.repeat(20)}`);
     writeFileSync(path, `${lines.join('\n')}\n`);
     expect((await tail(path, { ...all, count: 5000 })).lines).toEqual(lines);
   });
 
-  it('counts the lines that match, however far back they stand', async () => {
+  it('counts the lines that match, however far back they are', async () => {
     const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}`);
     writeFileSync(path, `${lines.join('\n')}\n`);
     const { lines: found } = await tail(path, {
@@ -50,7 +50,7 @@ describe('tail', () => {
     expect(found).toEqual(['line 17', 'line 27']);
   });
 
-  it('stops where no earlier line can match', async () => {
+  it('stops when no earlier line can match', async () => {
     writeFileSync(path, 'match\nold\nmatch\n');
     const wanted = {
       ...all,
@@ -67,7 +67,7 @@ describe('tail', () => {
     expect(lines[0]?.length).toBe(1_048_576);
   });
 
-  it('rejects with ENOENT where there is no file', async () => {
+  it('rejects with ENOENT if there is no file', async () => {
     await expect(tail(path, { ...all, count: 1 })).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
@@ -91,7 +91,7 @@ describe('follow', () => {
     }
   }
 
-  it('gives whole lines as they are appended, from the byte on that it is told', async () => {
+  it('returns complete lines as they are appended after a position', async () => {
     writeFileSync(path, 'old\n');
     await withFollower(4, async (next) => {
       appendFileSync(path, 'new\nhal');
@@ -102,7 +102,7 @@ describe('follow', () => {
     });
   });
 
-  it('goes on in the new file after a rotation, and loses nothing that was written to the old one', async () => {
+  it('continues in the new file after a rotation, and loses no line of the old one', async () => {
     writeFileSync(path, '');
     await withFollower(0, async (next) => {
       appendFileSync(path, '1\n');
@@ -117,7 +117,7 @@ describe('follow', () => {
     });
   });
 
-  it('starts over when the file was truncated', async () => {
+  it('starts again if the file was truncated', async () => {
     writeFileSync(path, 'a long first line\n');
     await withFollower(18, async (next) => {
       truncateSync(path, 0);
@@ -126,7 +126,7 @@ describe('follow', () => {
     });
   });
 
-  it('waits for a file that is not there yet', async () => {
+  it('waits for a file that does not exist yet', async () => {
     await withFollower(0, async (next) => {
       const line = next();
       writeFileSync(path, 'here\n');

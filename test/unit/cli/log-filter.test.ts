@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isBefore, type LogFilter, passes } from '../../../src/cli/log-filter.ts';
+import { isBefore, type LogFilter, matches } from '../../../src/cli/log-filter.ts';
 
 const line = JSON.stringify({
   level: 'warn',
@@ -26,17 +26,17 @@ describe('log filter', () => {
     [{ session: 'pigeon_alice_AbCdEf…' }, true],
     [{ session: 'pigeon_alice_ZzZzZzGhIjKlMnOpQrStUv' }, false],
     [{ level: 'warn', request: 'r1', channel: 'owl' }, false],
-  ])('%j passes a line: %s', (filter, expected) => {
-    expect(passes(line, filter)).toBe(expected);
+  ])('%j matches a line: %s', (filter, expected) => {
+    expect(matches(line, filter)).toBe(expected);
   });
 
-  it('lets a line that is no JSON object pass only where nothing is asked for', () => {
-    expect(passes('Segmentation fault', {})).toBe(true);
-    expect(passes('Segmentation fault', { level: 'trace' })).toBe(false);
-    expect(passes('42', { level: 'trace' })).toBe(false);
+  it('matches a line that is not a JSON object only if it is empty', () => {
+    expect(matches('Segmentation fault', {})).toBe(true);
+    expect(matches('Segmentation fault', { level: 'trace' })).toBe(false);
+    expect(matches('42', { level: 'trace' })).toBe(false);
   });
 
-  it('knows when a line is too old for any earlier one to count', () => {
+  it('knows that all lines before an old line are old', () => {
     expect(isBefore(line, Date.UTC(2026, 0, 15, 13))).toBe(true);
     expect(isBefore(line, Date.UTC(2026, 0, 15, 11))).toBe(false);
     expect(isBefore(line, undefined)).toBe(false);

@@ -1,21 +1,52 @@
 import { describe, expect, it } from 'vitest';
+import type { Column } from '../../../src/cli/column.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { printable, withoutControls } from '../../../src/daemon/printable.ts';
 import { capture, capturedOutput } from './captured-output.ts';
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
 
+interface Item {
+  id: string;
+  count: number;
+  at: number | null;
+  why: string | null;
+}
+
+const COLUMNS: readonly Column<Item>[] = [
+  { title: 'ID', json: 'id' },
+  { title: 'COUNT', json: 'count', align: 'right' },
+  { title: 'AT', json: 'at', isTime: true },
+  { title: 'WHY', json: 'why', narrow: 'wrap' },
+  { json: 'owner', value: ({ id }) => ({ sub: id }) },
+];
+const ITEM: Item = { id: '1', count: 7, at: null, why: 'because' };
+const ITEMS: readonly Item[] = [
+  { ...ITEM, at: Date.UTC(2026, 0, 15, 12) },
+  { id: '222', count: 10, at: null, why: null },
+];
+
+/** The output on a terminal of this width. */
+function terminal(columns: number) {
+  return createOutput({
+    json: false,
+    stdout: capture({ columns }),
+    stderr: capture(),
+    env: { NO_COLOR: '1' },
+  });
+}
+
 describe('output', () => {
-  it('prints one JSON document with --json, and never asks for the text', () => {
+  it('prints one JSON document with --json, and never creates the text', () => {
     const { out, stdout } = capturedOutput({ json: true });
     out.data([{ id: 1 }], () => {
-      throw new Error('not asked for');
+      throw new Error('not created');
     });
     expect(JSON.parse(stdout.text)).toEqual([{ id: 1 }]);
     expect(stdout.text).toMatch(/\n$/);
   });
 
-  it('prints the text without --json, ended by a line end', () => {
+  it('prints the text without --json, with a line end', () => {
     const { out, stdout } = capturedOutput();
     out.data({ id: 1 }, () => 'one');
     expect(stdout.text).toBe('one\n');
@@ -37,7 +68,7 @@ describe('output', () => {
     }
   });
 
-  it('escapes in JSON what a terminal would obey, without changing what is said', () => {
+  it('escapes control characters in JSON without changing its meaning', () => {
     const { out, stdout } = capturedOutput({ json: true });
     const said = 'a\u001b[2Jb\u009b31m\u007f\u202ec';
     out.data({ said }, () => '');
@@ -51,61 +82,88 @@ describe('output', () => {
     expect([stdout.text, stderr.text]).toEqual(['', 'by the way\n']);
   });
 
-  it('aligns columns and leaves no blanks at line ends', () => {
-    const { out } = capturedOutput();
-    expect(
-      out.table(
-        ['ID', 'USER'],
-        [
-          ['1', 'alice'],
-          ['222', 'b'],
-        ],
-      ),
-    ).toBe('ID   USER\n1    alice\n222  b\n');
+  it('prints a list as a table, or as JSON with ISO times', () => {
+    const text = capturedOutput();
+    text.out.list(COLUMNS, ITEMS, 'None.');
+    expect(text.stdout.text).toBe(
+      'ID   COUNT  AT                        WHY\n1        7  2026-01-15T12:00:00.000Z  because\n222     10\n',
+    );
+    const json = capturedOutput({ json: true });
+    json.out.list(COLUMNS, ITEMS, 'None.');
+    expect(JSON.parse(json.stdout.text)).toEqual([
+      { id: '1', count: 7, at: '2026-01-15T12:00:00.000Z', why: 'because', owner: { sub: '1' } },
+      { id: '222', count: 10, at: null, why: null, owner: { sub: '222' } },
+    ]);
+    expect(text.stderr.text + json.stderr.text).toBe('');
   });
 
-  it('cuts no cell where stdout is no terminal', () => {
-    const { out } = capturedOutput();
-    expect(out.table(['ID'], [['x'.repeat(500)]])).toContain('x'.repeat(500));
+  it('says on stderr that a list is empty', () => {
+    const { out, stdout, stderr } = capturedOutput();
+    out.list(COLUMNS, [], 'None.');
+    expect([stdout.text, stderr.text]).toEqual(['', 'None.\n']);
   });
 
-  it('cuts the widest column to the width of a terminal', () => {
-    const out = createOutput({
-      json: false,
-      stdout: capture({ columns: 30 }),
-      stderr: capture(),
-      env: { NO_COLOR: '1' },
-    });
-    const [head, row] = out
-      .table(['ID', 'TEXT'], [['short-id', 'y'.repeat(80)]])
-      .trimEnd()
-      .split('\n');
-    expect(head).toBe('ID        TEXT');
-    expect(row).toBe(`short-id  ${'y'.repeat(19)}…`);
+  it('prints the details of an item without its empty values', () => {
+    expect(capturedOutput().out.details(COLUMNS, { id: 'a', count: 1, at: null, why: null })).toBe(
+      'ID     a\nCOUNT  1\n',
+    );
   });
 
-  it('takes a terminal that says it is 0 columns wide for one that does not say it', () => {
-    const tableAt = (columns: number) =>
-      createOutput({ json: false, stdout: capture({ columns }), stderr: capture(), env: {} }).table(
-        ['TEXT'],
-        [['z'.repeat(100)]],
-      );
-    expect(tableAt(0)).toBe(tableAt(80));
-    expect(tableAt(0)).toContain('z'.repeat(79));
+  const WORDS = 'a reason that is much too long for the line';
+
+  it('wraps and cuts nothing if stdout is not a terminal', () => {
+    expect(capturedOutput().out.table(COLUMNS, [{ ...ITEM, why: WORDS.repeat(9) }])).toContain(
+      WORDS.repeat(9),
+    );
   });
 
-  it('colours for a terminal, and not where NO_COLOR is set', () => {
+  it('wraps a column to the width of a terminal', () => {
+    expect(terminal(46).table(COLUMNS, [{ ...ITEM, why: WORDS }])).toBe(
+      [
+        'ID  COUNT  AT  WHY',
+        '1       7      a reason that is much too long',
+        '               for the line',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('moves the last column below its row if the terminal is narrower', () => {
+    expect(terminal(30).table(COLUMNS, [{ ...ITEM, why: WORDS }])).toBe(
+      ['ID  COUNT  AT', '1       7', '    a reason that is much too', '    long for the line', ''].join('\n'),
+    );
+  });
+
+  it('prints a block of lines for each item if the terminal is too narrow for a table', () => {
+    const id = 'an-id-that-people-copy-and-that-stays-whole';
+    expect(terminal(30).table(COLUMNS, [{ ...ITEM, id }, ITEM])).toBe(
+      `ID     ${id}\nCOUNT  7\nWHY    because\n\nID     1\nCOUNT  7\nWHY    because\n`,
+    );
+  });
+
+  it('cuts a column that may be cut, and no shorter than 20 characters', () => {
+    const columns = [{ title: 'USER', text: (user: string) => user, narrow: 'cut' }] as const;
+    expect(terminal(30).table(columns, ['u'.repeat(80)])).toBe(`USER\n${'u'.repeat(29)}…\n`);
+    expect(terminal(10).table(columns, ['u'.repeat(80)])).toBe(`USER  ${'u'.repeat(80)}\n`);
+  });
+
+  it('assumes 80 columns for a terminal that reports 0', () => {
+    const items = [{ ...ITEM, why: WORDS.repeat(3) }];
+    expect(terminal(0).table(COLUMNS, items)).toBe(terminal(80).table(COLUMNS, items));
+  });
+
+  it('uses color on a terminal, unless NO_COLOR is set', () => {
     const terminal = capture({ columns: 80 });
-    expect(createOutput({ json: false, stdout: terminal, stderr: capture(), env: {} }).colour).toBe(true);
+    expect(createOutput({ json: false, stdout: terminal, stderr: capture(), env: {} }).color).toBe(true);
     expect(
-      createOutput({ json: false, stdout: terminal, stderr: capture(), env: { NO_COLOR: '1' } }).colour,
+      createOutput({ json: false, stdout: terminal, stderr: capture(), env: { NO_COLOR: '1' } }).color,
     ).toBe(false);
-    expect(createOutput({ json: false, stdout: capture(), stderr: capture(), env: {} }).colour).toBe(false);
+    expect(createOutput({ json: false, stdout: capture(), stderr: capture(), env: {} }).color).toBe(false);
   });
 
-  it('hands nothing to the terminal that could steer it', () => {
+  it('replaces control characters', () => {
     expect(printable('a\x1b[31mred\x07\nnext\u202etxt')).toBe('a\ufffd[31mred\ufffd next\ufffdtxt');
-    // What some terminals begin a line with, and no editor shows.
+    // Some terminals begin a line at these characters, which editors do not show.
     expect(withoutControls('one\u2028two\u2029three')).toBe('one\ufffdtwo\ufffdthree');
   });
 });

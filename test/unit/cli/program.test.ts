@@ -13,7 +13,7 @@ async function run(...argv: string[]) {
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
-describe('beside `serve --dev`', () => {
+describe('a command in a directory of `serve --dev`', () => {
   let cwd: string;
   beforeEach(async () => {
     cwd = await mkdtemp(join(tmpdir(), 'agentd-program-'));
@@ -26,21 +26,21 @@ describe('beside `serve --dev`', () => {
     return { code, stderr: stderr.text };
   }
 
-  it('ends with 2 where --env-file names nothing', async () => {
+  it('exits with 2 if the file of --env-file does not exist', async () => {
     expect(await runIn('config', 'show', '--env-file', './none.env')).toEqual({
       code: 2,
-      stderr: `agentd: --env-file names a file that does not exist: ./none.env\nGive the path of a file, as seen from ${process.cwd()}.\n`,
+      stderr: `agentd: --env-file names a file that does not exist: ./none.env\nName an existing file, relative to ${process.cwd()}.\n`,
     });
   });
 
-  it('tells a command that finds nothing of its settings', async () => {
+  it('gets a hint at the settings of `serve --dev` if it finds nothing', async () => {
     expect((await runIn('logs')).stderr).not.toContain('serve --dev');
     await mkdir(join(cwd, '.agentd'));
     await writeFile(join(cwd, '.agentd/env'), '');
     const { code, stderr } = await runIn('logs');
     expect(code).toBe(78);
     expect(stderr).toMatch(
-      /\nFor the daemon of `serve --dev` in this directory add --env-file \.agentd\/env\.\n$/,
+      /\nFor the daemon of `serve --dev` in this directory, add --env-file \.agentd\/env\.\n$/,
     );
     expect((await runIn('logs', '--env-file', join(cwd, '.agentd/env'))).stderr).not.toContain('serve --dev');
     expect((await runIn('logs', '--lines', 'x')).stderr).not.toContain('serve --dev');
@@ -61,7 +61,7 @@ describe('the program', () => {
     expect(stdout).toMatch(/--env-file <file>/);
   });
 
-  it('prints the help of one command with options, common options and examples', async () => {
+  it('prints the help of a command with options, common options and examples', async () => {
     const { code, stdout } = await run('sessions', 'list', '--help');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Usage: agentd sessions list \[options\]/);
@@ -90,14 +90,14 @@ describe('the program', () => {
     ],
     ['a group alone', ['sessions'], /sessions list/],
     ['no command at all', [], /^Usage: agentd/],
-  ])('ends with 2 for %s', async (_what, argv, message) => {
+  ])('exits with 2 for %s', async (_what, argv, message) => {
     const { code, stdout, stderr } = await run(...argv);
     expect(code).toBe(2);
     expect(stderr).toMatch(message);
     expect(stdout).toBe('');
   });
 
-  it('names the help of the command that was misused', async () => {
+  it('names the help of a command that was misused', async () => {
     const { stderr } = await run('sessions', 'list', '--nothing');
     expect(stderr).toMatch(/^agentd: unknown option '--nothing'\n/);
     expect(stderr).toMatch(/Try `agentd sessions list --help`\./);

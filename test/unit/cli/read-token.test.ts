@@ -21,25 +21,25 @@ function terminal() {
 }
 
 describe('the token of a command', () => {
-  it('is read from standard input for -, without the white space around it', async () => {
+  it('is read from standard input for `-`, without the white space around it', async () => {
     const { read, notes } = piped(' aaa.', 'bbb', '.ccc\n');
     expect(await read('-')).toBe('aaa.bbb.ccc');
     expect(notes).toEqual([]);
   });
 
-  it('is read from standard input where something is piped in and no argument given', async () => {
+  it('is read from standard input if input is piped in and there is no argument', async () => {
     expect(await piped('aaa.bbb.ccc').read()).toBe('aaa.bbb.ccc');
   });
 
-  it('is the argument, with a warning that names no part of it', async () => {
+  it('can be the argument, with a warning that does not contain it', async () => {
     const { read, notes } = piped();
     expect(await read('aaa.bbb.ccc')).toBe('aaa.bbb.ccc');
     expect(notes).toEqual([
-      'warning: a token in the arguments shows in the process list and the shell history; give `-` and pipe it in',
+      'warning: a token in the arguments is visible in the process list and the shell history; use `-` and pipe the token in',
     ]);
   });
 
-  it('is asked for on a terminal, and what is typed is not shown', async () => {
+  it('is asked for on a terminal without echo', async () => {
     const { stdin, shown, read } = terminal();
     const token = read();
     stdin.write('aaa.bbX\u{7f}b.ccc\r');
@@ -51,7 +51,7 @@ describe('the token of a command', () => {
     ['Ctrl-C', '\u{3}'],
     ['Ctrl-D', '\u{4}'],
     ['nothing', '\r'],
-  ])('that is answered with %s at the prompt is wrong usage', async (_what, typed) => {
+  ])('is missing (wrong usage) after %s at the prompt', async (_what, typed) => {
     const { stdin, read } = terminal();
     const token = read();
     stdin.write(typed);
@@ -65,11 +65,11 @@ describe('the token of a command', () => {
   it.each([
     ['empty', ''],
     ['only white space', ' \n'],
-  ])('is missed where standard input is %s', async (_what, text) => {
+  ])('is missing if standard input is %s', async (_what, text) => {
     await expect(piped(text).read('-')).rejects.toMatchObject({ exitCode: 2, message: 'no token was given' });
   });
 
-  it('is not looked for in endless input', async () => {
+  it('is not read from endless input', async () => {
     const endless = Readable.from(
       (function* () {
         for (;;) yield Buffer.alloc(16_384, 'a');
@@ -77,7 +77,7 @@ describe('the token of a command', () => {
     );
     await expect(inputOf(endless).read('-')).rejects.toMatchObject({
       exitCode: 2,
-      message: 'standard input holds more than 65536 bytes: no token',
+      message: 'standard input has more than 65536 bytes, so it is not a token',
     });
   });
 });

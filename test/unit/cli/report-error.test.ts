@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CliError } from '../../../src/cli/errors.ts';
+import { CliError } from '../../../src/cli/cli-error.ts';
 import { explainError, reportError } from '../../../src/cli/report-error.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import {
@@ -25,10 +25,15 @@ function configurationError(): Error {
 
 describe('report-error', () => {
   it.each([
-    ['a refusal of a command', new CliError(2, 'no such thing', 'Try another.'), 2, /^no such thing$/],
+    [
+      'an expected failure of a command',
+      new CliError(2, 'no such thing', 'Try another.'),
+      2,
+      /^no such thing$/,
+    ],
     ['a wrong configuration', configurationError(), 78, /^JWT_ALGORITHM is not set$/],
-    ['a store that is missing', new StoreMissing('/x/agentd.db'), 1, /no store at \/x\/agentd\.db/],
-    ['a store that another daemon holds', new StoreLocked('/x/agentd.db'), 69, /Another daemon/],
+    ['a missing store', new StoreMissing('/x/agentd.db'), 1, /no store at \/x\/agentd\.db/],
+    ['a store that another daemon uses', new StoreLocked('/x/agentd.db'), 69, /Another daemon/],
     [
       'a backup that cannot be written',
       new BackupFailed('/x/agentd.db.schema-9.backup', 1, new Error('disk full')),
@@ -36,8 +41,13 @@ describe('report-error', () => {
       /backup .* could not be written: disk full/,
     ],
     ['a store of a later version', new StoreTooNew('/x/agentd.db', 9, 1), 69, /later version/],
-    ['a store that is damaged', new StoreDamaged(new Error('malformed')), 69, /damaged: malformed/],
-    ['a store out of reach', new StoreUnavailable(new Error('database or disk is full')), 69, /disk is full/],
+    ['a damaged store', new StoreDamaged(new Error('malformed')), 69, /damaged: malformed/],
+    [
+      'a store that cannot be opened',
+      new StoreUnavailable(new Error('database or disk is full')),
+      69,
+      /disk is full/,
+    ],
     [
       'a port in use',
       coded('EADDRINUSE', { address: '127.0.0.1', port: 8080 }),
@@ -51,7 +61,7 @@ describe('report-error', () => {
       /192\.0\.2\.1:80/,
     ],
     [
-      'a file that may not be read',
+      'a file without read permission',
       coded('EACCES', { path: '/x/log' }),
       78,
       /permission denied \(\/x\/log\)/,
@@ -60,7 +70,7 @@ describe('report-error', () => {
       'a daemon that does not run',
       new TypeError('fetch failed', { cause: coded('ECONNREFUSED', { address: '127.0.0.1', port: 8080 }) }),
       69,
-      /out of reach \(127\.0\.0\.1:8080\)/,
+      /cannot reach the daemon \(127\.0\.0\.1:8080\)/,
     ],
     [
       'a host of which both addresses refuse',
@@ -68,15 +78,15 @@ describe('report-error', () => {
         cause: new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]),
       }),
       69,
-      /out of reach/,
+      /cannot reach the daemon/,
     ],
     [
       'a daemon that does not answer',
       new DOMException('The operation timed out', 'TimeoutError'),
       69,
-      /out of reach/,
+      /cannot reach the daemon/,
     ],
-  ])('knows %s: exit code, what happened, what to do', (_what, error, exitCode, message) => {
+  ])('reports %s: exit code, what happened, what to do', (_what, error, exitCode, message) => {
     const report = explainError(error);
     expect(report.exitCode).toBe(exitCode);
     expect(report.message).toMatch(message);
@@ -84,14 +94,14 @@ describe('report-error', () => {
     expect(report.stack).toBeUndefined();
   });
 
-  it('tells of what it does not know with its stack, how to report it, and exit code 1', () => {
+  it('reports an unknown error with its stack, how to report it, and exit code 1', () => {
     const stderr = capture();
     expect(reportError(new RangeError('out of bounds'), stderr)).toBe(1);
     expect(stderr.text).toMatch(/^agentd: unexpected error: out of bounds\nRangeError: out of bounds\n +at /);
     expect(stderr.text).toMatch(/report it/);
   });
 
-  it('prints no token, wherever in the error it stands', () => {
+  it('prints no token, in any part of the error', () => {
     const stderr = capture();
     reportError(new Error(`cannot use ${TOKEN}`), stderr);
     reportError(new CliError(1, `no session ${TOKEN}`), stderr);
@@ -99,7 +109,7 @@ describe('report-error', () => {
     expect(stderr.text).toContain('[token]');
   });
 
-  it('takes what was thrown though it is no error', () => {
+  it('reports a thrown value that is not an error', () => {
     expect(explainError('just words')).toMatchObject({
       exitCode: 1,
       message: 'unexpected error: just words',

@@ -11,7 +11,7 @@ describe('times in words', () => {
     [-3 * 3_600_000, '3 hours ago'],
     [-86_400_000, 'yesterday'],
     [2 * 3_600_000, 'in 2 hours'],
-  ])('says of %i ms from now: %s', (away, words) => {
+  ])('writes %i ms from now as %s', (away, words) => {
     expect(relativeTime(NOW + away, NOW)).toBe(words);
   });
 
@@ -28,6 +28,6 @@ describe('times in words', () => {
   });
 
   it.each(['', 'm', '-5m', '1.5h', 'yesterday', '2026-99-99', '10 m'])('does not read --since %j', (text) => {
-    expect(parseSince(text, NOW)).toBeNull();
+    expect(() => parseSince(text, NOW)).toThrow('--since takes');
   });
 });

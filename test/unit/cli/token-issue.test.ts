@@ -32,20 +32,20 @@ async function claimsOf(options: Record<string, unknown>, settings: Partial<Sett
 }
 
 describe('agentd token issue', () => {
-  it('prints a token that the daemon takes, alone on its line', async () => {
+  it('prints only a token, which the daemon accepts', async () => {
     const printed = await issue(PERSON);
     expect(printed).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const validator = createValidator(SETTINGS, KEYS, frozen, recordingLog().log as unknown as Log);
     expect(await validator.validate(printed.trim())).toMatchObject({ valid: true, user: { user_id: '42' } });
   });
 
-  it('is for no issuer or audience when any will do', async () => {
+  it('sets no issuer or audience if any is allowed', async () => {
     const payload = await claimsOf({}, { JWT_ISSUER: '*', JWT_AUDIENCE: '*' });
     expect(payload).not.toHaveProperty('iss');
     expect(payload).not.toHaveProperty('aud');
   });
 
-  it('lives 24 hours, and is for the configured issuer and audience', async () => {
+  it('sets 24 hours, and the configured issuer and audience', async () => {
     expect(await claimsOf({}, { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' })).toEqual({
       ...PERSON,
       iat: NOW_S,
@@ -55,7 +55,7 @@ describe('agentd token issue', () => {
     });
   });
 
-  it('takes name, roles, time to live and further claims, as JSON where they parse', async () => {
+  it('accepts name, roles, lifetime and other claims, as JSON if they parse', async () => {
     const options = {
       name: 'Alice',
       role: ['editor', 'admin'],
@@ -76,15 +76,15 @@ describe('agentd token issue', () => {
     });
   });
 
-  it('makes expired tokens when told to', async () => {
+  it('can create expired tokens', async () => {
     expect(await claimsOf({ claim: ['exp=1'] })).toMatchObject({ exp: 1 });
   });
 
   it.each([
     ['no --sub', { sub: undefined }, '--sub is missing'],
     ['an empty --email', { email: '' }, '--email is missing'],
-    ['a --ttl that is none', { ttl: 'soon' }, "--ttl takes a time from 1 second to 10 years, not 'soon'"],
-    ['a --ttl of nothing', { ttl: '0' }, "--ttl takes a time from 1 second to 10 years, not '0'"],
+    ['an invalid --ttl', { ttl: 'soon' }, "--ttl takes a time from 1 second to 10 years, not 'soon'"],
+    ['a --ttl of 0', { ttl: '0' }, "--ttl takes a time from 1 second to 10 years, not '0'"],
     ['a --ttl of 11 years', { ttl: '4015d' }, "--ttl takes a time from 1 second to 10 years, not '4015d'"],
     ['a --claim without a value', { claim: ['x'] }, "--claim takes name=value, not 'x'"],
   ])('refuses %s as wrong usage', async (_what, options, message) => {
@@ -102,11 +102,11 @@ describe('agentd token issue', () => {
     });
   });
 
-  it('is refused under NODE_ENV=production, unless it is forced', async () => {
+  it('is refused if NODE_ENV=production, unless it is forced', async () => {
     vi.stubEnv('NODE_ENV', 'production');
     await expect(issue(PERSON)).rejects.toMatchObject({
       exitCode: 78,
-      message: 'token issue is refused under NODE_ENV=production',
+      message: 'token issue is refused if NODE_ENV=production',
     });
     expect(await claimsOf({ force: true })).toMatchObject(PERSON);
   });

@@ -38,7 +38,7 @@ const CHECKS = [
 ];
 
 describe('agentd token verify --json', () => {
-  it('prints the whole outcome of a valid token, without the token', async () => {
+  it('prints the whole report of a valid token, without the token', async () => {
     const claims = { ...CLAIMS, roles: ['editor'], plan: 'gold' };
     const token = hs256(claims);
     const { code, text } = await verify(token, { json: true });
@@ -68,7 +68,7 @@ describe('agentd token verify --json', () => {
     });
   });
 
-  it('prints what there is of a text that is no token', async () => {
+  it('prints a report of a text that is not a token', async () => {
     const { code, text } = await verify('no-token', { json: true });
     expect(code).toBe(1);
     expect(JSON.parse(text)).toEqual({
@@ -81,7 +81,7 @@ describe('agentd token verify --json', () => {
     });
   });
 
-  it('says of a check that is switched off neither that it passed nor that it failed', async () => {
+  it('reports a check that is turned off as neither passed nor failed', async () => {
     const { text } = await verify(hs256(CLAIMS, undefined, 'other'), {
       json: true,
       JWT_VERIFY_SIGNATURE: false,
@@ -108,7 +108,7 @@ describe('agentd token verify', () => {
     expect(noted).toContain('warning: a token in the arguments');
   });
 
-  it('prints the reason and the steps that were not reached of an invalid one', async () => {
+  it('prints the reason and the skipped steps of an invalid token', async () => {
     const token = hs256({ ...CLAIMS, exp: NOW_S - 90_000 });
     const { code, text } = await verify(token, { JWT_VERIFY_SIGNATURE: false });
     expect(code).toBe(1);
@@ -117,11 +117,11 @@ describe('agentd token verify', () => {
     expect(text).toContain('\nThe token is invalid: Token Expired\n');
     expect(text).toContain('\nCLAIM (not to be trusted)');
     expect(text).toContain('\nExpired 2026-01-14T11:00:00.000Z, 1 day 1 h ago.\n');
-    expect(text).not.toContain('USER CONTEXT');
+    expect(text).not.toContain('User context');
     expect(text).not.toContain(token.slice(0, 12));
   });
 
-  it('says why a key set is out of reach', async () => {
+  it('says why a key set cannot be fetched', async () => {
     const settings = { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://127.0.0.1:9/keys' } as const;
     const { code, text } = await verify(hs256(CLAIMS, { alg: 'RS256' }), settings);
     expect(code).toBe(1);

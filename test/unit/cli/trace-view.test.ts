@@ -35,17 +35,17 @@ describe('the time line of a message', () => {
         '2026-01-15T12:00:00.000Z  pigeon, user alice  answered in 42 ms',
         'request r1  session s1  message m1',
         '',
-        'TIME (UTC)    TOOK    STEP        VERDICT  REASON       DETAIL',
+        'TIME (UTC)      TOOK  STEP        VERDICT  REASON       DETAIL',
         '12:00:00.000  0.4 ms  identify    ok       valid_token  sub=42',
         '12:00:00.001          downstream  ok                    credentials=user status=200',
         '',
-        'Nothing stood in the way of this message.',
+        'Nothing went wrong with this message.',
         '',
       ].join('\n'),
     );
   });
 
-  it('tells for a refused token what happened and what to do, once', () => {
+  it('explains a refused token once: what happened and what to do', () => {
     const record = trace('answered', [
       { step: 'identify', verdict: 'fallback', reason: 'Token Expired' },
       { step: 'bind-identity', verdict: 'fallback', reason: 'Token Expired' },
@@ -56,14 +56,14 @@ describe('the time line of a message', () => {
     );
   });
 
-  it('tells the cause of a failure rather than its code', () => {
+  it('explains the cause of a failure instead of its code', () => {
     const record = trace('agent_failed', [
       { step: 'run-agent', verdict: 'failed', reason: 'model_unreachable' },
     ]);
     expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['model_unreachable']);
   });
 
-  it('tells the code where no line says more', () => {
+  it('explains the code if no line gives the cause', () => {
     expect(findingsOf(trace('rate_limited', [])).map(({ reason }) => reason)).toEqual(['rate_limited']);
     const unknown = trace('agent_failed', [
       { step: 'run-agent', verdict: 'failed', reason: 'word_of_a_plugin' },
@@ -71,7 +71,7 @@ describe('the time line of a message', () => {
     expect(findingsOf(unknown).map(({ reason }) => reason)).toEqual(['agent_failed']);
   });
 
-  it('tells of a refused request what the table of error codes says', () => {
+  it('explains a refused request with the table of error codes', () => {
     const record = trace('malformed_json', [
       { step: 'receive', verdict: 'refused', reason: 'malformed_json' },
     ]);
@@ -80,7 +80,7 @@ describe('the time line of a message', () => {
     ]);
   });
 
-  it('never says that all went well of what did not', () => {
+  it('never says that a failed message went well', () => {
     expect(words(trace('word_of_a_plugin', []))).toMatch(
       /It ended with word_of_a_plugin; see `agentd logs --request`\.\n$/,
     );
@@ -100,7 +100,7 @@ describe('the time line of a message', () => {
     });
   });
 
-  it('hands nothing of a client to the terminal that could steer it', () => {
+  it('replaces control characters of a client', () => {
     const record = { ...trace('answered', []), user_id: 'eve\x1b[2J' };
     expect(words(record)).not.toContain('\x1b');
   });

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { textsWith, wordsForFailure } from '../../../plugins/webchat/widget/texts.ts';
 import { adviceFor } from '../../../src/cli/advice.ts';
-import { refusal } from '../../../src/cli/chat/refusal.ts';
+import { describeRefusal } from '../../../src/cli/chat/describe-refusal.ts';
 
 /** What a sender, and an operator, are told of a message that the loop guard blocked. */
 function textsOf(reason: 'rate_limit' | 'repetition'): string[] {
-  const { message, advice } = refusal({ code: 'loop_guard_blocked', reason }, 429, 30);
+  const { message, advice } = describeRefusal({ code: 'loop_guard_blocked', reason }, 429, 30);
   const code = reason === 'rate_limit' ? 'rate_limited' : reason;
   return [wordsForFailure(textsWith(), code), message, advice ?? '', adviceFor(reason)?.todo ?? ''];
 }

@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LARGE_AT_ONCE } from '../../../src/daemon/http/large-bodies.ts';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Route } from '../../../src/channel/index.ts';
+import { LARGE_AT_ONCE, LargeBodies } from '../../../src/daemon/http/large-bodies.ts';
 import { closeAll, echo, post, problem, type Served, sendRaw, serve, until } from './serve.ts';
 
 // A platform may send more than BODY_LIMIT_BYTES at once; the setting is 2,048 here.
@@ -7,9 +11,12 @@ import { closeAll, echo, post, problem, type Served, sendRaw, serve, until } fro
 let web: Served;
 let gate: PromiseWithResolvers<void>;
 let inside: number;
+let now = 1_700_000_000_000;
+const senders: Socket[] = [];
 
 beforeAll(async () => {
   web = await serve({
+    now: () => now,
     routes: [
       echo,
       { ...echo, path: '/large', bodyLimit: 8192 },
@@ -28,6 +35,9 @@ beforeAll(async () => {
   });
 });
 afterAll(closeAll);
+afterEach(() => {
+  for (const sender of senders.splice(0)) sender.destroy();
+});
 
 const body = (length: number) => `{"a":"${'x'.repeat(length - 8)}"}`;
 const statusOf = async (path: string, length: number) =>
@@ -75,4 +85,78 @@ test('beyond 16 large bodies at once the next one gets 503; smaller bodies are s
   gate.resolve();
   expect(new Set(await Promise.all(held))).toEqual(new Set([204]));
   expect(await statusOf('/large', 8192)).toBe(200);
+});
+
+/** Announces a large body and sends none of it. */
+async function announce(): Promise<Socket> {
+  const sender = connect(web.port, '127.0.0.1');
+  senders.push(sender);
+  sender.on('error', () => {});
+  sender.write('POST /large HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n');
+  sender.write('Expect: 100-continue\r\nContent-Length: 8192\r\n\r\n');
+  await once(sender, 'data');
+  return sender;
+}
+
+test('senders that keep the others waiting lose their places to them', async () => {
+  const slow = await Promise.all(Array.from({ length: LARGE_AT_ONCE }, announce));
+  expect(await statusOf('/large', 8192)).toBe(503);
+  now += 1000;
+  const left = Promise.race(slow.map((sender) => once(sender, 'close')));
+  expect(await statusOf('/large', 8192)).toBe(200);
+  await left;
+});
+
+describe('the sender that loses its place', () => {
+  const WANTED = 1_000_000;
+  const route: Route = { ...echo, bodyLimit: WANTED };
+  let time: number;
+  let bodies: LargeBodies;
+  beforeEach(() => {
+    time = 0;
+    bodies = new LargeBodies(2048, { now: () => time });
+  });
+
+  class Sender {
+    readonly socket = { bytesRead: 500 };
+    readonly headers = { 'content-length': String(WANTED) };
+    complete = false;
+    destroyed = false;
+    room = bodies.enter(this as unknown as IncomingMessage, route);
+    destroy() {
+      this.destroyed = true;
+    }
+  }
+  const fill = () => Array.from({ length: LARGE_AT_ONCE }, () => new Sender());
+
+  test('is the slowest one', () => {
+    const all = fill();
+    for (const [index, { socket }] of all.entries()) socket.bytesRead += index === 7 ? 100 : 200;
+    time += 1000;
+    new Sender();
+    expect(all.flatMap(({ destroyed }, index) => (destroyed ? [index] : []))).toEqual([7]);
+    // It has no place to give back: another sender has it.
+    all[7]?.room.leave();
+    for (const [index, { socket }] of all.entries()) if (index !== 7) socket.bytesRead = 1_000_000;
+    expect(() => new Sender()).toThrow(expect.objectContaining({ code: 'unavailable' }));
+  });
+
+  test('has had a second', () => {
+    fill();
+    time += 999;
+    expect(() => new Sender()).toThrow('Too many large bodies');
+  });
+
+  test('has sent less than 256 KiB a second, and not everything', () => {
+    const all = fill();
+    for (const sender of all) {
+      if (all.indexOf(sender) % 2 === 0) sender.complete = true;
+      else sender.socket.bytesRead += 2 * 262_144;
+    }
+    time += 2000;
+    expect(() => new Sender()).toThrow('Too many large bodies');
+    time += 1;
+    new Sender();
+    expect(all.map(({ destroyed }) => destroyed).indexOf(true)).toBe(1);
+  });
 });

@@ -71,7 +71,10 @@ describe('a route with refusals of its own', () => {
   });
 
   test('answers OPTIONS as any other route, without a body', async () => {
-    const preflight = await fetch(url, { method: 'OPTIONS', headers: { Origin: ORIGIN } });
+    const preflight = await fetch(url, {
+      method: 'OPTIONS',
+      headers: { Origin: ORIGIN, 'Access-Control-Request-Method': 'POST' },
+    });
     expect([preflight.status, await preflight.text()]).toEqual([204, '']);
     expect(preflight.headers.get('access-control-allow-methods')).toBe('POST, DELETE, OPTIONS');
     expect(preflight.headers.get('allow')).toBe('POST, DELETE, OPTIONS');
@@ -130,5 +133,45 @@ describe('a route with refusals of its own', () => {
     expect(response.headers.get('content-type')).toBe('application/problem+json');
     expect(await problem(response)).toMatchObject({ code: 'not_found' });
     expect(odd.log.some(({ msg }) => msg === 'the words of a route failed')).toBe(true);
+  });
+});
+
+describe('a route with headers of its own', () => {
+  const counted: Route = {
+    ...registry,
+    path: '/counted',
+    headers: (request) => ({ 'X-Counted': String(request.json().count) }),
+  };
+  const broken: Route = {
+    ...registry,
+    path: '/broken',
+    headers() {
+      throw new TypeError('the inner detail');
+    },
+  };
+  let web: Served;
+  beforeAll(async () => {
+    web = await serve({ routes: [counted, broken], settings: { RATE_LIMIT_ANONYMOUS_MAX: 3 } });
+  });
+  afterAll(closeAll);
+
+  test('has them on every answer, but if the request has none of what they are made of', async () => {
+    const answers = [];
+    for (const body of ['{"count":1}', '{"count":2,"what":"nobody"}', '{"count":', '{"count":3}']) {
+      const response = await post(`${web.url}/counted`, body);
+      answers.push([response.status, response.headers.get('x-counted')]);
+    }
+    expect(answers).toEqual([
+      [200, '1'],
+      [401, '2'],
+      [400, null],
+      [429, '3'],
+    ]);
+  });
+
+  test('fails with 500 if it cannot make them', async () => {
+    const response = await post(`${web.url}/broken`, '{}');
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toContain('inner detail');
   });
 });

@@ -29,6 +29,8 @@ export interface ServeOptions {
   expectRoom?: () => void;
   health?: Channel['health'];
   requestTimeout?: number;
+  /** ms since the epoch. */
+  now?: () => number;
 }
 
 export interface Served extends ListeningAddress {
@@ -70,7 +72,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
       { level: 'debug', base: null },
       { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
     ),
-    clock: { now: () => 1_700_000_000_000 },
+    clock: { now: options.now ?? (() => 1_700_000_000_000) },
     channels: [{ plugin: { name: 'web' } as ChannelPlugin, channel }],
     ...(options.requestTimeout ? { requestTimeout: options.requestTimeout } : {}),
   });

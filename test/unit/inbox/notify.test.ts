@@ -84,9 +84,9 @@ describe('notify', () => {
 
   it('leaves out hints of which their reader has had enough, and nothing else', async () => {
     const to = { to: 'c1' };
-    await notify(notifier, to, 'I read words only.', { message_id: 'm1', hint_to: 'u1' });
-    await notify(notifier, to, 'I read words only.', { message_id: 'm2', hint_to: 'u1' });
-    await notify(notifier, to, 'I read words only.', { message_id: 'm3', hint_to: 'u2' });
+    await notify(notifier, to, 'I read words only.', { message_id: 'm1', throttle_key: 'u1' });
+    await notify(notifier, to, 'I read words only.', { message_id: 'm2', throttle_key: 'u1' });
+    await notify(notifier, to, 'I read words only.', { message_id: 'm3', throttle_key: 'u2' });
     await notify(notifier, to, 'You are signed in.', { message_id: 'm4' });
     await notify(notifier, to, 'You are signed in.', { message_id: 'm5' });
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm3', 'm4', 'm5']);
@@ -95,8 +95,8 @@ describe('notify', () => {
   it('counts no hint that was given before', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'Hello!', { message_id: 'm1' });
-    await notify(notifier, to, 'Hello!', { message_id: 'm1', hint_to: 'u1' });
-    await notify(notifier, to, 'Hello!', { message_id: 'm2', hint_to: 'u1' });
+    await notify(notifier, to, 'Hello!', { message_id: 'm1', throttle_key: 'u1' });
+    await notify(notifier, to, 'Hello!', { message_id: 'm2', throttle_key: 'u1' });
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm2']);
   });
 });

@@ -44,7 +44,7 @@ describe('authorize-sender', () => {
   it.each([
     ['another user', {}, NO_TOKEN, 'eve', 'other_user'],
     ['another person', { owner: person('ada') }, signedIn('bob'), 'visitor', 'other_person'],
-    ['another namespace', { space: 'telex' }, NO_TOKEN, 'visitor', 'other_channel'],
+    ['another namespace', { namespace: 'telex' }, NO_TOKEN, 'visitor', 'other_channel'],
   ])('refuses a session of %s, without saying why', async (_case, members, identified, user_id, why) => {
     await stored(members);
     const turn = visitor(identified, user_id);
@@ -66,7 +66,7 @@ describe('authorize-sender', () => {
   });
 
   it('lets everybody in a session of a platform use it: the platform says who is in it', async () => {
-    await stored({ space: 'telex', owner: person('ada') });
+    await stored({ namespace: 'telex', owner: person('ada') });
     const other = Object.assign(visitor(signedIn('bob'), 'somebody'), ON_PLATFORM);
     expect((await runStep(world, authorizeSender, other)).turn.found?.session_id).toBe('s');
   });

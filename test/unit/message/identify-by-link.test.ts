@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { link } from '../../../src/daemon/identity/links.ts';
+import { link } from '../../../src/daemon/linking/links.ts';
 import { identifyByLink } from '../../../src/daemon/message/identify-by-link.ts';
 import { TELEX } from '../../support/later-services.ts';
 import { aMessage, aTurnOf, ON_PLATFORM, runStep, type StepWorld, stepWorld } from '../../support/step.ts';

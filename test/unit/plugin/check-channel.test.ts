@@ -3,14 +3,14 @@ import type { ChannelPlugin, Route } from '../../../src/channel/index.ts';
 import { channelProblems, routeProblems } from '../../../src/daemon/plugin/check-channel.ts';
 import type { SettingProblem } from '../../../src/daemon/settings/problem.ts';
 
-function plugin(name: string, reply: 'in-request' | 'later' = 'in-request'): ChannelPlugin {
+function plugin(name: string, delivery: 'response' | 'push' = 'response'): ChannelPlugin {
   return {
     name,
     apiVersion: 1,
     summary: 'For tests.',
     settings: [],
     detect: () => true,
-    capabilities: { reply, streaming: false, textLimit: null, markdown: 'none', typing: false },
+    capabilities: { delivery, textLimit: null, markdown: 'none', typing: false },
     create: () => ({ routes: [] }),
   };
 }
@@ -67,6 +67,11 @@ describe('what a plugin creates', () => {
       'channel telex: `routes[0].bodyLimit` is 4194305 → a whole number of bytes from 1 to 4194304, or absent',
     ],
     [
+      'headers that are no function',
+      { routes: [{ ...route('/x'), headers: 1 }] },
+      'channel telex: `routes[0].headers` is 1 → a function, or absent',
+    ],
+    [
       'a route without a handler',
       { routes: [{ method: 'GET', path: '/x' }] },
       'channel telex: `routes[0].handle` is missing → a function',
@@ -76,8 +81,8 @@ describe('what a plugin creates', () => {
   });
 
   it('is refused without `send`, when it answers later', () => {
-    expect(refusals(channelProblems(plugin('telex', 'later'), { routes: [] }))).toEqual([
-      "channel telex: `send` is missing → a function, since `capabilities.reply` is 'later'",
+    expect(refusals(channelProblems(plugin('telex', 'push'), { routes: [] }))).toEqual([
+      "channel telex: `send` is missing → a function, since `capabilities.delivery` is 'push'",
     ]);
   });
 });

@@ -208,7 +208,7 @@ describe('a plugin is refused', () => {
     [
       'with a bad name',
       pluginSource({ name: `'Telex'` }),
-      'plugins[0] `name` is "Telex" → lower-case letters, digits and hyphens, at most 32',
+      'plugins[0] `name` is "Telex" → lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters',
     ],
     [
       'without `create`',
@@ -264,17 +264,17 @@ describe('a plugin is refused', () => {
   });
 
   it('with all that does not fit at once', async () => {
-    const capabilities = `{ reply: 'soon', streaming: false, textLimit: 0, markdown: 'html', typing: false }`;
+    const capabilities = `{ delivery: 'soon', textLimit: 0, markdown: 'html', typing: false }`;
     expect(await refusalOf(pluginSource({ capabilities, summary: '1' }))).toEqual([
       'plugins[0] `summary` is 1 → one sentence',
-      `plugins[0] \`capabilities.reply\` is "soon" → 'in-request' or 'later'`,
+      `plugins[0] \`capabilities.delivery\` is "soon" → 'response', 'stream' or 'push'`,
       'plugins[0] `capabilities.textLimit` is 0 → a number above 0, or null',
       `plugins[0] \`capabilities.markdown\` is "html" → 'commonmark', 'platform' or 'none'`,
     ]);
   });
 
   it('with `capabilities.groups` that is neither true nor false', async () => {
-    const capabilities = `{ reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
+    const capabilities = `{ delivery: 'push', textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
     expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
       'plugins[0] `capabilities.groups` is 0 → true or false, or absent',
     ]);

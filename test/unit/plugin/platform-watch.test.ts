@@ -36,7 +36,7 @@ function watched(members: Partial<Channel> = {}) {
     summary: 'People with a telex.',
     settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, sentence: 'It.' }],
     detect: () => true,
-    capabilities: { reply: 'later', streaming: false, textLimit: null, markdown: 'none', typing: false },
+    capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
     create: () => ({
       ...channel,
       async check() {

@@ -7,7 +7,7 @@ export function pluginSource(members: Readonly<Record<string, string>> = {}): st
     settings: '[]',
     detect: '() => true',
     create: '() => ({ routes: [], send: async () => {} })',
-    capabilities: `{ reply: 'later', streaming: false, textLimit: 80, markdown: 'none', typing: false }`,
+    capabilities: `{ delivery: 'push', textLimit: 80, markdown: 'none', typing: false }`,
     ...members,
   };
   const lines = Object.entries(all).map(([name, source]) => `  ${name}: ${source},`);

@@ -12,12 +12,12 @@ async function scopeOf(plugin: ChannelPlugin) {
   return createScope(plugin, {}, services, new InboxWorker(services));
 }
 
-it('refuses the doors of the inbox to a channel that answers in the request', async () => {
-  const scope = await scopeOf({ ...TELEX, capabilities: { ...TELEX.capabilities, reply: 'in-request' } });
-  const problem = (door: string) =>
-    `the channel telex answers in the request (capabilities.reply): ${door} is for channels that answer later`;
-  await expect(scope.accept([])).rejects.toThrow(problem('accept'));
-  await expect(scope.say({}, 'text')).rejects.toThrow(problem('say'));
+it('keeps the inbox from a channel that answers in the response', async () => {
+  const scope = await scopeOf({ ...TELEX, capabilities: { ...TELEX.capabilities, delivery: 'response' } });
+  const problem = (member: string) =>
+    `the channel telex has capabilities.delivery 'response': ${member} needs 'push'`;
+  await expect(scope.enqueue([])).rejects.toThrow(problem('enqueue'));
+  await expect(scope.notify({}, 'text')).rejects.toThrow(problem('notify'));
   await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
 });
 

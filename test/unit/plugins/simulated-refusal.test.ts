@@ -29,7 +29,7 @@ async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {
     json: () => JSON.parse(body) as Record<string, unknown>,
   };
   await route?.handle(request as ChannelRequest);
-  const [message] = scope.accepted;
+  const [message] = scope.enqueued;
   if (!message?.reply_to) throw new Error('the delivery was not accepted');
   platform.answer = () => said;
   const failure = await channel

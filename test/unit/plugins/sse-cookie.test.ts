@@ -10,13 +10,13 @@ describe('the cookie for a token', () => {
     );
   });
 
-  it('is cleared for a client that has signed out, and left alone where it says nothing', () => {
+  it('is cleared for a client that has signed out, and unchanged without a token', () => {
     expect(cookieFor(null)).toBe(CLEARED);
     expect(cookieFor(undefined)).toBeNull();
   });
 
   it.each(['a b', 'a;Domain=x', 'a,b', 'a"b', 'a\r\nSet-Cookie: x=y', 'ä', 'a+b', 'a/b', 'a='])(
-    'is cleared for what is no token: %j',
+    'is cleared for a malformed token: %j',
     (token) => {
       expect(cookieFor(token)).toBe(CLEARED);
     },

@@ -45,7 +45,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('an event stream', () => {
-  it('says once when to come back, then the events, those that come together in one piece', async () => {
+  it('sends the reconnect time once, then the events, with simultaneous ones in one piece', async () => {
     const { take, end, done, state } = writing();
     take(event(1), event(2));
     take(event(3));
@@ -58,7 +58,7 @@ describe('an event stream', () => {
     ]);
   });
 
-  it('makes bytes of what comes together once for all readers', () => {
+  it('encodes a list of events once for all readers', () => {
     const events = [event(1), event(2)];
     expect(framesOf(events)).toBe(framesOf(events));
   });

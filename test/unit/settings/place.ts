@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { ConfigureOptions } from '../../../src/daemon/settings/configure.ts';
+import type { ConfigureOptions } from '../../../src/daemon/configuration/configure.ts';
 
 /** 256 bits and more. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';

@@ -1,13 +1,13 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Secret } from '../../../src/daemon/secret.ts';
 import {
   type ConfigureOptions,
   configure,
   configureCore,
   inspectConfiguration,
-} from '../../../src/daemon/settings/configure.ts';
+} from '../../../src/daemon/configuration/configure.ts';
+import type { Secret } from '../../../src/daemon/secret.ts';
 import { placeWith, SECRET, VALID } from './place.ts';
 
 const { JWT_SECRET_KEY: _, ...WITHOUT } = VALID;
@@ -56,7 +56,7 @@ describe('a secret in a file', () => {
       settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' }],
       detect: (settings) => settings.TELEX_TOKEN !== undefined,
       create: () => ({ routes: [], send: async () => {} }),
-      capabilities: { reply: 'later', streaming: false, textLimit: 80, markdown: 'none', typing: false } };`;
+      capabilities: { delivery: 'push', textLimit: 80, markdown: 'none', typing: false } };`;
     const files = {
       'telex.mjs': channel,
       'agentd.yaml': 'plugins: [./telex.mjs]\nTELEX_TOKEN_FILE: ./token',

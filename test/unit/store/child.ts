@@ -1,11 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { execa, type ResultPromise } from 'execa';
 import { onTestFinished } from 'vitest';
 
+const OPTIONS = { stderr: 'inherit', buffer: false, reject: false } as const;
+
 export interface Child {
-  process: ChildProcess;
+  process: ResultPromise<typeof OPTIONS>;
   /** What it prints, line by line. */
   lines: AsyncIterator<string>;
   /** Ends it at once, as a crash does, and waits for its end. */
@@ -19,11 +20,10 @@ export interface Child {
 export function startChild(program: string, args: readonly string[], under: readonly string[] = []): Child {
   const path = fileURLToPath(new URL(`children/${program}`, import.meta.url));
   const [command = process.execPath, ...rest] = [...under, process.execPath, path, ...args];
-  const child = spawn(command, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
-  const ended = once(child, 'exit');
+  const child = execa(command, rest, OPTIONS);
   const kill = async () => {
     child.kill('SIGKILL');
-    await ended;
+    await child;
   };
   onTestFinished(kill);
   return { process: child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](), kill };

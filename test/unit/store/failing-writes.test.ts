@@ -98,7 +98,12 @@ async function play(store: SqliteStore, now: number): Promise<History> {
   };
   const hit = async () => {
     history.hits.done++;
-    if (await done(store.limits.hit('k', limit))) history.hits.kept++;
+    // A hit is durable with the next commit.
+    const [hit, next] = await Promise.all([
+      done(store.limits.hit('k', limit)),
+      done(store.check().then(() => true)),
+    ]);
+    if (hit && next) history.hits.kept++;
   };
   const say = async (text: string) => {
     history.said.push(text);

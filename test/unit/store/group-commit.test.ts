@@ -43,7 +43,7 @@ function fixture(): Fixture {
 
 const upTo = (n: number) => Array.from({ length: n }, (_, index) => index);
 
-it('commits all that is written in one turn of the event loop together, and answers only then', async () => {
+it('commits everything that is written in one tick of the event loop together, and answers only then', async () => {
   const { insert, statements, stored } = fixture();
   const writes = upTo(100).map(insert);
   expect(stored()).toEqual([]);
@@ -178,4 +178,75 @@ it('fails all, and loads anew, where what is held in memory cannot be saved', as
   db.pragma('query_only = OFF');
   await insert(1);
   expect(loads).toBe(2);
+});
+
+/** Numbers that are held in memory, and added there before they are written. */
+function decided({ db, commit }: Fixture) {
+  const held = {
+    numbers: [] as unknown[],
+    unsaved: [] as number[],
+    load() {
+      this.unsaved = [];
+      this.numbers = db.prepare('SELECT x FROM numbers ORDER BY x').pluck().all();
+    },
+    save() {
+      for (const x of this.unsaved) db.prepare('INSERT INTO numbers VALUES (?, NULL)').run(x);
+      this.unsaved = [];
+    },
+  };
+  commit.keep(held);
+  const decide = (x: number) =>
+    commit.decide(() => {
+      held.numbers.push(x);
+      held.unsaved.push(x);
+      return held.numbers.length;
+    });
+  return { held, decide };
+}
+
+it('decides at once, and stores the decisions in one commit with what is written after them', async () => {
+  const all = fixture();
+  const { insert, statements, stored, commit } = all;
+  const { decide } = decided(all);
+  expect(await Promise.all([decide(1), decide(2)])).toEqual([1, 2]);
+  expect(stored()).toEqual([]);
+  await insert(3);
+  expect(stored()).toEqual([1, 2, 3]);
+  expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(1);
+  await decide(4);
+  await commit.flush();
+  expect(stored()).toEqual([1, 2, 3, 4]);
+  await commit.close();
+  await expect(decide(5)).rejects.toBeInstanceOf(StoreUnavailable);
+});
+
+it('makes decisions again on what another process has written before they were stored', async () => {
+  const all = fixture();
+  const { decide, held } = decided(all);
+  expect(await decide(1)).toBe(1);
+  const other = new Database(all.db.name);
+  other.exec('INSERT INTO numbers VALUES (7, NULL)');
+  other.close();
+  expect(await decide(2)).toBe(3);
+  expect(held.numbers).toEqual([7, 1, 2]);
+  await all.commit.flush();
+  expect(all.stored()).toEqual([1, 2, 7]);
+});
+
+it('keeps decisions if a neighbor fails, and if the commit fails stores them with the next one', async () => {
+  const all = fixture();
+  const { decide } = decided(all);
+  await all.insert(1);
+  await decide(2);
+  await expect(all.insert(1)).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_UNIQUE' });
+  expect(all.stored()).toEqual([1, 2]);
+
+  await decide(3);
+  all.db.pragma('query_only = ON');
+  await expect(all.insert(4)).rejects.toBeInstanceOf(StoreUnavailable);
+  const waits = decide(5);
+  await expect(waits).rejects.toBeInstanceOf(StoreUnavailable);
+  all.db.pragma('query_only = OFF');
+  expect(await decide(6)).toBe(4);
+  expect(all.stored()).toEqual([1, 2, 3, 6]);
 });

@@ -19,7 +19,11 @@ function fixture() {
     const own = connectTo(path);
     const commit = new GroupCommit(own);
     const limits = new SqliteLimits(own, commit, { now: () => time.now });
-    return { limits, sweep: () => commit.write(() => limits.deleteExpired(1000)) };
+    return {
+      limits,
+      flush: () => commit.flush(),
+      sweep: () => commit.write(() => limits.deleteExpired(1000)),
+    };
   }
 }
 
@@ -27,11 +31,12 @@ it('writes little for one more hit, however many stand in the window', async () 
   const { db, time, process } = fixture();
   db.exec(`CREATE TABLE sizes (bytes INTEGER);
     CREATE TRIGGER counted AFTER INSERT ON limit_log BEGIN INSERT INTO sizes VALUES (length(new.entries)); END`);
-  const { limits } = process();
+  const { limits, flush } = process();
   const limit = { max: 1_000_000, window_ms: 60_000 };
   for (let round = 0; round < 600; round++) {
     time.now += 10;
     await Promise.all(Array.from({ length: 20 }, () => limits.hit('k', limit)));
+    await flush();
   }
   const written = db.prepare('SELECT sum(bytes) / 12000 FROM sizes').pluck().get();
   expect(written).toBeLessThan(40);
@@ -58,8 +63,10 @@ it('counts exactly over many commits, processes and sweeps, whatever the limit i
       for (const step of steps) {
         if ('pass_ms' in step) time.now += step.pass_ms;
         else if ('sweep' in step) await own.sweep();
-        else if ('anew' in step) own = process();
-        else {
+        else if ('anew' in step) {
+          await own.flush();
+          own = process();
+        } else {
           const { now } = time;
           const counted = model[step.hit] ?? [];
           const hits = counted.filter((at) => at > now - 1000);

@@ -4,12 +4,14 @@ import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
 import { GUARD_USER_PACKING, SqliteGuard } from '../../../src/daemon/store/sqlite/guard.ts';
+import { GuardTurns } from '../../../src/daemon/store/sqlite/guard-turns.ts';
 import { KnownMessages } from '../../../src/daemon/store/sqlite/known-messages.ts';
 import { LIMIT_PACKING, SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
+import { SqliteSessions } from '../../../src/daemon/store/sqlite/sessions.ts';
 import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
 import { GroupCommit, type Resident } from '../../../src/daemon/store/sqlite/writer.ts';
-import { ada } from '../../contract/fixtures.ts';
+import { ada, aSession } from '../../contract/fixtures.ts';
 import { type SeededRandom, seededRandom } from '../../support/random.ts';
 import { stateDirectory } from './state-directory.ts';
 
@@ -29,15 +31,23 @@ const DAY = 24 * HOUR;
 /** Collects what is held in memory. */
 class WatchedCommit extends GroupCommit {
   readonly logs: StateLog<unknown, unknown>[] = [];
+  readonly #residents: Resident[] = [];
 
   override keep(resident: Resident): void {
     if (resident instanceof StateLog) this.logs.push(resident);
+    this.#residents.push(resident);
     super.keep(resident);
+  }
+
+  reload(): void {
+    for (const resident of this.#residents) resident.load?.();
   }
 }
 
 interface Process {
   commit: WatchedCommit;
+  turns: GuardTurns;
+  sessions: SqliteSessions;
   guard: SqliteGuard;
   limits: SqliteLimits;
 }
@@ -46,18 +56,22 @@ function processOn(db: Database.Database, clock: { now(): number }): Process {
   const commit = new WatchedCommit(db);
   const known = new KnownMessages(db);
   commit.keep(known);
-  const guard = new SqliteGuard(db, commit, clock, known, SURPLUS);
-  return { commit, guard, limits: new SqliteLimits(db, commit, clock, SURPLUS) };
+  const turns = new GuardTurns(db, commit, 1000);
+  const guard = new SqliteGuard(db, commit, clock, known, turns, SURPLUS);
+  const sessions = new SqliteSessions(db, commit, clock, turns, null);
+  return { commit, guard, turns, sessions, limits: new SqliteLimits(db, commit, clock, SURPLUS) };
 }
 
 /** All of it, also what has expired: the clock may be set back. */
-function contentOf({ logs }: WatchedCommit): unknown[] {
+function contentOf({ commit: { logs }, turns }: Process): unknown[] {
+  const counts = ['s1', 's2'].map((session) => turns.find(session, Number.NEGATIVE_INFINITY).row);
   const packings = [GUARD_USER_PACKING.pack, LIMIT_PACKING.pack];
-  return logs.map((log, place) =>
+  const states = logs.map((log, place) =>
     [...log.live(Number.NEGATIVE_INFINITY)]
       .map(([key, state, expires_at]) => [key, expires_at, packings[place]?.(state as never)])
       .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
   );
+  return [...states, counts];
 }
 
 const LIMITS: readonly GuardLimits[] = [
@@ -97,7 +111,11 @@ function aMessage(random: SeededRandom, now: number): GuardedMessage {
 }
 
 /** One command of a history. A wait is never longer than its longest, seen from the present clock. */
-async function step(random: SeededRandom, { guard, limits, commit }: Process, time: { now: number }) {
+async function step(
+  random: SeededRandom,
+  { guard, limits, sessions, commit }: Process,
+  time: { now: number },
+) {
   const check = async () => {
     const rules = random.pick(LIMITS);
     const message = aMessage(random, time.now);
@@ -121,10 +139,18 @@ async function step(random: SeededRandom, { guard, limits, commit }: Process, ti
     });
     await expect(undone).rejects.toThrow('undone');
   };
+  const begin = async () => {
+    if (await sessions.find('s1')) return;
+    const claim = await sessions.claim('s1');
+    const expires_at = time.now + random.pick([SECOND, HOUR]);
+    if (claim) await sessions.save(claim, aSession(time.now, { session_id: 's1', expires_at }), 'new');
+    if (claim) await sessions.release(claim);
+  };
   const sweep = () =>
     commit.write(() => {
       guard.deleteExpired(random.pick([1, 1000]));
       limits.deleteExpired(random.pick([1, 1000]));
+      sessions.deleteExpired(random.pick([1, 1000]));
     });
   const choice = random.below(100);
   if (choice < 35) await check();
@@ -135,6 +161,8 @@ async function step(random: SeededRandom, { guard, limits, commit }: Process, ti
   else if (choice < 77) await guard.resetAll();
   else if (choice < 79) await guard.resetSession('s1');
   else if (choice < 80) await guard.giveBackTurn('s1');
+  else if (choice < 82) await begin();
+  else if (choice < 83) await sessions.end('s1');
   else if (choice < 86) await sweep();
   else {
     const steps = [1, 100, SECOND, 9 * SECOND, 30 * SECOND, 61 * SECOND, HOUR, DAY];
@@ -157,11 +185,12 @@ it('is what a process would load that begins now, after every command', {
   const [first, second, reader] = [connect(), connect(), connect()];
   migrate(reader, readMigrations());
   const random = seededRandom(7);
-  const fresh = processOn(reader, clock).commit;
+  const fresh = processOn(reader, clock);
   const both = [processOn(first, clock), processOn(second, clock)];
   for (let run = 0; run < RUNS; run++) {
     reader.exec(
-      'DELETE FROM guard_log; DELETE FROM limit_log; DELETE FROM guard_turns; DELETE FROM known_messages',
+      `DELETE FROM guard_log; DELETE FROM limit_log; DELETE FROM guard_turns;
+       DELETE FROM known_messages; DELETE FROM sessions`,
     );
     time.now = Date.UTC(2030, 0, 1);
     for (let command = 0; command < COMMANDS; command++) {
@@ -169,9 +198,10 @@ it('is what a process would load that begins now, after every command', {
       if (random.chance(0.02)) both[place] = processOn(place === 0 ? first : second, clock);
       const acting = both[place] as Process;
       await step(random, acting, time);
-      const held = await acting.commit.read(() => contentOf(acting.commit));
-      const loaded = await fresh.read(() => {
-        for (const log of fresh.logs) log.load();
+      await acting.commit.flush();
+      const held = await acting.commit.read(() => contentOf(acting));
+      const loaded = await fresh.commit.read(() => {
+        fresh.commit.reload();
         return contentOf(fresh);
       });
       expect(held, `run ${run}, command ${command}`).toEqual(loaded);

@@ -1,19 +1,19 @@
 import { safeAddress } from './link.ts';
 import { type Element, element, type Piece, type Tag } from './tree.ts';
 
-/** Deeper emphasis is shown as it was written. */
+/** Deeper emphasis is shown as text. */
 const MAX_DEPTH = 6;
 
-/** Where something may begin that is not plain text. */
+/** Characters at which something other than plain text may begin. */
 const SPECIAL = /\\|`+|\*\*|__|~~|[*_[<\n]|!\[|https?:\/\//g;
-/** `[words](address "title")`; every part is bounded, so that no text makes it slow. */
+/** `[words](address "title")`. Every part is bounded, so that no text makes it slow. */
 const LINK =
   /!?\[([^[\]\n]{0,1000})\]\([ \t]{0,9}<?((?:[^\s()<>]|\([^\s()<>]{0,500}\)){1,2000})>?(?:[ \t]{1,9}"[^"\n]{0,500}")?[ \t]{0,9}\)/y;
 const ANGLE_LINK = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
 const BARE_LINK = /https?:\/\/[^\s<>`|\\]{1,2000}/y;
 const PUNCTUATION = /[!-/:-@[-`{-~]/;
 
-/** What closes emphasis: not after a blank, and not a part of a longer mark. */
+/** The end of emphasis: not after a space, and not part of a longer mark. */
 const MARKS: Readonly<Record<string, { tag: Tag; close: RegExp }>> = {
   '**': { tag: 'strong', close: /(?<=[^\s])\*\*(?!\*)/g },
   __: { tag: 'strong', close: /(?<=[^\s])__(?![\p{L}\p{N}_])/gu },
@@ -22,11 +22,11 @@ const MARKS: Readonly<Record<string, { tag: Tag; close: RegExp }>> = {
   _: { tag: 'em', close: /(?<=[^\s_])_(?![\p{L}\p{N}_])/gu },
 };
 
-/** The words of one block as pieces. Takes time in proportion to the length of the text, whatever it holds. */
+/** Parses the text of one block. The time is proportional to the length of any text. */
 export function parseInline(text: string, depth = 0, inLink = false): Piece[] {
   const pieces: Piece[] = [];
   let plain = '';
-  /** Marks that are known to have no end in the rest of the text. */
+  /** Marks that have no end in the rest of the text. */
   const endless = new Set<string>();
   let at = 0;
   const put = (piece: Element, end: number) => {
@@ -72,7 +72,7 @@ interface Place {
   endless: Set<string>;
 }
 
-/** The element that begins here and where it ends; null where the mark is only text. */
+/** The element that begins here, and its end. Null if the mark is only text. */
 function special(text: string, at: number, mark: string, place: Place): [Element, number] | null {
   if (mark === '\n') return [element('br'), at + 1];
   if (mark.startsWith('`')) return code(text, at, mark, place.endless);
@@ -95,7 +95,7 @@ function code(text: string, at: number, mark: string, endless: Set<string>): [El
   return null;
 }
 
-/** One blank on each side only keeps a backtick apart from the marks. */
+/** One space on each side only separates a backtick from the marks. */
 function trimOnce(words: string): string {
   const line = words.replaceAll('\n', ' ');
   return line.length > 2 && line.startsWith(' ') && line.endsWith(' ') ? line.slice(1, -1) : line;
@@ -123,7 +123,7 @@ function plainLink(form: RegExp, text: string, at: number): [Element, number] | 
   ];
 }
 
-/** The full stop of a sentence, or the bracket around an address, is not part of it. */
+/** The full stop of a sentence and a bracket around an address are not part of it. */
 function withoutTail(address: string): string {
   let end = address.length;
   while (end > 0) {

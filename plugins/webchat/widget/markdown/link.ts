@@ -1,6 +1,8 @@
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
 
-/** The address as the browser will follow it; null for any scheme but http, https and mailto, and for relative ones. */
+/**
+ * The address that the browser would follow. Null for relative addresses and any scheme but http, https and mailto.
+ */
 export function safeAddress(text: string): string | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);

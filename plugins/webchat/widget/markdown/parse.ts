@@ -1,9 +1,9 @@
 import { parseInline } from './inline.ts';
 import { type Element, element, type Piece } from './tree.ts';
 
-/** Longer texts are cut; a reply of the daemon has at most 100,000 characters. */
+/** Longer texts are cut. A reply of the daemon has at most 100,000 characters. */
 const MAX_CHARACTERS = 200_000;
-/** Lists and quotations deeper than this are shown as paragraphs. */
+/** Deeper lists and quotations are shown as paragraphs. */
 const MAX_DEPTH = 6;
 const MAX_COLUMNS = 20;
 
@@ -14,9 +14,9 @@ const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|(\d{1,9})[.)])(?:( {1,4})(?=\S)| *$)/;
 
 /**
- * Markdown as a tree of allowed elements: the part of CommonMark that agents write, tables, and addresses
- * that stand alone. HTML is text. A single line break is a break, as in a chat. What is half written (while
- * it streams) is shown as far as it goes.
+ * Parses Markdown into a tree of allowed elements: the part of CommonMark that agents write, tables, and bare
+ * addresses. HTML is text. A single line break is a line break, as in a chat. Incomplete markup of a streamed text is
+ * shown as far as it goes.
  */
 export function parseMarkdown(text: string): Element[] {
   const bounded = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
@@ -24,9 +24,8 @@ export function parseMarkdown(text: string): Element[] {
 }
 
 /**
- * Characters that reorder or hide what stands around them are left out: controls, and the bidirectional
- * embeddings and overrides, with which a text could be made to read otherwise than it is. Marks and isolates,
- * which right-to-left texts need, stay.
+ * Removes characters that reorder or hide the text around them: controls, and bidirectional embeddings and overrides.
+ * Bidirectional marks and isolates are kept, because right-to-left texts need them.
  */
 export function withoutTricks(text: string): string {
   return text
@@ -35,7 +34,7 @@ export function withoutTricks(text: string): string {
     .replaceAll('\t', '    ');
 }
 
-/** Takes the lines at the front that belong to one block, or none. */
+/** Takes the leading lines that belong to one block, if there are any. */
 type Taker = (lines: readonly string[], at: number, depth: number) => [Element, number] | null;
 
 const TAKERS: readonly Taker[] = [takeFence, takeHeading, takeRule, takeQuote, takeList, takeTable];
@@ -77,7 +76,7 @@ function takeParagraph(lines: readonly string[], at: number, depth: number): [El
   return [element('p', parseInline(words)), end];
 }
 
-/** May a block begin here, right below a paragraph? */
+/** Whether a block may begin here, right below a paragraph. */
 function interrupts(lines: readonly string[], at: number, depth: number): boolean {
   const line = lines[at] ?? '';
   return (
@@ -148,14 +147,14 @@ function firstWritten(lines: readonly string[], at: number): number {
   return next;
 }
 
-/** How far the lines of an item are indented. */
+/** Indentation of the lines of an item. */
 function indentOf([, blanks = '', mark = '', , gap = ' ']: RegExpExecArray): number {
   return blanks.length + mark.length + gap.length;
 }
 
 /**
- * An item goes on with what is indented below it, and with the rest of a paragraph that was not. A nested
- * list counts from two blanks on, which is what agents write.
+ * The lines of an item: those that are indented below it, and the rest of a paragraph that is not. A nested list
+ * needs only two spaces, which is what agents write.
  */
 function endOfItem(lines: readonly string[], start: number, indent: number, depth: number): number {
   let end = start + 1;
@@ -186,7 +185,7 @@ function itemOf(lines: readonly string[], item: RegExpExecArray, depth: number):
   );
   const blocks: Piece[] = parseBlocks(inner, depth + 1);
   const [first, ...rest] = blocks;
-  // An item that begins with a single paragraph is a line of a list, not a paragraph in it.
+  // An item that begins with a single paragraph is a line of the list, without a paragraph inside.
   const isLine =
     typeof first === 'object' &&
     first.tag === 'p' &&
@@ -218,7 +217,7 @@ function takeTable(lines: readonly string[], at: number): [Element, number] | nu
   return [element('table', [element('thead', [row(head, 'th')]), element('tbody', body)]), end];
 }
 
-/** What the colons of a delimiter cell say: `:--`, `:-:` or `--:`. */
+/** Alignment in a delimiter cell: `:--`, `:-:` or `--:`. */
 function alignmentOf(cell: string): Pick<Element, 'align'> {
   if (cell.endsWith(':')) return { align: cell.startsWith(':') ? 'center' : 'right' };
   return cell.startsWith(':') ? { align: 'left' } : {};

@@ -1,4 +1,4 @@
-/** The only elements that Markdown can become; nothing else is ever made of an agent's text. */
+/** The only elements that Markdown can become. The widget makes no other element from an agent's text. */
 export const TAGS = [
   'p',
   'h3',
@@ -25,17 +25,17 @@ export const TAGS = [
 
 export type Tag = (typeof TAGS)[number];
 
-/** A piece of a message: text, or one of the allowed elements with pieces in it. */
+/** A piece of a message: text, or an allowed element that contains pieces. */
 export type Piece = string | Element;
 
 export interface Element {
   tag: Tag;
   children: Piece[];
-  /** Of `a` alone: an absolute http, https or mailto address. */
+  /** Only for `a`: an absolute http, https or mailto address. */
   href?: string;
-  /** Of `ol` alone: its first number. */
+  /** Only for `ol`: its first number. */
   start?: number;
-  /** Of `th` and `td` alone: how the column is aligned. */
+  /** Only for `th` and `td`: the alignment of the column. */
   align?: 'left' | 'center' | 'right';
 }
 
@@ -45,7 +45,7 @@ export function element(tag: Tag, children: Piece[] = []): Element {
 
 const INLINE: ReadonlySet<Tag> = new Set(['code', 'strong', 'em', 'del', 'a']);
 
-/** The words alone, blocks on lines of their own. */
+/** The text without markup. Each block is on its own lines. */
 export function wordsOf(pieces: readonly Piece[]): string {
   return pieces
     .map((piece) =>

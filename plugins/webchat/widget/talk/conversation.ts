@@ -1,3 +1,4 @@
+import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Texts, wordsForFailure } from '../texts.ts';
 import type { Delivery, DeliveryListener, Pending } from './deliver.ts';
 import { Failure } from './failure.ts';
@@ -11,18 +12,17 @@ import {
   type Trouble,
 } from './memory.ts';
 import { Reach } from './reach.ts';
-import type { StreamEnd } from './stream.ts';
 import { personOf, type TokenSource } from './token.ts';
 
-/** Entries that are shown; older ones are let go. */
+/** Most entries that are shown. Older ones are removed. */
 const MAX_ENTRIES = 200;
 
-/** Failures that end by themselves when the service is back. */
+/** Failures that end without help when the service is back. */
 const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
-/** Statuses of a service that took the message, but could not answer it. */
+/** Statuses of a service that received the message but could not answer it. */
 const TAKEN: readonly number[] = [409, 500, 502, 504];
 
-/** `online` and `away` while nothing is asked; the others while a message is on its way. */
+/** `online` and `away` while the widget is idle, the others while a message is being answered. */
 export type Connection = 'online' | 'away' | 'connecting' | 'answering' | 'reconnecting';
 
 /** What is shown. */
@@ -32,7 +32,7 @@ export interface State {
   busy: boolean;
   connection: Connection;
   trouble: Trouble | null;
-  /** The visitor has just begun a new conversation, and can have the last one back. */
+  /** The visitor has just begun a new conversation, and can restore the last one. */
   undoable: boolean;
 }
 
@@ -41,16 +41,16 @@ export interface ConversationParts {
   tokens: TokenSource;
   memory: Memory;
   texts: Texts;
-  /** Of the site; null makes one up for this tab. */
+  /** The site's id for the visitor. Null: the widget makes one for this tab. */
   user_id: string | null;
-  /** What the page tells about itself and the visitor, unverified. */
+  /** Unverified facts about the page and the visitor. */
   metadata(): Record<string, string>;
   changed(): void;
 }
 
 const REPLACED = new DOMException('the conversation was left', 'AbortError');
 
-/** One conversation of this tab with the agent: what was said, whose it is, and the message on its way. */
+/** One conversation of this tab: its entries, its person, and the message that is being answered. */
 export class Conversation {
   readonly #parts: ConversationParts;
   #kept: Kept;
@@ -94,8 +94,8 @@ export class Conversation {
   }
 
   /**
-   * Takes up what this tab kept. Somebody's conversation is shown only after the site has said that the same
-   * person is still signed in.
+   * Restores the conversation that this tab stored. A conversation of a signed-in person is shown only after the site
+   * has confirmed that this person is still signed in.
    */
   async recall(): Promise<void> {
     const kept = await this.#parts.memory.recall();
@@ -111,9 +111,10 @@ export class Conversation {
   }
 
   /**
-   * The page is shown, or the device connected, again. Somebody may have signed in or out meanwhile.
-   * @param wasFrozen the browser kept the page while it showed others, and those may have gone on with the
-   * conversation, under a newer session id
+   * Called when the page is shown again, or the device is connected again. Somebody may have signed in or out
+   * meanwhile.
+   * @param wasFrozen the browser kept the page while it showed others, and those may have continued the conversation
+   * with a newer session id
    */
   async returned(wasFrozen: boolean): Promise<void> {
     const { session_id, person, open, trouble } = this.#kept;
@@ -129,7 +130,7 @@ export class Conversation {
     this.#changed();
   }
 
-  /** Sends what the visitor wrote. */
+  /** Sends the text of the visitor. */
   async send(text: string): Promise<void> {
     const message = text.trim();
     if (message === '' || this.#run !== null) return;
@@ -137,13 +138,13 @@ export class Conversation {
     await this.#sendNew(message);
   }
 
-  /** Another try for the message that has no answer. */
+  /** Retries the message that has no answer. */
   async retry(): Promise<void> {
     const { pending } = this.#kept;
     if (pending && this.#run === null) await this.#deliver(pending);
   }
 
-  /** Sends a message that was not delivered; it moves to the end of the transcript. */
+  /** Sends a message that was not delivered. It moves to the end of the transcript. */
   async resend(id: number): Promise<void> {
     const { entries, session_id } = this.#kept;
     const entry = entries.find((one) => one.id === id);
@@ -151,23 +152,23 @@ export class Conversation {
     const { undelivered, text } = entry;
     entries.splice(entries.indexOf(entry), 1);
     this.#say(text);
-    // The very same message is answered once. In another session it is another message.
+    // The service answers a repeated message once. In another session it is another message.
     await this.#deliver(undelivered.session_id === session_id ? undelivered : this.#pendingFor(text));
   }
 
-  /** Ends the answer that is being written; what was said so far stays. */
+  /** Stops the answer that is being written. The text so far stays. */
   async stop(): Promise<void> {
     const run = this.#run;
     const stream_id = this.#kept.pending?.stream_id ?? null;
     if (run === null) return;
     const told = stream_id !== null && (await this.#parts.delivery.stop(stream_id));
-    // The stream itself says that it has ended; where the service could not be told, it is left.
+    // The stream reports its end. If the service could not be told, the widget leaves the stream.
     if (told || this.#run !== run) return;
     this.#finish({ response: '', session_id: '', stopped: true });
     run.abort(REPLACED);
   }
 
-  /** The visitor asks for a new conversation. The last one can be had back until something is said in the new one. */
+  /** Begins a new conversation. The last one can be restored until a message is sent in the new one. */
   startOver(): void {
     const left = { ...this.#kept, pending: this.#run ? null : this.#kept.pending };
     this.#settle('stopped');
@@ -176,7 +177,7 @@ export class Conversation {
     this.#changed();
   }
 
-  /** Brings the last conversation back. */
+  /** Restores the last conversation. */
   undo(): void {
     if (this.#left === null) return;
     this.#takeUp({ ...this.#left, open: this.#kept.open });
@@ -185,17 +186,17 @@ export class Conversation {
     this.#changed();
   }
 
-  /** Asks the site anew who is signed in: nobody reads on in another person's conversation. */
+  /** Asks the site again who is signed in, so that nobody reads another person's conversation. */
   async identityChanged(): Promise<void> {
     this.#followPerson(await this.#parts.tokens.renew());
   }
 
-  /** The page is about to go: what is half written is kept. */
+  /** The page is about to close: stores the unfinished text. */
   keep(): void {
     this.#keep();
   }
 
-  /** Leaves this conversation and begins another. @param notice what the visitor is told */
+  /** Leaves this conversation and begins another. @param notice text for the visitor */
   #restart(notice: string): void {
     const stream_id = this.#run ? this.#kept.pending?.stream_id : null;
     if (stream_id) void this.#parts.delivery.stop(stream_id);
@@ -211,7 +212,7 @@ export class Conversation {
     this.#lastId = Math.max(this.#lastId, ...kept.entries.map(({ id }) => id));
   }
 
-  /** Asks again for the answer that a kept conversation still waits for. */
+  /** Requests the answer that a restored conversation still waits for. */
   #goOn(): void {
     const { pending, trouble } = this.#kept;
     if (trouble?.automatic) this.#reach.lost();
@@ -223,7 +224,7 @@ export class Conversation {
     this.#run = null;
   }
 
-  /** True if that began a new conversation. */
+  /** True if a new conversation began. */
   #followPerson(token: string | null): boolean {
     const person = personOf(token);
     const before = this.#kept.person;
@@ -253,14 +254,14 @@ export class Conversation {
     await this.#deliver(this.#pendingFor(message), true);
   }
 
-  /** @param isNew written just now, by the person who is signed in now */
+  /** @param isNew the person who is signed in now has just written it */
   async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
     this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
-    // A resumed answer continues in the entry that holds its first part.
+    // A resumed answer continues in the entry that has its first part.
     const last = this.#kept.entries.at(-1);
     if (pending.after > 0 && last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
     this.#agentEntry();
@@ -270,7 +271,7 @@ export class Conversation {
       const token = await this.#parts.tokens.current();
       run.signal.throwIfAborted();
       if (this.#followPerson(token)) {
-        // A message of the earlier person is not sent in the name of the next.
+        // A message of the previous person must not be sent in the name of the next one.
         if (isNew) await this.#sendNew(pending.message);
         return;
       }
@@ -284,7 +285,7 @@ export class Conversation {
     }
   }
 
-  /** What is told of a run that was left in the meantime is not heard. */
+  /** Events of a run that was left meanwhile are ignored. */
   #listener(run: AbortController, pending: Pending): DeliveryListener {
     const heard = (tell: () => void) => {
       if (this.#run !== run) return;
@@ -354,7 +355,7 @@ export class Conversation {
     if (session_id !== '') this.#kept.session_id = session_id;
   }
 
-  /** Notes on the last message of the visitor that it was not delivered, or that it is on its way. */
+  /** Marks the visitor's last message as undelivered, or as being sent. */
   #mark(undelivered: Pending | undefined): void {
     const [entry] = this.#kept.entries.filter((one) => one.from === 'visitor').slice(-1);
     if (entry) entry.undelivered = undelivered;
@@ -369,7 +370,7 @@ export class Conversation {
     };
   }
 
-  /** The answer that is being written; there is always one while a message is on its way. */
+  /** The answer that is being written. There is always one while a message is being answered. */
   #agentEntry(): Extract<Entry, { from: 'agent' }> {
     const last = this.#kept.entries.at(-1);
     if (last?.from === 'agent' && last.state === 'writing') return last;
@@ -423,7 +424,7 @@ export class Conversation {
   }
 }
 
-/** A tool may run several times; each start is a line of its own, and the first that runs ends first. */
+/** A tool may run several times. Each start has its own line; the first running one ends first. */
 function noteTool(tools: Tool[], name: string, status: string): void {
   if (status === 'started') tools.push({ name, status });
   else if (status === 'completed' || status === 'failed') {

@@ -1,29 +1,30 @@
+import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { Failure } from './failure.ts';
 import { passed } from './passed.ts';
 import type { Outgoing, Service } from './service.ts';
-import { readStream, StreamBroken, type StreamEnd, type StreamListener } from './stream.ts';
+import { readStream, StreamBroken, type StreamListener } from './stream.ts';
 
-/** Where a message stands, so that it can be gone on with after a page load. */
+/** Progress of a message, so that it can continue after a page load. */
 export interface Pending extends Outgoing {
   /** Null until the service has named the stream. */
   stream_id: string | null;
-  /** Number of the last event that was taken. */
+  /** Number of the last event that was received. */
   after: number;
 }
 
 export interface DeliveryListener extends StreamListener {
-  /** The message has a stream from now on; it can be stopped there. */
+  /** The message has a stream from now on, and can be stopped there. */
   opened(stream_id: string): void;
 }
 
 /** Waits while the first request for the message is still running, ms; then every 8 s. */
 const WAITS_MS = [1000, 2000, 4000, 8000];
-/** How often it is asked for, at most. */
+/** Most requests for a running message. */
 const MAX_ASKS = 15;
 
 /**
- * Brings a message to the service and its answer back: over an event stream where that gets through, else in
- * one piece. Both ways carry the same Idempotency-Key, so nothing runs twice.
+ * Sends a message to the service and receives its answer: on an event stream if that works, else in one response.
+ * Both ways use the same Idempotency-Key, so nothing runs twice.
  */
 export class Delivery {
   readonly #service: Service;
@@ -49,7 +50,7 @@ export class Delivery {
     const streamed = await this.#stream(pending, token, listener, signal);
     if (streamed !== 'never' && streamed !== 'broken') return streamed;
     const answer = await inOnePiece();
-    // One piece gets through where no stream does, so the next message need not try.
+    // A response works although streams do not, so the next message need not try a stream.
     if (streamed === 'never') this.#streaming = false;
     return answer;
   }
@@ -62,7 +63,9 @@ export class Delivery {
     return this.#service.isReachable();
   }
 
-  /** `never`, `broken`: the answer must be asked for in one piece; streams do not get through, or this one. */
+  /**
+   * `never` and `broken`: the answer must be requested in one response; streams do not work, or this one is broken.
+   */
   async #stream(
     { stream_id, after, ...message }: Pending,
     token: string | null,
@@ -83,7 +86,7 @@ export class Delivery {
       return await readStream((last) => this.#service.streamAddress(id, last), after, first, signal);
     } catch (error) {
       if (error instanceof StreamBroken) return error.silent ? 'never' : 'broken';
-      // Not there, or out of reach: across origins a browser tells no more of a path that is not served.
+      // Missing or out of reach: across origins, a browser does not distinguish the two.
       if (error instanceof Failure && cannotStream(error))
         return error.code === 'offline' ? 'broken' : 'never';
       throw error;
@@ -113,9 +116,9 @@ function cannotStream({ status, code }: Failure): boolean {
 const TURN = 'agentd-webchat-start';
 
 /**
- * Resolves to what gives the turn back. Tabs take turns from the start of a stream to its first event: the
- * token travels in a cookie, which all tabs of a browser share, and must not be another tab's by then. Pages
- * without a secure origin have no locks, and no such cookie either.
+ * Resolves to a function that releases the lock. Only one tab at a time is between the start of a stream and its
+ * first event, because the token is in a cookie that all tabs share. Pages without a secure origin have no locks, and
+ * no such cookie either.
  */
 function takeTurn(signal: AbortSignal): Promise<() => void> {
   if (!('locks' in navigator)) return Promise.resolve(() => undefined);

@@ -1,15 +1,15 @@
 export interface FailureOptions {
-  /** After how long another try makes sense, seconds. */
+  /** When another try makes sense, seconds. */
   retryAfter?: number;
-  /** It is certain that the message was not, and will not be, answered: another try is a new message. */
+  /** The message was not and will not be answered, so another try is a new message. */
   over?: boolean;
-  /** Of the response, where there was one. */
+  /** Status of the response, if there was one. */
   status?: number;
 }
 
 /**
- * The service refused a message or could not answer it. `code` is the service's, the reason of its loop guard
- * (`repetition`, `turn_limit`), or `offline` or `unreachable` where nothing answered.
+ * The service refused a message or could not answer it. `code` is the service's error code, the reason of its loop
+ * guard (`repetition`, `turn_limit`), or `offline` or `unreachable` if there was no response.
  */
 export class Failure extends Error {
   readonly code: string;
@@ -26,17 +26,17 @@ export class Failure extends Error {
   }
 }
 
-/** Nothing answered at all: no network, a name that is not found, an origin that is not allowed. */
+/** There was no response: no network, an unknown host name, an origin that is not allowed. */
 export function unreachable(): Failure {
   return new Failure(navigator.onLine ? 'unreachable' : 'offline');
 }
 
-/** The failure that a problem document, or an `error` event, tells of. */
+/** The failure in a problem document or an `error` event. */
 export function failureOf(
   { code, reason }: { code?: unknown; reason?: unknown },
   options: FailureOptions,
 ): Failure {
   const guarded = code === 'loop_guard_blocked';
-  // A burst of messages is one and the same to the visitor, whoever counted it.
+  // To the visitor, it does not matter who counted the burst of messages.
   return new Failure(String(guarded ? (reason === 'rate_limit' ? 'rate_limited' : reason) : code), options);
 }

@@ -1,6 +1,6 @@
 import type { Pending } from './deliver.ts';
 
-/** One line of the transcript. `at` is in ms since the epoch; entries of an older script have none. */
+/** One entry of the transcript. `at` is in ms since the epoch; entries of an older script have none. */
 export type Entry =
   | { id: number; from: 'visitor'; text: string; at?: number; undelivered?: Pending | undefined }
   | { id: number; from: 'agent'; text: string; at?: number; tools: Tool[]; state: AgentState }
@@ -16,50 +16,50 @@ export interface Tool {
 /** Why the last message has no answer, and what the visitor can do. */
 export interface Trouble {
   text: string;
-  /** `again`: try again, from `at` on; `anew`: begin a new conversation; `edit`: change the message. */
+  /** `again`: retry, from `at` on; `anew`: begin a new conversation; `edit`: change the message. */
   remedy: 'again' | 'anew' | 'edit';
   /** ms since the epoch */
   at: number;
-  /** The widget tries again by itself once the service can be reached. */
+  /** The widget retries by itself as soon as the service can be reached. */
   automatic: boolean;
 }
 
-/** What a conversation needs to go on after a page load. The token is never a part of it. */
+/** What a conversation needs to continue after a page load. It never contains the token. */
 export interface Kept {
-  /** The visitor as the service knows them; made up where the site gives none. */
+  /** The visitor's id at the service. The widget makes one if the site gives none. */
   user_id: string;
   session_id: string | null;
-  /** Whose conversation it is; null while nobody was signed in. */
+  /** The person of the conversation. Null if nobody was signed in. */
   person: string | null;
   entries: Entry[];
   /** The message that has no answer yet. */
   pending: Pending | null;
-  /** Why it has none; null while it is on its way. */
+  /** Why it has no answer. Null while it is being answered. */
   trouble: Trouble | null;
   open: boolean;
 }
 
-/** Entries that are kept over page loads, and what they may take, characters. */
+/** Most entries that are stored over page loads, and most of their characters. */
 const MAX_ENTRIES = 60;
 const MAX_SIZE = 400_000;
 
-/** Keeps the conversation of this tab in `sessionStorage`: it ends with the tab, and no other tab reads it. */
+/** Stores the conversation of this tab in `sessionStorage`: it ends with the tab, and no other tab can read it. */
 export class Memory {
   readonly #name: string;
-  /** Of this page; in the storage while the page lives. */
+  /** Id of this page, stored while the page exists. */
   readonly #page = randomId();
-  /** To the other pages of this site. */
+  /** Channel to the other pages of this site. */
   readonly #channel: BroadcastChannel | null;
 
-  /** @param base the service's address: widgets of two services on one site keep apart */
+  /** @param base the service's address, which separates the widgets of two services on one site */
   constructor(base: string) {
     this.#name = `agentd-webchat ${base}`;
     this.#channel = attempt(() => new BroadcastChannel(this.#name));
   }
 
   /**
-   * What this tab kept, or null. A browser copies the storage into a duplicated tab: then the page it was
-   * copied from is alive and says so, and this tab begins anew.
+   * What this tab stored, or null. A browser copies the storage into a duplicated tab. Then the original page
+   * responds, and this tab begins a new conversation.
    */
   async recall(): Promise<Kept | null> {
     const holder = attempt(() => sessionStorage.getItem(`${this.#name} page`));
@@ -82,7 +82,7 @@ export class Memory {
     attempt(() => sessionStorage.setItem(this.#name, text));
   }
 
-  /** Is the page that holds this storage alive? */
+  /** Whether the page that owns this storage still exists. */
   #answers(holder: string): Promise<boolean> {
     return new Promise((resolve) => {
       this.#hear((message) => {
@@ -109,7 +109,7 @@ export class Memory {
   }
 }
 
-/** 128 random bits; also on pages without a secure origin, where there is no `crypto.randomUUID`. */
+/** 128 random bits, also on pages without a secure origin, which have no `crypto.randomUUID`. */
 export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
@@ -121,7 +121,7 @@ function isKept(value: unknown): value is Kept {
   return typeof kept?.user_id === 'string' && Array.isArray(kept.entries);
 }
 
-/** A browser may deny storage, or have no room: then the conversation lives as long as its page. */
+/** A browser may deny storage, or have no room. Then the conversation ends with its page. */
 function attempt<T>(use: () => T): T | null {
   try {
     return use();

@@ -1,4 +1,4 @@
-/** Resolves when so many ms have passed. */
+/** Resolves after so many ms. */
 export function passed(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,10 +1,10 @@
-/** Waits between probes while the service is away, ms: the first, doubled each time, and the longest. */
+/** Waits between probes while the service is away, ms: the first one, doubled each time, and the longest. */
 const FIRST_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
 /** How often the service is probed while the chat is open and idle, ms. */
 const IDLE_MS = 60_000;
 
-/** Knows whether the service can be reached, and looks for it while it is away. */
+/** Knows whether the service can be reached, and probes it while it is away. */
 export class Reach {
   #away = false;
   #watched = false;
@@ -22,14 +22,14 @@ export class Reach {
     return this.#away;
   }
 
-  /** The chat is open: the service is probed now, and then once a minute. */
+  /** The chat is open: probes the service now, and then once a minute. */
   set watched(watched: boolean) {
     this.#watched = watched;
     if (watched) void this.look();
     else this.#plan();
   }
 
-  /** A message got no answer. @param notBefore ms to wait at least before the next probe */
+  /** A message got no response. @param notBefore least wait before the next probe, ms */
   lost(notBefore = 0): void {
     this.#tell(true);
     this.#plan(notBefore);
@@ -42,7 +42,7 @@ export class Reach {
     this.#plan();
   }
 
-  /** Probes now: the chat was opened, or the device has a network again. */
+  /** Probes now: the chat was opened, or the device is connected again. */
   async look(): Promise<void> {
     this.#tell(!(await this.#isReachable()));
     this.#plan();
@@ -51,7 +51,7 @@ export class Reach {
   #plan(notBefore = 0): void {
     clearTimeout(this.#timer);
     if (!this.#away && !this.#watched) return;
-    // Random waits keep many widgets from coming back at the same moment.
+    // Random waits keep many widgets from reconnecting at the same moment.
     const wait = this.#away
       ? Math.min(FIRST_WAIT_MS * 2 ** this.#failures++, MAX_WAIT_MS) * (0.8 + 0.4 * Math.random())
       : IDLE_MS;

@@ -1,14 +1,15 @@
+import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { Failure, failureOf, unreachable } from './failure.ts';
 
-/** Path of the synchronous message; the daemon puts its own in where WEBCHAT_WEBHOOK_PATH says otherwise. */
+/** Path of messages that are answered in the response. The daemon replaces it by WEBCHAT_WEBHOOK_PATH. */
 const MESSAGE_PATH = '/webchat/message';
-/** What an answer in one piece may take: longer than AGENT_TIMEOUT_SECONDS and the queue before it, ms. */
+/** Time-out of such an answer, ms: longer than AGENT_TIMEOUT_SECONDS and the queue before it. */
 const ANSWER_WITHIN_MS = 120_000;
 const START_WITHIN_MS = 15_000;
 
-/** A message as it goes out; a repeat carries the very same, so that it is recognised. */
+/** The content of a message. A repeat has the same content, so that the service recognizes it. */
 export interface Outgoing {
-  /** `Idempotency-Key`: one message is answered once, whichever way and how often it is sent. */
+  /** `Idempotency-Key`: a message is answered once, however and how often it is sent. */
   key: string;
   user_id: string;
   message: string;
@@ -22,7 +23,7 @@ export interface Answer {
   session_id: string;
 }
 
-/** The endpoints of the service (service.md, "Endpoints"). Every call rejects with a `Failure`. */
+/** The endpoints of the service (agentd-webchat(7), agentd-sse(7)). Every call rejects with a `Failure`. */
 export class Service {
   readonly #base: string;
 
@@ -31,20 +32,20 @@ export class Service {
     this.#base = base;
   }
 
-  /** `POST /sse/chat`; resolves to the stream's id. */
+  /** `POST /sse/chat`; resolves to the id of the stream. */
   async start(message: Outgoing, token: string | null, signal: AbortSignal): Promise<string> {
     const body = await this.#post('/sse/chat', START_WITHIN_MS, 'include', message, token, signal);
     if (typeof body.stream_id !== 'string') throw new Failure('other');
     return body.stream_id;
   }
 
-  /** Address of the event stream, after an event where one was seen. */
+  /** Address of the event stream, after an event if one was received. */
   streamAddress(stream_id: string, after: number): string {
     const query = after > 0 ? `?last_event_id=${after}` : '';
     return `${this.#base}/sse/stream/${encodeURIComponent(stream_id)}${query}`;
   }
 
-  /** `DELETE /sse/stream/…`: the run ends with what was said so far. False where that could not be told. */
+  /** `DELETE /sse/stream/…`: stops the run; the text so far is the answer. False if the service could not be told. */
   async stop(stream_id: string): Promise<boolean> {
     try {
       const response = await fetch(this.streamAddress(stream_id, 0), {
@@ -58,14 +59,16 @@ export class Service {
     }
   }
 
-  /** The message in one piece, for where streams do not get through. Needs no cookie, so it sends none. */
+  /**
+   * Sends a message that is answered in the response, if streams do not work. It needs no cookie, so it sends none.
+   */
   async ask(message: Outgoing, token: string | null, signal: AbortSignal): Promise<Answer> {
     const body = await this.#post(MESSAGE_PATH, ANSWER_WITHIN_MS, 'omit', message, token, signal);
     if (typeof body.response !== 'string' || typeof body.session_id !== 'string') throw new Failure('other');
     return { response: body.response, session_id: body.session_id };
   }
 
-  /** Is the service there? Asked of the script's own address, new each time so that no cache answers. */
+  /** Probes the service with the address of the script, which is changed each time so that no cache answers. */
   async isReachable(): Promise<boolean> {
     try {
       const response = await fetch(`${this.#base}/webchat/widget.js?${Date.now()}`, {
@@ -87,13 +90,13 @@ export class Service {
     { key, ...message }: Outgoing,
     token: string | null,
     signal: AbortSignal,
-  ): Promise<Record<string, unknown>> {
+  ): Promise<Readonly<Record<string, unknown>>> {
     const response = await fetch(`${this.#base}${path}`, {
       method: 'POST',
       credentials,
       signal: AbortSignal.any([signal, AbortSignal.timeout(within_ms)]),
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
-      // Null says "signed out" in so many words; a token left out would leave an earlier one in use.
+      // Null means "signed out". Without the field, an earlier token would stay in use.
       body: JSON.stringify({ ...message, jwt_token: token }),
     }).catch((error: unknown) => {
       if (signal.aborted) throw error;
@@ -101,19 +104,14 @@ export class Service {
     });
     const body = await bodyOf(response);
     if (response.ok) return body;
-    // A gateway speaks for a service that is away; the service itself always gives a code.
+    // The response of a gateway means that the service is away. The service itself always sends a code.
     if (response.status > 501 && body.code === undefined) throw unreachable();
     const retryAfter = Number(response.headers.get('Retry-After')) || 0;
     throw failureOf(body, { status: response.status, retryAfter });
   }
 }
 
-/** A proxy's own error page is no JSON; its status says all that counts. */
-async function bodyOf(response: Response): Promise<Record<string, unknown>> {
-  try {
-    const body: unknown = await response.json();
-    return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+/** The error page of a proxy is not JSON. Its status is enough. */
+async function bodyOf(response: Response): Promise<Readonly<Record<string, unknown>>> {
+  return jsonObject(await response.text().catch(() => ''));
 }

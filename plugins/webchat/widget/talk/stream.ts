@@ -1,24 +1,23 @@
+import {
+  type AnswerHandler,
+  EVENT_READERS,
+  type StreamEnd,
+  type StreamHandler,
+} from '../../../../src/channel/event-stream.ts';
+import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { failureOf } from './failure.ts';
-import type { Answer } from './service.ts';
 
-/** What a stream tells while it runs. */
-export interface StreamListener {
-  /** Number of the last event that was taken. */
+/** Gets the events of a stream as they arrive. */
+export interface StreamListener extends AnswerHandler {
+  /** Number of the last event that was read. */
   taken(id: number): void;
-  started(session_id: string): void;
-  text(piece: string): void;
-  tool(name: string, status: string): void;
-  /** The connection is being made again, or is there again. */
+  /** The connection is lost and will be made again (false), or is there again. */
   connected(yes: boolean): void;
-}
-
-export interface StreamEnd extends Answer {
-  stopped: boolean;
 }
 
 /** The stream cannot be read to its end this way; the message may have an answer all the same. */
 export class StreamBroken extends Error {
-  /** Not one event ever came: something on the way does not let streams through. */
+  /** No event ever arrived: something between browser and service blocks streams. */
   readonly silent: boolean;
 
   constructor(silent: boolean) {
@@ -27,19 +26,19 @@ export class StreamBroken extends Error {
   }
 }
 
-/** A connection that tells nothing within this time is given up: the first event comes at once, ms. */
+/** A connection without an event is given up after this time, ms. The first event is sent at once. */
 const OPEN_WITHIN_MS = 10_000;
-/** Silence after which a connection may be dead without knowing it; asking again costs nothing, ms. */
+/** After this silence a connection may be dead, ms. A new connection continues where the old one was. */
 const SILENCE_MS = 45_000;
-/** Waits between attempts, ms; a taken event begins them anew. */
+/** Waits between attempts, ms. A received event resets them. */
 const WAITS_MS = [300, 1000, 2000, 4000, 8000];
-/** Attempts for a stream of which not one event ever came: the answer in one piece is there sooner. */
+/** Attempts for a stream without any event. After that, an answer in one response is faster. */
 const FIRST_ATTEMPTS = 2;
 
 /**
- * Reads an event stream to its end over as many connections as it takes; each goes on after the last event
- * that was taken. Rejects with a `Failure` that the stream told, with `StreamBroken`, or when aborted.
- * @param addressAfter address of the stream after an event
+ * Reads an event stream to its end, over several connections if needed. Each continues after the last event that was
+ * received. Rejects with the `Failure` of the stream, with `StreamBroken`, or when aborted.
+ * @param addressAfter returns the address of the stream after an event
  */
 export function readStream(
   addressAfter: (id: number) => string,
@@ -73,53 +72,46 @@ export function readStream(
       clearTimeout(timer);
       source?.close();
       listener.connected(false);
-      // Without a network nothing is gained by trying; `online` says when there is one.
+      // Without a network, attempts are useless. The event `online` reports a network.
       if (!navigator.onLine) return;
       const wait = last === 0 && attempts === FIRST_ATTEMPTS ? undefined : WAITS_MS[attempts++];
       if (wait === undefined) return giveUp();
       timer = setTimeout(connect, wait);
     };
-    // The device says that it has a network again: no reason to wait any longer.
+    // The device is connected again, so there is no reason to wait.
     const reconnectNow = () => {
       attempts = 0;
       clearTimeout(timer);
       connect();
     };
 
-    /** Takes an event once; the object in it, or null where it was taken before. */
-    const take = ({ data, lastEventId }: MessageEvent<string>): EventData | null => {
+    const handler: StreamHandler = {
+      ...listener,
+      ended: (end) => finish(() => resolve(end)),
+      failed: (problem) => finish(() => reject(failureOf(problem, { over: true }))),
+    };
+
+    /** Each event is read once. */
+    const take = ({ data, lastEventId }: MessageEvent<string>, read: (typeof EVENT_READERS)[string]) => {
       const id = Number(lastEventId) || last + 1;
-      if (id <= last) return null;
+      if (id <= last) return;
       last = id;
       attempts = 0;
       listener.connected(true);
       listener.taken(id);
       watch(SILENCE_MS);
-      return parse(data);
-    };
-    const end = ({ response, session_id, stopped }: EventData) =>
-      finish(() =>
-        resolve({ response: words(response), session_id: words(session_id), stopped: stopped === true }),
-      );
-    const tellers: Record<string, (data: EventData) => void> = {
-      stream_start: ({ session_id }) => listener.started(words(session_id)),
-      text_chunk: ({ text }) => listener.text(words(text)),
-      tool_call: ({ tool_name, status }) => listener.tool(words(tool_name), words(status)),
-      complete: end,
-      stream_complete: end,
-      error: (data) => finish(() => reject(failureOf(data, { over: true }))),
+      read(jsonObject(data), handler);
     };
 
     const connect = () => {
       source?.close();
       const next = new EventSource(addressAfter(last), { withCredentials: true });
-      for (const [name, tell] of Object.entries(tellers)) {
+      for (const [name, read] of Object.entries(EVENT_READERS)) {
         next.addEventListener(name, (event) => {
           if (next !== source) return;
-          // An `error` without data is not the service's word but the browser's, of the connection.
-          if (!('data' in event)) return connectAgain();
-          const data = take(event as MessageEvent<string>);
-          if (data) tell(data);
+          // The service sends `error` events with data. Without data, it is an error of the connection.
+          if ('data' in event) take(event as MessageEvent<string>, read);
+          else connectAgain();
         });
       }
       source = next;
@@ -136,20 +128,4 @@ export function readStream(
     addEventListener('online', reconnectNow);
     connect();
   });
-}
-
-type EventData = Readonly<Record<string, unknown>>;
-
-function words(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** An event whose data is no object tells nothing. */
-function parse(data: string): EventData {
-  try {
-    const value: unknown = JSON.parse(data);
-    return typeof value === 'object' && value !== null ? (value as EventData) : {};
-  } catch {
-    return {};
-  }
 }

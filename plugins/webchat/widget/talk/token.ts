@@ -1,49 +1,49 @@
+import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { passed } from './passed.ts';
 
-/** Renewed when less than this remains (service.md, "Token lifetime and refresh"), ms. */
+/** Remaining lifetime at which a token is renewed, ms (agentd-webchat(7)). */
 const RENEW_BEFORE_MS = 5 * 60 * 1000;
 /** How long the site has to answer, ms. */
 const ANSWER_WITHIN_MS = 10_000;
 
-/** Asks the site who is signed in: a token, or null for nobody. */
+/** Asks the site for the token of the person who is signed in; null if there is none. */
 export type AskForToken = () => Promise<string | null | undefined> | string | null | undefined;
 
-/** The person whom a token names, as one string: issuer, tenant and subject together. */
+/** The person of a token as one string: issuer, tenant and subject. */
 export function personOf(token: string | null): string | null {
   if (token === null) return null;
   const { iss = '', tenant_id = '', sub = token } = claimsOf(token);
   return JSON.stringify([iss, tenant_id, sub]);
 }
 
-/** When a token expires, ms since the epoch; one that does not tell never does, as far as the widget knows. */
+/** When a token expires, ms since the epoch. A token without expiry never expires for the widget. */
 export function expiryOf(token: string): number {
   const { exp } = claimsOf(token);
   return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;
 }
 
-/** The service validates; here the claims only tell when to renew, and that somebody else has signed in. */
-function claimsOf(token: string): Record<string, unknown> {
+/** The service validates tokens. Here the claims only say when to renew, and whether the person has changed. */
+function claimsOf(token: string): Readonly<Record<string, unknown>> {
   try {
     const payload = token.split('.')[1] ?? '';
     const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (one) =>
       one.charCodeAt(0),
     );
-    const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : {};
+    return jsonObject(new TextDecoder().decode(bytes));
   } catch {
-    // No token of the form that is expected: sent as it is, and the service says what it thinks of it.
+    // Not base64url. The token is sent unchanged, and the service validates it.
     return {};
   }
 }
 
-/** The user's token as the site gives it, renewed in time. Kept in memory only. */
+/** The user token of the site, renewed in time. Stored in memory only. */
 export class TokenSource {
   readonly #ask: AskForToken | undefined;
   #token: string | null;
   #asked = false;
   #asking: Promise<string | null> | null = null;
 
-  /** @param given a token that the page itself holds; without `ask` it is all that there ever is */
+  /** @param given a token that the page itself holds; without `ask` there is no other */
   constructor(ask: AskForToken | undefined, given: string | null) {
     this.#ask = ask;
     this.#token = given;
@@ -51,8 +51,9 @@ export class TokenSource {
   }
 
   /**
-   * The token to send now; null: nobody is signed in. Asks the site at first and when less than five minutes
-   * remain. A site that cannot answer leaves the earlier token in use: it may have some minutes left.
+   * The token to send now; null if nobody is signed in. It asks the site for the first token, and again when less
+   * than five minutes remain. If the site cannot answer, the old token stays in use: it may still be valid for some
+   * minutes.
    */
   async current(): Promise<string | null> {
     const remains = this.#token === null || expiryOf(this.#token) - Date.now() > RENEW_BEFORE_MS;
@@ -60,7 +61,7 @@ export class TokenSource {
     return this.renew();
   }
 
-  /** Asks the site anew: somebody may have signed in or out. Rejects never. */
+  /** Asks the site again: somebody may have signed in or out. Never rejects. */
   async renew(): Promise<string | null> {
     if (this.#ask === undefined) return this.#token;
     this.#asking ??= this.#answer(this.#ask).finally(() => {

@@ -2,14 +2,14 @@ import { parseMarkdown } from '../markdown/parse.ts';
 import { wordsOf } from '../markdown/tree.ts';
 import { h } from './dom.ts';
 
-/** Lines that are kept; what was said long ago need not be there. */
+/** Most lines that are kept. */
 const MAX_LINES = 20;
-/** The end of a sentence or of a line, with what closes it. */
+/** The end of a sentence or a line, with closing quotes and brackets. */
 const END = /[.!?…。！？؟۔]["'”’»)\]*_`~]*(?=\s)|\n/g;
 
 /**
- * Tells people who hear the page what happens: whole sentences as they are finished, never a word twice. The
- * transcript itself is silent, since it changes with every piece of a sentence.
+ * Announces to screen readers what happens: whole sentences when they are complete, and no word twice. The transcript
+ * itself is silent, because it changes with every piece of a sentence.
  */
 export class Announcer {
   readonly element = h('div', {
@@ -18,17 +18,17 @@ export class Announcer {
     role: 'log',
   });
   #entry = 0;
-  /** How far the entry's text has been told, characters. */
+  /** How many characters of the entry's text have been announced. */
   #told = 0;
 
-  /** @param label name of the log, for those who look through the page's parts */
+  /** @param label name of the log, for people who browse the page by landmarks */
   constructor(label: string) {
     this.element.setAttribute('aria-label', label);
   }
 
-  /** The text of an entry so far; sentences that are complete are told. */
+  /** Announces the complete sentences of an entry's text so far. */
   grow(entry: number, text: string, done: boolean): void {
-    // An undo brings entries back that were told before.
+    // An undo restores entries that were announced before.
     if (entry < this.#entry) return;
     if (entry !== this.#entry) {
       this.#entry = entry;
@@ -41,7 +41,7 @@ export class Announcer {
     this.say(wordsOf(parseMarkdown(fresh.slice(0, end))));
   }
 
-  /** Nothing of this entry is to be told: it was there before. */
+  /** Announces nothing of this entry, because it was there before. */
   skip(entry: number, text: string): void {
     this.#entry = entry;
     this.#told = text.length;

@@ -1,7 +1,7 @@
 import type { Texts } from '../texts.ts';
 import { h, icon, set } from './dom.ts';
 
-/** The daemon's limit of a message (decisions §1), characters. */
+/** Longest message that the daemon accepts, characters. */
 const MAX_MESSAGE = 16_000;
 
 export interface ComposerActions {
@@ -9,7 +9,7 @@ export interface ComposerActions {
   stop(): Promise<void>;
 }
 
-/** Where the visitor writes. One button sends, and stops while an answer is being written. */
+/** The input field. One button sends, and stops while an answer is being written. */
 export class Composer {
   readonly element: HTMLFormElement;
   readonly #field: HTMLTextAreaElement;
@@ -52,7 +52,7 @@ export class Composer {
     this.#field.focus({ preventScroll: true });
   }
 
-  /** Puts words back that could not be sent. */
+  /** Restores a text that could not be sent. */
   put(text: string): void {
     this.#field.value = text;
     this.#fit();
@@ -73,7 +73,7 @@ export class Composer {
     void actions.send(text);
   }
 
-  /** As high as its text, as far as the style allows. */
+  /** As high as its text, within the limits of the style. */
   #fit(): void {
     this.#field.style.height = 'auto';
     this.#field.style.height = `${this.#field.scrollHeight}px`;

@@ -1,6 +1,6 @@
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** An element with attributes (`true`: present, `false`: absent) and children; text is only ever text. */
+/** An element with attributes (`true`: present, `false`: absent) and children. Strings become text nodes only. */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},
@@ -37,7 +37,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** A picture beside words or in a named control, so readers of a screen need not hear of it. */
+/** A picture next to a text or in a named control, so it is hidden from screen readers. */
 export function icon(name: IconName): SVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   set(svg, { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: `icon ${name}` });
@@ -57,7 +57,7 @@ export function button(
   return made;
 }
 
-/** A button that is a picture; its name is heard, and shown when it is pointed at. */
+/** A button with a picture. Its name is read by screen readers, and shown on hover. */
 export function iconButton(
   name: IconName,
   label: string,

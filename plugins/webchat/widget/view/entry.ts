@@ -7,7 +7,7 @@ import { MarkdownView } from './markdown.ts';
 export interface EntryActions {
   /** Sends the message of this entry again. */
   resend(): void;
-  /** Tells people who hear the page. */
+  /** Announces text to screen readers. */
   say(words: string): void;
 }
 
@@ -20,7 +20,7 @@ export class EntryView {
   readonly #tools = h('ul', { class: 'tools', role: 'list' });
   readonly #foot = h('div', { class: 'foot' });
   readonly #markdown: MarkdownView;
-  /** State and length of a settled entry, as it was shown. */
+  /** State and length of a finished entry when it was last shown. */
   #shown = '';
 
   constructor(entry: Entry, texts: Texts, actions: EntryActions) {
@@ -35,7 +35,7 @@ export class EntryView {
     else this.element.append(this.#body);
   }
 
-  /** False if nothing has changed since the last time. */
+  /** False if nothing has changed since the last call. */
   show(entry: Entry): boolean {
     const state = stateOf(entry);
     const shown = `${state} ${entry.text.length}`;

@@ -6,12 +6,12 @@ import { h, icon, iconButton, set } from './dom.ts';
 const ALLOWED: ReadonlySet<string> = new Set(TAGS);
 
 /**
- * Shows Markdown below an element and keeps what has not changed since the last time, so that a reply can
- * grow while a part of it is selected. Nodes are made one by one; no text is ever read as HTML.
+ * Shows Markdown below an element and keeps unchanged nodes, so that a selection survives while the reply grows.
+ * Nodes are made one by one; no text is parsed as HTML.
  */
 export class MarkdownView {
   readonly #place: HTMLElement;
-  /** The blocks that stand there, as they were parsed. */
+  /** The blocks that are shown, as they were parsed. */
   #shown: string[] = [];
 
   readonly #texts: Texts;
@@ -45,7 +45,7 @@ export class MarkdownView {
     made.append(...children.map((child) => this.#nodeOf(child)));
     if (tag !== 'table' && tag !== 'pre') return made;
     const scroller = h('div', { class: 'wide', tabindex: 0 }, made);
-    // Browsers give a page without a secure origin no clipboard.
+    // A page without a secure origin has no clipboard.
     return tag === 'pre' && navigator.clipboard
       ? h('div', { class: 'code', dir: 'ltr' }, scroller, this.#copyButton(made))
       : scroller;
@@ -62,7 +62,7 @@ export class MarkdownView {
   }
 }
 
-/** Attributes that are not the text's to choose; all but these elements find their own direction. */
+/** Attributes that the text does not control. All elements but these detect their own text direction. */
 const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   a: { target: '_blank', rel: 'noopener noreferrer nofollow' },
   th: { scope: 'col', dir: 'auto' },

@@ -18,7 +18,7 @@ export interface PanelActions extends ComposerActions {
 /** Distance from the end at which the transcript still counts as read to its end, px. */
 const NEAR_END = 48;
 
-/** The chat itself: a dialog beside the page, or over all of it where there is little room. */
+/** The chat: a dialog next to the page, or over the whole page on small screens. */
 export class Panel {
   readonly element: HTMLDialogElement;
   readonly #texts: Texts;
@@ -32,7 +32,7 @@ export class Panel {
   readonly #latest: HTMLButtonElement;
   readonly #views = new Map<number, EntryView>();
   readonly #undo: HTMLButtonElement;
-  /** Makes what a click on "Send again" does. */
+  /** Makes the click handler of "Send again". */
   readonly #resend: (id: number) => () => void;
   #following = true;
   #connection: Connection = 'online';
@@ -42,7 +42,7 @@ export class Panel {
   constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions, close: () => void) {
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
-    // The buttons go away with what they are for, so the focus is handed on.
+    // The buttons disappear with their reason, so the focus moves on.
     const then = (act: () => unknown) => () => {
       this.#composer.focus();
       act();
@@ -109,12 +109,12 @@ export class Panel {
     for (const event of ['online', 'offline']) addEventListener(event, () => this.#showStatus());
   }
 
-  /** There is little room: the chat covers the page. */
+  /** The screen is small: the chat covers the page. */
   get covers(): boolean {
     return this.#small.matches;
   }
 
-  /** Over the whole page it is modal: what lies below cannot be reached by keyboard either. */
+  /** If it covers the page it is modal: the page below cannot be reached by keyboard. */
   open(): void {
     if (this.covers) this.element.showModal();
     else this.element.show();
@@ -126,7 +126,7 @@ export class Panel {
     this.element.close();
   }
 
-  /** Shows the state. @param aloud what is new is told to people who hear the page */
+  /** Shows the state. @param aloud announce new entries to screen readers */
   show({ entries, busy, connection, trouble, undoable }: State, aloud: boolean): void {
     const wasAt = this.#following;
     for (const entry of entries) this.#showEntry(entry, aloud);
@@ -166,7 +166,7 @@ export class Panel {
     }
   }
 
-  /** What the header says is told aloud only when the connection is lost or there again. */
+  /** The header is announced only if the connection is lost or restored. */
   #showStatus(): void {
     const name = navigator.onLine ? this.#connection : 'offline';
     const reachable = !['offline', 'away', 'reconnecting'].includes(name);
@@ -188,7 +188,7 @@ export class Panel {
     set(this.#latest, { hidden: this.#following });
   }
 
-  /** On phones the keyboard lies over the page; only the visual viewport knows how much of it is left. */
+  /** On phones the keyboard covers the page. Only the visual viewport knows how much of it is left. */
   #fitAboveKeyboard(): void {
     const view = window.visualViewport;
     view?.addEventListener('resize', () => {

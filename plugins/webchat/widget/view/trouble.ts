@@ -7,7 +7,7 @@ export interface TroubleActions {
   startOver(): void;
 }
 
-/** Why there is no answer, in words, and the way out. Counts down where the service asked to wait. */
+/** Why there is no answer, and what to do. Counts down if the service asked to wait. */
 export class TroubleView {
   readonly element = h('div', { class: 'trouble', hidden: true });
   readonly #words = h('p', { dir: 'auto' });
@@ -26,7 +26,7 @@ export class TroubleView {
     this.element.append(icon('warning'), this.#words, this.#button);
   }
 
-  /** True where it was not shown before. */
+  /** True if it was not shown before. */
   show(trouble: Trouble | null): boolean {
     if (trouble === this.#shown) return false;
     this.#shown = trouble;
@@ -45,7 +45,7 @@ export class TroubleView {
     const { retry, retryIn, restart } = this.#texts;
     const again = seconds > 0 ? fill(retryIn, { seconds }) : retry;
     this.#button.textContent = trouble.remedy === 'anew' ? restart : again;
-    // Not `disabled`, which would take the focus away.
+    // Not `disabled`, which would remove the focus.
     set(this.#button, { 'aria-disabled': seconds > 0 ? 'true' : false });
     if (seconds === 0) clearInterval(this.#timer);
   }

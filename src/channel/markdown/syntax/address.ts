@@ -1,17 +1,20 @@
 import type { StateInline } from 'markdown-it';
 
-/** Where something may begin that is not plain text. */
+/** Characters at which something other than plain text may begin. */
 const STOP = /[\n!#$%&*+\-:<=>@[\\\]^_`{}~]|www\.|https?:\/\//gi;
-/** Scheme or `www.`, and the name of the host. */
+/** Scheme or `www.`, and the host name. */
 const HOST = /(?:(https?:\/\/)|www\.)((?:[\p{L}\p{M}\p{N}_-]+\.)*[\p{L}\p{M}\p{N}_-]+)/iuy;
-/** All up to white space; in a label without an address, up to what would be its address. */
+/** Everything up to white space. In a label without an address, everything up to the possible address. */
 const PATH = /(?:(?!\][([])[^\s<])*/uy;
-/** `<scheme:…>` and `<name@host>`. A name with `!` or `|` is none here: platforms have commands of such a form. */
+/**
+ * `<scheme:…>` and `<name@host>`. A name with `!` or `|` does not count, because platforms have commands in this
+ * form.
+ */
 const ANGLE =
   /<(?:([a-z][a-z0-9+.-]{1,31}:[^\s<>\p{Cc}]*)|([\w.#$%&'*+/=?^`{}~-]+@[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?))>/iuy;
 const MAIL = /(?<![\w.+/-])(mailto:)?[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[\w-]*[a-z](?![\w-])/gi;
 
-/** Plain text up to what may be more; the parser's own rule does not know where addresses begin. */
+/** Plain text up to the next possible markup. The parser's own rule does not know where addresses begin. */
 export function text(state: StateInline, silent: boolean): boolean {
   STOP.lastIndex = state.pos;
   const end = Math.min(STOP.exec(state.src)?.index ?? state.posMax, state.posMax);
@@ -21,14 +24,14 @@ export function text(state: StateInline, silent: boolean): boolean {
   return true;
 }
 
-/** GitHub's addresses that stand alone (https://github.github.com/gfm/#autolinks-extension-). */
+/** GitHub's bare addresses (https://github.github.com/gfm/#autolinks-extension-). */
 export function address(state: StateInline, silent: boolean): boolean {
-  // While the parser looks for the end of a label, brackets come before addresses.
+  // While the parser searches for the end of a label, brackets have priority over addresses.
   if (silent || state.linkLevel > 0 || !/[hw]/i.test(state.src.charAt(state.pos))) return false;
   HOST.lastIndex = state.pos;
   const [found, scheme, host = ''] = HOST.exec(state.src) ?? [];
   if (found === undefined || !isHost(host)) return false;
-  // Not in a word; before a scheme any but a Latin letter will do.
+  // Not inside a word. Before a scheme, any character but a Latin letter is allowed.
   const isInWord = scheme === undefined ? /[\p{L}\p{M}\p{N}]$/u : /[a-z]$/i;
   if (isInWord.test(state.src.slice(Math.max(0, state.pos - 2), state.pos))) return false;
   PATH.lastIndex = state.pos + found.length;
@@ -48,7 +51,7 @@ export function angleAddress(state: StateInline, silent: boolean): boolean {
   return true;
 }
 
-/** The last two parts of a host's name have no underscore; what closes emphasis is not part of it. */
+/** The last two parts of a host name contain no underscore. Closing emphasis is not part of the host name. */
 function isHost(host: string): boolean {
   return !host
     .replace(/[._-]+$/, '')
@@ -57,7 +60,7 @@ function isHost(host: string): boolean {
     .some((part) => part.includes('_'));
 }
 
-/** The full stop of a sentence, or the bracket around an address, is not part of it. */
+/** The full stop of a sentence and a bracket around an address are not part of it. */
 function withoutTail(found: string): string {
   const opened = found.split('(').length;
   let closed = found.split(')').length;
@@ -65,7 +68,7 @@ function withoutTail(found: string): string {
   while (/[!"'*),.:;?_~\]]/.test(found.charAt(end - 1))) {
     const last = found.charAt(end - 1);
     if (last === ')' && closed-- <= opened) break;
-    // A character reference, `&copy;`, ends a sentence as its character would.
+    // A character reference such as `&copy;` ends a sentence as its character would.
     const reference =
       last === ';' ? /&[a-z0-9]{1,31};$/i.exec(found.slice(Math.max(0, end - 40), end)) : null;
     end -= reference?.[0].length ?? 1;
@@ -79,7 +82,7 @@ function pushLink(state: StateInline, url: string, shown: string): void {
   state.push('link_close', 'a', -1);
 }
 
-/** The mail addresses of a text, which may stand within emphasis and behind escapes. */
+/** The mail addresses in a text. They may be in emphasis and after escapes. */
 export function mailIn(text: string): readonly { index: number; shown: string }[] {
   if (!text.includes('@')) return [];
   return Array.from(text.matchAll(MAIL), ({ index, 0: shown }) => ({ index, shown }));

@@ -2,7 +2,7 @@ import type { Env, StateBlock, StateInline } from 'markdown-it';
 
 const DEFINITION = /\[\^([^\s[\]]{1,999})\]:[ \t]*/y;
 const REFERENCE = /\[\^([^\s[\]]{1,999})\]/y;
-/** What belongs to a footnote is indented by so many columns. */
+/** Indentation of the text of a footnote, columns. */
 const INDENT = 4;
 
 /** The labels of a reply's footnotes. */
@@ -11,7 +11,7 @@ function labelsOf(env: Env): Set<unknown> {
   return env.footnotes as Set<unknown>;
 }
 
-/** `[^label]: text`: a block that holds blocks. */
+/** `[^label]: text`, a block that contains blocks. */
 export function footnote(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
   const begin = (state.bMarks[startLine] ?? 0) + (state.tShift[startLine] ?? 0);
   const indent = state.sCount[startLine] ?? 0;
@@ -26,7 +26,7 @@ export function footnote(state: StateBlock, startLine: number, endLine: number, 
   open.content = label;
   const { parentType, blkIndent } = state;
   const before = { bMark: state.bMarks[startLine], tShift: state.tShift[startLine] };
-  // The first line begins behind the label, as if it were indented like those below.
+  // The first line begins after the label, as if it were indented like the lines below.
   state.bMarks[startLine] = begin + found.length;
   state.tShift[startLine] = 0;
   state.blkIndent = blkIndent + INDENT;
@@ -44,7 +44,7 @@ export function footnote(state: StateBlock, startLine: number, endLine: number, 
   return true;
 }
 
-/** `[^label]`, if there is such a footnote. */
+/** `[^label]`, if such a footnote exists. */
 export function footnoteReference(state: StateInline, silent: boolean): boolean {
   REFERENCE.lastIndex = state.pos;
   const [found, label = ''] = REFERENCE.exec(state.src) ?? [];

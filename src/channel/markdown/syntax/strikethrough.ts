@@ -1,11 +1,11 @@
 import type { Delimiter, StateInline } from 'markdown-it';
 
 const TILDE = 0x7e;
-/** What one tilde is in the list of delimiters: it pairs with one, and two with two. */
+/** Marks one tilde in the list of delimiters. One tilde pairs with one, two with two. */
 const ONE = -1;
 const TWO = -2;
 
-/** GitHub's strikethrough, of one tilde or two; the parser's own rule knows two only. */
+/** GitHub's strikethrough with one tilde or two. The parser's own rule knows only two. */
 export function strikethrough(state: StateInline, silent: boolean): boolean {
   if (silent || state.src.charCodeAt(state.pos) !== TILDE) return false;
   const { length, can_open, can_close } = state.scanDelims(state.pos, true);
@@ -24,7 +24,7 @@ export function strikethrough(state: StateInline, silent: boolean): boolean {
   return true;
 }
 
-/** Makes marks of the tildes that were found to pair. */
+/** Turns pairs of tildes into marks. */
 export function pairStrikethrough(state: StateInline): void {
   pair(state, state.delimiters);
   for (const meta of state.tokens_meta) if (meta?.delimiters) pair(state, meta.delimiters);

@@ -4,8 +4,8 @@ import type { StateBlock } from 'markdown-it';
 const DELIMITER = /^:?-+:?$/;
 
 /**
- * GitHub's tables (https://github.github.com/gfm/#tables-extension-). Unlike the parser's own rule, this one
- * keeps the cells that a row has beyond its head, and does not fill up the rows that have fewer.
+ * GitHub's tables (https://github.github.com/gfm/#tables-extension-). Unlike the parser's own rule, this one keeps
+ * cells beyond the head, and does not fill up shorter rows.
  */
 export function table(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
   const head = headOf(state, startLine, endLine);
@@ -30,11 +30,11 @@ export function table(state: StateBlock, startLine: number, endLine: number, sil
   return true;
 }
 
-/** The cells of a table's head; null if no table begins in this line. */
+/** The cells of a table's head. Null if no table begins in this line. */
 function headOf(state: StateBlock, line: number, endLine: number): string[] | null {
   if (line + 1 >= endLine || !isInBlock(state, line) || !isInBlock(state, line + 1)) return null;
   const below = textOf(state, line + 1);
-  // A hyphen with a space begins an item of a list.
+  // A hyphen with a space begins a list item.
   if (!/^[|:-]/.test(below) || /^-\s/.test(below) || !/[|:]/.test(below)) return null;
   const delimiters = cellsOf(below);
   if (delimiters.length === 0 || !delimiters.every((cell) => DELIMITER.test(cell))) return null;
@@ -42,7 +42,7 @@ function headOf(state: StateBlock, line: number, endLine: number): string[] | nu
   return cells.length === delimiters.length ? cells : null;
 }
 
-/** Is the line part of the block that is being read, and not indented code? */
+/** Whether the line belongs to the block that is being read, and is not indented code. */
 function isInBlock(state: StateBlock, line: number): boolean {
   const indent = (state.sCount[line] ?? 0) - state.blkIndent;
   return indent >= 0 && indent < 4;

@@ -26,7 +26,7 @@ export function linkSteps({ state, clock }: MemoryContext): Steps<LinkStore> {
         token,
         person,
         expires_at: clock.now() + ttl_ms,
-        lapse_told: false,
+        expiry_notified: false,
         alias: isKept ? found.alias : null,
         is_found_by_alias: isKept && found.is_found_by_alias,
       });
@@ -55,15 +55,15 @@ export function linkSteps({ state, clock }: MemoryContext): Steps<LinkStore> {
         .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
         .slice(0, limit)
         .map((link) => linkOf(link) as Link),
-    noteLapseTold(key, token) {
+    noteExpiryNotified(key, token) {
       const found = get(key);
-      if (found?.token === token) found.lapse_told = true;
+      if (found?.token === token) found.expiry_notified = true;
     },
   };
 }
 
 function linkOf(stored: StoredLink | null): Link | null {
   if (stored === null) return null;
-  const { key, token, expires_at, lapse_told, alias } = stored;
-  return { key, token, expires_at, lapse_told, alias };
+  const { key, token, expires_at, expiry_notified, alias } = stored;
+  return { key, token, expires_at, expiry_notified, alias };
 }

@@ -8,8 +8,13 @@ export function listTokens({ state }: MemoryContext): StoredToken[] {
   const links = [...state.links.values()].map(({ key, token }) => ({ kind: 'link' as const, key, token }));
   const sessions = [...state.sessions.values()].flatMap(({ session }) => {
     const token = session.metadata.jwt_context?.token;
-    if (token === undefined || session.bound === null) return [];
-    return { kind: 'session' as const, tag: tagOf(session), user_id: session.bound.user_id, token };
+    if (token === undefined || session.credential_owner === null) return [];
+    return {
+      kind: 'session' as const,
+      tag: tagOf(session),
+      user_id: session.credential_owner.user_id,
+      token,
+    };
   });
   const streams = [...state.streams.values()].flatMap(({ record: { stream_id, token } }) =>
     token === null ? [] : { kind: 'stream' as const, stream_id, token },
@@ -32,7 +37,7 @@ function holderOf(context: MemoryContext, found: StoredToken): { token: string |
       return context.state.links.get(found.key);
     case 'session': {
       const session = findSession(context, found.tag)?.session;
-      return session?.bound?.user_id === found.user_id ? session.metadata.jwt_context : undefined;
+      return session?.credential_owner?.user_id === found.user_id ? session.metadata.jwt_context : undefined;
     }
     case 'stream':
       return context.state.streams.get(found.stream_id)?.record;

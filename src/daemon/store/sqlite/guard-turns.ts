@@ -1,29 +1,38 @@
 import type Database from 'better-sqlite3';
 import type { SessionTurns } from '../../guard/verdict.ts';
+import type { GroupCommit, Resident } from './writer.ts';
 
-/** A count as its row holds it, and when its session ends; null if there is no live session. */
+/** A count as its table holds it. */
 interface TurnsRow extends SessionTurns {
-  session_ends_at: number | null;
+  /** When the sweeper looks at it: never later than it was to expire when it was written. */
+  look_at: number;
 }
 
-/** The count of a session that is stored. */
-export interface StoredTurns {
+/** The count of a session, as it was found. */
+export interface FoundTurns {
   /** As `judge` takes it; null if none is stored, or if it has expired. */
   turns: SessionTurns | null;
-  /** Whether there is a row, expired or not. */
-  has_row: boolean;
+  /** Null if there is none, expired or not. */
+  row: TurnsRow | null;
+  /** When the session ends; null if it is not stored, or has ended. */
+  session_ends_at: number | null;
 }
 
 /**
  * The turns of sessions that the guard has counted, a row each. A count ends with its session; if the session is not
- * stored yet, at a time of its own. All methods but `list` run within a commit.
+ * stored yet, at a time of its own. `find`, `put` and `list` may be called at any time, all others within a commit.
  */
-export class GuardTurns {
-  readonly #find;
-  readonly #insert;
-  readonly #update;
+export class GuardTurns implements Resident {
+  /** Rows that the next commit writes. */
+  readonly #unsaved = new Map<string, TurnsRow>();
+  /** Sessions that end earlier from the next commit on, and when. */
+  readonly #shortened = new Map<string, number>();
+  readonly #row;
+  readonly #sessionEnd;
+  readonly #upsert;
   readonly #endSessionEarlier;
   readonly #lookEarlier;
+  readonly #endEarlier;
   readonly #giveBack;
   readonly #list;
   readonly #delete;
@@ -31,23 +40,25 @@ export class GuardTurns {
   readonly #sweeps;
 
   /** @param listedMax counts that one list returns. */
-  constructor(db: Database.Database, listedMax: number) {
+  constructor(db: Database.Database, commit: GroupCommit, listedMax: number) {
+    commit.keep(this);
     const liveSession = (time: string) =>
       `SELECT expires_at FROM sessions
        WHERE (sessions.session_id = guard_turns.session_id OR former_id = guard_turns.session_id)
          AND expires_at > ${time}`;
-    this.#find = db.prepare<[number, string], TurnsRow>(
-      `SELECT turns, blocked, max, ends_at, (${liveSession('?')}) AS session_ends_at
-       FROM guard_turns WHERE session_id = ?`,
+    this.#row = db.prepare<[string], TurnsRow>(
+      'SELECT turns, blocked, max, ends_at, look_at FROM guard_turns WHERE session_id = ?',
     );
-    this.#insert = db.prepare<SessionTurns & { session_id: string; now: number }>(
+    this.#sessionEnd = db
+      .prepare<{ session_id: string; now: number }, number>(
+        `SELECT expires_at FROM sessions
+         WHERE (session_id = @session_id OR former_id = @session_id) AND expires_at > @now`,
+      )
+      .pluck();
+    this.#upsert = db.prepare<TurnsRow & { session_id: string }>(
       `INSERT INTO guard_turns (session_id, turns, blocked, max, ends_at, look_at)
-       VALUES (@session_id, @turns, @blocked, @max, coalesce(
-         (SELECT expires_at FROM sessions
-          WHERE (session_id = @session_id OR former_id = @session_id) AND expires_at > @now), @ends_at), @ends_at)`,
-    );
-    this.#update = db.prepare<SessionTurns & { session_id: string }>(
-      'UPDATE guard_turns SET turns = @turns, blocked = @blocked, max = @max, ends_at = @ends_at WHERE session_id = @session_id',
+       VALUES (@session_id, @turns, @blocked, @max, @ends_at, @look_at)
+       ON CONFLICT DO UPDATE SET turns = @turns, blocked = @blocked, max = @max, ends_at = @ends_at`,
     );
     this.#endSessionEarlier = db.prepare<{ session_id: string; ends_at: number }>(
       `UPDATE sessions SET expires_at = @ends_at, look_at = min(look_at, @ends_at)
@@ -55,6 +66,9 @@ export class GuardTurns {
     );
     this.#lookEarlier = db.prepare<{ session_id: string; ends_at: number }>(
       'UPDATE guard_turns SET look_at = min(look_at, @ends_at) WHERE session_id = @session_id',
+    );
+    this.#endEarlier = db.prepare<{ session_id: string; ends_at: number }>(
+      'UPDATE guard_turns SET ends_at = @ends_at WHERE session_id = @session_id AND ends_at > @ends_at',
     );
     this.#giveBack = db.prepare<[string]>(
       'UPDATE guard_turns SET turns = turns - 1 WHERE session_id = ? AND turns > 0',
@@ -84,32 +98,39 @@ export class GuardTurns {
     ].map((sql) => db.prepare<{ now: number; bite: number }>(sql));
   }
 
-  find(session_id: string, now: number): StoredTurns {
-    const row = this.#find.get(now, session_id);
-    if (!row) return { turns: null, has_row: false };
-    const { session_ends_at, ...turns } = row;
-    const ends_at = session_ends_at ?? turns.ends_at;
-    return { turns: ends_at > now ? { ...turns, ends_at } : null, has_row: true };
+  find(session_id: string, now: number): FoundTurns {
+    const row = this.#unsaved.get(session_id) ?? this.#row.get(session_id) ?? null;
+    const session_ends_at = this.#sessionEnd.get({ session_id, now }) ?? null;
+    if (!row) return { turns: null, row, session_ends_at };
+    const { look_at: _, ...turns } = row;
+    const ends_at = session_ends_at ?? row.ends_at;
+    return { turns: ends_at > now ? { ...turns, ends_at } : null, row, session_ends_at };
   }
 
   /**
    * Stores a count. If it ends earlier than the one before, its session ends then, too.
-   * @param before as `find` found it.
+   * @param before as `find` found it, just now.
    */
-  put(session_id: string, turns: SessionTurns, before: StoredTurns, now: number): void {
-    if (!before.has_row) {
-      this.#insert.run({ ...turns, session_id, now });
+  put(session_id: string, turns: SessionTurns, before: FoundTurns): void {
+    const { row, session_ends_at } = before;
+    if (!row) {
+      const ends_at = session_ends_at ?? turns.ends_at;
+      this.#unsaved.set(session_id, { ...turns, ends_at, look_at: turns.ends_at });
       return;
     }
-    this.#update.run({ ...turns, session_id });
-    const { ends_at } = turns;
-    if (before.turns === null || before.turns.ends_at <= ends_at) return;
-    this.#endSessionEarlier.run({ session_id, ends_at });
-    this.#lookEarlier.run({ session_id, ends_at });
+    if (before.turns && turns.ends_at < before.turns.ends_at) this.#shortened.set(session_id, turns.ends_at);
+    this.#unsaved.set(session_id, { ...turns, look_at: row.look_at });
   }
 
   giveBack(session_id: string): void {
+    this.save();
     this.#giveBack.run(session_id);
+  }
+
+  /** The session ends earlier than it was to before. */
+  endEarlier(session_id: string, ends_at: number): void {
+    this.save();
+    this.#endEarlier.run({ session_id, ends_at });
   }
 
   /** Sessions that messages were blocked in, newest end first. */
@@ -119,15 +140,33 @@ export class GuardTurns {
 
   /** Named by either id of the session. False if none are counted. */
   delete(session_id: string, now: number): boolean {
+    this.save();
     return this.#delete.run({ session_id, now }).changes > 0;
   }
 
   deleteAll(): void {
+    this.load();
     this.#deleteAll.run();
   }
 
   /** Sees to at most `bite` rows that were to expire by now. @returns how many. */
   deleteExpired(bite: number, now: number): number {
+    this.save();
     return this.#sweeps.reduce((sum, sweep) => sum + sweep.run({ now, bite: bite - sum }).changes, 0);
+  }
+
+  load(): void {
+    this.#unsaved.clear();
+    this.#shortened.clear();
+  }
+
+  /** Within a commit: also before a statement that reads or changes the table, or deletes a session (by a trigger). */
+  save(): void {
+    for (const [session_id, row] of this.#unsaved) this.#upsert.run({ ...row, session_id });
+    for (const [session_id, ends_at] of this.#shortened) {
+      this.#lookEarlier.run({ session_id, ends_at });
+      this.#endSessionEarlier.run({ session_id, ends_at });
+    }
+    this.load();
   }
 }

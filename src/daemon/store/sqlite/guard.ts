@@ -11,15 +11,13 @@ import {
 } from '../../guard/judge.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
 import { subOf } from '../../identity/identity.ts';
+import { GUARD_LISTED_MAX } from '../bounds.ts';
 import type { GuardList, GuardStore } from '../guard.ts';
-import { GuardTurns } from './guard-turns.ts';
+import type { GuardTurns } from './guard-turns.ts';
 import type { KnownMessages } from './known-messages.ts';
 import { packMessage, packUser, unpackMessage, unpackUser } from './packed-hits.ts';
 import { LOG_SURPLUS, type Packing, StateLog } from './state-log.ts';
 import type { GroupCommit } from './writer.ts';
-
-/** Circuits, and sessions, that one list holds at most. */
-const LISTED_MAX = 1000;
 
 export const GUARD_USER_PACKING: Packing<GuardUserState, AddedHit<MessageHit>> = {
   pack: packUser,
@@ -44,6 +42,7 @@ export class SqliteGuard implements GuardStore {
     commit: GroupCommit,
     clock: Clock,
     known: KnownMessages,
+    turns: GuardTurns,
     surplus = LOG_SURPLUS,
   ) {
     this.#commit = commit;
@@ -51,14 +50,16 @@ export class SqliteGuard implements GuardStore {
     this.#known = known;
     this.#users = new StateLog(db, 'guard_log', GUARD_USER_PACKING, clock, surplus);
     commit.keep(this.#users);
-    this.#turns = new GuardTurns(db, LISTED_MAX);
+    this.#turns = turns;
   }
 
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict> {
-    return this.#commit.write(() => this.decide(message, limits));
+    const work = () => this.decide(message, limits);
+    // The platform may deliver the message again after a crash: its first verdict stands.
+    return message.message_id === null ? this.#commit.decide(work) : this.#commit.write(work);
   }
 
-  /** Within a commit: what `check` does, for a message that is stored in the same one. */
+  /** What `check` does, within a commit or a decision: for a message that is stored in the same one. */
   decide(message: GuardedMessage, limits: GuardLimits, now: number = this.#clock.now()): GuardVerdict {
     const { user, session_id, message_id } = message;
     const first = message_id === null ? null : this.#known.find(user.platform, message_id, now).verdict;
@@ -75,7 +76,7 @@ export class SqliteGuard implements GuardStore {
     const { verdict, state, added, user_expires_at } = judge(before, message, limits, now);
     if (state.user && state.user !== before.user)
       this.#users.put(user.key, state.user, added, user_expires_at);
-    if (state.turns && state.turns !== before.turns) this.#turns.put(session_id, state.turns, counted, now);
+    if (state.turns && state.turns !== before.turns) this.#turns.put(session_id, state.turns, counted);
     if (message_id !== null)
       this.#known.note(user.platform, message_id, { verdict: JSON.stringify(verdict) }, now);
     return verdict;
@@ -85,7 +86,8 @@ export class SqliteGuard implements GuardStore {
     return this.#commit.write(() => this.#turns.giveBack(session_tag));
   }
 
-  list(): Promise<GuardList> {
+  async list(): Promise<GuardList> {
+    await this.#commit.flush();
     return this.#commit.read(() => {
       const now = this.#clock.now();
       const circuits = [...this.#users.live(now)]
@@ -94,7 +96,7 @@ export class SqliteGuard implements GuardStore {
           return circuit && circuit.open_until > now ? { ...user, ...circuit } : [];
         })
         .sort((a, b) => b.opened_at - a.opened_at)
-        .slice(0, LISTED_MAX);
+        .slice(0, GUARD_LISTED_MAX);
       return { circuits, sessions: this.#turns.list(now) };
     });
   }

@@ -1,10 +1,8 @@
 import type Database from 'better-sqlite3';
+import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type { InboxMessage, InboxState } from '../inbox.ts';
 import { COLUMNS, type InboxRow, messageOf } from './inbox-row.ts';
 import { read } from './writer.ts';
-
-/** Messages that one search answers at most. */
-const FOUND_MAX = 100;
 
 /** Reads messages of the inbox for administrators. */
 export class InboxReader {
@@ -36,7 +34,7 @@ export class InboxReader {
            ON platform = name AND (message_id = @id OR (name = @channel AND message_id = @rest)) UNION ALL
          SELECT id FROM inbox WHERE ended_at IS NULL AND (${named}) UNION ALL
          SELECT id FROM inbox WHERE ended_at IS NOT NULL AND state = 'failed' AND (${named}))
-       ORDER BY seq DESC LIMIT ${FOUND_MAX}`,
+       ORDER BY seq DESC LIMIT ${INBOX_FOUND_MAX}`,
     );
   }
 

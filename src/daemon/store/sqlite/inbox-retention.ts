@@ -1,11 +1,6 @@
 import type Database from 'better-sqlite3';
+import { DONE_MS, FAILED_MS } from '../bounds.ts';
 import type { InboxState } from '../inbox.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** How long a finished message is kept to be looked at. */
-const DONE_MS = 7 * DAY_MS;
-/** How long a failed message waits to be looked at. */
-const FAILED_MS = 30 * DAY_MS;
 
 /** Deletes messages that ended long ago, and failed ones that are too many. */
 export class InboxRetention {

@@ -24,11 +24,6 @@ import type { KnownMessages } from './known-messages.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** Messages that may wait or run at once; beyond it none is taken. */
-export const INBOX_MAX = 100_000;
-/** Failed messages that are kept at most; beyond it the oldest go. */
-export const FAILED_MAX = 10_000;
-
 export interface InboxBounds {
   clock: Clock;
   /** Open messages at most; `INBOX_MAX` but for tests. */

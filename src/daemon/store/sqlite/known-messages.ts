@@ -1,8 +1,6 @@
 import type Database from 'better-sqlite3';
+import { SEEN_MS } from '../bounds.ts';
 import type { Resident } from './writer.ts';
-
-/** How long a platform's message is known (decisions §6). */
-const KNOWN_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** What became of a message of a platform; null: nothing yet. */
 export interface KnownMessage {
@@ -51,7 +49,7 @@ export class KnownMessages implements Resident {
 
   /** Known from now on for another 7 days, also by what was noted before. */
   note(platform: string, message_id: string, noted: Partial<KnownMessage>, now: number): void {
-    Object.assign(this.#meet(platform, message_id, now), noted, { expires_at: now + KNOWN_MS });
+    Object.assign(this.#meet(platform, message_id, now), noted, { expires_at: now + SEEN_MS });
   }
 
   /** @returns how many. */

@@ -31,7 +31,7 @@ export class SqliteLimits implements LimitStore {
   }
 
   hit(key: string, limit: { max: number; window_ms: number }): Promise<WindowState> {
-    return this.#commit.write(() => {
+    return this.#commit.decide(() => {
       const now = this.#clock.now();
       const found = this.#windows.get(key, now);
       const { state, hits, added, expires_at } = hitWindow(found, limit, now);

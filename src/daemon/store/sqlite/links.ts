@@ -109,7 +109,7 @@ export class SqliteLinks implements LinkStore {
     return read(() => this.#list.all(from, to, this.#clock.now(), limit).map(linkOf));
   }
 
-  noteLapseTold(key: string, token: string): Promise<void> {
+  noteExpiryNotified(key: string, token: string): Promise<void> {
     return this.#commit.write(() => {
       this.#noteLapseTold.run(key, token);
     });
@@ -129,7 +129,7 @@ export class SqliteLinks implements LinkStore {
 function linkOf({ lapse_told, alias, alias_person, ...row }: LinkRow): Link {
   return {
     ...row,
-    lapse_told: lapse_told === 1,
+    expiry_notified: lapse_told === 1,
     alias: alias === null || alias_person === null ? null : { alias, person: alias_person },
   };
 }

@@ -13,11 +13,17 @@ import { asStoreFailure } from './unavailable.ts';
  * @throws StoreLocked where another process has it, at once.
  */
 export function takeLock(path: string): () => void {
-  const lockPath = join(dirname(path), 'agentd.lock');
-  createPrivateFile(lockPath);
+  const unlock = lockFile(join(dirname(path), 'agentd.lock'));
+  if (unlock === null) throw new StoreLocked(path);
+  return unlock;
+}
+
+/** @returns how to give the lock back; null: another process has it. */
+export function lockFile(path: string): (() => void) | null {
+  createPrivateFile(path);
   let db: Database.Database | undefined;
   try {
-    const held = new Database(lockPath, { fileMustExist: true, timeout: 0 });
+    const held = new Database(path, { fileMustExist: true, timeout: 0 });
     db = held;
     // A journal file would take space, which a full disk does not have.
     held.pragma('journal_mode = MEMORY');
@@ -25,8 +31,7 @@ export function takeLock(path: string): () => void {
     return () => held.close();
   } catch (error) {
     db?.close();
-    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY'))
-      throw new StoreLocked(path);
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return null;
     throw asStoreFailure(error);
   }
 }

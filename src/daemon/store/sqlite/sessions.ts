@@ -6,6 +6,7 @@ import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
 import { Claims } from './claims.ts';
+import type { GuardTurns } from './guard-turns.ts';
 import type { InsertedTrace } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -48,6 +49,7 @@ export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
   readonly #claims: Claims;
+  readonly #counts: GuardTurns;
   /** Null: this process bounds nothing. */
   readonly #anonymous: AnonymousBytes | null;
   readonly #find;
@@ -55,7 +57,6 @@ export class SqliteSessions implements SessionStore {
   readonly #update;
   readonly #slide;
   readonly #lookEarlier;
-  readonly #endCountEarlier;
   readonly #insertTurn;
   readonly #setLastTurn;
   readonly #history;
@@ -74,10 +75,17 @@ export class SqliteSessions implements SessionStore {
   readonly #postpone;
 
   /** @param anonymousMax ANONYMOUS_STORE_BYTES; null: no bound. */
-  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, anonymousMax: number | null) {
+  constructor(
+    db: Database.Database,
+    commit: GroupCommit,
+    clock: Clock,
+    counts: GuardTurns,
+    anonymousMax: number | null,
+  ) {
     this.#clock = clock;
     this.#commit = commit;
     this.#claims = new Claims(commit, clock);
+    this.#counts = counts;
     this.#anonymous =
       anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
     if (this.#anonymous) commit.keep(this.#anonymous);
@@ -114,9 +122,6 @@ export class SqliteSessions implements SessionStore {
     );
     this.#lookEarlier = db.prepare<{ name: string }>(
       `UPDATE sessions SET look_at = expires_at WHERE ${NAMED} AND look_at > expires_at`,
-    );
-    this.#endCountEarlier = db.prepare<{ tag: string; expires_at: number }>(
-      'UPDATE guard_turns SET ends_at = @expires_at WHERE session_id = @tag AND ends_at > @expires_at',
     );
     this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string, number]>(
       'INSERT INTO turns (session, previous, person, answered, turn, trace) VALUES (?, ?, ?, ?, ?, ?)',
@@ -242,7 +247,7 @@ export class SqliteSessions implements SessionStore {
     if (expires_at < session.expires_at) {
       // The sweeper and the count of turns go by the time that it had.
       this.#lookEarlier.run({ name: session_tag });
-      this.#endCountEarlier.run({ tag, expires_at });
+      this.#counts.endEarlier(tag, expires_at);
     }
     return true;
   }
@@ -302,6 +307,7 @@ export class SqliteSessions implements SessionStore {
   }
 
   #deleteRow(id: number): void {
+    this.#counts.save();
     const { client = null, bytes = 0 } = this.#delete.get(id) ?? {};
     if (client !== null) this.#anonymous?.add(client, -bytes);
   }
@@ -343,19 +349,28 @@ function expectTagOf(session: Session, { session_tag }: SessionClaim): void {
   if (tagOf(session) !== session_tag) throw new Error('a session can only be written under its own claim');
 }
 
-function rowOf({ generated, bound, metadata, client, ...session }: Session): SessionRow {
+function rowOf({
+  generated,
+  credential_owner,
+  namespace: space,
+  metadata,
+  client,
+  ...session
+}: Session): SessionRow {
   return {
     ...session,
+    space,
     client: session.owner === null ? (client ?? null) : null,
     generated: generated ? 1 : 0,
-    bound_user_id: bound?.user_id ?? null,
-    bound_person: bound?.person ?? null,
+    bound_user_id: credential_owner?.user_id ?? null,
+    bound_person: credential_owner?.person ?? null,
     metadata: JSON.stringify(metadata),
   };
 }
 
 function sessionOf({
   generated,
+  space,
   bound_user_id,
   bound_person,
   metadata,
@@ -364,9 +379,10 @@ function sessionOf({
 }: SessionRow): Session {
   return {
     ...row,
+    namespace: space,
     ...(client === null ? {} : { client }),
     generated: generated === 1,
-    bound:
+    credential_owner:
       bound_user_id === null || bound_person === null
         ? null
         : { user_id: bound_user_id, person: bound_person },

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
+import { FAILED_MAX, GUARD_LISTED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
 import { StoreFull } from '../failures.ts';
 import type { OpenOptions } from '../open.ts';
 import { Reserve } from '../reserve.ts';
@@ -11,8 +12,9 @@ import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from '
 import { DiskSpace } from './disk-space.ts';
 import { makeShrinkable } from './free-pages.ts';
 import { SqliteGuard } from './guard.ts';
+import { GuardTurns } from './guard-turns.ts';
 import { SqliteIdempotency } from './idempotency.ts';
-import { FAILED_MAX, INBOX_MAX, SqliteInbox } from './inbox.ts';
+import { SqliteInbox } from './inbox.ts';
 import { KnownMessages } from './known-messages.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
@@ -23,7 +25,7 @@ import { SqliteSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
 import { Sweep } from './sweep.ts';
-import { REFUSED_MAX, SqliteTraces, TRACES_MAX } from './traces.ts';
+import { SqliteTraces } from './traces.ts';
 import { SqliteTurns } from './turns.ts';
 import { isDamage, isOutOfSpace } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
@@ -148,11 +150,12 @@ function assemble(
     refusedMax,
   });
   const anonymousMax = options.role === 'daemon' ? (options.anonymousMax ?? null) : null;
-  const sessions = new SqliteSessions(db, commit, clock, anonymousMax);
+  const counts = new GuardTurns(db, commit, GUARD_LISTED_MAX);
+  const sessions = new SqliteSessions(db, commit, clock, counts, anonymousMax);
   const limits = new SqliteLimits(db, commit, clock);
   const known = new KnownMessages(db);
   commit.keep(known);
-  const guard = new SqliteGuard(db, commit, clock, known);
+  const guard = new SqliteGuard(db, commit, clock, known, counts);
   const idempotency = new SqliteIdempotency(db, commit, clock);
   const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { known, guard, traces });
   const links = new SqliteLinks(db, commit, clock);

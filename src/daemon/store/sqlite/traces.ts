@@ -1,17 +1,10 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
+import { TRACES_FOUND_MAX } from '../bounds.ts';
 import type { TraceStore } from '../traces.ts';
 import { TraceRing } from './trace-ring.ts';
 import { type GroupCommit, read } from './writer.ts';
-
-/** Traces that are kept at most; beyond it the oldest are deleted, whatever TRACE_RETENTION_DAYS says. */
-export const TRACES_MAX = 100_000;
-/** The same for traces of refused requests. */
-export const REFUSED_MAX = 10_000;
-
-/** Traces that one look-up returns at most: the newest. */
-const FOUND_MAX = 200;
 
 export interface TraceBounds {
   clock: Clock;
@@ -40,8 +33,8 @@ export class SqliteTraces implements TraceStore {
   constructor(db: Database.Database, commit: GroupCommit, bounds: TraceBounds) {
     this.#bounds = bounds;
     this.#commit = commit;
-    this.#kept = new TraceRing(db, 'traces', bounds.max, FOUND_MAX);
-    this.#refused = new TraceRing(db, 'refused_traces', bounds.refusedMax, FOUND_MAX);
+    this.#kept = new TraceRing(db, 'traces', bounds.max, TRACES_FOUND_MAX);
+    this.#refused = new TraceRing(db, 'refused_traces', bounds.refusedMax, TRACES_FOUND_MAX);
   }
 
   async keep(trace: TraceRecord): Promise<void> {
@@ -61,7 +54,7 @@ export class SqliteTraces implements TraceStore {
       [this.#kept, this.#refused]
         .flatMap((ring) => ring.find(id, channel, rest).reverse())
         .sort((a, b) => a.kept_at - b.kept_at)
-        .slice(-FOUND_MAX)
+        .slice(-TRACES_FOUND_MAX)
         .map(({ trace }) => JSON.parse(trace) as TraceRecord),
     );
   }

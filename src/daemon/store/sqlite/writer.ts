@@ -39,10 +39,10 @@ interface Member {
 type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
 
 /**
- * The one writer of the database. All that is written within one turn of the event loop is committed
+ * The one writer of the database. Everything that is written within one tick of the event loop is committed
  * together, so that many callers share one sync of the disk; each caller's promise settles after the commit.
  *
- * A write that throws fails alone: its changes are undone, its neighbours' are kept. A failure of the
+ * A write that throws fails alone: its changes are undone, those of its neighbors are kept. A failure of the
  * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and the next
  * ones are tried afresh. On a full disk they are tried once more if room can be made for them. While another
  * process holds the lock, writes wait for it, for 2 s at most.
@@ -51,6 +51,7 @@ export class GroupCommit {
   readonly #db: Database.Database;
   readonly #space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   readonly #begin: Database.Statement;
+  readonly #beginRead: Database.Statement;
   readonly #commit: Database.Statement;
   readonly #rollback: Database.Statement;
   /** Changes with each commit of another connection. */
@@ -60,6 +61,9 @@ export class GroupCommit {
   /** The version that the residents were loaded at; null: what they hold is not what is on disk. */
   #loaded: number | null = null;
   #waiting: Member[] = [];
+  #undecided: Member[] = [];
+  /** Made since the last commit, in their order. */
+  #decisions: (() => unknown)[] = [];
   #scheduled = false;
   #closed = false;
   #failure: unknown = null;
@@ -69,6 +73,7 @@ export class GroupCommit {
     this.#db = db;
     this.#space = space;
     this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#beginRead = db.prepare('BEGIN');
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
     this.#version = db.prepare<[], number>('PRAGMA data_version').pluck();
@@ -100,7 +105,27 @@ export class GroupCommit {
     return promise as Promise<T>;
   }
 
-  /** Runs a read of residents now, on what is committed. */
+  /**
+   * Runs `work` in this tick, on the residents, together with what else is to be decided. What it changes is stored with
+   * the next commit; nobody waits for it. If another process has written before that, or another write fails, `work` is
+   * run again on what is stored, and its first result stands. While commits fail, the result waits for the commit.
+   * @param work as for `write`, but it changes nothing but residents.
+   */
+  decide<T>(work: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(closed());
+    if (this.#failure !== null) return this.write(work);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    if (this.#undecided.length === 0) setImmediate(() => this.#decideAll());
+    this.#undecided.push({ since: performance.now(), work, resolve, reject });
+    return promise as Promise<T>;
+  }
+
+  /** Resolves once everything that was decided is stored. */
+  flush(): Promise<void> {
+    return this.#decisions.length === 0 ? Promise.resolve() : this.write(() => undefined);
+  }
+
+  /** Runs a read of residents now, on what is committed or decided. */
   read<T>(work: () => T): Promise<T> {
     return read(() => {
       this.expectOpen();
@@ -116,11 +141,44 @@ export class GroupCommit {
 
   /** Commits what waits; later writes are rejected. */
   async close(): Promise<void> {
+    this.#decideAll();
     this.#closed = true;
     while (this.#waiting.length > 0) {
       const locked = this.#commitWaiting() === 'locked';
       if (locked) await wait(LOCK_RETRY_MS);
     }
+  }
+
+  /** In one read transaction, since each of its own would take locks of the file. */
+  #decideAll(): void {
+    const asked = this.#undecided.splice(0);
+    try {
+      this.#beginRead.run();
+      this.#refresh();
+      for (const { work, resolve, reject } of asked) {
+        try {
+          const value = work();
+          this.#noteDecision(work);
+          resolve(value);
+        } catch (error) {
+          // What it did up to there is forgotten.
+          this.#loaded = null;
+          if (isEnvironmentFailure(error)) throw error;
+          reject(error);
+          this.#refresh();
+        }
+      }
+    } catch (error) {
+      for (const { reject } of asked) reject(new StoreUnavailable(error));
+    } finally {
+      if (this.#db.inTransaction) this.#rollback.run();
+    }
+  }
+
+  #noteDecision(work: () => unknown): void {
+    // The failure of this commit is known from the writes that follow.
+    if (this.#decisions.length === 0) this.write(() => undefined).catch(() => undefined);
+    this.#decisions.push(work);
   }
 
   #schedule(): void {
@@ -169,7 +227,7 @@ export class GroupCommit {
     }
   }
 
-  /** The longest waiting stand first. */
+  /** Refuses those that have waited too long; the oldest are at the front. */
   #refuseOverdue(error: unknown): void {
     const overdue = performance.now() - LOCK_WAIT_MS;
     const kept = this.#waiting.findIndex(({ since }) => since > overdue);
@@ -210,6 +268,8 @@ export class GroupCommit {
         }
       }
       for (const resident of this.#residents) resident.save?.();
+      // If the commit fails now, nobody knows what is on the disk, and nothing may be counted twice.
+      this.#decisions = [];
       this.#commit.run();
       done = true;
       for (const resident of this.#residents) resident.committed?.();
@@ -242,6 +302,13 @@ export class GroupCommit {
     const version = this.#version.get() ?? 0;
     if (version === this.#loaded) return;
     for (const resident of this.#residents) resident.load?.();
+    try {
+      for (const decide of this.#decisions) decide();
+    } catch (error) {
+      // A defect: it would fail each commit.
+      if (!isEnvironmentFailure(error)) this.#decisions = [];
+      throw error;
+    }
     this.#loaded = version;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Conversation } from '../../../../src/cli/chat/conversation.ts';
 import type { AnswerListener } from '../../../../src/cli/chat/read-answer.ts';
-import { ConnectionLost, type Outgoing } from '../../../../src/cli/chat/service.ts';
+import { ConnectionLost, type Outgoing } from '../../../../src/cli/chat/stream-client.ts';
 
 const silent: AnswerListener = {
   started: () => undefined,
@@ -24,15 +24,15 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
 }
 
 describe('a conversation', () => {
-  it('goes on in the session that the first stream names', async () => {
+  it('continues in the session that the first stream names', async () => {
     const sent: Outgoing[] = [];
     const conversation = new Conversation({
       start: async (outgoing) => `stream ${sent.push(outgoing)}`,
       open: async () => pieces(start, end({})),
       stop: async () => undefined,
     });
-    await conversation.say('one', silent, interrupts().signals);
-    await conversation.say('two', silent, interrupts().signals);
+    await conversation.send('one', silent, interrupts().signals);
+    await conversation.send('two', silent, interrupts().signals);
     expect(sent.map(({ message, session_id }) => [message, session_id])).toEqual([
       ['one', null],
       ['two', 'generated'],
@@ -40,7 +40,7 @@ describe('a conversation', () => {
     expect(new Set(sent.map(({ key }) => key)).size).toBe(2);
   });
 
-  it('sends a message that nobody took again, as the very same one', async () => {
+  it('sends an undelivered message again, unchanged', async () => {
     const sent: Outgoing[] = [];
     const conversation = new Conversation({
       async start(outgoing) {
@@ -50,7 +50,7 @@ describe('a conversation', () => {
       open: async () => pieces(start, end({})),
       stop: async () => undefined,
     });
-    expect((await conversation.say('one', silent, interrupts().signals)).response).toBe('Hi');
+    expect((await conversation.send('one', silent, interrupts().signals)).response).toBe('Hi');
     expect(sent).toHaveLength(2);
     expect(sent[0]).toEqual(sent[1]);
   });
@@ -74,7 +74,7 @@ describe('a conversation', () => {
         stopped.resolve();
       },
     });
-    const answer = await conversation.say('one', silent, signals);
+    const answer = await conversation.send('one', silent, signals);
     expect(answer).toEqual({ session_id: 'generated', response: 'Hi', stopped: true });
   });
 
@@ -89,10 +89,10 @@ describe('a conversation', () => {
         }),
       stop: () => Promise.reject(new ConnectionLost('gone')),
     });
-    expect((await conversation.say('one', silent, signals)).stopped).toBe(true);
+    expect((await conversation.send('one', silent, signals)).stopped).toBe(true);
   });
 
-  it('stopped before it is with the daemon is an empty answer', async () => {
+  it('returns an empty answer if it is stopped before the message is delivered', async () => {
     const { stop, signals } = interrupts();
     const conversation = new Conversation({
       start: (_outgoing, signal) =>
@@ -103,14 +103,14 @@ describe('a conversation', () => {
       open: () => Promise.reject(new Error('not to be opened')),
       stop: () => Promise.reject(new Error('not to be stopped')),
     });
-    expect(await conversation.say('one', silent, signals)).toEqual({
+    expect(await conversation.send('one', silent, signals)).toEqual({
       session_id: '',
       response: '',
       stopped: true,
     });
   });
 
-  it('is left at once', async () => {
+  it('ends at once if the person leaves', async () => {
     const { leave, signals } = interrupts();
     const conversation = new Conversation({
       start: async () => 's',
@@ -121,6 +121,6 @@ describe('a conversation', () => {
         }),
       stop: async () => undefined,
     });
-    await expect(conversation.say('one', silent, signals)).rejects.toThrow();
+    await expect(conversation.send('one', silent, signals)).rejects.toThrow();
   });
 });

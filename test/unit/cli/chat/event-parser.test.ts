@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EventParser, type ServerEvent } from '../../../../src/cli/chat/event-parser.ts';
 
-/** The events of a stream that comes in these pieces. */
+/** The events of a stream that arrives in these pieces. */
 function parse(...pieces: (string | Uint8Array)[]): ServerEvent[] {
   const parser = new EventParser();
   return pieces.flatMap((piece) => parser.push(typeof piece === 'string' ? Buffer.from(piece) : piece));
@@ -17,7 +17,7 @@ describe('an event stream', () => {
     { id: '3', event: 'message', data: '\nx' },
   ];
 
-  it('is read with every line end, with comments, and without a byte order mark', () => {
+  it('is read with all line ends, comments, and a byte order mark', () => {
     expect(parse(stream)).toEqual(events);
   });
 
@@ -28,7 +28,7 @@ describe('an event stream', () => {
     expect(parse(...[...stream].map((byte) => Uint8Array.of(byte)))).toEqual(events);
   });
 
-  it('tells an event at once when it is whole, and never one that is not', () => {
+  it('returns an event as soon as it is complete, and not before', () => {
     const parser = new EventParser();
     expect(parser.push(Buffer.from('id: 7\ndata: x\n'))).toEqual([]);
     expect(parser.push(Buffer.from('\n'))).toEqual([{ id: '7', event: 'message', data: 'x' }]);
@@ -42,24 +42,24 @@ describe('an event stream', () => {
     });
   });
 
-  it('has no event without data, and no id with a NUL in it', () => {
+  it('ignores an event without data, and an id with a NUL', () => {
     expect(parse('id: 1\nevent: a\n\nid: 2\0\ndata: x\n\n')).toEqual([
       { id: '1', event: 'message', data: 'x' },
     ]);
   });
 
-  it('ignores fields that it does not know', () => {
+  it('ignores unknown fields', () => {
     expect(parse('colour: red\nDATA: y\ndata: x\n\n')).toEqual([{ id: '', event: 'message', data: 'x' }]);
   });
 
   it.each([
     ['line', 'x'.repeat(1_048_576)],
     ['event', `data: ${'x'.repeat(1_048_576)}\n`],
-  ])('without an end to a %s is given up', (_what, piece) => {
+  ])('fails if a %s has no end', (_what, piece) => {
     const parser = new EventParser();
     parser.push(Buffer.from('data: '));
     expect(() => {
       for (let count = 0; count < 10; count++) parser.push(Buffer.from(piece));
-    }).toThrow('an event of more than 8388608 characters came');
+    }).toThrow('an event has more than 8388608 characters');
   });
 });

@@ -12,7 +12,7 @@ function prompting() {
   return { input, terminal, prompt };
 }
 
-/** What was written before has been taken in. */
+/** Everything written before has been processed. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('the prompt', () => {
@@ -25,7 +25,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('brings earlier lines back', async () => {
+  it('brings back earlier lines', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write('one\r');
@@ -36,7 +36,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('shows nothing of what is typed meanwhile, and has it when it asks again', async () => {
+  it('shows typing during an answer when it asks again', async () => {
     const { input, terminal, prompt } = prompting();
     const first = prompt.line();
     input.write('one\r');
@@ -54,7 +54,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('takes a paste of several lines as several', async () => {
+  it('reads several pasted lines one by one', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write('one\rtwo\rthree\r');
@@ -62,7 +62,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('clears the line for Ctrl-C, and ends for another one', async () => {
+  it('clears the line for Ctrl-C, and ends for a second one', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write(`half${CTRL_C}whole\r`);
@@ -73,7 +73,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('ends for Ctrl-D, also where it was typed meanwhile', async () => {
+  it('ends for Ctrl-D, also during an answer', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write(`one\r${CTRL_D}`);
@@ -82,7 +82,7 @@ describe('the prompt', () => {
     expect(await prompt.line()).toBeNull();
   });
 
-  it('tells of Ctrl-C while nothing is asked, and forgets what was typed before it', async () => {
+  it('reports Ctrl-C during an answer, and drops the typing before it', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write('one\r');

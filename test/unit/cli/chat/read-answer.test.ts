@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AnswerListener, readAnswer } from '../../../../src/cli/chat/read-answer.ts';
-import { ConnectionLost } from '../../../../src/cli/chat/service.ts';
+import { ConnectionLost } from '../../../../src/cli/chat/stream-client.ts';
 
 const EVENTS = [
   'id: 1\nevent: stream_start\ndata: {"stream_id":"s","session_id":"t"}\n\n',
@@ -14,61 +14,61 @@ const PATIENCE = { patience_ms: 10_000, waits_ms: [0] };
 const never = new AbortController().signal;
 
 function listening() {
-  const told: string[] = [];
+  const events: string[] = [];
   const listener: AnswerListener = {
-    started: (session_id) => told.push(`session ${session_id}`),
-    text: (piece) => told.push(piece),
-    tool: (name, status) => told.push(`${name} ${status}`),
-    connected: (yes) => told.push(yes ? 'connected' : 'lost'),
+    started: (session_id) => events.push(`session ${session_id}`),
+    text: (piece) => events.push(piece),
+    tool: (name, status) => events.push(`${name} ${status}`),
+    connected: (yes) => events.push(yes ? 'connected' : 'lost'),
   };
-  return { told, listener };
+  return { events, listener };
 }
 
-async function* pieces(bytes: Uint8Array, lost = false): AsyncGenerator<Uint8Array> {
+async function* stream(bytes: Uint8Array, lost = false): AsyncGenerator<Uint8Array> {
   yield bytes;
   if (lost) throw new ConnectionLost('cut');
 }
 
 describe('an answer', () => {
-  it('is told as it comes', async () => {
-    const { told, listener } = listening();
+  it('is reported as it arrives', async () => {
+    const { events, listener } = listening();
     const answer = await readAnswer(
-      async () => pieces(Buffer.from(EVENTS.join(''))),
+      async () => stream(Buffer.from(EVENTS.join(''))),
       listener,
       never,
       PATIENCE,
     );
     expect(answer).toEqual(ANSWER);
-    expect(told).toEqual(['connected', 'session t', 'Héllo ', 'get_user started', 'wörld']);
+    expect(events).toEqual(['connected', 'session t', 'Héllo ', 'get_user started', 'wörld']);
   });
 
   it.each([false, true])(
-    'loses nothing and doubles nothing wherever it is cut (with an error: %s)',
+    'loses and repeats nothing wherever it is cut (with an error: %s)',
     async (error) => {
       const whole = Buffer.from(EVENTS.join(''));
       for (let cut = 0; cut < whole.length; cut++) {
-        const { told, listener } = listening();
+        const { events, listener } = listening();
         const asked: number[] = [];
         const answer = await readAnswer(
           async (after) => {
             asked.push(after);
-            // A daemon sends the events after the one that it is told; one event again does no harm.
-            if (asked.length > 1) return pieces(Buffer.from(EVENTS.slice(Math.max(0, after - 1)).join('')));
-            return pieces(whole.subarray(0, cut), error);
+            // A daemon sends the events after the requested one. A repeated event does no harm.
+            if (asked.length > 1) return stream(Buffer.from(EVENTS.slice(Math.max(0, after - 1)).join('')));
+            return stream(whole.subarray(0, cut), error);
           },
           listener,
           never,
           PATIENCE,
         );
         expect(answer).toEqual(ANSWER);
-        const said = told.filter((word) => word !== 'connected' && word !== 'lost');
-        expect(said, `cut at ${cut}`).toEqual(['session t', 'Héllo ', 'get_user started', 'wörld']);
+        const pieces = events.filter((word) => word !== 'connected' && word !== 'lost');
+        expect(pieces, `cut at ${cut}`).toEqual(['session t', 'Héllo ', 'get_user started', 'wörld']);
       }
     },
   );
 
-  it('is asked for again where nobody answers, until the patience is over', async () => {
-    const { told, listener } = listening();
+  it('is requested again until the time is up', async () => {
+    const { events, listener } = listening();
     let attempts = 0;
     const open = async () => {
       attempts++;
@@ -77,40 +77,40 @@ describe('an answer', () => {
     const reading = readAnswer(open, listener, never, { patience_ms: 50, waits_ms: [0, 10] });
     await expect(reading).rejects.toMatchObject({
       exitCode: 69,
-      message: 'the daemon is out of reach: connect ECONNREFUSED',
+      message: 'cannot reach the daemon: connect ECONNREFUSED',
     });
     expect(attempts).toBeGreaterThan(2);
-    expect(told).toContain('lost');
+    expect(events).toContain('lost');
   });
 
-  it('that failed is told in words', async () => {
+  it('fails with the reason in words', async () => {
     const { listener } = listening();
     const error =
       'id: 2\nevent: error\ndata: {"code":"interrupted","message":"The answer was interrupted."}\n\n';
-    const reading = readAnswer(async () => pieces(Buffer.from(EVENTS[0] + error)), listener, never, PATIENCE);
+    const reading = readAnswer(async () => stream(Buffer.from(EVENTS[0] + error)), listener, never, PATIENCE);
     await expect(reading).rejects.toMatchObject({
       exitCode: 1,
-      message: 'the daemon ended while it answered, and the rest of the answer is lost',
+      message: 'the daemon ended during the answer, and the rest of the answer is lost',
     });
   });
 
-  it('without an end, of which nothing is left, is not waited for', async () => {
+  it('fails if the stream has ended without its end', async () => {
     const { listener } = listening();
     await expect(readAnswer(async () => null, listener, never, PATIENCE)).rejects.toMatchObject({
       exitCode: 1,
     });
   });
 
-  it('makes nothing of data that is no object', async () => {
-    const { told, listener } = listening();
+  it('ignores data that is not an object', async () => {
+    const { events, listener } = listening();
     const odd =
       'id: 1\nevent: text_chunk\ndata: {"text":\n\nid: 2\nevent: text_chunk\ndata: 7\n\nid: 3\nevent: later\ndata: {}\n\nid: 4\nevent: complete\ndata: {"response":1}\n\n';
-    const answer = await readAnswer(async () => pieces(Buffer.from(odd)), listener, never, PATIENCE);
+    const answer = await readAnswer(async () => stream(Buffer.from(odd)), listener, never, PATIENCE);
     expect(answer).toEqual({ session_id: '', response: '', stopped: false });
-    expect(told.join('')).toBe('connected');
+    expect(events.join('')).toBe('connected');
   });
 
-  it('is not waited for where the person leaves', async () => {
+  it('ends at once if the person leaves', async () => {
     const { listener } = listening();
     const leave = new AbortController();
     const reading = readAnswer(

@@ -11,14 +11,14 @@ function screen(terminal = false): { shown: Screen; stdout: Captured; stderr: Ca
 }
 
 describe('an answer on the screen', () => {
-  it('is as it came, and ends its line', () => {
+  it('is unchanged, and ends its line', () => {
     const { shown, stdout, stderr } = screen();
     for (const piece of ['One\n\n- t', 'wo\tthree']) shown.text(piece);
     shown.endAnswer();
     expect([stdout.text, stderr.text]).toEqual(['One\n\n- two\tthree\n', '']);
   });
 
-  it('has one line end at its end, and none where it is empty', () => {
+  it('ends with one line end, or none if it is empty', () => {
     const { shown, stdout } = screen();
     shown.text('One\n');
     shown.endAnswer();
@@ -26,14 +26,14 @@ describe('an answer on the screen', () => {
     expect(stdout.text).toBe('One\n');
   });
 
-  it('shows what was cut within a character', () => {
+  it('joins a character that was cut in two', () => {
     const { shown, stdout } = screen();
     for (const unit of 'a🙂b'.split('')) shown.text(unit);
     shown.endAnswer();
     expect(stdout.text).toBe('a🙂b\n');
   });
 
-  it('can make the terminal do nothing', () => {
+  it('cannot control the terminal', () => {
     const { shown, stdout } = screen();
     shown.text('\u{1b}[2J\u{1b}]0;title\u{7}x\rover\u{9b}31m\u{202e}red\u{8}\n');
     shown.endAnswer();
@@ -52,14 +52,14 @@ describe('an answer on the screen', () => {
   });
 });
 
-describe('the line of what goes on', () => {
-  it('is for terminals only', () => {
+describe('the status line', () => {
+  it('is shown on terminals only', () => {
     const { shown, stderr } = screen();
     shown.status('get_user…');
     expect(stderr.text).toBe('');
   });
 
-  it('goes away when the answer goes on, or something else goes on', () => {
+  it('is removed when the answer continues or the status changes', () => {
     const { shown, stdout, stderr } = screen(true);
     shown.status('Waiting…');
     shown.status('get_user…');
@@ -69,7 +69,7 @@ describe('the line of what goes on', () => {
     expect(stdout.text).toBe('Hello\n');
   });
 
-  it('stands on a line of its own', () => {
+  it('has its own line', () => {
     const { shown, stdout } = screen(true);
     shown.text('Let me look.');
     shown.status('get_user…');
@@ -84,7 +84,7 @@ describe('the line of what goes on', () => {
     expect(stderr.text).toBe(`\u{fffd}[2J${'x'.repeat(25)}`);
   });
 
-  it('makes room for a note', () => {
+  it('is removed for a note', () => {
     const { shown, stderr } = screen(true);
     shown.status('Waiting…');
     shown.note('(stopped)');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { happeningInWords, summaryInWords } from '../../../../src/cli/simulate/view.ts';
+import { eventInWords, summaryInWords } from '../../../../src/cli/simulate/view.ts';
 
 const sent = {
   type: 'sent',
@@ -13,29 +13,30 @@ const sent = {
 
 const none = { messages: 1, answered: 0, blocked: 0, failed: 0, unanswered: 0, unseen: 0, reasons: [] };
 
-describe('what was sent', () => {
-  it('is told with its words', () => {
-    expect(happeningInWords({ ...sent }, false)).toBe('→ ada, to the bot: Who am I?\n');
+describe('a sent message', () => {
+  it('is shown with its text', () => {
+    expect(eventInWords({ ...sent }, false)).toBe('→ ada, to the bot: Who am I?\n');
   });
 
-  it('is told without a colon where it has none', () => {
-    expect(happeningInWords({ ...sent, kind: 'other', text: '' }, false)).toBe('→ ada, to the bot [other]\n');
+  it('is shown without a colon if it has no text', () => {
+    expect(eventInWords({ ...sent, kind: 'other', text: '' }, false)).toBe('→ ada, to the bot [other]\n');
   });
 });
 
 describe('the summary', () => {
-  it('leads on where a message was not answered, or has failed', () => {
-    const hint = '`agentd explain` tells why, given the request; `agentd inbox list` shows what waits.';
-    expect(summaryInWords({ ...none, failed: 1, reasons: ['delivery_refused'] }, 'until now')).toBe(
-      `The message has failed (delivery_refused).\n${hint}`,
+  it('says where to look if a message failed or was not answered', () => {
+    const hint =
+      'Run `agentd explain` with the request id to see why. `agentd inbox list` shows waiting messages.';
+    expect(summaryInWords({ ...none, failed: 1, reasons: ['delivery_refused'] }, 'within 1 seconds')).toBe(
+      `The message failed (delivery_refused).\n${hint}`,
     );
-    expect(summaryInWords({ ...none, messages: 2, answered: 1, unanswered: 1 }, 'until now')).toBe(
-      `2 messages: 1 answered, 1 not answered until now.\n${hint}`,
+    expect(summaryInWords({ ...none, messages: 2, answered: 1, unanswered: 1 }, 'within 1 seconds')).toBe(
+      `2 messages: 1 answered, 1 not answered within 1 seconds.\n${hint}`,
     );
-    expect(summaryInWords({ ...none, answered: 1 }, 'until now')).toBe('The message was answered.');
+    expect(summaryInWords({ ...none, answered: 1 }, 'within 1 seconds')).toBe('The message was answered.');
   });
 
-  it('claims nothing of what must not be answered', () => {
-    expect(summaryInWords({ ...none, messages: 0 }, 'until now')).toBe('Nothing of this has to be answered.');
+  it('expects no answer to events that get none', () => {
+    expect(summaryInWords({ ...none, messages: 0 }, 'within 1 seconds')).toBe('No answer is expected.');
   });
 });

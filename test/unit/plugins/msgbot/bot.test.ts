@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PlatformApi } from '../../../../plugins/msgbot/api.ts';
 import { Bot } from '../../../../plugins/msgbot/bot.ts';
 import { PlatformFailure } from '../../../../plugins/msgbot/failures.ts';
-import type { DevCompany } from '../../../../src/channel/index.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { platformScope, TOKEN } from './scope.ts';
 
@@ -21,7 +20,11 @@ function botAt(isThere: (call: number) => boolean, early?: unknown) {
       return { username: 'agentd_bot' };
     },
   };
-  const bot = new Bot('5550100:token', api as unknown as PlatformApi, { log, now: Date.now });
+  const bot = new Bot('5550100:token', api as unknown as PlatformApi, {
+    log,
+    now: Date.now,
+    simulated: false,
+  });
   return { bot, asked, lines };
 }
 
@@ -51,7 +54,7 @@ describe('the name of the bot', () => {
     },
   );
 
-  it('is asked for at once when somebody waits for it, though not more than once a second', async () => {
+  it('is requested at once if a message waits for it, but at most once a second', async () => {
     let isThere = false;
     const { bot, asked } = botAt(() => isThere);
     bot.start();
@@ -76,7 +79,7 @@ describe('the name of the bot', () => {
     expect(bot.health()).toEqual({
       status: 'degraded',
       detail:
-        'the platform has not told the name of the bot: messages of groups that may mention it are brought again',
+        'the name of the bot is not known yet: group messages that may mention it are refused, and delivered again',
     });
     await vi.advanceTimersByTimeAsync(3000);
     expect(bot.username).toBe('agentd_bot');
@@ -95,12 +98,12 @@ describe('the name of the bot', () => {
 });
 
 describe('a platform that does not answer', () => {
-  it('may be away with `serve --dev`', async () => {
+  it('may be away if it is simulated', async () => {
     const asked: unknown[] = [];
     const api = { call: async (_work: unknown, options: unknown) => void asked.push(options) };
     const scope = { log: collectLog().log, now: Date.now };
-    for (const members of [{}, { dev: {} as DevCompany }]) {
-      const bot = new Bot('5550100:token', api as unknown as PlatformApi, { ...scope, ...members });
+    for (const simulated of [false, true]) {
+      const bot = new Bot('5550100:token', api as unknown as PlatformApi, { ...scope, simulated });
       bot.start();
       await vi.advanceTimersByTimeAsync(0);
       bot.stop();
@@ -108,7 +111,7 @@ describe('a platform that does not answer', () => {
     expect(asked).toEqual([{ mayBeAway: false }, { mayBeAway: true }]);
   });
 
-  it('is trouble of the channel, but where it may be away', async () => {
+  it('makes the channel degraded, unless it may be away', async () => {
     const { scope } = platformScope(() => Promise.reject(new TypeError('fetch failed')));
     const api = new PlatformApi(scope, TOKEN, 'https://bots.example');
     const ask = (mayBeAway: boolean) =>

@@ -5,7 +5,7 @@ import { parse } from '../../../../plugins/msgbot/parse.ts';
 import {
   checkMessage,
   checkMessageId,
-  checkPlace,
+  checkReplyTo,
   checkText,
 } from '../../../../src/channel/check-message.ts';
 import { BOT, SAMPLES, sample } from './samples.ts';
@@ -67,7 +67,7 @@ function refusals(update: unknown, username: string | null): string[] {
     checkMessageId(parsed.message_id, note);
   }
   if (parsed.kind === 'command' || parsed.kind === 'no-words') {
-    checkPlace(parsed.place.reply_to, note);
+    checkReplyTo(parsed.place.reply_to, note);
     checkMessageId(parsed.place.message_id, note);
     if (parsed.kind === 'no-words' && parsed.album !== null) checkMessageId(parsed.album, note);
   }

@@ -59,11 +59,11 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'private-sticker': { kind: 'no-words', about: 'content' },
   'private-voice': { kind: 'no-words', about: 'content' },
   'private-location': { kind: 'no-words', about: 'content' },
-  'private-live-location-moved': nothing('an edit without words'),
+  'private-live-location-moved': nothing('an edit without text'),
   'private-edited': { kind: 'edit', message_id: '5550111:101', text: 'Where is my order A-1002?' },
   'private-edited-caption': { kind: 'edit', message_id: '5550111:107', text: 'And this one?' },
   'private-via-bot': message('found by an inline bot', 'msgbot:5550111'),
-  'private-service-auto-delete-timer': nothing('nothing that is said to anybody'),
+  'private-service-auto-delete-timer': nothing('no content for the bot'),
   'private-blocked': nothing('no message: my_chat_member'),
   'group-mention': message('who am I?', 'msgbot:-5550200', {
     user_id: '5550111',
@@ -119,7 +119,7 @@ describe('parse', () => {
     expect(parse(sample(name), BOT)).toMatchObject(EXPECTED[name] ?? {});
   });
 
-  it('says that it cannot tell, where it depends on the name of the bot and that is not known', () => {
+  it('is unclear if it depends on the name of the bot and the name is not known', () => {
     const unnamed = { ...BOT, username: null };
     const kinds = (name: string) => parse(sample(name), unnamed).kind;
     for (const name of ['group-mention', 'supergroup-command', 'supergroup-mention-of-other'])
@@ -160,7 +160,7 @@ describe('a mention', () => {
     return parse({ update_id: 1, message: { ...base, text, entities: [entity] } }, BOT);
   };
 
-  it('is of the bot by its id, where the text says a name', () => {
+  it('is for the bot by its id, if the text has a name', () => {
     const named = (id: number) =>
       inGroup('agentd, who am I?', { type: 'text_mention', offset: 0, length: 6, user: { id } });
     expect(named(BOT.id)).toMatchObject({ kind: 'message', message: { text: 'who am I?' } });
@@ -217,7 +217,7 @@ describe('an update with the least that tells what it is', () => {
     expect(parse({ message: given }, BOT)).toEqual(nothing(why));
   });
 
-  it('is of a shared chat where a private one has another id than its sender', () => {
+  it('is shared if the id of a private chat is not that of the sender', () => {
     expect(parse({ message: { ...LEAST, from: { id: 5550112 } } }, BOT)).toMatchObject(
       message('hello', 'msgbot:5550111', { user_id: '5550112', shared: true }),
     );
@@ -271,7 +271,7 @@ describe('a command', () => {
     expect(privately('/weather London')).toMatchObject({ message: { text: '/weather London' } });
   });
 
-  it('may be mended by an edit, which is answered by itself; a greeting is not said again', () => {
+  it('may be corrected by an edit, which gets its own answer; a greeting is not repeated', () => {
     const edited = (text: string) => {
       const { message: base } = sample('private-text') as { message: object };
       return parse({ update_id: 1, edited_message: { ...base, text, edit_date: 1_795_290_200 } }, BOT);

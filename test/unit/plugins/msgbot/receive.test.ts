@@ -33,11 +33,11 @@ beforeEach(() => {
   const members: Partial<ChannelScope> = {
     now: () => now,
     problem: (code, detail) => new AgentdError(code, detail),
-    accept: async (messages) => void accepted.push(...messages),
+    enqueue: async (messages) => void accepted.push(...messages),
     edit: async () => true,
-    async say(reply_to, text, { message_id, hint_to } = {}) {
+    async notify(reply_to, text, { message_id, throttle_key } = {}) {
       said.push({ reply_to, text, message_id });
-      hints.push(hint_to);
+      hints.push(throttle_key);
     },
     links: {
       async link(user_id, token, { message_id } = {}) {
@@ -79,11 +79,14 @@ describe('signing in', () => {
     ]);
   });
 
-  it('links nobody by words of somebody else, which are deleted too', async () => {
+  it('does not link the sender of a forwarded command, and deletes the message', async () => {
     await receive(sample('private-forwarded-command'));
     expect(linked).toEqual([]);
     expect(said).toMatchObject([
-      { reply_to: { chat: 5550111, deletes: 106 }, text: expect.stringContaining('somebody else’s') },
+      {
+        reply_to: { chat: 5550111, deletes: 106 },
+        text: expect.stringContaining('another person’s message'),
+      },
     ]);
     const { message } = sample('private-forwarded-command') as { message: object };
     await receive({ update_id: 1, message: { ...message, forward_origin: undefined } });
@@ -98,12 +101,12 @@ describe('signing in', () => {
     expect(said).toEqual([
       {
         reply_to: { chat: -5550200, answers: 209, deletes: 209 },
-        text: 'This command works in a private chat with me only.',
+        text: 'This command works only in a private chat with me.',
         message_id: '-5550200:209',
       },
       {
         reply_to: { chat: -5550200, answers: 220 },
-        text: 'This command works in a private chat with me only.',
+        text: 'This command works only in a private chat with me.',
         message_id: '-5550200:220',
       },
     ]);
@@ -139,7 +142,7 @@ describe('hints', () => {
   });
 });
 
-describe('what may be for the bot, while its name is not known', () => {
+describe('a message that may be for the bot, while its name is not known', () => {
   it('is brought again however long that takes, so that nothing is lost', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());

@@ -45,7 +45,7 @@ describe('a reply', () => {
     ]);
   });
 
-  it('goes on where it broke off when it is sent again', async () => {
+  it('continues at the failed part when it is sent again', async () => {
     const { sender, calls } = senderAt((_called, count) =>
       count === 2 ? refused(500, 'Internal') : granted(),
     );
@@ -57,7 +57,7 @@ describe('a reply', () => {
     expect(new Set([first, second, third]).size).toBe(3);
   });
 
-  it('stops in time for the next attempt, which goes on there', async () => {
+  it('stops in time for the next attempt, which continues there', async () => {
     const { sender, calls, scope } = senderAt(granted);
     const begun = Date.now();
     // Each look at the clock finds it a quarter of a minute later.
@@ -65,7 +65,7 @@ describe('a reply', () => {
     scope.now = () => begun + looks++ * 15_000;
     await expect(sender.send(reply(`${LONG}\n\n${LONG}`))).rejects.toMatchObject({
       final: false,
-      message: 'it takes too long',
+      message: 'sending takes too long',
     });
     expect(calls).toHaveLength(2);
     looks = 0;
@@ -76,13 +76,13 @@ describe('a reply', () => {
     expect(calls).toHaveLength(6);
   });
 
-  it('is sent once, also where it is asked for again meanwhile', async () => {
+  it('is sent once, also if it is requested again meanwhile', async () => {
     const { sender, calls } = senderAt(granted);
     await Promise.all([sender.send(reply('hello')), sender.send(reply('hello'))]);
     expect(calls).toHaveLength(1);
   });
 
-  it('is sent as plain words where the platform cannot read the markup', async () => {
+  it('is sent as plain text if the platform cannot read the markup', async () => {
     const { sender, calls } = senderAt(({ payload }) =>
       payload.parse_mode
         ? refused(400, "Bad Request: can't parse entities: Unsupported start tag")
@@ -172,7 +172,7 @@ describe('a reply', () => {
     });
   });
 
-  it('is tried again where the platform cannot be reached', async () => {
+  it('is retried if the platform cannot be reached', async () => {
     const { sender } = senderAt(() => Promise.reject(new TypeError('fetch failed')));
     await expect(sender.send(reply('hello'))).rejects.toMatchObject({
       final: false,
@@ -220,7 +220,9 @@ describe('a message with a token', () => {
       method === 'deleteMessage' ? refused(400, "Bad Request: message can't be deleted") : granted(),
     );
     await sender.send(reply('In private only.', { chat: -1005550200, deletes: 77 }));
-    expect(texts(calls).at(-1)).toBe('In private only.\n\nPlease delete your message yourself: I may not.');
+    expect(texts(calls).at(-1)).toBe(
+      'In private only.\n\nPlease delete your message yourself: I am not allowed to.',
+    );
   });
 
   it('is not left because the platform is away for a moment', async () => {
@@ -287,7 +289,7 @@ describe('health', () => {
     for (let n = 0; n < 3; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
     expect(api.health()).toEqual({
       status: 'degraded',
-      detail: 'the last 3 calls to the platform failed; replies are tried again',
+      detail: 'the last 3 calls to the platform failed; replies are retried',
     });
   });
 });

@@ -83,7 +83,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(edit.contexts[0]?.update.update_id).not.toBe(first.contexts[0]?.update.update_id);
   });
 
-  it('is a picture, and what becomes of the bot in a chat', async () => {
+  it('is a picture, or the status of the bot in a chat', async () => {
     const picture = await received({ kind: 'other' });
     expect(picture.contexts[0]?.has('message:photo')).toBe(true);
     const status = await received({ kind: 'status' });
@@ -92,7 +92,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(update?.my_chat_member?.new_chat_member.status).toBe('kicked');
   });
 
-  it('is refused where its secret is another', async () => {
+  it('is refused if its secret is wrong', async () => {
     expect(await received({ bad_signature: true })).toEqual({ status: 401, contexts: [] });
   });
 
@@ -126,12 +126,12 @@ describe('the simulated Bot API, as the library calls it', () => {
     expect(platform.shown).toEqual([{ what: 'message', to: '-1005550100', thread: '4', text: html }]);
   });
 
-  it('shows that somebody types', async () => {
+  it('shows typing', async () => {
     expect(await api.sendChatAction(5550111, 'typing')).toBe(true);
     expect(platform.shown).toEqual([{ what: 'typing', to: '5550111', text: '' }]);
   });
 
-  it('deletes what is the bot’s to delete, once', async () => {
+  it('deletes the messages that the bot may delete, once', async () => {
     expect(await api.deleteMessage(5550111, 7)).toBe(true);
     expect(await refusalOf(api.deleteMessage(5550111, 7))).toEqual([
       400,
@@ -180,7 +180,7 @@ describe('the simulated Bot API, as the library calls it', () => {
     expect(platform.shown).toEqual([]);
   });
 
-  it('refuses another bot, what is no token, and methods that it does not know', async () => {
+  it('refuses another bot, a malformed token, and unknown methods', async () => {
     const other = (given: string) => new Api(given, { apiRoot: platform.url });
     expect(await refusalOf(other('5550100:another').getMe())).toEqual([401, 'Unauthorized']);
     expect(await refusalOf(other('no-token').getMe())).toEqual([404, 'Not Found']);

@@ -7,7 +7,7 @@ import { type Parsed, parse } from '../../../../plugins/phonechat/parse.ts';
 import {
   checkMessage,
   checkMessageId,
-  checkPlace,
+  checkReplyTo,
   checkText,
 } from '../../../../src/channel/check-message.ts';
 
@@ -39,7 +39,7 @@ function outcome(name: string): Record<string, unknown> {
 const NOTHING = { ignored: [['nothing to answer', 1]] };
 const ANOTHER_FIELD = { ignored: [['another field', 1]] };
 const cannotRead = (what: string) => ({
-  hints: [`I can only read text, not ${what}. Please write to me what it is about.`],
+  hints: [`I can only read text, not ${what}. Please describe it in words.`],
 });
 const captioned = (text: string, what: string) => ({
   texts: [text],
@@ -67,7 +67,7 @@ const EXPECTED: Record<string, Record<string, unknown>> = {
   'image-with-caption': captioned('Taj Mahal', 'pictures'),
   video: cannotRead('videos'),
   'video-with-caption': captioned('Is this normal?', 'videos'),
-  audio: cannotRead('voice messages or sounds'),
+  audio: cannotRead('voice messages or audio'),
   'document-with-caption': captioned('Is this invoice right?', 'documents'),
   sticker: cannotRead('stickers'),
   location: cannotRead('locations'),
@@ -99,7 +99,7 @@ const EXPECTED: Record<string, Record<string, unknown>> = {
   'another-number': { elsewhere: ['209876543210987'] },
   many: {
     texts: ['one', 'two', 'three', 'four'],
-    hints: ['I can only read text, not pictures. Please write to me what it is about.'],
+    hints: ['I can only read text, not pictures. Please describe it in words.'],
     statuses: ['sent', 'read'],
   },
 };
@@ -186,7 +186,7 @@ describe('parse', () => {
     expect(first?.metadata.user_name).toBeUndefined();
   });
 
-  it('names nobody where several could have written', () => {
+  it('names no sender if several people could have written', () => {
     const two = [{ wa_id: '16505555678' }, { wa_id: '16505551234' }];
     expect(parse(withContacts(two, { from: undefined }), OURS)).toMatchObject({
       messages: [],
@@ -197,7 +197,7 @@ describe('parse', () => {
   const delivery = (value: object) => ({ entry: [{ changes: [{ value }] }] });
   const least = { from: '16505551234', id: WAMID, type: 'text', text: { body: 'Hi' } };
 
-  it('takes a message without all that tells nothing of it', () => {
+  it('reads a message without optional fields', () => {
     const { messages } = parse(delivery({ messages: [least] }), OURS);
     expect(messages).toMatchObject([
       { user_id: '+16505551234', thread_id: 'phonechat:106540352242922:+16505551234', text: 'Hi' },
@@ -210,7 +210,7 @@ describe('parse', () => {
     expect(parse(delivery({ metadata: {}, messages: [least] }), OURS).messages).toEqual([]);
   });
 
-  it('reads ids also where they are JSON numbers', () => {
+  it('reads ids that are JSON numbers', () => {
     const { messages } = parse(
       delivery({
         metadata: { phone_number_id: 106540352242922 },
@@ -240,7 +240,7 @@ describe('parse', () => {
   });
 
   it('answers a text that is too long with one text, and takes the longest', () => {
-    const hint = 'Your message is too long for me: I read up to 16,000 characters. Please send it in parts.';
+    const hint = 'Your message is too long: I can read up to 16,000 characters. Please send it in parts.';
     const long = parse(withContacts([], { text: { body: 'x'.repeat(16_001) } }), OURS);
     expect([long.messages, long.hints.map(({ text }) => text)]).toEqual([[], [hint]]);
     const longest = parse(withContacts([], { text: { body: ` ${'😀'.repeat(16_000)} ` } }), OURS);
@@ -270,7 +270,7 @@ describe('parse', () => {
     expect(parse(withContacts([], { from }), OURS).messages[0]?.user_id).toBe(user_id);
   });
 
-  it('mends the words and leaves out a time that is none', () => {
+  it('repairs the text and ignores an invalid time', () => {
     const message = { text: { body: ' a\ud800b ' }, timestamp: '99999999999999999999' };
     const [first] = parse(withContacts([], message), OURS).messages;
     expect(first?.text).toBe('a\ufffdb');
@@ -402,7 +402,7 @@ function refusals({ messages, hints, edits }: Parsed): unknown[] {
   const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, phonechat, 'message'));
   const note = (problem: string) => void wrong.push(problem);
   for (const { place, text, message_id } of hints) {
-    checkPlace(place, note);
+    checkReplyTo(place, note);
     checkText(text, note);
     checkMessageId(`hint:${message_id}`, note);
   }

@@ -81,7 +81,7 @@ describe('a reply', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('goes on behind the parts that were taken, and begins anew as another reply', async () => {
+  it('continues after the parts that were sent, and starts from the first part as another reply', async () => {
     const { sender, calls } = parts((call) => (call === 2 ? new Response('', { status: 500 }) : TAKEN()));
     expect(await failureOf(sender.send(reply(LONG)))).toMatchObject({ final: false });
     await sender.send(reply(LONG));
@@ -108,7 +108,7 @@ describe('a reply', () => {
     expect([failure.final, failure.message]).toEqual([false, reason]);
   });
 
-  it('tells no token where it cannot even be sent', async () => {
+  it('does not show the token if the request cannot be sent', async () => {
     const broken = 'EAAG\u0000broken';
     const { sender, scope } = parts(() => {
       throw new TypeError(`Bearer ${broken} is an invalid header value`);
@@ -133,6 +133,7 @@ describe('an error', () => {
     [400, 80007, false, 60],
     [400, 4, false, 60],
     [500, 131000, false, undefined, 'unreachable'],
+    [400, 131000, false, undefined],
     [503, 131016, false, undefined, 'unreachable'],
     [500, 131057, false, undefined, 'unreachable'],
     [400, 2, false, undefined],
@@ -174,7 +175,7 @@ describe('an error', () => {
     expect(meaningOf(400, 131047, undefined).account).toBeUndefined();
   });
 
-  it('is known by its code also where the answer calls itself good', async () => {
+  it('is recognized by its code, also if the status is 200', async () => {
     const { sender } = parts(() =>
       Response.json({ error: { code: 131047, message: 'Re-engagement message' } }),
     );
@@ -206,7 +207,7 @@ describe('health', () => {
     expect(graph.health()).toEqual({ status: 'ok' });
   });
 
-  it('is degraded while the account is refused; a read mark does not mend it', async () => {
+  it('is degraded while the account is refused; a read mark does not change that', async () => {
     const refused = () => Response.json({ error: { code: 131042, message: 'Payment' } }, { status: 400 });
     const { graph, sender, marks } = parts((call) => (call === 1 ? refused() : TAKEN()));
     await failureOf(sender.send(reply('Hello.')));
@@ -236,7 +237,7 @@ describe('the sign of typing', () => {
     expect(calls).toHaveLength(3);
   });
 
-  it('is nothing where there is no message to be read', async () => {
+  it('makes no call without a message to mark', async () => {
     const { marks, calls } = parts(TAKEN);
     await marks.show({ number_id: '1', to: '2' });
     expect(calls).toEqual([]);

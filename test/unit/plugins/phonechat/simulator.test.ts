@@ -59,13 +59,13 @@ describe('a delivery', () => {
     expect(isSigned(Buffer.from(bad.body), bad.headers['X-Hub-Signature-256'], secret)).toBe(false);
   });
 
-  it('names the same message by the same number, and an edit by what it changes', () => {
+  it('gives a message the id of its number, and an edit the id of its message', () => {
     const ids = [{}, {}, { number: 2 }].map((event) => parsed(event).messages[0]?.message_id);
     expect([ids[0] === ids[1], ids[0] === ids[2]]).toEqual([true, false]);
     expect(parsed({ kind: 'edit', text: 'new' }).edits).toEqual([{ message_id: ids[0], text: 'new' }]);
   });
 
-  it('is of somebody with a number, also where the name is none', () => {
+  it('has a sender with a number, also if the name is not a number', () => {
     expect(parsed({ user: 'ada' }).messages[0]?.user_id).toMatch(/^\+1650555\d{4}$/);
     for (const user of simulator.who()) expect(parsed({ user }).messages[0]?.user_id).toBe(user);
   });
@@ -99,7 +99,7 @@ describe('the API', () => {
     });
   });
 
-  it('accepts a business-scoped id in `to`, and delivers it to nobody', () => {
+  it('accepts a business-scoped id in `to`, and does not deliver the message', () => {
     expect(call({ to: 'US.1', ...text })).toMatchObject({ status: 200, shown: [] });
   });
 

@@ -74,7 +74,9 @@ describe('/service-auth', () => {
       text: '✅ You are signed out.',
     });
     expect(scope.linked.size).toBe(0);
-    expect((await typed({ text }, scope)).body.text).toBe('✅ You are signed out: you were not signed in.');
+    expect((await typed({ text }, scope)).body.text).toBe(
+      '✅ You are signed out; you were not signed in before.',
+    );
   });
 
   it('names its request, so that the same one does nothing when it comes again', async () => {
@@ -101,36 +103,36 @@ describe('/service-auth', () => {
   });
 
   it.each([
-    ['', /^❌ .*JWT Malformed.* To be signed in here, send `\/service-auth` and your token/],
+    ['', /^❌ .*JWT Malformed.* To sign in, send `\/service-auth` followed by your token/],
     ['   ', /^❌ .*JWT Malformed/],
-    ['help', /^To be signed in here, send `\/service-auth` and your token/],
+    ['help', /^To sign in, send `\/service-auth` followed by your token/],
   ])('explains itself without a token: %j', async (text, explained) => {
     const { body } = await typed({ text });
     expect(body.response_type).toBe('ephemeral');
     expect(body.text).toMatch(explained);
   });
 
-  it('tells a person that it could not be done, where nothing can be kept', async () => {
+  it('says that nothing was done if the store is out of reach', async () => {
     const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
     const links = { link: fails, unlink: fails, unlinkPerson: fails };
     const scope = recordingScope(settings, { links });
     for (const text of [GOOD_TOKEN, 'off']) {
       const { status, body } = await typed({ text }, scope);
       expect([status ?? 200, body.response_type]).toEqual([200, 'ephemeral']);
-      expect(body.text).toMatch(/^❌ .*cannot keep anything at the moment/);
+      expect(body.text).toMatch(/^❌ .*cannot store this at the moment/);
     }
     expect(scope.logged.map(({ level }) => level)).toEqual(['error', 'error']);
     expect(JSON.stringify(scope.logged)).not.toContain(GOOD_TOKEN);
   });
 
-  it('answers before the platform stops waiting, and does not claim to know what it does not', async () => {
+  it('answers before the platform stops waiting, and says that the outcome is unknown', async () => {
     vi.useFakeTimers();
     try {
       const never = () => new Promise<never>(() => {});
       const scope = recordingScope(settings, { links: { link: never, unlink: never, unlinkPerson: never } });
       const answer = typed({ text: GOOD_TOKEN }, scope);
       await vi.advanceTimersByTimeAsync(2999);
-      expect((await answer).body.text).toMatch(/^❌ .*do not know whether it will still happen/);
+      expect((await answer).body.text).toMatch(/^❌ .*do not know whether it was done/);
     } finally {
       vi.useRealTimers();
     }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
-import { checkMessage, checkPlace, checkText } from '../../../../src/channel/check-message.ts';
+import { checkMessage, checkReplyTo, checkText } from '../../../../src/channel/check-message.ts';
 import type { IncomingMessage } from '../../../../src/channel/index.ts';
 import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
 
@@ -109,8 +109,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   ),
   'message-app-home': direct('1525215129.000001', 'How many cats did we herd yesterday?', 'U061F7AUR'),
   'file-share': direct('1531420618.000201', 'the tides of today', 'U061F7AUR'),
-  'file-share-wordless': unreadable(`${DIRECT}:1531420618.000202`, /text only/),
-  forwarded: unreadable(`${DIRECT}:1724966800.923979`, /text only/),
+  'file-share-wordless': unreadable(`${DIRECT}:1531420618.000202`, /only read text/),
+  forwarded: unreadable(`${DIRECT}:1724966800.923979`, /only read text/),
   'thread-broadcast': direct(
     '1525215150.000002',
     'told to the whole conversation',
@@ -172,7 +172,7 @@ describe('a delivery', () => {
     expect(untold).toMatchObject({ message: { thread_id: `teamchat:${TEAM}:${DIRECT}` } });
   });
 
-  it('in a thread of a shared channel is in one session, whoever writes', () => {
+  it('in a thread of a shared channel is in one session for all senders', () => {
     const theirs = parse(sample('app-mention-external'), null);
     const ours = parse(sample('app-mention-shared-own'), null);
     if (theirs.kind !== 'message' || ours.kind !== 'message') return expect.unreachable();
@@ -181,7 +181,7 @@ describe('a delivery', () => {
     expect(theirs.message.user_id).not.toBe(ours.message.user_id);
   });
 
-  it('in a shared channel whose sender has no workspace is of nobody that we know', () => {
+  it('in a shared channel without a workspace of the sender is from an unknown user', () => {
     const { user_team, source_team, team, ...event } = sample('app-mention-external').event as Sample;
     const parsed = parse({ ...sample('app-mention-external'), event }, null);
     expect(parsed).toMatchObject({ message: { user_id: 'external:U061F7AUR' } });
@@ -208,7 +208,7 @@ describe('a delivery', () => {
     expect(parse(external, null)).toMatchObject({ message: { user_id: 'T0THEIRS:U061F7AUR' } });
   });
 
-  it('finds the bot by what the platform said of it, where the delivery does not', () => {
+  it('finds the bot by its known id if the delivery does not name it', () => {
     const text = '<@U2> ask <@U0LAN0Z89> for me';
     const unknown = with_(sample('app-mention-documented'), { text });
     expect(parse(unknown, 'U0LAN0Z89')).toMatchObject({ message: { text: '@U2 ask for me' } });
@@ -297,7 +297,7 @@ describe('whatever comes', () => {
     if (parsed.kind === 'edit') checkText(parsed.text, wrong);
     if (parsed.kind === 'unreadable') {
       checkText(parsed.notice, wrong);
-      checkPlace(parsed.reply_to, wrong);
+      checkReplyTo(parsed.reply_to, wrong);
     }
   }
 
@@ -322,7 +322,7 @@ describe('whatever comes', () => {
     );
   });
 
-  it('as a member that nobody has documented', () => {
+  it('as a member that is not documented', () => {
     fc.assert(
       fc.property(anySample, fc.string(), hostile, (delivery, key, value) => {
         const json = `{${JSON.stringify(key)}:${JSON.stringify(value) ?? 'null'},"__proto__":{"type":"message","bot_id":1},${JSON.stringify(delivery).slice(1)}`;

@@ -74,7 +74,7 @@ describe('an answer that says no', () => {
     expect(answered(error)).toEqual({ reason: error, final: false, credentials: false });
   });
 
-  it('says how long to wait, where it does', () => {
+  it('says how long to wait, if the platform does', () => {
     expect(answered('ratelimited', 30)).toMatchObject({ final: false, retryAfterSeconds: 30 });
     expect(answered('is_archived', 30)).not.toHaveProperty('retryAfterSeconds');
   });
@@ -88,9 +88,9 @@ describe('an answer that says no', () => {
     7,
     null,
     {},
-  ])('is not quoted, and tried again, where it is not of the platform: %j', (error) => {
+  ])('is not quoted, and retried, if it is not from the platform: %j', (error) => {
     expect(answered(error)).toEqual({
-      reason: 'an answer that is not the platform’s',
+      reason: 'an answer that is not from the platform',
       final: false,
       credentials: false,
       platform: 'unreachable',

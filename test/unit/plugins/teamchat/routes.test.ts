@@ -39,23 +39,23 @@ it('looks at nothing that is not signed', async () => {
     ['commands', 'ssl_check=1'],
   ] as const)
     await expect(deliver(scope, path, body, false)).rejects.toMatchObject({ code: 'invalid_signature' });
-  expect([scope.accepted, scope.said, scope.edited, [...scope.linked]]).toEqual([[], [], [], []]);
+  expect([scope.enqueued, scope.notices, scope.edited, [...scope.linked]]).toEqual([[], [], [], []]);
 });
 
 it('hands over a message, an edit, and a text under the id of the message that it answers', async () => {
   const scope = recordingScope(settings);
   for (const name of ['message-im', 'message-changed', 'file-share-wordless', 'own-message'])
     expect((await deliver(scope, 'events', event(name)))?.status).toBe(200);
-  expect(scope.accepted.map(({ message_id }) => message_id)).toEqual(['D024BE91L:1663966382.046509']);
+  expect(scope.enqueued.map(({ message_id }) => message_id)).toEqual(['D024BE91L:1663966382.046509']);
   expect(scope.edited).toEqual([{ message_id: 'D024BE91L:1663966382.046509', text: 'hello @U061F7AUR' }]);
-  expect(scope.said).toMatchObject([
+  expect(scope.notices).toMatchObject([
     { message_id: 'D024BE91L:1531420618.000202', reply_to: { channel: 'D024BE91L' } },
   ]);
 });
 
-it('lets the platform come again where nothing can be kept', async () => {
+it('refuses a delivery if nothing can be stored, so that the platform repeats it', async () => {
   const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
-  const scope = recordingScope(settings, { accept: fails, say: fails, edit: fails });
+  const scope = recordingScope(settings, { enqueue: fails, notify: fails, edit: fails });
   for (const name of ['message-im', 'message-changed', 'file-share-wordless'])
     await expect(deliver(scope, 'events', event(name))).rejects.toMatchObject({ code: 'unavailable' });
 });

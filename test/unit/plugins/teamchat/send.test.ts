@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import type { Channel, DevCompany, OutgoingReply } from '../../../../src/channel/index.ts';
+import type { Channel, OutgoingReply } from '../../../../src/channel/index.ts';
 import { type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
 import { FakePlatform, type PlatformCall } from '../../../support/fake-platform.ts';
 
@@ -66,7 +66,7 @@ describe('a reply', () => {
     expect(channel.health?.()).toEqual({ status: 'ok' });
   });
 
-  it('in a direct message stands in no thread', async () => {
+  it('in a direct message is in no thread', async () => {
     await send(reply('Hello', { reply_to: { channel: 'D0ADA' } }));
     expect(formOf(posts()[0] as PlatformCall)).not.toHaveProperty('thread_ts');
   });
@@ -189,7 +189,7 @@ describe('a refusal', () => {
     expect(platform.calls).toHaveLength(1);
   });
 
-  it('never tells the token, nor what was said', async () => {
+  it('never shows the token or the text', async () => {
     const token = String(platform.env.TEAMCHAT_BOT_TOKEN);
     const errors: unknown[] = [];
     for (const answer of [
@@ -237,12 +237,12 @@ describe('a refusal', () => {
 });
 
 describe('health', () => {
-  it('is degraded at once where the platform refuses our credentials, until it takes them', async () => {
+  it('is degraded at once if the platform refuses the credentials, until it accepts them', async () => {
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'token_revoked' } });
     await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({
       status: 'degraded',
-      detail: 'the platform refuses our credentials: token_revoked',
+      detail: 'the platform refuses the credentials: token_revoked',
     });
     platform.answer = () => null;
     await send(reply('x'));
@@ -273,15 +273,15 @@ describe('the start', () => {
     await channel.stop?.();
   });
 
-  it('is told of to nobody with `serve --dev`, where nobody may be there to be asked', async () => {
+  it('does not warn about a simulated platform that is away', async () => {
     platform.answer = () => ({ status: 503 });
-    const dev = teamchat.create({ ...scope, dev: {} as DevCompany });
+    const dev = teamchat.create({ ...scope, simulated: true });
     await dev.start?.();
     await expect.poll(() => scope.logged.map(({ level }) => level)).toEqual(['debug']);
     await dev.stop?.();
   });
 
-  it('tells of credentials that the platform refuses', async () => {
+  it('logs that the platform refuses the credentials', async () => {
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
     await channel.start?.();
     await expect.poll(() => scope.logged.map(({ level }) => level)).toContain('error');
@@ -318,7 +318,7 @@ describe('the status of a thread', () => {
     expect(statuses()).toEqual(['is thinking…', '']);
   });
 
-  it('is not asked for again where the app may not show it; a failure is no trouble', async () => {
+  it('is not requested again without the permission; a failure does not degrade the channel', async () => {
     platform.answer = () => ({ status: 500 });
     await channel.typing?.(place);
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'missing_scope' } });

@@ -165,7 +165,7 @@ describe("the platform's own receiver", () => {
       expect(body).toMatchObject({ team_id: 'T0SIMULATE', type: 'event_callback' });
   });
 
-  it('refuses what is signed with another secret', async () => {
+  it('refuses a request that is signed with another secret', async () => {
     expect((await deliver({ bad_signature: true })).status).toBe(401);
     expect((await deliver({ bad_signature: true, kind: 'command', text: '/service-auth x' })).status).toBe(
       401,
@@ -222,7 +222,7 @@ describe('the simulator', () => {
     expect(body).toMatch(/^[\x20-\x7e]*$/);
   });
 
-  it('knows where an answer is seen', () => {
+  it('names the places where an answer is shown', () => {
     const places = (event: Partial<SimulatedEvent>) =>
       platform.simulator.seenIn(platform.event(event), platform.settings);
     expect(places({ user: 'U0ADA' })).toEqual(['D0ADA', 'U0ADA']);

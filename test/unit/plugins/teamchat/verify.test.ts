@@ -33,7 +33,7 @@ it('knows the example of the documentation', () => {
   expect(verified({ body, signature })).toBe(true);
 });
 
-it('takes what is signed, up to five minutes old or ahead', () => {
+it('accepts a signature up to five minutes old or ahead', () => {
   expect(verified()).toBe(true);
   for (const seconds of [-300, -1, 1, 300]) expect(verified({ now: NOW + seconds })).toBe(true);
   for (const seconds of [-301, 301, 86_400, -1e9]) expect(verified({ now: NOW + seconds })).toBe(false);
@@ -82,7 +82,7 @@ it.each([
   expect(verified({ timestamp, signature: signatureOf(SECRET, timestamp, BODY) })).toBe(false);
 });
 
-it('signs bytes, not text: what is no UTF-8 is verified as it came', () => {
+it('signs bytes, not text: a body that is not UTF-8 is verified unchanged', () => {
   const body = Uint8Array.from([0x7b, 0xff, 0xfe, 0x00, 0x7d]);
   const signature = signatureOf(SECRET, String(NOW), body);
   expect(verified({ body, signature })).toBe(true);

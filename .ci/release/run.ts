@@ -1,0 +1,145 @@
+/**
+ * `npm run release -- VERSION [--dry-run] [--skip-tests]`, run by a person on a clean checkout of main.
+ *
+ * It runs all tests, writes the version and the changelog, packs agentd, installs the package in an empty folder and
+ * runs it there. Then it commits and tags. It neither pushes nor publishes: it prints the commands. If a step fails, or
+ * with `--dry-run`, all files are as before.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { unreleased, withRelease } from './changelog.ts';
+import { tryPackage } from './try-package.ts';
+import { isLater, isVersion } from './version.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const BRANCH = 'main';
+/** The files that a release changes. */
+const CHANGED = ['package.json', 'package-lock.json', 'CHANGELOG.md'];
+const USAGE = 'usage: npm run release -- VERSION [--dry-run] [--skip-tests]';
+
+/** A reason not to release, for the person who asked. */
+class Refused extends Error {}
+
+interface Release {
+  version: string;
+  isDryRun: boolean;
+  skipsTests: boolean;
+}
+
+function git(...args: string[]): string {
+  return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
+}
+
+function npm(...args: string[]): void {
+  execFileSync('npm', args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+function currentVersion(): string {
+  return (JSON.parse(read('package.json')) as { version: string }).version;
+}
+
+function releaseOf(args: readonly string[]): Release {
+  const { values, positionals } = parse(args);
+  const [version = '', ...others] = positionals;
+  if (others.length > 0 || !isVersion(version)) throw new Refused(USAGE);
+  return { version, isDryRun: values['dry-run'] === true, skipsTests: values['skip-tests'] === true };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { 'dry-run': { type: 'boolean' }, 'skip-tests': { type: 'boolean' } },
+    });
+  } catch {
+    throw new Refused(USAGE);
+  }
+}
+
+/** Everything that must be true before a file is changed. */
+function check({ version, isDryRun }: Release): void {
+  const current = currentVersion();
+  if (!isLater(version, current)) throw new Refused(`${version} does not come after ${current}`);
+  const dirty = git('status', '--porcelain');
+  if (dirty !== '') throw new Refused(`the working tree has changes; commit or remove them:\n${dirty}`);
+  const branch = git('branch', '--show-current');
+  if (branch !== BRANCH && !isDryRun)
+    throw new Refused(`releases are made on ${BRANCH}, and this is ${branch || 'no branch'}`);
+  if (git('tag', '--list', `v${version}`) !== '') throw new Refused(`the tag v${version} exists`);
+  const entries = unreleased(read('CHANGELOG.md'));
+  if (entries === null) throw new Refused('CHANGELOG.md has no section [Unreleased]');
+  if (entries === '') throw new Refused('CHANGELOG.md has no entry under [Unreleased]');
+}
+
+function writeVersion({ version }: Release): void {
+  execFileSync('npm', ['version', version, '--no-git-tag-version', '--ignore-scripts'], { cwd: ROOT });
+  const today = new Date().toISOString().slice(0, 10);
+  writeFileSync(join(ROOT, 'CHANGELOG.md'), withRelease(read('CHANGELOG.md'), version, today));
+}
+
+/** The package, built and tried; it stays in a folder of its own for `npm publish`. */
+async function pack(version: string, folder: string): Promise<string> {
+  npm('run', 'build');
+  npm('pack', '--ignore-scripts', '--pack-destination', folder);
+  const tarball = join(folder, `agentd-${version}.tgz`);
+  console.log(`trying ${tarball} in an empty folder`);
+  await tryPackage(tarball, version);
+  return tarball;
+}
+
+function commitAndTag(version: string, entries: string): void {
+  git('commit', '--quiet', '--message', `chore: release ${version}`, '--', ...CHANGED);
+  git(
+    'tag',
+    '--annotate',
+    `v${version}`,
+    '--cleanup=verbatim',
+    '--message',
+    `agentd ${version}\n\n${entries}`,
+  );
+}
+
+async function run(args: readonly string[]): Promise<void> {
+  const release = releaseOf(args);
+  const { version, isDryRun, skipsTests } = release;
+  check(release);
+  const entries = unreleased(read('CHANGELOG.md')) ?? '';
+  if (!skipsTests) npm('test');
+
+  const folder = mkdtempSync(join(tmpdir(), 'agentd-package-'));
+  let isDone = false;
+  try {
+    writeVersion(release);
+    const tarball = await pack(version, folder);
+    console.log(`\nThe entries of ${version}:\n\n${entries}\n`);
+    if (isDryRun) {
+      console.log(`${version} can be released. Nothing was changed.`);
+      return;
+    }
+    commitAndTag(version, entries);
+    isDone = true;
+    const kept = join(ROOT, `agentd-${version}.tgz`);
+    copyFileSync(tarball, kept);
+    console.log(`${version} is committed and tagged. To publish it:`);
+    console.log(`  git push --follow-tags\n  npm publish ${kept}`);
+  } finally {
+    if (!isDone) git('restore', '--', ...CHANGED);
+    rmSync(folder, { recursive: true });
+  }
+}
+
+try {
+  await run(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof Refused)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,34 @@
+import type { Route } from '../../src/channel/index.ts';
+import { assetResponse, loadAsset } from './asset.ts';
+
+/** Strict on purpose: the widget works under this policy, so it works under the policy of any site. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const FILES = [
+  { path: '/demo', name: 'demo/index.html', type: 'text/html' },
+  { path: '/demo/shop.css', name: 'demo/shop.css', type: 'text/css' },
+  { path: '/demo/shop.js', name: 'demo/shop.js', type: 'text/javascript' },
+] as const;
+
+/** The page of the sample shop, which embeds the widget. Only `serve --dev` serves it, and answers what it fetches. */
+export const routes: readonly Route[] = FILES.map(({ path, name, type }) => ({
+  method: 'GET',
+  path,
+  // Read for each request, so that a change of the page is seen at once.
+  handle: async (request) =>
+    assetResponse(await loadAsset(name, type), request, {
+      'Cache-Control': 'no-cache',
+      'Content-Security-Policy': POLICY,
+    }),
+}));

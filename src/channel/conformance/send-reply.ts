@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import type { DeliveryFailure, JsonObject, OutgoingReply } from '../index.ts';
+import type { Bench } from './bench.ts';
+import { type OpenChannel, withChannel } from './open-channel.ts';
+import { RecordedDeliveryFailure } from './recorded-errors.ts';
+import { leaks } from './secrets.ts';
+import type { StandIn } from './stand-in.ts';
+
+/** What the error of `send` must say. */
+export interface Failure extends Pick<DeliveryFailure, 'final' | 'retryAfterSeconds' | 'platform'> {}
+
+/** The daemon sends the reply again. */
+export const PASSING: Failure = { final: false };
+
+export interface Sending {
+  platform: StandIn;
+  /** The error of `send`; null if it resolves. */
+  send(text?: string, id?: string): Promise<Error | null>;
+}
+
+/** Makes the channel, and lets the case send replies to a message that was delivered. */
+export async function sending(
+  bench: Bench,
+  work: (sending: Sending) => Promise<void>,
+  place: 'direct' | 'group' = 'direct',
+  platform: StandIn = bench.platform(),
+): Promise<void> {
+  const reply = await replyOf(bench, place);
+  await withChannel(bench, { platform }, async (open) => {
+    assert.ok(open.channel.send, 'a channel that delivers by push must have send()');
+    const send = (text = reply.text, id = reply.id) => attempt(open, { ...reply, text, id });
+    await work({ platform, send });
+  });
+}
+
+/** The answer to a message that the simulator delivered, or the reply in the options. */
+export async function replyOf(bench: Bench, place: 'direct' | 'group'): Promise<OutgoingReply> {
+  const { simulator, options } = bench;
+  if (!simulator) {
+    if (!options.send) throw new Error('the options have no reply');
+    return options.send.reply;
+  }
+  return withChannel(bench, { start: true }, async (open) => {
+    await open.take(bench.delivery({ place }));
+    const [message] = open.scope.enqueued;
+    assert.ok(message, 'the delivery must make a message');
+    const { thread_id, reply_to = {} } = message;
+    // The daemon reads it from its store.
+    const place_of = JSON.parse(JSON.stringify(reply_to)) as JsonObject;
+    return { id: 'reply', session_id: thread_id, text: 'Good **morning**.', reply_to: place_of };
+  });
+}
+
+export async function attempt(open: OpenChannel, reply: OutgoingReply): Promise<Error | null> {
+  const error = await outcomeOf(open.channel.send?.(reply));
+  assert.ok(!leaks(error, open.secrets), 'the error of send() must not show a secret of the settings');
+  return error;
+}
+
+export async function outcomeOf(work: Promise<void> | undefined): Promise<Error | null> {
+  try {
+    await work;
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+export function isSent(error: Error | null): void {
+  assert.equal(error, null, `send() failed: ${error?.message}`);
+}
+
+export function isFailure(error: Error | null, { final, retryAfterSeconds, platform }: Failure): void {
+  assert.ok(error, 'send() resolved, but the platform did not take the reply');
+  if (!(error instanceof RecordedDeliveryFailure)) {
+    const what = 'the daemon retries after an error that scope.deliveryFailed() did not make';
+    assert.ok(!final && retryAfterSeconds === undefined, `${what}: ${error.message}`);
+    // The daemon recognizes network errors without help.
+    const isOfNetwork = platform === 'unreachable' && error.cause instanceof Error;
+    assert.ok(platform === undefined || isOfNetwork, `platform: '${platform}', of: ${error.message}`);
+    return;
+  }
+  assert.equal(error.final, final, `final, of: ${error.message}`);
+  if (retryAfterSeconds !== undefined) assert.equal(error.retryAfterSeconds, retryAfterSeconds);
+  if (platform !== undefined) assert.equal(error.platform, platform, `platform, of: ${error.message}`);
+}
+
+export function status(code: number, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response('{}', { status: code, headers: { 'Content-Type': 'application/json', ...headers } });
+}

@@ -1,0 +1,47 @@
+/**
+ * How a client reads the events of an answer (agentd-api(7)). `agentd chat` and the widget of the website share it, so it
+ * must run in browsers, too.
+ */
+
+/** The end of an answer. */
+export interface StreamEnd {
+  session_id: string;
+  /** The whole answer. */
+  response: string;
+  stopped: boolean;
+}
+
+/** Gets the events of an answer as they arrive. */
+export interface AnswerHandler {
+  started(session_id: string): void;
+  text(piece: string): void;
+  tool(name: string, status: string): void;
+}
+
+/** Gets the event that ends a stream, too. */
+export interface StreamHandler extends AnswerHandler {
+  ended(end: StreamEnd): void;
+  /** @param problem the data of the `error` event */
+  failed(problem: EventData): void;
+}
+
+type EventData = Readonly<Record<string, unknown>>;
+/** @param data the object in the data of the event (`jsonObject`) */
+type Reader = (data: EventData, handler: StreamHandler) => void;
+
+const readEnd: Reader = ({ session_id, response, stopped }, handler) =>
+  handler.ended({ session_id: textOf(session_id), response: textOf(response), stopped: stopped === true });
+
+/** By the name of the event. Other events are ignored. */
+export const EVENT_READERS: Readonly<Record<string, Reader>> = {
+  stream_start: ({ session_id }, handler) => handler.started(textOf(session_id)),
+  text_chunk: ({ text }, handler) => handler.text(textOf(text)),
+  tool_call: ({ tool_name, status }, handler) => handler.tool(textOf(tool_name), textOf(status)),
+  complete: readEnd,
+  stream_complete: readEnd,
+  error: (problem, handler) => handler.failed(problem),
+};
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

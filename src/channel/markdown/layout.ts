@@ -1,0 +1,160 @@
+import type { Dialect, Mark } from './dialect.ts';
+import { escapeRuns } from './escape.ts';
+import { runsOf, textOf } from './inline.ts';
+import { tableLines } from './table.ts';
+import { CUT, type Token } from './tokens.ts';
+import type { Block, List, ListItem, Table } from './tree.ts';
+import { codeOf, LINE, PARAGRAPH } from './words.ts';
+
+/** Deeper lists are not indented further. */
+const MAX_INDENT = 6;
+/** A heading stays with the text after it, unless there is no better place for a cut. */
+const AFTER_HEADING = { ...PARAGRAPH, cut: CUT.word };
+
+/** Surroundings of a block. */
+interface Layout {
+  readonly dialect: Dialect;
+  /** Number of lists around the block. */
+  readonly depth: number;
+}
+
+/** Turns blocks into tokens, in reading order. */
+export class Layouter {
+  readonly #dialect: Dialect;
+  #last: Block | null = null;
+  readonly tokens: Token[] = [];
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+  }
+
+  add(blocks: readonly Block[]): void {
+    this.#last = layOut(blocks, this.#last, [], { dialect: this.#dialect, depth: 0 }, this.tokens);
+  }
+}
+
+/** @returns the last visible block */
+function layOut(
+  blocks: readonly Block[],
+  before: Block | null,
+  frames: readonly Mark[],
+  layout: Layout,
+  tokens: Token[],
+): Block | null {
+  let last = before;
+  for (const block of blocks) {
+    const made = blockOf(block, frames, layout);
+    if (made.length === 0) continue;
+    if (last !== null) tokens.push(last.type === 'heading' ? AFTER_HEADING : PARAGRAPH);
+    for (const token of made) tokens.push(token);
+    last = block;
+  }
+  return last;
+}
+
+function blocksOf(blocks: readonly Block[], frames: readonly Mark[], layout: Layout): Token[] {
+  const tokens: Token[] = [];
+  layOut(blocks, null, frames, layout, tokens);
+  return tokens;
+}
+
+function blockOf(node: Block, frames: readonly Mark[], layout: Layout): Token[] {
+  const { dialect } = layout;
+  switch (node.type) {
+    case 'paragraph':
+      return escapeRuns(runsOf(node.children, frames, [], dialect), dialect);
+    case 'heading':
+      return escapeRuns(runsOf(node.children, frames, [dialect.strong], dialect), dialect);
+    case 'blockquote': {
+      // No platform has nested quotations.
+      const isInside = frames.some((mark) => QUOTES.has(mark));
+      return blocksOf(node.children, isInside ? frames : [quoteOf(dialect), ...frames], layout);
+    }
+    case 'list':
+      return listOf(node, frames, layout);
+    case 'code':
+      return codeBlock(node.value, languageOf(node.lang), frames, dialect);
+    case 'table':
+      return dialect.tables === 'aligned'
+        ? codeBlock(tableLines(rowsOf(node, dialect)), null, frames, dialect)
+        : rowByRow(node, frames, dialect);
+    case 'thematicBreak':
+      return [{ kind: 'word', text: '———', marks: frames }];
+    case 'footnoteDefinition': {
+      const label: Token = { kind: 'word', text: `[${node.label}] `, marks: frames };
+      return [label, ...blocksOf(node.children, frames, layout)];
+    }
+  }
+}
+
+/** The mark of each quotation is a new object, so that two quotations in a row are not joined. */
+const QUOTES = new WeakSet<Mark>();
+
+function quoteOf(dialect: Dialect): Mark {
+  const mark = { ...dialect.quote };
+  QUOTES.add(mark);
+  return mark;
+}
+
+function listOf(list: List, frames: readonly Mark[], layout: Layout): Token[] {
+  return list.children.flatMap((item, index) => {
+    const number = list.start === null ? null : `${list.start + index}.`;
+    const tokens = itemOf(item, number, frames, layout);
+    return index === 0 ? tokens : [list.spread ? PARAGRAPH : LINE, ...tokens];
+  });
+}
+
+function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], layout: Layout): Token[] {
+  const { dialect, depth } = layout;
+  const box = item.checked === null ? null : item.checked ? '☑' : '☐';
+  const bullet = number ?? box ?? dialect.bullets[Math.min(depth, dialect.bullets.length - 1)] ?? '-';
+  const text = `${number !== null && box !== null ? `${number} ${box}` : bullet} `;
+  const inside = depth < MAX_INDENT ? [...frames, { prefix: ' '.repeat(text.length) }] : frames;
+  const tokens: Token[] = [{ kind: 'word', text, marks: frames }];
+  let isFirst = true;
+  for (const child of item.children) {
+    const block = blockOf(child, inside, { ...layout, depth: depth + 1 });
+    if (block.length === 0) continue;
+    // A block that cannot start after a bullet starts in the next line.
+    if (!isFirst) tokens.push(child.type === 'list' || !item.spread ? LINE : PARAGRAPH);
+    else if (child.type !== 'paragraph' && child.type !== 'heading') tokens.push(LINE);
+    for (const token of block) tokens.push(token);
+    isFirst = false;
+  }
+  return tokens;
+}
+
+/** A code block may be inside a quotation with marks at both ends, but not inside marks that begin every line. */
+function codeBlock(
+  text: string,
+  language: string | null,
+  frames: readonly Mark[],
+  dialect: Dialect,
+): Token[] {
+  const marks = [...frames.filter(({ prefix }) => prefix === undefined), dialect.codeBlock(language)];
+  // Without an escape, a fence inside the code would end the block.
+  const safe = '`' in dialect.lookalikes ? text.replace(/``(?=`)/g, '``\u200b') : text;
+  return codeOf(safe, marks);
+}
+
+function languageOf(lang: string): string | null {
+  return /^[A-Za-z0-9+#._-]{1,30}$/.test(lang) ? lang : null;
+}
+
+/** Code has no links, so the addresses are written out. */
+function rowsOf(table: Table, dialect: Dialect): string[][] {
+  const inCode: Dialect = { ...dialect, link: () => null };
+  return table.rows.map((row) => row.map((cell) => textOf(runsOf(cell, [], [], inCode))));
+}
+
+function rowByRow(table: Table, frames: readonly Mark[], dialect: Dialect): Token[] {
+  return table.rows.flatMap((cells, row) => {
+    const styles = row === 0 ? [dialect.strong] : [];
+    const runs = cells.flatMap((cell, column) => {
+      const inside = runsOf(cell, frames, styles, dialect);
+      return column === 0 ? inside : [{ kind: 'text' as const, text: ' | ', marks: frames }, ...inside];
+    });
+    const tokens = escapeRuns(runs, dialect);
+    return row === 0 ? tokens : [LINE, ...tokens];
+  });
+}

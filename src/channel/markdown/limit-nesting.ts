@@ -1,0 +1,127 @@
+import { isClosing } from './split-source.ts';
+
+/**
+ * Bounds the work of the parser. It drops text that is nested too deeply, and searches from every open bracket to the
+ * end of the block. People and models need little of both, so further signs are hidden from the parser and shown as
+ * text.
+ */
+
+/** Most quotations and lists that one line may begin. */
+const MAX_CONTAINERS = 5;
+/** A list with more indentation is not a list. */
+const MAX_COLUMNS = 40;
+/**
+ * Most lines that continue a quotation or a list without its sign. Each would be shown with the indentation of the
+ * list.
+ */
+const MAX_LAZY = 20;
+/** Most open brackets in one block. */
+const MAX_OPEN = 20;
+
+const SIGNS = '[>-+*.)';
+/** A noncharacter for each sign. No text contains them, because `stripReserved` removes them. */
+const FIRST_HIDDEN = 0xfdd0;
+export const HIDDEN = /[\ufdd0-\ufdef]/g;
+
+const HIDDEN_BY_SIGN = new Map(
+  Array.from(SIGNS, (sign, index) => [sign, String.fromCharCode(FIRST_HIDDEN + index)]),
+);
+
+/** Replaces the noncharacters by the signs that were hidden. */
+export function restoreSigns(text: string): string {
+  return text.replace(HIDDEN, (hidden) => SIGNS.charAt(hidden.charCodeAt(0) - FIRST_HIDDEN));
+}
+
+function hidden(signs: string): string {
+  return Array.from(signs, (sign) => HIDDEN_BY_SIGN.get(sign) ?? sign).join('');
+}
+
+/** Hides signs from the parser so that it reads the text in bounded time. */
+export function limitNesting(text: string): string {
+  const tamer = new Tamer();
+  return text
+    .split('\n')
+    .flatMap((line) => tamer.lines(line))
+    .join('\n');
+}
+
+const RULE = /^[ \t]*([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
+const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
+const CONTAINER = /^([ \t]*)(>|[-+*](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))/;
+
+/** Splits a line into the signs of its quotations and lists, and the content after them. */
+function withFewContainers(line: string): { containers: string; content: string } {
+  let containers = '';
+  let content = line;
+  for (let count = 0; !RULE.test(content) && !UNDERLINE.test(content); count++) {
+    const [found, white = '', sign = ''] = CONTAINER.exec(content) ?? [];
+    if (found === undefined) break;
+    content = content.slice(found.length);
+    if (count === MAX_CONTAINERS || columnsOf(containers + white) > MAX_COLUMNS)
+      return { containers: containers + white + hidden(sign), content };
+    containers += found;
+  }
+  return { containers, content };
+}
+
+function columnsOf(text: string): number {
+  let columns = 0;
+  for (const character of text) columns += character === '\t' ? 4 - (columns % 4) : 1;
+  return columns;
+}
+
+class Tamer {
+  /** Fence of the code block around the line. */
+  #fence: string | null = null;
+  /** Open brackets of the block so far. */
+  #open = 0;
+  /** From this column on, a line continues the innermost list. In a quotation every line does. */
+  #column = 0;
+  #lazy = 0;
+
+  /** The line. If it ends the block above, an empty line precedes it. */
+  lines(line: string): string[] {
+    // Signs in a code block are text. A block that begins in the first column is inside no other block.
+    if (this.#fence !== null) {
+      if (isClosing(line, this.#fence)) this.#fence = null;
+      return [line];
+    }
+    this.#fence = /^(?:`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[0] ?? null;
+    if (this.#fence !== null) {
+      this.#open = 0;
+      this.#column = 0;
+      return [line];
+    }
+    const { containers, content } = withFewContainers(line);
+    if (content.trim() === '' || content.startsWith('#') || containers !== '') this.#open = 0;
+    const tamed = containers + this.#withFewOpen(content);
+    return this.#goesOnTooLong(containers, content) ? ['', tamed] : [tamed];
+  }
+
+  #goesOnTooLong(containers: string, content: string): boolean {
+    if (containers !== '') {
+      this.#column = containers.includes('>') ? Number.POSITIVE_INFINITY : columnsOf(containers) + 1;
+      this.#lazy = 0;
+    } else if (content.trim() === '') {
+      this.#lazy = 0;
+      if (this.#column === Number.POSITIVE_INFINITY) this.#column = 0;
+    } else if (columnsOf(/^[ \t]*/.exec(content)?.[0] ?? '') < this.#column && ++this.#lazy > MAX_LAZY) {
+      this.#lazy = 0;
+      this.#column = 0;
+      return true;
+    }
+    return false;
+  }
+
+  #withFewOpen(content: string): string {
+    return content.replace(/[[\]]/g, (bracket) => {
+      if (bracket === ']') {
+        this.#open = Math.max(this.#open - 1, 0);
+        return bracket;
+      }
+      if (this.#open === MAX_OPEN) return hidden(bracket);
+      this.#open++;
+      return bracket;
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import type { Conversation, Interrupts } from './conversation.ts';
+import type { Screen } from './screen.ts';
+
+const WAITING = 'Waiting for the answer…';
+
+/**
+ * Sends a message and shows its answer while it arrives.
+ * @throws as `Conversation.send`; the text that has arrived by then is shown
+ */
+export async function streamAnswer(
+  conversation: Conversation,
+  message: string,
+  screen: Screen,
+  interrupts: Interrupts,
+): Promise<{ stopped: boolean }> {
+  let shown = '';
+  let status = WAITING;
+  screen.status(status);
+  try {
+    const { response, stopped } = await conversation.send(
+      message,
+      {
+        started: () => undefined,
+        text(piece) {
+          shown += piece;
+          screen.text(piece);
+        },
+        tool(name, state) {
+          status = state === 'started' ? `${name}…` : WAITING;
+          if (state === 'failed') screen.note(`${name} failed`);
+          screen.status(status);
+        },
+        connected: (yes) => screen.status(yes ? status : 'Connection lost. Trying again…'),
+      },
+      interrupts,
+    );
+    // An answer that was already given arrives in one piece, at its end.
+    if (response.startsWith(shown)) screen.text(response.slice(shown.length));
+    return { stopped };
+  } finally {
+    screen.endAnswer();
+  }
+}

@@ -1,0 +1,29 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
+import { usageError } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
+
+/**
+ * Where a command looks for settings: the same locations as the daemon and, last, the settings that `serve --dev`
+ * keeps in the working directory, if the program has found them (dev-settings.ts).
+ * @throws CliError (2) if the file that `--env-file` names does not exist
+ */
+export function configLocation(options: OptionValues): ConfigureOptions {
+  const cwd = process.cwd();
+  const envFile = options.envFile as string | undefined;
+  if (envFile !== undefined && !existsSync(resolve(cwd, envFile))) {
+    throw usageError(
+      `--env-file names a file that does not exist: ${envFile}`,
+      `Name an existing file, relative to ${cwd}.`,
+    );
+  }
+  const defaults = options.devSettings as Record<string, string> | undefined;
+  return {
+    env: process.env,
+    cwd,
+    envFile,
+    configFile: options.config as string | undefined,
+    ...(defaults === undefined ? {} : { defaults }),
+  };
+}

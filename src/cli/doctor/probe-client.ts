@@ -1,0 +1,54 @@
+import { Readable } from 'node:stream';
+import { readBounded } from '../read-bounded.ts';
+
+/** How long another machine may take to answer, ms. */
+const ANSWER_MS = 10_000;
+/** Longest answer, bytes. */
+const ANSWER_MAX = 1_048_576;
+
+/** The time of another machine, and of this one at the same moment, ms since the epoch. */
+export interface ClockReading {
+  whose: string;
+  theirs: number;
+  ours: number;
+}
+
+/** Sends requests to other machines, with a time-out, and records their clocks. */
+export class ProbeClient {
+  readonly readings: ClockReading[] = [];
+  /** The machines that gave any answer. */
+  readonly answered = new Set<string>();
+
+  /** Like the global `fetch`, with a time-out unless a signal is given. */
+  fetchFor(whose: string): typeof fetch {
+    return async (input, init) => {
+      const response = await fetch(input, { signal: AbortSignal.timeout(ANSWER_MS), ...init });
+      this.answered.add(whose);
+      const theirs = Date.parse(response.headers.get('Date') ?? '');
+      // A cached answer has the time at which it was cached.
+      if (!Number.isNaN(theirs) && !response.headers.has('Age'))
+        this.readings.push({ whose, theirs, ours: Date.now() });
+      return response;
+    };
+  }
+}
+
+/** The text of an answer; null if it is too long. */
+export async function textOf({ body }: Response): Promise<string | null> {
+  try {
+    return (await readBounded(body ?? Readable.from([]), ANSWER_MAX)).toString('utf8');
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** Why there was no answer. Does not use the message of the error, which may quote the request. */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return 'it cannot be reached';
+  if (error.name === 'TimeoutError') return `it did not answer within ${ANSWER_MS / 1000} seconds`;
+  const { code } = (error.cause ?? {}) as { code?: unknown };
+  return typeof code === 'string' && /^\w{1,64}$/.test(code)
+    ? `it cannot be reached: ${code}`
+    : 'it cannot be reached';
+}

@@ -1,0 +1,134 @@
+import { styleText } from 'node:util';
+import { printable } from '../daemon/printable.ts';
+import { type Column, textOf } from './column.ts';
+import { wrapText } from './wrap-text.ts';
+
+const GAP = '  ';
+/** Before a value that does not fit beside the others. */
+const INDENT = '    ';
+/** No column is made narrower than this, however narrow the terminal is. */
+const NARROWEST = 20;
+
+export interface TableStyle {
+  /** Longest line; infinite if standard output is not a terminal. */
+  width: number;
+  bold: boolean;
+  time(at: number): string;
+}
+
+/**
+ * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, a last
+ * column that can be wrapped moves below its row; if that is not enough, each item is a block of lines. So nothing is
+ * lost.
+ */
+export function renderTable<T>(
+  columns: readonly Column<T>[],
+  items: readonly T[],
+  style: TableStyle,
+): string {
+  const shown = columns.filter(({ title }) => title !== undefined);
+  const head = shown.map(({ title = '' }) => printable(title));
+  const rows = items.map((item) => shown.map((column) => printable(textOf(column, item, style.time))));
+  const lines =
+    tableLines([head, ...rows], shown, style.width) ??
+    (shown.at(-1)?.narrow === 'wrap' ? foldedLines([head, ...rows], shown, style.width) : null);
+  if (lines === null) return items.map((item) => renderDetails(shown, item, style)).join('\n');
+  const [titles = '', ...others] = lines;
+  const first = style.bold ? styleText('bold', titles, { validateStream: false }) : titles;
+  return `${[first, ...others].join('\n')}\n`;
+}
+
+/** A line for each value that an item has: its name and the value. */
+export function renderDetails<T>(
+  columns: readonly Column<T>[],
+  item: T,
+  { width, time }: TableStyle,
+): string {
+  const values = columns.flatMap((column) => {
+    const text = printable(textOf(column, item, time));
+    return column.title === undefined || text === '' ? [] : [{ title: column.title, text }];
+  });
+  const indent = Math.max(...values.map(({ title }) => title.length)) + GAP.length;
+  return values
+    .flatMap(({ title, text }) =>
+      wrapText(text, Math.max(width - indent, NARROWEST)).map(
+        (line, index) => `${(index === 0 ? title : '').padEnd(indent)}${line}\n`,
+      ),
+    )
+    .join('');
+}
+
+type Rows = readonly (readonly string[])[];
+
+/** Null if the table does not fit. */
+function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
+  const widths = narrowed(widest(rows), columns, width);
+  return total(widths) > width ? null : rows.flatMap((row) => rowLines(row, widths, columns));
+}
+
+/** The table without its last column, which follows each row, indented. Its title is left out. */
+function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
+  const short = rows.map((row) => row.slice(0, -1));
+  const lines = tableLines(short, columns.slice(0, -1), width);
+  if (lines === null || lines.length !== rows.length) return null;
+  return lines.flatMap((line, index) => {
+    const last = index === 0 ? '' : (rows[index]?.at(-1) ?? '');
+    return last === ''
+      ? [line]
+      : [line, ...wrapText(last, width - INDENT.length).map((part) => INDENT + part)];
+  });
+}
+
+/** The lines of one row: more than one if a cell is wrapped. */
+function rowLines<T>(
+  row: readonly string[],
+  widths: readonly number[],
+  columns: readonly Column<T>[],
+): string[] {
+  const cells = row.map((cell, index) => {
+    const width = widths[index] ?? 0;
+    return columns[index]?.narrow === 'wrap' ? wrapText(cell, width) : [cut(cell, width)];
+  });
+  const height = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, line) =>
+    cells
+      .map((lines, index) => pad(lines[line] ?? '', widths[index] ?? 0, columns[index]?.align))
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+function widest(rows: Rows): number[] {
+  const [head = []] = rows;
+  return head.map((_, column) => Math.max(...rows.map((row) => length(row[column] ?? ''))));
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+}
+
+/** Takes what is too much from the columns that may be narrower, the widest first. */
+function narrowed<T>(widths: readonly number[], columns: readonly Column<T>[], width: number): number[] {
+  const fitted = [...widths];
+  const flexible = fitted.flatMap((_, index) => (columns[index]?.narrow ? [index] : []));
+  for (let excess = total(fitted) - width; excess > 0; excess--) {
+    const [first] = flexible.toSorted((a, b) => (fitted[b] ?? 0) - (fitted[a] ?? 0));
+    if (first === undefined || (fitted[first] ?? 0) <= NARROWEST) break;
+    fitted[first] = (fitted[first] ?? 0) - 1;
+  }
+  return fitted;
+}
+
+function cut(cell: string, width: number): string {
+  const characters = [...cell];
+  return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : cell;
+}
+
+function pad(cell: string, width: number, align: 'right' | undefined): string {
+  const blanks = ' '.repeat(Math.max(0, width - length(cell)));
+  return align === 'right' ? blanks + cell : cell + blanks;
+}
+
+function length(text: string): number {
+  return [...text].length;
+}

@@ -1,0 +1,81 @@
+import type { ChannelPlugin, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
+import {
+  ConfigurationError,
+  type ConfigureOptions,
+  type Inspection,
+  inspectConfiguration,
+} from '../../daemon/configuration/configure.ts';
+import { isSetUp } from '../../daemon/dev/platforms.ts';
+import { loadSimulator } from '../../daemon/plugin/load-simulator.ts';
+import { notSet } from '../../daemon/settings/check.ts';
+import { type CliError, usageError } from '../cli-error.ts';
+import type { OptionValues } from '../command.ts';
+import { configLocation } from '../config-location.ts';
+import { readDevSettings, USING_DEV_SETTINGS } from '../dev-settings.ts';
+
+/** A channel, the simulator of its platform, and the settings of both. */
+export interface Scenario {
+  plugin: ChannelPlugin;
+  simulator: PlatformSimulator;
+  settings: ChannelSettings;
+  /** Where the settings come from. */
+  location: ConfigureOptions;
+}
+
+/**
+ * Finds a channel and its settings where the daemon finds them. If the channel is not set up there, and no file was
+ * named, the settings of `serve --dev` are used.
+ *
+ * @param note prints a line for the person
+ * @throws CliError (2) if the channel does not exist or has no simulator; ConfigurationError if its settings are
+ * missing or wrong
+ */
+export async function loadScenario(
+  channel: string,
+  options: OptionValues,
+  note: (text: string) => void,
+): Promise<Scenario> {
+  let location = configLocation(options);
+  let found = await inspectConfiguration(location);
+  const isUsable = ({ plugins, effective }: Inspection) =>
+    plugins.some((plugin) => plugin.name === channel && isSetUp(plugin, effective));
+  const mayUseDev = location.defaults === undefined && location.envFile === undefined;
+  if (mayUseDev && !isUsable(found) && found.environment !== 'production') {
+    const defaults = await readDevSettings(location.cwd);
+    if (defaults !== null) {
+      note(USING_DEV_SETTINGS);
+      location = { ...location, defaults };
+      found = await inspectConfiguration(location);
+    }
+  }
+  const plugin = found.plugins.find(({ name }) => name === channel);
+  const simulator = plugin && (await loadSimulator(plugin));
+  if (!plugin || !simulator) throw unknownChannel(channel, found);
+  return { plugin, simulator, settings: settingsOf(plugin, found), location };
+}
+
+function settingsOf({ settings, name: channel }: ChannelPlugin, found: Inspection): ChannelSettings {
+  const values = new Map(found.effective.map(({ record, value }) => [record.name, value]));
+  const names = settings.map(({ name }) => name);
+  const problems = found.problems.filter(({ setting }) => names.includes(setting));
+  for (const record of settings) {
+    const isMissing = record.required && values.get(record.name) === undefined;
+    if (isMissing && problems.every(({ setting }) => setting !== record.name))
+      problems.push(notSet(record, `is not set, so nothing can be sent as the platform of ${channel}`));
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return Object.fromEntries(names.map((name) => [name, values.get(name)]));
+}
+
+/** Returns the error, or throws the problem because of which the channel does not load. */
+function unknownChannel(channel: string, { plugins, problems }: Inspection): CliError {
+  const simulated = plugins.filter(({ simulator }) => simulator).map(({ name }) => name);
+  const broken = problems.find(({ setting }) => setting === `channel ${channel}`);
+  if (broken) throw new ConfigurationError([broken]);
+  return usageError(
+    plugins.some(({ name }) => name === channel)
+      ? `the channel ${channel} has no simulator for its platform`
+      : `there is no channel '${channel}'`,
+    simulated.length > 0 ? `Use one of: ${simulated.join(', ')}.` : 'No installed channel has a simulator.',
+  );
+}

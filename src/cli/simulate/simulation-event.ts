@@ -1,0 +1,53 @@
+import type { Shown, SimulatedEvent } from '../../channel/index.ts';
+import type { MessageEnd } from './daemon-records.ts';
+
+/** An event of a simulation. With `--json`, these are the items of the array. */
+export type SimulationEvent =
+  | ({ type: 'sent' } & SimulatedEvent)
+  /** The daemon's answer to a delivery. `reason` is the code of a refusal. */
+  | {
+      type: 'answer';
+      /** Of the message. */
+      number: number;
+      /** Of the delivery, starting at 1. */
+      delivery: number;
+      status: number;
+      request_id: string | null;
+      reason: string | null;
+      took_ms: number;
+    }
+  /** `other`: it belongs to an earlier conversation, or to another place. */
+  | ({ type: 'shown'; other: boolean } & Shown)
+  /** The platform's API refused a call. `asked_for`: as the options requested. */
+  | { type: 'refused'; status: number; asked_for: boolean }
+  | ({ type: 'end' } & Summary);
+
+/** How the messages ended. Each is counted in one of the five groups. */
+export interface Summary {
+  messages: number;
+  answered: number;
+  blocked: number;
+  failed: number;
+  /** Nothing arrived in time. */
+  unanswered: number;
+  /** Their end cannot be seen from here. */
+  unseen: number;
+  /** Why the loop guard blocked, and what failed: each reason once. */
+  reasons: string[];
+}
+
+/** @param isVisible the answers arrive here, or the daemon's records can be read */
+export function summaryOf(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
+  const count = (kind: MessageEnd['end']) => ends.filter((end) => end?.end === kind).length;
+  const reasons = ends.flatMap((end) => (end && 'reason' in end && end.reason !== null ? [end.reason] : []));
+  const unknown = ends.filter((end) => end === null).length;
+  return {
+    messages: ends.length,
+    answered: count('answered'),
+    blocked: count('blocked'),
+    failed: count('failed'),
+    unanswered: count('open') + (isVisible ? unknown : 0),
+    unseen: isVisible ? 0 : unknown,
+    reasons: [...new Set(reasons)],
+  };
+}

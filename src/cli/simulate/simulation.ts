@@ -1,0 +1,168 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Shown, SimulatedEvent } from '../../channel/index.ts';
+import { jsonObject } from '../../channel/json-object.ts';
+import { failed } from '../cli-error.ts';
+import { asksForAnswer, type Batch } from './batches.ts';
+import type { DaemonRecords, MessageEnd } from './daemon-records.ts';
+import { deliver } from './deliver.ts';
+import type { Scenario } from './scenario.ts';
+import { type SimulationEvent, type Summary, summaryOf } from './simulation-event.ts';
+
+/** How often the daemon's records are read, ms. */
+const POLL_MS = 100;
+/** A read mark or the next part may follow the last answer, ms. */
+const SETTLE_MS = 300;
+/** The same if the daemon's records cannot be read, so that nothing says whether more will follow, ms. */
+const SETTLE_BLIND_MS = 1500;
+
+/** A message that gets an answer, or ends in another way. */
+interface Pending {
+  /** Null for a command: it is not a message of the inbox, so the daemon has no record of it. */
+  request_id: string | null;
+  end: MessageEnd | null;
+}
+
+export interface SimulationParts {
+  scenario: Scenario;
+  daemon: URL;
+  /** Null if they cannot be read. */
+  records: DaemonRecords | null;
+  /** The records and the address of the daemon come from the same settings, so they belong to the same daemon. */
+  areItsRecords: boolean;
+  /** How long the platform's API takes to answer, ms. */
+  slow_ms: number;
+  /** The replies of the channel arrive here. */
+  hasApi: boolean;
+  report(event: SimulationEvent): void;
+}
+
+/** Sends the messages of one call of `agentd simulate`, and collects their answers. */
+export class Simulation {
+  readonly #parts: SimulationParts;
+  readonly #began = Date.now();
+  /** Places in which the answers of this simulation are seen. */
+  readonly #places = new Set<string>();
+  readonly #pending: Pending[] = [];
+  readonly #numbers = new Set<number>();
+  #knows: boolean;
+  #deliveries = 0;
+  #areAllRefused = true;
+  #isExpected = true;
+  #texts = 0;
+  #lastEventAt = Date.now();
+
+  constructor(parts: SimulationParts) {
+    this.#parts = parts;
+    this.#knows = parts.records !== null && parts.areItsRecords;
+  }
+
+  /** Something appears in the platform's app. @param isOurs it is known to belong to this simulation */
+  show(shown: Shown, isOurs = this.#places.has(shown.to)): void {
+    this.#lastEventAt = Date.now();
+    if (isOurs && isText(shown)) this.#texts++;
+    this.#parts.report({ type: 'shown', other: !isOurs, ...shown });
+  }
+
+  /** Is it a text for this simulation, and not for an earlier one? */
+  isReply(shown: Shown): boolean {
+    return isText(shown) && this.#places.has(shown.to);
+  }
+
+  /** The platform's API has refused a call of the channel. @param asked_for as the options requested */
+  refuse(status: number, asked_for: boolean): void {
+    this.#parts.report({ type: 'refused', status, asked_for });
+  }
+
+  /** Sends batch after batch. Throws CliError (69) if no daemon answers. */
+  async send(batches: readonly Batch[]): Promise<void> {
+    const { simulator, settings } = this.#parts.scenario;
+    for (const batch of batches) {
+      for (const event of batch)
+        for (const place of simulator.seenIn(event, settings)) this.#places.add(place);
+      await Promise.all(batch.map((event) => this.#send(event)));
+    }
+  }
+
+  /** Resolves when everything has ended and nothing follows, after `wait_ms`, or when aborted. */
+  async untilSettled(wait_ms: number, signal: AbortSignal): Promise<void> {
+    const ends_at = Date.now() + wait_ms;
+    const { hasApi, records } = this.#parts;
+    if (!hasApi && records === null) return;
+    while (Date.now() < ends_at && !signal.aborted) {
+      await this.#readRecords();
+      if (await this.#isSettled()) return;
+      await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  summary(): Summary {
+    const ends = this.#pending.map(({ end }) => end);
+    return summaryOf(ends, this.#parts.hasApi || this.#knows);
+  }
+
+  /** The daemon answered every delivery as it must. */
+  get isExpected(): boolean {
+    return this.#isExpected;
+  }
+
+  async #send(event: SimulatedEvent): Promise<void> {
+    const { scenario, daemon, report } = this.#parts;
+    const { simulator, settings, plugin } = scenario;
+    const delivery = ++this.#deliveries;
+    report({ type: 'sent', ...event });
+    const answer = await deliver(daemon, simulator.delivery(event, settings));
+    const { status, body, request_id, took_ms } = answer;
+    this.#lastEventAt = Date.now();
+    const isTaken = status >= 200 && status < 300;
+    const { code } = jsonObject(body);
+    const reason = !isTaken && typeof code === 'string' ? code : null;
+    report({ type: 'answer', number: event.number, delivery, status, request_id, reason, took_ms });
+    if (status === 404 && reason === 'not_found')
+      throw failed(
+        `the daemon at ${daemon.origin} has no channel ${plugin.name}`,
+        '`agentd status` shows its channels. `agentd serve --dev` runs all channels.',
+      );
+    if (event.bad_signature ? status !== 401 : !isTaken) this.#isExpected = false;
+    if (!isTaken) return;
+    this.#areAllRefused = false;
+    const isNew = !this.#numbers.has(event.number);
+    this.#numbers.add(event.number);
+    if (isNew && asksForAnswer(event))
+      this.#pending.push({ request_id: event.kind === 'message' ? request_id : null, end: null });
+    for (const shown of simulator.shownOf?.({ status, body }) ?? []) this.show(shown, true);
+  }
+
+  /** Asks the daemon's records how the messages ended. */
+  async #readRecords(): Promise<void> {
+    const { records } = this.#parts;
+    let found = false;
+    for (const pending of this.#pending) {
+      if (records === null || pending.request_id === null || hasEnded(pending)) continue;
+      pending.end = await records.endOf(pending.request_id);
+      found ||= pending.end !== null;
+    }
+    // Records of another daemon know none of the messages.
+    if (found) this.#knows = true;
+  }
+
+  async #isSettled(): Promise<boolean> {
+    const { records, scenario, slow_ms } = this.#parts;
+    if (this.#pending.length === 0 && this.#areAllRefused) return true;
+    const quiet_ms = Date.now() - this.#lastEventAt;
+    if (quiet_ms < (this.#knows ? SETTLE_MS : SETTLE_BLIND_MS + slow_ms)) return false;
+    if (this.#knows && (await records?.hasOpenText(scenario.plugin.name, this.#began))) return false;
+    const unrecorded = this.#pending.filter((pending) => pending.end === null);
+    const answered = this.#pending.filter(({ end }) => end?.end === 'answered').length;
+    if (this.#texts - answered >= unrecorded.length)
+      for (const pending of unrecorded) pending.end = { end: 'answered' };
+    return this.#pending.every(hasEnded);
+  }
+}
+
+function isText({ what }: Shown): boolean {
+  return what === 'message' || what === 'private';
+}
+
+function hasEnded({ end }: Pending): boolean {
+  return end !== null && end.end !== 'open';
+}

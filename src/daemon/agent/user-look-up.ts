@@ -1,0 +1,10 @@
+type Fields = Record<string, unknown>;
+
+/** What `get_user` answers when the look-up went through. */
+export type UserLookUp =
+  | { user: Fields; sign_in_needed?: false }
+  /** Several match, and none by that very address. */
+  | { users: Fields[]; sign_in_needed?: false }
+  | { found: false; sign_in_needed?: false; message: string }
+  /** There was no user's token: `user` holds public fields at most. */
+  | { sign_in_needed: true; message: string; user?: Fields };

@@ -1,0 +1,32 @@
+import { checkAgent } from './agent/check-agent.ts';
+import { systemClock } from './clock.ts';
+import { ConfigurationError, type Inspection, type SettingProblem } from './configuration/configure.ts';
+import { createChannels } from './plugin/create-channels.ts';
+import { idleScope } from './plugin/idle-scope.ts';
+
+/**
+ * Every problem that prevents the start of the daemon: the problems of the settings, and those that appear only when
+ * the agent is loaded and the channels are created. Nothing is started.
+ */
+export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
+  const problems = [...found.problems];
+  // A problem with the settings of the agent is already in the list.
+  if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
+    problems.push(...(await checkAgent(found.effective)));
+  // Only valid settings are handed to a channel.
+  if (found.problems.length === 0) problems.push(...(await checkChannels(found)));
+  return problems;
+}
+
+async function checkChannels({ channels }: Inspection): Promise<readonly SettingProblem[]> {
+  try {
+    const made = createChannels(channels, ({ plugin, settings }) =>
+      idleScope(plugin, settings, fetch, () => systemClock.now()),
+    );
+    for (const { channel } of made) await channel.stop?.();
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems;
+  }
+}

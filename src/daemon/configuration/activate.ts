@@ -1,0 +1,103 @@
+import type { ChannelPlugin } from '../../channel/index.ts';
+import type { ConfiguredChannel } from '../plugin/configured-channel.ts';
+import type { LoadedPlugins } from '../plugin/load.ts';
+import { type EffectiveSetting, notSet } from '../settings/check.ts';
+import { nearest } from '../settings/nearest.ts';
+import type { SettingProblem } from '../settings/problem.ts';
+import { describeThrown } from '../source-location.ts';
+
+export interface Activation {
+  channels: readonly ConfiguredChannel[];
+  problems: readonly SettingProblem[];
+  /** What somebody may have meant to be active, and is not. */
+  warnings: readonly string[];
+}
+
+/**
+ * Which channels are active: exactly those that MESSAGING_PLATFORMS lists where it is set, else those that are
+ * detected from their settings (service.md, "Configuration settings"). An active channel must have all its
+ * required settings: each missing one is named ("Platform not configured").
+ *
+ * @param platforms the items of MESSAGING_PLATFORMS and where they stand; null: it is not set.
+ * @param given whether a setting's value came from anywhere, right or wrong.
+ */
+export function activate(
+  loaded: LoadedPlugins,
+  effective: readonly EffectiveSetting[],
+  platforms: { items: readonly string[]; source: string } | null,
+  given: (name: string) => boolean,
+): Activation {
+  const problems: SettingProblem[] = [];
+  const values = new Map(effective.map(({ record, value }) => [record.name, value]));
+  const configured = loaded.plugins.map((entry) => ({
+    ...entry,
+    settings: Object.fromEntries(entry.plugin.settings.map(({ name }) => [name, values.get(name)])),
+  }));
+  const channels =
+    platforms === null
+      ? configured.filter((channel) => isDetected(channel, problems))
+      : listed(configured, loaded, platforms, problems);
+  for (const { plugin } of channels) {
+    for (const record of plugin.settings) {
+      if (record.required && !given(record.name) && values.get(record.name) === undefined) {
+        problems.push(notSet(record, `is not set, so the platform ${plugin.name} is not configured`));
+      }
+    }
+  }
+  const forgotten = platforms === null ? configured.filter((channel) => !channels.includes(channel)) : [];
+  return { channels, problems, warnings: forgotten.flatMap(({ plugin }) => halfConfigured(plugin, given)) };
+}
+
+/** Some of what a channel needs is set: its operator looks for it in vain. */
+function halfConfigured({ name, settings }: ChannelPlugin, given: (name: string) => boolean): string[] {
+  const needed = settings.filter(({ required }) => required).map((record) => record.name);
+  const set = needed.filter(given);
+  const missing = needed.filter((setting) => !given(setting));
+  if (set.length === 0 || missing.length === 0) return [];
+  return [
+    `the channel ${name} is off: ${set.join(', ')} ${set.length === 1 ? 'is' : 'are'} set, but not ${missing.join(', ')}`,
+  ];
+}
+
+function listed(
+  configured: readonly ConfiguredChannel[],
+  { byItem, refused }: LoadedPlugins,
+  { items, source }: { items: readonly string[]; source: string },
+  problems: SettingProblem[],
+): ConfiguredChannel[] {
+  const names = configured.map(({ plugin }) => plugin.name);
+  const channels = new Set<ConfiguredChannel>();
+  for (const item of items) {
+    const channel = configured.find(({ plugin }) => plugin === byItem.get(item)?.plugin);
+    if (channel !== undefined) channels.add(channel);
+    else if (!refused.has(item)) problems.push(unknownChannel(item, names, source));
+  }
+  return [...channels];
+}
+
+function unknownChannel(item: string, names: readonly string[], source: string): SettingProblem {
+  const meant = nearest(item.toLowerCase(), names, 2)?.name;
+  return {
+    setting: 'MESSAGING_PLATFORMS',
+    value: item,
+    source,
+    problem: 'there is no channel of this name',
+    right: `${meant === undefined ? '' : `${meant}, perhaps; `}there ${names.length === 1 ? 'is' : 'are'} ${names.join(', ')}, and what \`plugins\` of the configuration file or a package agentd-channel-NAME adds`,
+  };
+}
+
+/** Another's code: what it throws is told, not thrown on. */
+function isDetected({ plugin, settings, from }: ConfiguredChannel, problems: SettingProblem[]): boolean {
+  try {
+    return plugin.detect(settings) === true;
+  } catch (error) {
+    problems.push({
+      setting: `channel ${plugin.name}`,
+      value: from,
+      source: null,
+      problem: `\`detect\` threw: ${describeThrown(error)}`,
+      right: 'a function that tells from its settings whether the channel is configured',
+    });
+    return false;
+  }
+}

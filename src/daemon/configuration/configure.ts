@@ -1,0 +1,230 @@
+import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import type { ConfiguredChannel } from '../plugin/configured-channel.ts';
+import { type LoadedPlugins, loadPlugins } from '../plugin/load.ts';
+import { checkRecords, type EffectiveSetting } from '../settings/check.ts';
+import { Examination, GUARDED } from '../settings/examination.ts';
+import { looseFileWarnings } from '../settings/file-modes.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { fileSettings, readSecretFiles } from '../settings/secret-files.ts';
+import { SETTINGS, type Settings } from '../settings/settings.ts';
+import { given, isBlank, type Place, readSources, type Sources } from '../settings/sources.ts';
+import { readValue } from '../settings/value.ts';
+import { activate } from './activate.ts';
+import {
+  checkAdminListener,
+  checkAgentSettings,
+  checkApiSettings,
+  checkDevelopmentSettings,
+  checkOrigins,
+} from './cross-checks.ts';
+import { checkTokenSettings } from './token-settings.ts';
+import { findUnknownNames } from './unknown-names.ts';
+
+export type { ConfiguredChannel } from '../plugin/configured-channel.ts';
+export type { EffectiveSetting } from '../settings/check.ts';
+export { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+export type { Place as ConfigureOptions } from '../settings/sources.ts';
+
+/** A configuration that can be run. */
+export interface Configuration {
+  settings: Settings;
+  /** The active channels. */
+  channels: readonly ConfiguredChannel[];
+  /** Names of all channels that there are, active or not. */
+  available: readonly string[];
+  /** Every setting of the daemon and of all channels, in the order of their records. */
+  effective: readonly EffectiveSetting[];
+  /** What is allowed, but hardly ever meant; said at each start. */
+  warnings: readonly string[];
+  /** `NODE_ENV`, `production` and `staging` in lower case; empty if it is not set. */
+  environment: string;
+}
+
+/** The configuration as far as it goes, with all that is wrong with it: for those who look at a broken one. */
+export interface Inspection extends Omit<Configuration, 'settings'> {
+  /** All plugins that there are, active or not. */
+  plugins: readonly ChannelPlugin[];
+  /** Where each of them came from, and what is wrong with those that do not fit. */
+  loaded: LoadedPlugins;
+  problems: readonly SettingProblem[];
+}
+
+/** What a command needs the settings for: nothing else in them can make it fail. */
+export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link';
+
+const STORE: readonly (keyof Settings)[] = [
+  'STATE_DIR',
+  'SESSION_BACKEND',
+  'TRACE_RETENTION_DAYS',
+  'JWT_VERIFY_EXP',
+  'JWT_CLOCK_SKEW_SECONDS',
+];
+const TOKENS = SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_'));
+
+const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
+  address: ['HOST', 'PORT'],
+  store: STORE,
+  log: ['LOG_FILE'],
+  tokens: TOKENS,
+  links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
+  link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
+};
+
+const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link'];
+
+/** `NODE_ENV` as `Configuration.environment` has it, wherever it is set. Looks at nothing else. */
+export async function environmentAt(place: Place): Promise<string> {
+  return environmentOf(await readSources(place));
+}
+
+/** Are these the settings of a daemon in production or staging, or of one that `serve` would start? */
+export async function isDaemonAt(place: Place): Promise<boolean> {
+  const sources = await readSources(place);
+  return GUARDED.includes(environmentOf(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
+}
+
+/**
+ * The configuration of the daemon: sources, plugins, every check, activation (decisions §9).
+ * @throws ConfigurationError with all problems at once.
+ */
+export async function configure(place: Place): Promise<Configuration> {
+  const { problems, plugins: _plugins, loaded: _loaded, ...found } = await inspectConfiguration(place);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return { ...found, settings: settingsOf(found.effective) };
+}
+
+/** All plugins that there are, active or not, with what is wrong with those that do not fit. */
+export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
+  return loadFrom(await readSources(place), place);
+}
+
+/** As `configure`, but what is wrong is told beside what is right. Never throws for it. */
+export async function inspectConfiguration(place: Place): Promise<Inspection> {
+  const written = await readSources(place);
+  const platforms = readPlatforms(written, place);
+  const loaded = await loadFrom(written, place);
+  const plugins = loaded.plugins.map(({ plugin }) => plugin);
+  const records: SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ settings }) => settings)];
+  const sources = await readSecretFiles(written, records, place.cwd);
+  const checked = checkRecords(records, sources, place);
+  const available = plugins.map(({ name }) => name);
+  const unknown = findUnknownNames(sources, {
+    known: [...records.map(({ name }) => name), ...fileSettings(records)],
+    channels: available,
+    complete: loaded.problems.length === 0,
+  });
+  const activation = activate(
+    loaded,
+    checked.effective,
+    platforms,
+    (name) => given(sources, name) !== undefined,
+  );
+
+  const look = new Examination(checked.effective, sources, surroundings(sources, place));
+  look.demand('JWT_ALGORITHM', 'is not set');
+  await checkTokenSettings(look);
+  checkApiSettings(look);
+  checkAgentSettings(look);
+  checkAdminListener(look);
+  checkOrigins(
+    look,
+    activation.channels.map(({ plugin }) => plugin),
+  );
+  checkDevelopmentSettings(look);
+  const problems = [
+    ...sources.problems,
+    ...checked.problems,
+    ...look.problems,
+    ...loaded.problems,
+    ...activation.problems,
+    ...unknown.problems,
+  ];
+  // While something is wrong with the channels, that none is active says nothing.
+  if (activation.channels.length === 0 && problems.length === 0) look.warn(noChannel(loaded));
+  return {
+    channels: activation.channels,
+    plugins,
+    loaded,
+    available,
+    effective: checked.effective,
+    warnings: [
+      ...look.warnings,
+      ...(await looseFileWarnings(sources, records)),
+      ...activation.warnings,
+      ...unknown.warnings,
+    ],
+    environment: look.environment,
+    problems,
+  };
+}
+
+/**
+ * The daemon's own settings for a command that needs only some of them; no plugin is loaded. Those that the
+ * purpose does not need are at their default, or undefined, where what came for them is wrong or missing.
+ * @throws ConfigurationError with all problems of the settings that the purpose needs.
+ */
+export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
+  const needed: readonly string[] = NEEDED[purpose];
+  const records = SETTINGS.filter(({ name }) => needed.includes(name));
+  const sources = await readSecretFiles(await readSources(place), records, place.cwd);
+  const { effective, problems } = checkRecords(SETTINGS, sources, place);
+  const look = new Examination(effective, sources, surroundings(sources, place));
+  if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
+  if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
+  const all = [
+    ...sources.problems,
+    ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),
+  ];
+  if (all.length > 0) throw new ConfigurationError(all);
+  return settingsOf(effective.map(orDefault));
+}
+
+function loadFrom(sources: Sources, place: Place): Promise<LoadedPlugins> {
+  return loadPlugins({
+    entries: sources.plugins,
+    platforms: readPlatforms(sources, place),
+    folders: [...new Set([sources.folder, place.cwd])],
+  });
+}
+
+function orDefault(setting: EffectiveSetting): EffectiveSetting {
+  return setting.value === undefined ? { ...setting, value: setting.record.default } : setting;
+}
+
+/** Of a configuration without problems. Complete, since everything was checked: what must be there is. */
+export function settingsOf(effective: readonly EffectiveSetting[]): Settings {
+  const own = new Set<string>(SETTINGS.map(({ name }) => name));
+  return Object.fromEntries(
+    effective.filter(({ record }) => own.has(record.name)).map(({ record, value }) => [record.name, value]),
+  ) as unknown as Settings;
+}
+
+/** Looked at before all others, as it says which plugins to look for. What is wrong with it is told later. */
+function readPlatforms(sources: Sources, { cwd }: Place) {
+  const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
+  const came = given(sources, 'MESSAGING_PLATFORMS');
+  const reading = record && came ? readValue(record, came.value) : undefined;
+  if (!came || !reading?.ok || !Array.isArray(reading.value)) return null;
+  const folder = came.layer.kind === 'file' ? sources.folder : cwd;
+  return { items: reading.value as readonly string[], folder, source: came.source };
+}
+
+/** `NODE_ENV`, from the environment or `.env`: no setting, since it also steers what is no part of agentd. */
+function environmentOf({ layers }: Sources): string {
+  const layer = layers.find(
+    ({ kind, values }) => (kind === 'environment' || kind === 'env-file') && !isBlank(values.get('NODE_ENV')),
+  );
+  const named = String(layer?.values.get('NODE_ENV') ?? '').trim();
+  const lower = named.toLowerCase();
+  // It fails closed: PRODUCTION is production, but only the exact words switch checks off.
+  return GUARDED.includes(lower) ? lower : named;
+}
+
+function surroundings(sources: Sources, { cwd, defaults }: Place) {
+  return { environment: environmentOf(sources), cwd, dev: defaults !== undefined };
+}
+
+function noChannel({ plugins }: LoadedPlugins): string {
+  const names = plugins.map(({ plugin }) => plugin.name).join(', ');
+  return `no channel is active, so nobody can talk to the agent; set MESSAGING_PLATFORMS, or the settings of one of: ${names}`;
+}

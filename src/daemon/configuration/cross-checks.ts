@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ChannelPlugin } from '../../channel/index.ts';
+import type { Examination } from '../settings/examination.ts';
+import { parseListenAddress } from '../settings/listen-address.ts';
+
+/** Do the settings of the downstream API fit together? (decisions §8) */
+export function checkApiSettings(look: Examination): void {
+  if (look.isGiven('API_EMAIL')) look.demand('API_PASSWORD', 'is not set, and API_EMAIL is');
+  if (look.isGiven('API_PASSWORD')) look.demand('API_EMAIL', 'is not set, and API_PASSWORD is');
+  const idle = (['API_EMAIL', 'API_PASSWORD', 'API_PUBLIC_USER_FIELDS'] as const).find((name) =>
+    look.isGiven(name),
+  );
+  if (idle !== undefined && !look.isGiven('API_BASE_URL')) {
+    look.warn(`${idle} has no effect while API_BASE_URL is not set: no business API is asked`);
+  }
+}
+
+/** Do the settings of the agent fit together? (decisions §9) */
+export function checkAgentSettings(look: Examination): void {
+  const runtime = look.value('AGENT_RUNTIME');
+  const model = look.value('AGENT_MODEL');
+  if (runtime === 'llm') look.demand('AGENT_MODEL', 'is not set, and AGENT_RUNTIME is llm');
+  if (runtime !== undefined && runtime !== 'llm' && runtime !== 'builtin') {
+    if (!existsSync(resolve(look.cwd, runtime))) {
+      look.refuse(
+        'AGENT_RUNTIME',
+        'is neither a runtime that there is, nor the path of a file',
+        'builtin, llm, or the path of a module',
+      );
+    }
+    return;
+  }
+  if (model === undefined && runtime !== 'llm' && look.isGiven('AGENT_BASE_URL'))
+    look.warn('AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers');
+  if (runtime === 'builtin' || model === undefined || look.isGiven('AGENT_BASE_URL')) return;
+  if (!/^[a-z][a-z0-9-]*:./.test(model)) {
+    look.refuse(
+      'AGENT_MODEL',
+      'does not say where the model runs',
+      'AGENT_BASE_URL set too, the address of an OpenAI-compatible server; or provider:model',
+    );
+  }
+}
+
+/** Are the origins such as a browser names them? `*` is none where cookies are sent (decisions §1, CORS). */
+export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]): void {
+  const origins = look.value('WEBCHAT_ALLOWED_ORIGINS') ?? [];
+  for (const origin of origins) {
+    if (origin === '*') continue;
+    const exact = originOf(origin);
+    if (exact === origin) continue;
+    look.refuse(
+      'WEBCHAT_ALLOWED_ORIGINS',
+      `holds \`${origin}\`, which no browser names as an origin`,
+      exact === null ? 'origins such as https://www.example.com, or *' : exact,
+    );
+  }
+  // An event stream is opened with cookies, and with them a browser accepts no wildcard.
+  const stream = active.find(({ capabilities }) => capabilities.delivery === 'stream');
+  if (stream !== undefined && origins.includes('*')) {
+    look.refuse(
+      'WEBCHAT_ALLOWED_ORIGINS',
+      `holds * while the channel ${stream.name} is active, which browsers call with credentials`,
+      'each origin by its name, such as https://www.example.com',
+    );
+  }
+}
+
+/** Is ADMIN_LISTEN an address with a port of its own, and does the delay of a stop fit into its grace? */
+export function checkAdminListener(look: Examination): void {
+  const text = look.value('ADMIN_LISTEN');
+  if (text === undefined) {
+    if (look.isGiven('SHUTDOWN_DELAY_SECONDS') && !look.isGiven('ADMIN_LISTEN'))
+      look.warn('SHUTDOWN_DELAY_SECONDS has no effect without ADMIN_LISTEN: no probe asks for /ready');
+    return;
+  }
+  const right = '127.0.0.1:9464, or :9464 for every address of the machine';
+  const address = parseListenAddress(text);
+  if (address === null) look.refuse('ADMIN_LISTEN', 'is not an address with a port', right);
+  else if (address.port !== 0 && address.port === look.value('PORT'))
+    look.refuse('ADMIN_LISTEN', 'has the port of the public listener (PORT)', right);
+  const delay = look.value('SHUTDOWN_DELAY_SECONDS') ?? 0;
+  const grace = look.value('SHUTDOWN_GRACE_SECONDS') ?? 0;
+  if (delay > 0 && delay >= grace) {
+    look.warn(
+      `SHUTDOWN_DELAY_SECONDS (${delay}) uses up SHUTDOWN_GRACE_SECONDS (${grace}): a stop leaves running requests no time`,
+    );
+  }
+}
+
+/** What is allowed in production, but hardly ever meant. */
+export function checkDevelopmentSettings(look: Examination): void {
+  if (!look.guarded) return;
+  if (look.value('ENABLE_DEBUGPY')) {
+    look.warn(
+      `ENABLE_DEBUGPY=true under NODE_ENV=${look.environment}: whoever reaches 127.0.0.1:5678 runs any code in the daemon`,
+    );
+  }
+  if (look.value('JWT_DEBUG'))
+    look.warn(`JWT_DEBUG=true under NODE_ENV=${look.environment}: the claims of all users are logged`);
+}
+
+/** Null also for a pattern: origins are compared exactly, so it would let nobody in. */
+function originOf(text: string): string | null {
+  const url = URL.parse(text);
+  if (url === null || url.hostname.includes('*')) return null;
+  return url.protocol === 'http:' || url.protocol === 'https:' ? url.origin : null;
+}

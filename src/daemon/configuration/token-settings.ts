@@ -1,0 +1,146 @@
+import { isSealingOff, problemOfKeys } from '../identity/encryption-keys.ts';
+import { isLoopback } from '../loopback.ts';
+import { Secret } from '../secret.ts';
+import type { Examination } from '../settings/examination.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** RFC 7518 §3.2: the secret of HS256 is as long as the hash. */
+const SECRET_BITS = 256;
+/** A shorter secret can be found by trying. */
+const SECRET_BITS_MIN = 128;
+const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
+
+/** Do the settings of tokens fit together? (decisions §2) */
+export async function checkTokenSettings(look: Examination): Promise<void> {
+  const algorithm = look.value('JWT_ALGORITHM');
+  if (algorithm === 'HS256') checkSecret(look);
+  else if (algorithm === 'RS256') await checkPublicKey(look);
+  else if (!hasKey(look))
+    look.demand('JWT_SECRET_KEY', 'is not set, and tokens cannot be checked without a key');
+  // All problems are shown at once: a text that is no PEM is the secret of HS256.
+  else if (look.isGiven('JWT_SECRET_KEY') && !isPem(look.value('JWT_SECRET_KEY'))) checkSecret(look);
+  if (algorithm === 'RS256') checkKeySet(look);
+  for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'] as const) checkSwitch(look, name);
+  checkEncryptionKeys(look);
+}
+
+function isPem(secret: Secret | undefined): boolean {
+  return secret?.reveal().includes('-----BEGIN ') === true;
+}
+
+function hasKey(look: Examination): boolean {
+  return (['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL'] as const).some((name) => look.isGiven(name));
+}
+
+function checkSecret(look: Examination): void {
+  look.demand('JWT_SECRET_KEY', 'is not set, and JWT_ALGORITHM is HS256');
+  const secret = look.value('JWT_SECRET_KEY')?.reveal();
+  if (secret === undefined) return;
+  if (PUBLIC_KEY.test(secret)) {
+    // Everybody has a public key, so everybody could sign tokens with it.
+    look.refuse(
+      'JWT_SECRET_KEY',
+      'is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens',
+      'a secret that only the site and agentd know; or JWT_ALGORITHM=RS256, if the site signs with a private key',
+    );
+    return;
+  }
+  const bits = bitsOf(secret);
+  if (look.guarded && bits < SECRET_BITS_MIN) {
+    look.refuse(
+      'JWT_SECRET_KEY',
+      `has ${bits} bits, and NODE_ENV is ${look.environment}: anybody can find it by trying, and sign tokens`,
+      `a secret of ${SECRET_BITS} bits or more, such as the output of \`openssl rand -base64 32\``,
+    );
+    return;
+  }
+  const weak = weakSecret(new Secret(secret));
+  if (weak !== null) look.warn(weak);
+}
+
+/** The warning about an HS256 secret that is too short; null for a secret that is long enough. */
+export function weakSecret(secret: Secret): string | null {
+  const bits = bitsOf(secret.reveal());
+  if (bits >= SECRET_BITS) return null;
+  return `JWT_SECRET_KEY has ${bits} bits; HS256 should have a secret of ${SECRET_BITS} bits or more`;
+}
+
+function bitsOf(secret: string): number {
+  return Buffer.byteLength(secret) * 8;
+}
+
+/**
+ * An issuer signs the tokens of many applications with one key set. Without an expected issuer and audience,
+ * a token for any of them is accepted (RFC 8725 §3.8, §3.9); over http, anybody on the way can replace the keys.
+ */
+function checkKeySet(look: Examination): void {
+  const address = look.value('JWT_JWKS_URL');
+  const url = address === undefined ? null : URL.parse(address);
+  if (url === null || isLoopback(url)) return;
+  if (url.protocol !== 'https:')
+    look.refuse('JWT_JWKS_URL', 'is not https: anybody on the way can replace the keys', 'an https address');
+  const why = 'is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications';
+  look.demand('JWT_ISSUER', why);
+  look.demand('JWT_AUDIENCE', why);
+}
+
+async function checkPublicKey(look: Examination): Promise<void> {
+  if (!hasKey(look)) {
+    look.demand(
+      'JWT_PUBLIC_KEY',
+      'is not set, and JWT_ALGORITHM is RS256: it, JWT_JWKS_URL or JWT_SECRET_KEY must name the public key',
+    );
+    return;
+  }
+  // Loaded only where it is needed: commands that read tokens of HS256 start without it.
+  const { importKeys, UnusableKey } = await import('../identity/keys.ts');
+  try {
+    await importKeys({
+      JWT_ALGORITHM: 'RS256',
+      JWT_VERIFY_SIGNATURE: true,
+      JWT_SECRET_KEY: look.value('JWT_SECRET_KEY'),
+      JWT_PUBLIC_KEY: look.value('JWT_PUBLIC_KEY'),
+      JWT_JWKS_URL: look.value('JWT_JWKS_URL'),
+    });
+  } catch (error) {
+    if (!(error instanceof UnusableKey)) throw error;
+    const setting = error.setting as keyof Settings;
+    // What is given but wrong in itself has been told already.
+    if (look.value(setting) !== undefined) look.refuse(setting, error.problem, error.right);
+  }
+}
+
+function checkSwitch(look: Examination, name: 'JWT_VERIFY_SIGNATURE' | 'JWT_VERIFY_EXP'): void {
+  if (look.value(name) !== false) return;
+  const what =
+    name === 'JWT_VERIFY_EXP' ? 'expired tokens are accepted' : 'anybody can make a token that is accepted';
+  if (look.developing) {
+    look.warn(`${name}=false: ${what}; for development only`);
+    return;
+  }
+  const where = look.environment === '' ? 'while NODE_ENV is not set' : `under NODE_ENV=${look.environment}`;
+  const right = look.guarded
+    ? 'true'
+    : 'true; false needs NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`';
+  look.refuse(name, `is refused ${where}: ${what}`, right);
+}
+
+/** The warning about TOKEN_ENCRYPTION_KEY=off. */
+export const SEALING_OFF =
+  'TOKEN_ENCRYPTION_KEY=off: tokens are stored unsealed, and whoever reads STATE_DIR can act as their owners';
+
+function checkEncryptionKeys(look: Examination): void {
+  const keys = look.value('TOKEN_ENCRYPTION_KEY');
+  if (keys === undefined) return;
+  if (isSealingOff(keys)) {
+    look.warn(SEALING_OFF);
+    return;
+  }
+  const problem = problemOfKeys(keys);
+  if (problem === null) return;
+  look.refuse(
+    'TOKEN_ENCRYPTION_KEY',
+    problem,
+    'the output of `openssl rand -base64 32`; several, separated by commas, where the key is being changed; or `off`',
+  );
+}

@@ -1,0 +1,137 @@
+import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { prefixOf } from '../plugin/setting-prefix.ts';
+import { nearest } from '../settings/nearest.ts';
+import type { SettingProblem } from '../settings/problem.ts';
+import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts';
+import { readValue } from '../settings/value.ts';
+
+/**
+ * Documented settings of parts that this version does not have. A daemon that ignored them would not be what
+ * its operator set up: two replicas that silently are two services, a memory that forgets.
+ */
+const NOT_HERE: Readonly<Record<string, { problem: string; right: string; means?: string }>> = {
+  REDIS_URL: {
+    problem: 'this version cannot keep its state in Redis: each daemon would be a service of its own',
+    right: 'not set; the state is kept in the SQLite database in STATE_DIR, for one daemon',
+  },
+  DATABASE_URL: {
+    problem: 'this version has no long-term memory, so it cannot keep one in Postgres',
+    right: 'not set',
+  },
+  MEMORY_BACKEND: {
+    problem: 'this version has no long-term memory',
+    right: 'none, or not set',
+    means: 'none',
+  },
+};
+
+/** Shorter names are too near to those of other programs. */
+const SHORTEST_GUESS = 6;
+/** Below this length one slip is the limit (APP_HOME is no misspelt APP_NAME), from it on two. */
+const LONG_NAME = 12;
+
+export interface UnknownNames {
+  problems: SettingProblem[];
+  warnings: string[];
+}
+
+/**
+ * Names that no record has. In the configuration file each is a problem. In the environment and in `.env`
+ * other programs' names live too: there only what looks like a misspelt setting is one, as long as the setting
+ * that it resembles is not set itself.
+ *
+ * @param known names of all records.
+ * @param channels names of all channels that there are.
+ * @param complete false where a plugin could not be loaded: unknown names in the file may be its own.
+ */
+export function findUnknownNames(
+  sources: Sources,
+  { known, channels, complete }: { known: readonly string[]; channels: readonly string[]; complete: boolean },
+): UnknownNames {
+  const found: UnknownNames = { problems: [], warnings: [] };
+  const missing = RESERVED_CHANNEL_NAMES.filter((name) => !channels.includes(name));
+  for (const layer of sources.layers) {
+    if (layer.kind === 'defaults') continue;
+    for (const [name, value] of layer.values) {
+      if (known.includes(name) || isBlank(value)) continue;
+      const channel = missing.find((candidate) => name.startsWith(prefixOf(candidate)));
+      if (channel !== undefined) {
+        ofMissingChannel(name, value, layer, channel, channels, found);
+      } else if (NOT_HERE[name] !== undefined) {
+        const { problem, right, means } = NOT_HERE[name];
+        if (String(value).trim().toLowerCase() !== means)
+          found.problems.push(stranger(name, layer, problem, right));
+      } else if (layer.kind === 'file') {
+        if (complete || likely(name, known, sources)) found.problems.push(inFile(name, layer, known));
+      } else {
+        const meant = likely(name, known, sources);
+        if (meant !== undefined) {
+          found.problems.push(
+            stranger(
+              name,
+              layer,
+              `is no setting, but looks like ${meant}`,
+              `${meant}, or no such name in the ${layer.source}`,
+            ),
+          );
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/** A channel that is documented but not here: turning it on is a mistake, its other settings do nothing. */
+function ofMissingChannel(
+  name: string,
+  value: unknown,
+  layer: Layer,
+  channel: string,
+  channels: readonly string[],
+  { problems, warnings }: UnknownNames,
+): void {
+  if (name !== `${prefixOf(channel)}ENABLED`) {
+    warnings.push(
+      `${name} (${layer.source}) has no effect: this version does not have the channel ${channel}`,
+    );
+    return;
+  }
+  const reading = readValue({ name, kind: 'boolean', sentence: '' }, value);
+  if (reading.ok && reading.value === false) return;
+  problems.push({
+    ...stranger(
+      name,
+      layer,
+      `turns on a channel that this version does not have`,
+      `one of ${channels.join(', ')}`,
+    ),
+    value: String(value),
+  });
+}
+
+function inFile(name: string, layer: Layer, known: readonly string[]): SettingProblem {
+  if (name === 'NODE_ENV') {
+    return stranger(name, layer, 'is no setting of the file', 'NODE_ENV in the environment');
+  }
+  // A name in another case, or a camel-cased one, is meant as well.
+  const upper = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toUpperCase();
+  const meant = nearest(upper, known, Math.max(2, Math.floor(name.length / 3)))?.name;
+  const right = meant === undefined ? 'a name that `agentd config reference` lists' : `${meant}, perhaps`;
+  return stranger(name, layer, 'is no setting', right);
+}
+
+/** The setting that a name in an environment most likely means. */
+function likely(name: string, known: readonly string[], sources: Sources): string | undefined {
+  const near = nearest(name, known, 2);
+  if (near === undefined || near.name.length < SHORTEST_GUESS) return undefined;
+  if (near.distance > 1 && near.name.length < LONG_NAME) return undefined;
+  return given(sources, near.name) === undefined ? near.name : undefined;
+}
+
+/** The value of an unknown name is not shown: a misspelt secret is one. */
+function stranger(setting: string, { source }: Layer, problem: string, right: string): SettingProblem {
+  return { setting, value: null, source, problem, right };
+}

@@ -1,0 +1,10 @@
+import type { Store } from '../store/store.ts';
+import type { Middleware } from './exchange.ts';
+
+/** Refuses messages while the store is almost full. They come by POST; answers are still stored, and read. */
+export function expectRoom(store: Pick<Store, 'expectRoom'>): Middleware {
+  return ({ state: { route } }, next) => {
+    if (route.channel !== null && route.method === 'POST') store.expectRoom();
+    return next();
+  };
+}

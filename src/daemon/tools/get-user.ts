@@ -1,0 +1,134 @@
+import type { ToolAnswer } from '../agent/agent.ts';
+import { defaultPolicy, type Tool } from '../agent/tools.ts';
+import type { UserLookUp } from '../agent/user-look-up.ts';
+import type { ApiAnswer, BusinessApi } from '../downstream/call.ts';
+
+const MAX_EMAIL_CHARACTERS = 254;
+const EMAIL = /^[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+$/;
+/** Where APIs put the entries of a collection. */
+const COLLECTIONS = ['member', 'hydra:member', 'data', 'items', 'users'] as const;
+const MAX_USERS = 10;
+
+type Fields = Record<string, unknown>;
+
+/**
+ * The documented user look-up (service.md, "Outbound calls to the downstream API"; decisions §8). Without
+ * `email` it is the one of the user's token; without either there is no call, and the answer says that
+ * sign-in is needed. Under default credentials only `publicFields` reach the agent, and whatever the API
+ * answers is put in the same words, so that nobody learns from them whether such a person exists.
+ */
+export function createGetUser(api: BusinessApi, publicFields: readonly string[]): Tool {
+  const credentials = defaultPolicy('read');
+  return {
+    name: 'get_user',
+    description:
+      'Looks up a user in the business system: profile, and what else the system keeps with it, such as orders. ' +
+      'Leave `email` out to look up the person who is signed in. Without sign-in it shows public fields at most.',
+    parameters: {
+      type: 'object',
+      properties: {
+        email: {
+          type: 'string',
+          maxLength: MAX_EMAIL_CHARACTERS,
+          description: 'E-mail address of the user to look up. Leave it out for the person who is signed in.',
+        },
+      },
+      additionalProperties: false,
+    },
+    effect: 'read',
+    credentials,
+    async call(args) {
+      const asked = typeof args.email === 'string' ? args.email.trim() : '';
+      if (asked !== '' && (asked.length > MAX_EMAIL_CHARACTERS || !EMAIL.test(asked))) {
+        return { ok: false, message: 'That is not an e-mail address.' };
+      }
+      const choice = await api.credentials();
+      const email = asked || (choice.use === 'user' ? choice.email : '');
+      if (email === '')
+        return looked({ sign_in_needed: true, message: 'Sign-in is needed to know who is asking.' });
+      const answer = await api.call(
+        { method: 'GET', path: '/users', query: { userEmail: email } },
+        credentials,
+        choice,
+      );
+      const byUser = answer.outcome === 'answered' ? answer.credentials === 'user' : choice.use === 'user';
+      return byUser ? asUser(answer, email) : asStranger(answer, email, publicFields);
+    },
+  };
+}
+
+function asUser(answer: ApiAnswer, email: string): ToolAnswer {
+  if (answer.outcome !== 'answered') return failure(answer);
+  const { status, body } = answer;
+  if (status === 403) return { ok: false, message: 'The business system does not allow this look-up.' };
+  if (status >= 300 && status !== 404) return failure(answer);
+  const users = status === 404 ? [] : matching(usersOf(body), email);
+  const [user] = users;
+  if (!user) return looked({ found: false, message: 'The business system shows no such user.' });
+  return looked(users.length === 1 ? { user } : { users: users.slice(0, MAX_USERS) });
+}
+
+/** Only an outage is told apart: it says nothing about any person. */
+function asStranger(answer: ApiAnswer, email: string, publicFields: readonly string[]): ToolAnswer {
+  if (isOutage(answer)) return failure(answer);
+  const users =
+    answer.outcome === 'answered' && answer.status < 300 ? matching(usersOf(answer.body), email) : [];
+  // A single entry may still be somebody else.
+  const [user] = users.length === 1 && (users[0]?.email === undefined || isOf(users[0], email)) ? users : [];
+  const shown = Object.fromEntries(
+    publicFields.filter((name) => user && Object.hasOwn(user, name)).map((name) => [name, user?.[name]]),
+  );
+  const message = 'Personal data needs sign-in. Without it, not even whether such a person exists is shown.';
+  if (Object.keys(shown).length === 0) return looked({ sign_in_needed: true, message });
+  return looked({
+    sign_in_needed: true,
+    message: 'These are public fields; the rest needs sign-in.',
+    user: shown,
+  });
+}
+
+function isOutage(answer: ApiAnswer): boolean {
+  if (answer.outcome === 'answered')
+    return answer.status >= 500 || answer.status === 401 || answer.status === 429;
+  // An answer of an odd size or form may be odd for that one person.
+  return (
+    answer.outcome === 'failed' && !['too_large', 'not_json', 'redirect_refused'].includes(answer.reason)
+  );
+}
+
+function failure(answer: ApiAnswer): ToolAnswer {
+  if (answer.outcome === 'failed') return { ok: false, message: answer.message };
+  if (answer.outcome === 'sign_in_needed') return { ok: false, message: 'Sign-in is needed for that.' };
+  const message =
+    answer.status === 401
+      ? 'The business system does not accept the credentials of this service.'
+      : `The business system cannot answer at the moment (status ${answer.status}).`;
+  return { ok: false, message };
+}
+
+function looked(result: UserLookUp): ToolAnswer {
+  return { ok: true, result };
+}
+
+/** The users in an answer, whichever of the usual shapes it has: one object, a list, or a collection. */
+function usersOf(body: unknown): Fields[] {
+  if (Array.isArray(body)) return body.filter(isFields);
+  if (!isFields(body)) return [];
+  // A user may have `items` of its own; a collection has no e-mail.
+  const name = 'email' in body ? undefined : COLLECTIONS.find((candidate) => Array.isArray(body[candidate]));
+  return name === undefined ? [body] : (body[name] as unknown[]).filter(isFields);
+}
+
+/** The one with that very address where there is one: some APIs ignore the filter, or match in part. */
+function matching(users: Fields[], email: string): Fields[] {
+  const exact = users.find((user) => isOf(user, email));
+  return exact ? [exact] : users;
+}
+
+function isOf(user: Fields, email: string): boolean {
+  return typeof user.email === 'string' && user.email.toLowerCase() === email.toLowerCase();
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { Bench } from '../../../src/channel/conformance/bench.ts';
+import { casesOf } from '../../../src/channel/conformance/cases-of.ts';
+import { withChannel } from '../../../src/channel/conformance/open-channel.ts';
+import type {
+  ConformanceCase,
+  ConformanceOptions,
+  SampleRequest,
+  Trial,
+  TrialOptions,
+} from '../../../src/channel/conformance/options.ts';
+import { isFailure, PASSING, sending, status } from '../../../src/channel/conformance/send-reply.ts';
+import { failing } from '../../../src/channel/conformance/sending-cases.ts';
+import { eventsOf } from '../../../src/channel/conformance/signature-cases.ts';
+import { TEXT_MAX } from '../../../src/channel/index.ts';
+import { hostileBodies } from './hostile-bodies.ts';
+
+/** Most bytes of an answer that a channel may read. */
+const READ_MAX = 16 * 1024 * 1024;
+const CHUNK = new Uint8Array(65_536).fill(0x20);
+
+/**
+ * Cases beyond the published suite: input that no platform sends, and answers that no platform gives. The bundled
+ * channels and the template must pass them.
+ */
+export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
+  const { plugin, send, messages = [] } = options;
+  const isPush = plugin.capabilities.delivery === 'push';
+  const isSimulated = plugin.simulator !== undefined;
+  const requests = messages.filter(({ expect }) => expect.length > 0).map(({ request }) => request);
+  return casesOf(options, [
+    ...(isSimulated ? simulatedCases() : []),
+    ...(isPush && (isSimulated || send) ? answerCases() : []),
+    ...(!isPush && requests.length > 0
+      ? [
+          ['answers no body with an internal error', (trial) => acceptsBodies(trial, requests)] as [
+            string,
+            Trial,
+          ],
+        ]
+      : []),
+  ]);
+}
+
+function simulatedCases(): [string, Trial][] {
+  return [
+    ['answers no signed body with an internal error', acceptsSignedBodies],
+    ['answers no text with an internal error', acceptsTexts],
+  ];
+}
+
+function answerCases(): [string, Trial][] {
+  const retryAfter = { final: false, retryAfterSeconds: 7 };
+  return [
+    failing(
+      'passes on Retry-After of a platform that fails',
+      () => status(503, { 'Retry-After': '7' }),
+      retryAfter,
+    ),
+    ["reports no answer as final that is not the platform's", retriesAfterNonsense],
+    ['reads at most 16 MiB of an answer', readsWithinBounds],
+  ];
+}
+
+async function acceptsSignedBodies(options: TrialOptions): Promise<void> {
+  const bench = await Bench.set(options);
+  const { simulator, settings } = bench;
+  if (!simulator) throw new Error(`the channel ${options.plugin.name} has no simulator`);
+  await withChannel(bench, { start: true }, async (open) => {
+    for (const event of eventsOf(bench)) {
+      // Only messages look different in groups.
+      if (event.place === 'group' && event.kind !== 'message') continue;
+      const right = simulator.delivery(bench.event(event), settings);
+      for (const { title, body } of hostileBodies(right.body)) {
+        const request = { ...right, body };
+        const { status } = await open.deliver(simulator.sign?.(request, settings) ?? request);
+        assert.ok(status < 500, `${title} was answered ${status}`);
+        open.inspect();
+        open.forget();
+      }
+    }
+  });
+}
+
+const ODD_TEXTS: readonly string[] = [
+  'x'.repeat(TEXT_MAX + 1),
+  '😀'.repeat(TEXT_MAX + 1),
+  'x'.repeat(10 * TEXT_MAX),
+  '',
+  ' \n ',
+  'a\u0000b',
+  'a\ud800b',
+  '\u200b',
+  '/',
+  '<@'.repeat(1000),
+];
+
+async function acceptsTexts(options: TrialOptions): Promise<void> {
+  const bench = await Bench.set(options);
+  await withChannel(bench, { start: true }, async (open) => {
+    for (const kind of ['message', 'edit', 'command'] as const) {
+      for (const place of bench.places) {
+        for (const [index, text] of ODD_TEXTS.entries()) {
+          const { status } = await open.deliver(bench.delivery({ kind, place, text, number: index + 1 }));
+          const what = JSON.stringify(text.slice(0, 12));
+          assert.ok(status < 500, `a ${kind} that begins with ${what} was answered ${status}`);
+          open.inspect();
+          open.forget();
+        }
+      }
+    }
+  });
+}
+
+async function retriesAfterNonsense(options: TrialOptions): Promise<void> {
+  const bench = await Bench.set(options);
+  const bodies = ['', '<html>', 'null', '[]', '"ok"', '{"ok":"perhaps"}', '{"error":[]}', '\u0000', '{'];
+  for (const code of [200, 307, 500]) {
+    for (const body of [...bodies, '['.repeat(50_000) + ']'.repeat(50_000)]) {
+      for (const type of ['application/json', 'text/html']) {
+        await sending(bench, async ({ send, platform }) => {
+          const headers = {
+            'Content-Type': type,
+            ...(code === 307 ? { Location: 'http://127.0.0.1:9' } : {}),
+          };
+          platform.trouble = () => new Response(body, { status: code, headers });
+          const error = await send();
+          if (code !== 200 || error !== null) isFailure(error, PASSING);
+        });
+      }
+    }
+  }
+}
+
+async function readsWithinBounds(options: TrialOptions): Promise<void> {
+  for (const code of [200, 500]) {
+    await sending(await Bench.set(options), async ({ send, platform }) => {
+      let read = 0;
+      platform.trouble = () =>
+        new Response(
+          new ReadableStream({
+            pull(out) {
+              read += CHUNK.length;
+              // A channel without a bound would read forever.
+              if (read > READ_MAX) out.close();
+              else out.enqueue(CHUNK);
+            },
+          }),
+          { status: code, headers: { 'Content-Type': 'application/json' } },
+        );
+      const error = await send();
+      if (error !== null) isFailure(error, PASSING);
+      assert.ok(read <= READ_MAX, `${READ_MAX} bytes of an answer were read`);
+    });
+  }
+}
+
+async function acceptsBodies(options: TrialOptions, requests: readonly SampleRequest[]): Promise<void> {
+  await withChannel(await Bench.set(options), {}, async (open) => {
+    for (const request of requests) {
+      for (const { title, body } of hostileBodies(String(request.body))) {
+        const { status } = await open.deliver({ ...request, body });
+        assert.ok(status < 500, `${title} was answered ${status}`);
+        open.inspect();
+        open.forget();
+      }
+    }
+  });
+}

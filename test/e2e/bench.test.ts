@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, it, vi } from 'vitest';
+import { median, percentile } from '../bench/rounds.ts';
+
+/** Every process of a round is waited for, on a machine that may be busy with other tests. */
+vi.setConfig({ testTimeout: 120_000 });
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+function bench(...args: string[]) {
+  return spawnSync(process.execPath, ['test/bench/run.ts', ...args], { cwd: ROOT, encoding: 'utf8' });
+}
+
+interface Row {
+  benchmark: string;
+  target: object | null;
+  ours: { name: string; counts: Record<string, number> };
+}
+
+it('measures everything against its bare limit, and stores what it acknowledged', () => {
+  const { status, stdout, stderr } = bench('--quick', '--json');
+  expect(stderr).toMatch(/^chat: round 1\/1: bare$/m);
+  const report = JSON.parse(stdout) as { machine: object; effort: object; rows: Row[] };
+  expect(report).toMatchObject({
+    machine: { versions: { node: process.versions.node } },
+    effort: { rounds: 1 },
+  });
+  expect(report.rows.map(({ benchmark, ours }) => [benchmark, ours.name])).toEqual([
+    ['chat', 'agentd'],
+    ['webhook', 'Bolt'],
+    ['webhook', 'agentd'],
+    ['guard', 'agentd'],
+    ['token', 'agentd'],
+    ['markdown', 'ordinary text'],
+    ['markdown', 'lists'],
+    ['markdown', 'bad cases'],
+    ['sse', 'open stream'],
+    ['sse', 'with a run each'],
+    ['sse', 'fan-out'],
+    ['sse', 'first event'],
+    ['cli', 'agentd --version'],
+    ['cli', 'agentd --help'],
+    ['start', 'agentd serve'],
+  ]);
+  const rowOf = (name: string) => report.rows.find(({ benchmark, target }) => benchmark === name && target);
+  const chat = rowOf('chat')?.ours.counts ?? {};
+  expect(chat.acknowledged).toBeGreaterThan(0);
+  expect(chat).toEqual({
+    acknowledged: chat.acknowledged,
+    refused: 0,
+    turns: chat.acknowledged,
+    traces: chat.acknowledged,
+    'log lines': chat.acknowledged,
+  });
+  const { acknowledged, refused, kept } = rowOf('webhook')?.ours.counts ?? {};
+  expect(acknowledged).toBeGreaterThan(0);
+  expect({ refused, kept }).toEqual({ refused: 0, kept: acknowledged });
+  const guard = rowOf('guard')?.ours.counts;
+  expect(guard?.passed).toBeGreaterThan(0);
+  expect(guard?.kept).toBe(guard?.passed);
+  expect(status).toBe(0);
+});
+
+it('prints a table', () => {
+  const { status, stdout } = bench('cli', '--quick');
+  const rows = stdout.split('\n').filter((line) => /^cli .* %/.test(line));
+  expect(rows).toHaveLength(2);
+  for (const row of rows) expect(row).toMatch(/ \d+ % +[≤≥] \d+ % +(missed|met|ambition)$/);
+  expect(status).toBe(0);
+});
+
+it('says how it is used where there is no such benchmark', () => {
+  const { status, stderr } = bench('speed');
+  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|markdown|sse|cli|start]');
+  expect(status).toBe(2);
+});
+
+it('takes medians and percentiles between neighbours', () => {
+  expect(median([3, 1, 2])).toBe(2);
+  expect(median([4, 1, 2, 3])).toBe(2.5);
+  expect(percentile([1, 2, 3, 4, 5], 0.99)).toBe(4.5);
+  expect(percentile([], 0.5)).toBe(0);
+});

@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const SOURCES = ['src', 'plugins', 'man', '.ci', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
+let copy: string;
+
+beforeAll(() => {
+  copy = mkdtempSync(join(tmpdir(), 'agentd-build-'));
+  for (const name of SOURCES) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  return () => rm(copy, { recursive: true });
+});
+
+const build = () => spawnSync('npm', ['run', 'build'], { cwd: copy, encoding: 'utf8' });
+
+it('a build replaces the old one, and leaves nothing else', () => {
+  cpSync(join(ROOT, 'bin'), join(copy, 'dist/stale'), { recursive: true });
+  const before = readdirSync(copy);
+  expect(build()).toMatchObject({ status: 0, stderr: '' });
+  expect(readdirSync(copy)).toEqual(before);
+  expect(readdirSync(join(copy, 'dist'))).toEqual(['man', 'plugins', 'src']);
+  for (const file of [
+    'src/cli/main.js',
+    'src/channel/index.d.ts',
+    'src/daemon/store/sqlite/003-streams.sql',
+    'plugins/webchat/widget/widget.js',
+    'plugins/webchat/demo/index.html',
+    'man/agentd.1',
+  ])
+    expect(existsSync(join(copy, 'dist', file)), file).toBe(true);
+});
+
+it('a build that fails leaves the old one as it is, for the daemon that runs from it', () => {
+  const old = join(copy, 'dist/src/cli/main.js');
+  mkdirSync(dirname(old), { recursive: true });
+  writeFileSync(old, 'the old build');
+  const broken = join(copy, 'src/broken.ts');
+  writeFileSync(broken, 'export const broken: string = 1;\n');
+  onTestFinished(() => rm(broken));
+  const before = readdirSync(copy);
+  const { status, stdout } = build();
+  expect(status).not.toBe(0);
+  expect(stdout).toContain('src/broken.ts');
+  expect(readFileSync(old, 'utf8')).toBe('the old build');
+  expect(readdirSync(copy)).toEqual(before);
+});

@@ -1,0 +1,43 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, onTestFinished, test } from 'vitest';
+import { packAgentd, packedFiles } from '../../src/cli/pack-agentd.ts';
+import { tarball } from '../../src/cli/tarball.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'agentd-pack-'));
+  onTestFinished(() => rm(path, { recursive: true }));
+  return path;
+}
+
+test('agentd is packed with the files that npm would pack', async () => {
+  const args = ['pack', ROOT, '--dry-run', '--json', '--ignore-scripts', '--offline', '--no-update-notifier'];
+  const { stdout } = await execa('npm', args);
+  const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[];
+  expect(await packedFiles(ROOT)).toEqual(packed?.files.map(({ path }) => path).sort());
+});
+
+test('an archive unpacks to the same files, byte for byte', async () => {
+  const target = await folder();
+  const file = join(target, await packAgentd(target));
+  await execa('tar', ['-xzf', file, '-C', target]);
+  for (const name of [
+    'bin/agentd.js',
+    'man/demo.png',
+    'dist/man/agentd.1',
+    'dist/src/cli/main.js',
+    'package.json',
+  ])
+    expect(await readFile(join(target, 'package', name))).toEqual(await readFile(join(ROOT, name)));
+  const { stdout } = await execa('tar', ['-tvzf', file]);
+  expect(stdout).toMatch(/^-rwxr-xr-x .* package\/bin\/agentd\.js$/m);
+});
+
+test('a name that is too long for the format is refused', () => {
+  const file = { name: 'x'.repeat(101), content: new Uint8Array(), isExecutable: false };
+  expect(() => tarball([file])).toThrow('is too long for the archive');
+});

@@ -1,0 +1,185 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const CHANGELOG =
+  '# Changelog\n\n## [Unreleased]\n\n- It is faster.\n\n## [0.2.0] - 2026-11-22\n\n- It is new.\n';
+
+/** A package without dependencies that does what the release tries: no registry is asked. */
+const PROGRAM = `#!/usr/bin/env node
+import { createServer } from 'node:http';
+import manifest from '../package.json' with { type: 'json' };
+if (process.argv[2] === '--version') console.log(manifest.version);
+else {
+  const server = createServer((_request, response) => response.end('{}'));
+  server.listen(0, '127.0.0.1', () => console.log('ready on http://127.0.0.1:' + server.address().port));
+  process.once('SIGTERM', () => process.exit(0));
+}
+`;
+const MANIFEST = {
+  name: 'agentd',
+  version: '0.2.0',
+  type: 'module',
+  bin: 'bin/agentd.js',
+  files: ['bin', 'dist'],
+  exports: {
+    './agent': { types: './dist/agent.d.ts', default: './dist/agent.js' },
+    './package.json': './package.json',
+  },
+  scripts: { build: 'node --check dist/agent.js', test: 'node --check test.js' },
+};
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agentd-release-test-'));
+  cpSync(join(ROOT, '.ci/release'), join(folder, '.ci/release'), { recursive: true });
+  write('package.json', JSON.stringify(MANIFEST));
+  write(
+    'package-lock.json',
+    JSON.stringify({ name: 'agentd', version: '0.2.0', lockfileVersion: 3, packages: {} }),
+  );
+  write('CHANGELOG.md', CHANGELOG);
+  write('bin/agentd.js', PROGRAM);
+  write('dist/agent.js', 'export {};');
+  write('dist/agent.d.ts', 'export {};');
+  write('test.js', '');
+  write('.gitignore', '*.tgz\n');
+  git('init', '--quiet', '--initial-branch', 'main');
+  commit();
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(file: string, content: string): void {
+  mkdirSync(join(folder, file, '..'), { recursive: true });
+  writeFileSync(join(folder, file), content);
+}
+
+const read = (file: string) => readFileSync(join(folder, file), 'utf8');
+
+/** Whoever runs the tests may have no name in git. */
+const AUTHOR = {
+  GIT_AUTHOR_NAME: 'a',
+  GIT_AUTHOR_EMAIL: 'a@a.example',
+  GIT_COMMITTER_NAME: 'a',
+  GIT_COMMITTER_EMAIL: 'a@a.example',
+};
+
+function git(...args: string[]): string {
+  return execFileSync('git', args, {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, ...AUTHOR },
+  }).trim();
+}
+
+function commit(): void {
+  git('add', '--all');
+  git('commit', '--quiet', '--message', 'a change');
+}
+
+function release(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['.ci/release/run.ts', ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, ...AUTHOR },
+  });
+  return { status, stdout, stderr };
+}
+
+/** Neither a commit, nor a tag, nor a changed file. */
+function expectNothingChanged(): void {
+  expect(git('status', '--porcelain')).toBe('');
+  expect(git('tag')).toBe('');
+  expect(git('log', '--format=%s')).toBe('a change');
+  expect(read('CHANGELOG.md')).toBe(CHANGELOG);
+}
+
+describe('a release', () => {
+  it('tries the package, then commits the version and the changelog, and tags them', () => {
+    const { status, stdout, stderr } = release('0.3.0');
+    expect([status, stderr]).toEqual([0, expect.any(String)]);
+    expect(stdout).toMatch(/git push --follow-tags\n {2}npm publish .*agentd-0\.3\.0\.tgz/);
+    expect(git('log', '-1', '--format=%s')).toBe('chore: release 0.3.0');
+    expect(git('tag', '--list', '--format=%(refname:short) %(contents)')).toBe(
+      'v0.3.0 agentd 0.3.0\n\n- It is faster.',
+    );
+    expect(git('status', '--porcelain')).toBe('');
+    expect(JSON.parse(read('package.json'))).toMatchObject({ version: '0.3.0' });
+    expect(JSON.parse(read('package-lock.json'))).toMatchObject({ version: '0.3.0' });
+    expect(read('CHANGELOG.md')).toMatch(
+      /^# Changelog\n\n## \[Unreleased\]\n\n## \[0\.3\.0\] - \d{4}-\d\d-\d\d\n\n- It is faster\.\n\n## \[0\.2\.0\]/,
+    );
+  });
+
+  it('changes nothing with --dry-run, on any branch', () => {
+    git('switch', '--quiet', '--create', 'topic');
+    const { status, stdout } = release('0.3.0', '--dry-run');
+    expect(status).toBe(0);
+    expect(stdout).toContain('- It is faster.\n\n0.3.0 can be released. Nothing was changed.');
+    expectNothingChanged();
+  });
+
+  it.each([
+    ['a build that fails', { 'dist/agent.js': 'export {' }],
+    ['tests that fail', { 'test.js': '(' }],
+    ['a package without the types that it names', { 'dist/agent.d.ts': null }],
+    ['a daemon that does not start', { 'bin/agentd.js': PROGRAM.replace('server.listen', 'server.missing') }],
+    ['a program that prints another version', { 'bin/agentd.js': PROGRAM.replace('manifest.version', '1') }],
+  ])('changes nothing after %s', (_title, files: Record<string, string | null>) => {
+    for (const [file, content] of Object.entries(files)) {
+      if (content === null) rmSync(join(folder, file));
+      else write(file, content);
+    }
+    git('add', '--all');
+    git('commit', '--quiet', '--amend', '--no-edit');
+    expect(release('0.3.0').status).toBe(1);
+    expectNothingChanged();
+  });
+});
+
+describe('a release is refused', () => {
+  const refused = (args: readonly string[], reason: string | RegExp) =>
+    expect(release(...args)).toEqual({ status: 1, stdout: '', stderr: expect.stringMatching(reason) });
+
+  it.each([[[]], [['0.3']], [['0.3.0', '0.4.0']], [['0.3.0', '--force']]])(
+    'for %j, with its usage',
+    (args) => {
+      refused(args, /^usage: npm run release -- VERSION \[--dry-run\] \[--skip-tests\]\n$/);
+    },
+  );
+
+  it('for a version that is not later', () => {
+    refused(['0.2.0'], '^0.2.0 does not come after 0.2.0\n$');
+  });
+
+  it.each([
+    ['changed', 'CHANGELOG.md'],
+    ['new', 'notes.txt'],
+  ])('with a %s file in the working tree', (_title, file) => {
+    write(file, 'text');
+    refused(['0.3.0', '--dry-run'], file);
+    expect(read(file)).toBe('text');
+  });
+
+  it('on another branch', () => {
+    git('switch', '--quiet', '--create', 'topic');
+    refused(['0.3.0'], '^releases are made on main, and this is topic\n$');
+  });
+
+  it('if the tag exists', () => {
+    git('tag', 'v0.3.0');
+    refused(['0.3.0'], '^the tag v0.3.0 exists\n$');
+  });
+
+  it('without an entry in the changelog', () => {
+    write('CHANGELOG.md', CHANGELOG.replace('- It is faster.\n', ''));
+    commit();
+    refused(['0.3.0'], /^CHANGELOG.md has no entry under \[Unreleased\]\n$/);
+    write('CHANGELOG.md', '# Changelog\n');
+    commit();
+    refused(['0.3.0'], /^CHANGELOG.md has no section \[Unreleased\]\n$/);
+  });
+});

@@ -1,0 +1,60 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { widgetRoute } from '../../plugins/webchat/widget-route.ts';
+import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
+
+/** What the widget may weigh, gzipped, bytes. */
+const MAX_BYTES = 16_000;
+
+async function get(headers: Record<string, string> = {}, path = '/webchat/message') {
+  const response: ChannelResponse = await widgetRoute(path).handle({ headers } as unknown as ChannelRequest);
+  return {
+    status: response.status ?? 200,
+    headers: response.headers ?? {},
+    body: response.body as Uint8Array,
+  };
+}
+
+describe('GET /webchat/widget.js', () => {
+  it('weighs no more than 16 kB gzipped', async () => {
+    const { headers, body } = await get({ 'accept-encoding': 'gzip' });
+    expect(headers['Content-Encoding']).toBe('gzip');
+    expect(body.byteLength).toBeLessThanOrEqual(MAX_BYTES);
+  });
+
+  it('is the same script in every encoding', async () => {
+    const plain = Buffer.from((await get()).body);
+    const brotli = await get({ 'accept-encoding': 'gzip, deflate, br;q=0.9' });
+    expect(brotli.headers['Content-Encoding']).toBe('br');
+    expect(brotliDecompressSync(brotli.body).equals(plain)).toBe(true);
+    const gzip = await get({ 'accept-encoding': 'br;q=0, gzip' });
+    expect(gunzipSync(gzip.body).equals(plain)).toBe(true);
+    expect((await get()).headers['Content-Encoding']).toBeUndefined();
+  });
+
+  it('may be loaded by any site, is kept for ten minutes and then asked for by its tag', async () => {
+    const { headers } = await get();
+    expect(headers).toMatchObject({
+      'Content-Type': 'text/javascript; charset=utf-8',
+      'Access-Control-Allow-Origin': '*',
+      'Cache-Control': 'public, max-age=600',
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+      Vary: 'Accept-Encoding',
+    });
+    const again = await get({ 'if-none-match': `W/"other", ${String(headers.ETag)}` });
+    expect(again).toMatchObject({ status: 304, body: undefined });
+  });
+
+  it('posts to WEBCHAT_WEBHOOK_PATH', async () => {
+    const script = Buffer.from((await get({}, '/talk/here')).body).toString();
+    expect(script).toContain('"/talk/here"');
+    expect(script).not.toContain('"/webchat/message"');
+  });
+
+  it('reads no text as HTML or as a program', async () => {
+    const script = Buffer.from((await get()).body).toString();
+    expect(script).not.toMatch(
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|createContextualFragment/,
+    );
+  });
+});

@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { importsOf, sourcesBelow } from './source-files.ts';
+
+const DAEMON = 'src/daemon/';
+
+/**
+ * The rooms of the daemon from the lowest to the highest: folders of `src/daemon`, and the files beside them. A room
+ * imports from its own layer and from those before it in this list, never from those after it; types count as well.
+ */
+const LAYERS: readonly (readonly string[])[] = [
+  [
+    'clock.ts',
+    'errors.ts',
+    'import-failure.ts',
+    'loopback.ts',
+    'network-failure.ts',
+    'node-http.ts',
+    'on-abort.ts',
+    'printable.ts',
+    'private-directory.ts',
+    'provide-contracts.ts',
+    'secret.ts',
+    'source-location.ts',
+    'time-limit.ts',
+  ],
+  ['settings'],
+  ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],
+  ['trace'],
+  ['identity'],
+  ['session'],
+  ['guard'],
+  ['store'],
+  ['linking'],
+  ['agent'],
+  ['downstream'],
+  ['tools'],
+  ['message', 'services.ts'],
+  ['inbox'],
+  ['stream'],
+  ['http', 'readiness.ts'],
+  ['plugin'],
+  ['configuration'],
+  ['dev'],
+  ['serve.ts', 'run.ts', 'banner.ts', 'check-parts.ts', 'seal-stored-tokens.ts'],
+];
+
+/** The room of a source file of the daemon: its folder, or itself if it has none. */
+function roomOf(file: string): string {
+  return file.slice(DAEMON.length).split('/', 1)[0] ?? '';
+}
+
+function layerOf(file: string): number {
+  return LAYERS.findIndex((rooms) => rooms.includes(roomOf(file)));
+}
+
+it('every room of the daemon has its layer, and every layer has its rooms', () => {
+  const rooms = new Set(sourcesBelow('src/daemon').map(roomOf));
+  expect([...rooms].sort()).toEqual(LAYERS.flat().sort());
+});
+
+it('no room of the daemon imports from a higher layer', () => {
+  const upwards = sourcesBelow('src/daemon').flatMap((file) =>
+    importsOf(file)
+      .filter((found) => found.file?.startsWith(DAEMON) && layerOf(found.file) > layerOf(file))
+      .map(({ specifier }) => `${file} imports ${specifier}`),
+  );
+  expect(upwards).toEqual([]);
+});

@@ -1,0 +1,39 @@
+import { globSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** Tests that run agentd as a program, or in a browser. They need `npm run build`. */
+export const E2E = ['test/{e2e,browser,principals}/**/*.test.ts'];
+
+/** Tests that run in the process of the test. They need no build. */
+const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/rules/**/*.test.ts'];
+
+/**
+ * Tests that try every fault at every call, start many processes, or wait for real time to pass: each file takes more
+ * than two seconds of a processor. `npm test` runs them, `npm run test:unit` does not.
+ */
+export const SLOW = [
+  'test/simulation/simulation.test.ts',
+  'test/unit/channel/markdown-limits.test.ts',
+  'test/unit/channel/markdown-split.test.ts',
+  'test/unit/cli/bin.test.ts',
+  'test/unit/cli/completion.test.ts',
+  'test/unit/inbox/outage-matrix.test.ts',
+  'test/unit/inbox/work.test.ts',
+  'test/unit/store/failing-writes.test.ts',
+  'test/unit/store/held-lock.test.ts',
+  'test/unit/store/inbox-queues.test.ts',
+  'test/unit/store/killed-writer.test.ts',
+  'test/unit/store/limits.test.ts',
+  'test/unit/store/resident-state.test.ts',
+  'test/unit/store/small-disk.test.ts',
+];
+
+/** Tests that mock a module, which must not be loaded before. Each file needs a worker of its own. */
+export const MOCKING = globSync(IN_PROCESS, { cwd: ROOT }).filter(
+  (file) => !SLOW.includes(file) && readFileSync(resolve(ROOT, file), 'utf8').includes('vi.mock('),
+);
+
+/** All other tests. Their files share workers, with the modules that are loaded there. */
+export const UNIT = { include: IN_PROCESS, exclude: [...SLOW, ...MOCKING] };

@@ -1,0 +1,63 @@
+import { simulateReadableStream } from 'ai';
+import { MockLanguageModelV4 } from 'ai/test';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { createLlm } from '../../../src/daemon/agent/llm.ts';
+import { loadModel } from '../../../src/daemon/agent/model.ts';
+import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
+import { collectLog } from '../../support/log-lines.ts';
+
+// A provider package that tells an end without a finish in other ways than an OpenAI-compatible server (llm.test.ts).
+vi.mock('../../../src/daemon/agent/model.ts', () => ({ loadModel: vi.fn() }));
+
+type Streamed = Awaited<ReturnType<MockLanguageModelV4['doStream']>>['stream'];
+type StreamPart = Streamed extends ReadableStream<infer Part> ? Part : never;
+
+const TEXT: StreamPart[] = [
+  { type: 'stream-start', warnings: [] },
+  { type: 'text-start', id: '1' },
+  { type: 'text-delta', id: '1', delta: 'Half a ' },
+  { type: 'text-end', id: '1' },
+];
+const CALL: StreamPart[] = [{ type: 'tool-call', toolCallId: 'call-1', toolName: 'get_user', input: '{}' }];
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+const finish = (raw: string | undefined): StreamPart => ({
+  type: 'finish',
+  finishReason: { unified: 'other', raw },
+  usage,
+});
+
+let parts: StreamPart[];
+beforeEach(() => {
+  const doStream = async () => ({ stream: simulateReadableStream({ chunks: parts }) });
+  vi.mocked(loadModel).mockResolvedValue(new MockLanguageModelV4({ doStream }));
+});
+
+async function reply(): Promise<string> {
+  const { log } = collectLog();
+  const settings = {
+    AGENT_MODEL: 'fake:model',
+    AGENT_BASE_URL: undefined,
+    AGENT_API_KEY: undefined,
+    AGENT_MAX_STEPS: 2,
+    AGENT_INSTRUCTIONS: undefined,
+  };
+  const tools = [fakeTool({ ok: true, result: {} })];
+  return replyOf((await createLlm(settings, log)).run(agentTurn({ log, tools })));
+}
+
+it.each([
+  ['that ends after some words', TEXT],
+  ['that says itself that it ended for no reason', [...TEXT, finish(undefined)]],
+  ['that ends after a call of a tool', [...TEXT, ...CALL]],
+])('an answer %s is no reply: the run fails, and is made again', async (_what, chunks) => {
+  parts = chunks;
+  await expect(reply()).rejects.toMatchObject({ reason: 'model_broken_stream' });
+});
+
+it('an answer that ended for a reason of its own is a reply', async () => {
+  parts = [...TEXT, finish('eos_token')];
+  expect(await reply()).toBe('Half a ');
+});

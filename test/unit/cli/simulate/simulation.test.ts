@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ChannelPlugin, PlatformSimulator, SimulatedEvent } from '../../../../src/channel/index.ts';
+import type { DaemonRecords, MessageEnd } from '../../../../src/cli/simulate/daemon-records.ts';
+import { Simulation } from '../../../../src/cli/simulate/simulation.ts';
+
+let server: Server;
+let daemon: URL;
+beforeEach(async () => {
+  server = createServer((_request, response) => response.setHeader('X-Request-Id', 'r1').end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  daemon = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+});
+afterEach(() => server.close());
+
+const event = (kind: SimulatedEvent['kind']): SimulatedEvent => ({
+  kind,
+  user: 'ada',
+  text: '/link token',
+  place: 'direct',
+  number: 1,
+  sent_at: 0,
+});
+const text = (words: string) => ({ what: 'message', to: 'ada', text: words }) as const;
+
+function simulationWith(records: Partial<DaemonRecords>): Simulation {
+  const simulator: Partial<PlatformSimulator> = {
+    delivery: () => ({ method: 'POST', path: '/', headers: {}, body: '' }),
+    seenIn: ({ user }) => [user],
+  };
+  return new Simulation({
+    scenario: {
+      plugin: { name: 'owl' } as ChannelPlugin,
+      simulator: simulator as PlatformSimulator,
+      settings: {},
+      location: { env: {}, cwd: '/' },
+    },
+    daemon,
+    records: {
+      endOf: async () => null,
+      hasOpenText: async () => false,
+      close: async () => undefined,
+      ...records,
+    },
+    areItsRecords: true,
+    slow_ms: 0,
+    hasApi: true,
+    report: () => undefined,
+  });
+}
+
+const never = new AbortController().signal;
+
+describe('a simulation with the records of the daemon', () => {
+  it('waits for a text that the daemon has still to send', async () => {
+    const asked: [string, boolean][] = [];
+    const simulation = simulationWith({
+      async hasOpenText(platform, since) {
+        asked.push([platform, since <= Date.now()]);
+        if (asked.length === 3) simulation.show(text('You are Ada from now on.'));
+        return asked.length < 3;
+      },
+    });
+    await simulation.send([[event('command')]]);
+    simulation.show(text('One moment.'));
+    await simulation.untilSettled(10_000, never);
+    expect(asked.length).toBeGreaterThan(2);
+    expect(new Set(asked.map(String))).toEqual(new Set(['owl,true']));
+    expect(simulation.summary()).toMatchObject({ messages: 1, answered: 1, unanswered: 0 });
+  });
+
+  it('asks how a message ended, and does not conclude it from a text', async () => {
+    const ends: MessageEnd[] = [
+      { end: 'open', reason: null },
+      { end: 'open', reason: 'delivery_failed' },
+      { end: 'failed', reason: 'delivery_refused' },
+    ];
+    const simulation = simulationWith({
+      async endOf(request_id) {
+        expect(request_id).toBe('r1');
+        return ends.shift() ?? null;
+      },
+    });
+    await simulation.send([[event('message')]]);
+    simulation.show(text('Notice: no answer was possible.'));
+    await simulation.untilSettled(10_000, never);
+    expect(ends).toEqual([]);
+    expect(simulation.summary()).toMatchObject({ failed: 1, answered: 0, reasons: ['delivery_refused'] });
+  });
+
+  it('is settled at once if every delivery was refused', async () => {
+    server.removeAllListeners('request');
+    server.on('request', (_request, response) => response.writeHead(401).end());
+    const simulation = simulationWith({});
+    await simulation.send([[{ ...event('message'), bad_signature: true }]]);
+    await simulation.untilSettled(10_000, never);
+    expect(simulation.isExpected).toBe(true);
+    expect(simulation.summary().messages).toBe(0);
+  });
+});

@@ -1,0 +1,629 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  ConfigurationError,
+  type ConfigureOptions,
+  configure,
+  configureCore,
+  inspectConfiguration,
+} from '../../../src/daemon/configuration/configure.ts';
+import { findUnknownNames } from '../../../src/daemon/configuration/unknown-names.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { readSources } from '../../../src/daemon/settings/sources.ts';
+import { placeWith, SECRET, VALID } from '../settings/place.ts';
+
+const rsa = (bits: number) =>
+  generateKeyPairSync('rsa', {
+    modulusLength: bits,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+const RSA = rsa(2048);
+
+async function refused(place: ConfigureOptions): Promise<string[]> {
+  const error = await configure(place).then(
+    () => expect.unreachable('nothing was wrong'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  return (error as ConfigurationError).problems.map(({ setting, problem }) => `${setting} ${problem}`);
+}
+
+describe('the configuration', () => {
+  it('is complete with the settings of tokens and one channel', async () => {
+    const place = placeWith({ ...VALID, LOG_LEVEL: 'warning', STATE_DIR: '~/state', NODE_ENV: 'Production' });
+    const { settings, channels, available, warnings, environment } = await configure(place);
+    expect(settings).toMatchObject({
+      PORT: 8080,
+      LOG_LEVEL: 'WARN',
+      JWT_ALGORITHM: 'HS256',
+      JWT_VERIFY_EXP: true,
+    });
+    expect(settings.STATE_DIR).toBe(join(place.cwd, 'state'));
+    expect(settings.JWT_SECRET_KEY?.reveal()).toBe(SECRET);
+    expect(settings.JWT_ISSUER).toBeUndefined();
+    expect(settings).not.toHaveProperty('WEBCHAT_ENABLED');
+    expect(channels).toMatchObject([
+      {
+        plugin: { name: 'webchat' },
+        from: 'bundled',
+        settings: { WEBCHAT_ENABLED: true, WEBCHAT_WEBHOOK_PATH: '/webchat/message' },
+      },
+    ]);
+    expect(available).toEqual(expect.arrayContaining(['sse', 'webchat']));
+    expect(warnings).toEqual([]);
+    expect(environment).toBe('production');
+  });
+
+  it('tells every problem at once: setting, value, source, what is wrong, what would be right', async () => {
+    const place = placeWith(
+      { PORT: 'abc', JWT_SECRET_KEY: SECRET, TOKEN_ENCRYPTION_KEY: 'not-to-be-shown' },
+      { '.env': 'API_BASE_URL=https://user:pass@example.com', 'agentd.yaml': 'AGENT_MAX_STEPS: 99' },
+    );
+    const error = await configure(place).catch((reason: unknown) => reason as ConfigurationError);
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect((error as ConfigurationError).message).toBe(
+      `the configuration has 5 problems:
+
+  PORT=abc (environment)
+    wrong: is not a whole number
+    right: a whole number from 0 to 65535
+
+  API_BASE_URL=https://[secret]@example.com (.env)
+    wrong: holds credentials
+    right: an http or https address without credentials, query and fragment
+
+  AGENT_MAX_STEPS=99 (agentd.yaml)
+    wrong: is more than 50
+    right: a whole number from 1 to 50
+
+  JWT_ALGORITHM
+    wrong: is not set
+    right: one of HS256, RS256. The only algorithm that a token may be signed with.
+
+  TOKEN_ENCRYPTION_KEY=[secret] (environment)
+    wrong: is not 32 bytes in base64
+    right: the output of \`openssl rand -base64 32\`; several, separated by commas, where the key is being changed; or \`off\``,
+    );
+  });
+
+  it('names both required settings of tokens where neither is set', async () => {
+    expect(await refused(placeWith({}))).toEqual([
+      'JWT_ALGORITHM is not set',
+      'JWT_SECRET_KEY is not set, and tokens cannot be checked without a key',
+    ]);
+  });
+
+  it('takes the directory of systemd for the state, unless another is set', async () => {
+    const env = { ...VALID, STATE_DIRECTORY: '/var/lib/agentd:/var/lib/other' };
+    expect((await configure(placeWith(env))).settings.STATE_DIR).toBe('/var/lib/agentd');
+    expect((await configure(placeWith({ ...env, STATE_DIR: '/srv' }))).settings.STATE_DIR).toBe('/srv');
+  });
+
+  it('shows of a secret that it is there, and where it comes from', async () => {
+    const { effective } = await configure(placeWith(VALID));
+    const secret = effective.find(({ record }) => record.name === 'JWT_SECRET_KEY');
+    expect(secret).toMatchObject({ shown: '[secret]', source: 'environment', value: expect.any(Secret) });
+    expect(JSON.stringify(effective)).not.toContain(SECRET);
+  });
+
+  it('warns, and no more, when no channel is active', async () => {
+    const { channels, warnings } = await configure(placeWith({ ...VALID, WEBCHAT_ENABLED: 'false' }));
+    expect(channels).toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining('no channel is active')]);
+  });
+});
+
+describe('the settings of tokens', () => {
+  it.each<[string, Record<string, string>, string[]]>([
+    [
+      'HS256 without a secret',
+      { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: '' },
+      ['JWT_SECRET_KEY is not set, and JWT_ALGORITHM is HS256'],
+    ],
+    [
+      'HS256 with a public key as secret',
+      { JWT_SECRET_KEY: RSA.publicKey },
+      ['JWT_SECRET_KEY is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens'],
+    ],
+    [
+      'HS256 with a certificate on one line as secret',
+      { JWT_SECRET_KEY: '-----BEGIN CERTIFICATE-----\\nMIIB\\n-----END CERTIFICATE-----' },
+      ['JWT_SECRET_KEY is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens'],
+    ],
+    [
+      'RS256 without a key',
+      { JWT_ALGORITHM: 'RS256', JWT_SECRET_KEY: '' },
+      [
+        'JWT_PUBLIC_KEY is not set, and JWT_ALGORITHM is RS256: it, JWT_JWKS_URL or JWT_SECRET_KEY must name the public key',
+      ],
+    ],
+    [
+      'RS256 with a secret that is no PEM',
+      { JWT_ALGORITHM: 'RS256' },
+      ['JWT_SECRET_KEY holds no PEM that can be read'],
+    ],
+    [
+      'RS256 with the private key',
+      { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: RSA.privateKey },
+      ['JWT_PUBLIC_KEY holds a private key, which belongs to the issuer alone'],
+    ],
+    [
+      'RS256 with a file that is not there',
+      { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: '/no/such.pem' },
+      ['JWT_PUBLIC_KEY is no PEM, and as a path it cannot be read (ENOENT)'],
+    ],
+    ['another algorithm', { JWT_ALGORITHM: 'ES256' }, ['JWT_ALGORITHM is not among what there is']],
+    [
+      'switched-off checks in production',
+      { NODE_ENV: 'production', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
+      [
+        'JWT_VERIFY_SIGNATURE is refused under NODE_ENV=production: anybody can make a token that is accepted',
+        'JWT_VERIFY_EXP is refused under NODE_ENV=production: expired tokens are accepted',
+      ],
+    ],
+    [
+      'switched-off checks in staging',
+      { NODE_ENV: 'staging', JWT_VERIFY_EXP: 'false' },
+      ['JWT_VERIFY_EXP is refused under NODE_ENV=staging: expired tokens are accepted'],
+    ],
+    [
+      'switched-off checks where NODE_ENV is not set',
+      { JWT_VERIFY_EXP: 'false' },
+      ['JWT_VERIFY_EXP is refused while NODE_ENV is not set: expired tokens are accepted'],
+    ],
+    [
+      'switched-off checks under another word for production',
+      { NODE_ENV: 'prod', JWT_VERIFY_SIGNATURE: 'false' },
+      ['JWT_VERIFY_SIGNATURE is refused under NODE_ENV=prod: anybody can make a token that is accepted'],
+    ],
+    [
+      'a secret under 128 bits in production',
+      { NODE_ENV: 'production', JWT_SECRET_KEY: 'abc' },
+      [
+        'JWT_SECRET_KEY has 24 bits, and NODE_ENV is production: anybody can find it by trying, and sign tokens',
+      ],
+    ],
+    [
+      'a secret of 120 bits in staging',
+      { NODE_ENV: 'staging', JWT_SECRET_KEY: 'x'.repeat(15) },
+      [
+        'JWT_SECRET_KEY has 120 bits, and NODE_ENV is staging: anybody can find it by trying, and sign tokens',
+      ],
+    ],
+    [
+      'a key set over http, for any issuer and audience',
+      { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://example.com/keys' },
+      [
+        'JWT_JWKS_URL is not https: anybody on the way can replace the keys',
+        'JWT_ISSUER is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications',
+        'JWT_AUDIENCE is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications',
+      ],
+    ],
+    [
+      'a key set for any audience, in development too',
+      {
+        NODE_ENV: 'development',
+        JWT_ALGORITHM: 'RS256',
+        JWT_JWKS_URL: 'https://example.com/keys',
+        JWT_ISSUER: 'https://example.com',
+      },
+      ['JWT_AUDIENCE is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications'],
+    ],
+    [
+      'a key set at a name that only begins like a loopback address',
+      {
+        JWT_ALGORITHM: 'RS256',
+        JWT_JWKS_URL: 'http://127.0.0.1.example.com/keys',
+        JWT_ISSUER: '*',
+        JWT_AUDIENCE: '*',
+      },
+      ['JWT_JWKS_URL is not https: anybody on the way can replace the keys'],
+    ],
+    [
+      'an empty second encryption key',
+      { TOKEN_ENCRYPTION_KEY: `${Buffer.alloc(32).toString('base64')},` },
+      ['TOKEN_ENCRYPTION_KEY has a key (number 2) that is not 32 bytes in base64'],
+    ],
+    [
+      'an encryption key of 31 bytes',
+      { TOKEN_ENCRYPTION_KEY: Buffer.alloc(31).toString('base64') },
+      ['TOKEN_ENCRYPTION_KEY is not 32 bytes in base64'],
+    ],
+  ])('are refused: %s', async (_what, env, problems) => {
+    expect(await refused(placeWith({ ...VALID, ...env }))).toEqual(problems);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    [
+      'RS256 with a public key',
+      { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: RSA.publicKey, JWT_SECRET_KEY: '' },
+    ],
+    ['RS256 with a PEM in JWT_SECRET_KEY', { JWT_ALGORITHM: 'rs256', JWT_SECRET_KEY: RSA.publicKey }],
+    [
+      'RS256 with a key set, for any issuer and audience on purpose',
+      {
+        JWT_ALGORITHM: 'RS256',
+        JWT_JWKS_URL: 'https://example.com/keys',
+        JWT_SECRET_KEY: '',
+        JWT_ISSUER: '*',
+        JWT_AUDIENCE: '*',
+      },
+    ],
+    ...['http://127.0.0.1:9/keys', 'http://localhost/keys', 'http://[::1]/keys'].map(
+      (JWT_JWKS_URL): [string, Record<string, string>] => [
+        `RS256 with a key set at ${JWT_JWKS_URL}`,
+        { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL, JWT_SECRET_KEY: '' },
+      ],
+    ),
+    [
+      'two encryption keys',
+      { TOKEN_ENCRYPTION_KEY: [1, 2].map((n) => Buffer.alloc(32, n).toString('base64')).join(', ') },
+    ],
+  ])('are fine: %s', async (_what, env) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
+  });
+
+  const LAX = { ...VALID, JWT_SECRET_KEY: 'short', JWT_VERIFY_EXP: 'false' };
+
+  it.each<[string, Record<string, string>, Record<string, string> | undefined]>([
+    ['NODE_ENV=development', { ...LAX, NODE_ENV: 'development' }, undefined],
+    ['NODE_ENV=test', { ...LAX, NODE_ENV: 'test' }, undefined],
+    ['serve --dev', LAX, {}],
+  ])('are warned of when a secret is short or a check is off: %s', async (_where, env, defaults) => {
+    const place = { ...placeWith(env), ...(defaults ? { defaults } : {}) };
+    expect((await configure(place)).warnings).toEqual([
+      'JWT_SECRET_KEY has 40 bits; HS256 should have a secret of 256 bits or more',
+      'JWT_VERIFY_EXP=false: expired tokens are accepted; for development only',
+    ]);
+  });
+
+  it.each(['Development', 'TEST', 'dev'])('are refused with a check off under NODE_ENV=%s', async (name) => {
+    expect(await refused(placeWith({ ...LAX, NODE_ENV: name }))).toEqual([
+      expect.stringContaining(`is refused under NODE_ENV=${name}`),
+    ]);
+  });
+
+  it('are refused with a check off under `serve --dev` in staging', async () => {
+    const place = placeWith({ ...VALID, NODE_ENV: 'staging', JWT_VERIFY_EXP: 'false' });
+    expect(await refused({ ...place, defaults: {} })).toEqual([
+      'JWT_VERIFY_EXP is refused under NODE_ENV=staging: expired tokens are accepted',
+    ]);
+  });
+
+  it('are warned of in production when a secret has between 128 and 256 bits', async () => {
+    const place = placeWith({ ...VALID, NODE_ENV: 'production', JWT_SECRET_KEY: 'x'.repeat(16) });
+    expect((await configure(place)).warnings).toEqual([
+      'JWT_SECRET_KEY has 128 bits; HS256 should have a secret of 256 bits or more',
+    ]);
+  });
+});
+
+describe('limits', () => {
+  it.each([
+    'RATE_LIMIT_TOKEN_MAX',
+    'RATE_LIMIT_ANONYMOUS_MAX',
+    'LOOP_GUARD_MAX_MESSAGES',
+    'LOOP_GUARD_MAX_TURNS_PER_SESSION',
+    'LOOP_GUARD_REPEAT_THRESHOLD',
+  ] as const)('%s can be so high that it holds nobody', async (name) => {
+    const { settings } = await configure(placeWith({ ...VALID, [name]: '1000000000' }));
+    expect(settings[name]).toBe(1_000_000_000);
+    expect(await refused(placeWith({ ...VALID, [name]: '1000000001' }))).toHaveLength(1);
+  });
+
+  it('BODY_LIMIT_BYTES can be as small as one likes', async () => {
+    expect(
+      (await configure(placeWith({ ...VALID, BODY_LIMIT_BYTES: '100' }))).settings.BODY_LIMIT_BYTES,
+    ).toBe(100);
+  });
+});
+
+describe('settings that go together', () => {
+  it.each<[Record<string, string>, string]>([
+    [{ API_EMAIL: 'a@example.com', API_BASE_URL: 'http://x' }, 'API_PASSWORD is not set, and API_EMAIL is'],
+    [{ API_PASSWORD: 'p', API_BASE_URL: 'http://x' }, 'API_EMAIL is not set, and API_PASSWORD is'],
+    [{ AGENT_RUNTIME: 'llm' }, 'AGENT_MODEL is not set, and AGENT_RUNTIME is llm'],
+    [{ AGENT_MODEL: 'small' }, 'AGENT_MODEL does not say where the model runs'],
+    [{ AGENT_RUNTIME: 'openai' }, 'AGENT_RUNTIME is neither a runtime that there is, nor the path of a file'],
+    [{ ADMIN_LISTEN: '9464' }, 'ADMIN_LISTEN is not an address with a port'],
+    [{ ADMIN_LISTEN: 'http://127.0.0.1:9464' }, 'ADMIN_LISTEN is not an address with a port'],
+    [{ ADMIN_LISTEN: '127.0.0.1:65536' }, 'ADMIN_LISTEN is not an address with a port'],
+    [{ ADMIN_LISTEN: ':8080' }, 'ADMIN_LISTEN has the port of the public listener (PORT)'],
+    [{ ADMIN_LISTEN: '[::1]:80', PORT: '80' }, 'ADMIN_LISTEN has the port of the public listener (PORT)'],
+    [
+      { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com/' },
+      'WEBCHAT_ALLOWED_ORIGINS holds `https://example.com/`, which no browser names as an origin',
+    ],
+    [
+      { WEBCHAT_ALLOWED_ORIGINS: 'https://EXAMPLE.com' },
+      'WEBCHAT_ALLOWED_ORIGINS holds `https://EXAMPLE.com`, which no browser names as an origin',
+    ],
+    [
+      { WEBCHAT_ALLOWED_ORIGINS: 'https://*.example.com' },
+      'WEBCHAT_ALLOWED_ORIGINS holds `https://*.example.com`, which no browser names as an origin',
+    ],
+  ])('are refused: %o', async (env, problem) => {
+    expect(await refused(placeWith({ ...VALID, ...env }))).toEqual([problem]);
+  });
+
+  it.each<Record<string, string>>([
+    { AGENT_MODEL: 'small', AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
+    { AGENT_MODEL: 'openai:small' },
+    { AGENT_MODEL: 'small', AGENT_RUNTIME: 'builtin' },
+    { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com, http://localhost:3000' },
+    { WEBCHAT_ALLOWED_ORIGINS: '*' },
+    { ADMIN_LISTEN: '127.0.0.1:9464', SHUTDOWN_DELAY_SECONDS: '24' },
+    { ADMIN_LISTEN: ':0', PORT: '0' },
+  ])('are fine: %o', async (env) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
+  });
+
+  it('are warned of when they have no effect', async () => {
+    const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
+    expect((await configure(placeWith(env))).warnings).toEqual([
+      'API_EMAIL has no effect while API_BASE_URL is not set: no business API is asked',
+    ]);
+  });
+
+  it.each<Record<string, string>>([
+    { AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
+    { AGENT_BASE_URL: 'http://127.0.0.1:1/v1', AGENT_RUNTIME: 'builtin' },
+  ])('are warned of when the model is not named: %o', async (env) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([
+      'AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers',
+    ]);
+  });
+
+  it('the wildcard origin is refused while a channel streams to browsers', async () => {
+    const plugin = `export default { name: 'flow', apiVersion: 1, summary: 'Streams.', settings: [],
+      detect: () => true, create: () => ({ routes: [] }),
+      capabilities: { delivery: 'stream', textLimit: null, markdown: 'none', typing: false } };`;
+    const files = { 'flow.mjs': plugin, 'agentd.yaml': 'plugins: [./flow.mjs]' };
+    expect(await refused(placeWith({ ...VALID, WEBCHAT_ALLOWED_ORIGINS: '*' }, files))).toEqual([
+      'WEBCHAT_ALLOWED_ORIGINS holds * while the channel flow is active, which browsers call with credentials',
+    ]);
+  });
+});
+
+describe('unknown names', () => {
+  it('are problems in the file, each with the nearest known name', async () => {
+    const { problems } = await inspectConfiguration(
+      placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nQUITE_DIFFERENT: 1' }),
+    );
+    expect(problems.map(({ setting, problem, right }) => [setting, problem, right])).toEqual([
+      ['PROT', 'is no setting', 'PORT, perhaps'],
+      ['logLevel', 'is no setting', 'LOG_LEVEL, perhaps'],
+      ['QUITE_DIFFERENT', 'is no setting', 'a name that `agentd config reference` lists'],
+    ]);
+  });
+
+  it.each(['AGENT_MODL', 'WEBCHAT_ALLOWED_ORGIINS', 'SESSION_TLT_SECONDS', 'LOG_FILES'])(
+    'are a problem in the environment when they look misspelt: %s',
+    async (name) => {
+      expect(await refused(placeWith({ ...VALID, [name]: 'x' }))).toEqual([
+        expect.stringMatching(new RegExp(`^${name} is no setting, but looks like `)),
+      ]);
+    },
+  );
+
+  it.each([
+    ['of another program', 'APP_HOME'],
+    ['of another program, like a short name', 'HOSTS'],
+    ['like one that is set itself', 'JWT_SECRET_KEYS'],
+  ])('are no problem in the environment: %s', async (_what, name) => {
+    expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
+  });
+
+  it.each([
+    ['REDIS_URL', 'redis://secret@example.com', 'this version cannot keep its state in Redis'],
+    ['DATABASE_URL', 'postgres://secret@example.com', 'this version has no long-term memory'],
+    ['MEMORY_BACKEND', 'sqlite', 'this version has no long-term memory'],
+  ])('of a backend that is not here are refused: %s', async (name, value, problem) => {
+    const fromFile = placeWith(VALID, { 'agentd.yaml': `${name}: ${value}` });
+    for (const place of [placeWith({ ...VALID, [name]: value }), fromFile]) {
+      const refusals = await refused(place);
+      expect(refusals).toEqual([expect.stringContaining(`${name} ${problem}`)]);
+      expect(refusals.join()).not.toContain('secret');
+    }
+  });
+
+  it('of a backend that is not here are fine when they name none', async () => {
+    const env = { ...VALID, MEMORY_BACKEND: 'none', REDIS_URL: '', DATABASE_URL: ' ' };
+    expect((await configure(placeWith(env))).warnings).toEqual([]);
+  });
+
+  /** What is said where only these channels are installed. */
+  const withOnly = async (channels: string[], env: Record<string, string>) =>
+    findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
+
+  it('of a documented channel that is not here have no effect, and that is said', async () => {
+    const { problems, warnings } = await withOnly(['webchat'], { TEAMCHAT_BOT_TOKEN: 'x' });
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([
+      'TEAMCHAT_BOT_TOKEN (environment) has no effect: this version does not have the channel teamchat',
+    ]);
+  });
+
+  it('that turn on a channel which is not here are a problem, with what there is', async () => {
+    const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
+    expect(problems).toEqual([
+      {
+        setting: 'MSGBOT_ENABLED',
+        value: 'true',
+        source: 'environment',
+        problem: 'turns on a channel that this version does not have',
+        right: 'one of sse, webchat',
+      },
+    ]);
+    expect(await withOnly(['webchat'], { MSGBOT_ENABLED: 'false' })).toEqual({ problems: [], warnings: [] });
+  });
+});
+
+describe('a backend that is not here', () => {
+  it('is refused, with what there is', async () => {
+    const { problems } = await inspectConfiguration(placeWith({ ...VALID, SESSION_BACKEND: 'redis' }));
+    expect(problems).toMatchObject([
+      { setting: 'SESSION_BACKEND', value: 'redis', problem: 'is not among what there is', right: 'sqlite' },
+    ]);
+  });
+});
+
+describe('the active channels', () => {
+  const telex = `export default { name: 'telex', apiVersion: 1, summary: 'By telex.',
+    settings: [
+      { name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' },
+      { name: 'TELEX_NUMBER', kind: 'integer', min: 1, max: 9, required: true, sentence: 'Number.' },
+    ],
+    detect: (settings) => settings.TELEX_TOKEN !== undefined,
+    create: () => ({ routes: [], send: async () => {} }),
+    capabilities: { delivery: 'push', textLimit: 80, markdown: 'none', typing: false } };`;
+  const files = {
+    'channels/telex.mjs': telex,
+    'agentd.yaml': 'plugins: [{ path: ./channels/telex.mjs, name: telex }]',
+  };
+  const names = async (place: ConfigureOptions) =>
+    (await configure(place)).channels.map(({ plugin }) => plugin.name);
+
+  it('are those that are detected from their settings, when no list is set', async () => {
+    expect(await names(placeWith(VALID, files))).toEqual(['webchat']);
+    expect(await names(placeWith({ ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' }, files))).toEqual([
+      'webchat',
+      'telex',
+    ]);
+  });
+
+  it('are exactly those of the list, in its order, when one is set', async () => {
+    const env = { ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' };
+    expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex, webchat,telex' }, files))).toEqual([
+      'telex',
+      'webchat',
+    ]);
+    expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual(['telex']);
+  });
+
+  it('need no switch of their own when they are listed', async () => {
+    const { WEBCHAT_ENABLED: _, ...env } = VALID;
+    expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'webchat' }))).toEqual(['webchat']);
+  });
+
+  it('get their secrets as secrets', async () => {
+    const [channel] = (
+      await configure(
+        placeWith({ ...VALID, MESSAGING_PLATFORMS: 'telex', TELEX_TOKEN: 't', TELEX_NUMBER: '1' }, files),
+      )
+    ).channels;
+    expect(channel?.settings.TELEX_TOKEN).toBeInstanceOf(Secret);
+    expect(channel?.settings.TELEX_NUMBER).toBe(1);
+    expect(channel?.from).toBe('./channels/telex.mjs');
+  });
+
+  it('are refused when the list names one without its settings, each missing one by its name', async () => {
+    expect(await refused(placeWith({ ...VALID, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual([
+      'TELEX_TOKEN is not set, so the platform telex is not configured',
+      'TELEX_NUMBER is not set, so the platform telex is not configured',
+    ]);
+  });
+
+  it('are refused when one is detected without all its settings', async () => {
+    expect(await refused(placeWith({ ...VALID, TELEX_TOKEN: 't' }, files))).toEqual([
+      'TELEX_NUMBER is not set, so the platform telex is not configured',
+    ]);
+  });
+
+  it('are without one that has only some of what it needs to be detected, and that is said', async () => {
+    const half = telex.replace(
+      'settings.TELEX_TOKEN !==',
+      'settings.TELEX_NUMBER && settings.TELEX_TOKEN !==',
+    );
+    const given = { ...files, 'channels/telex.mjs': half };
+    const { channels, warnings } = await configure(placeWith({ ...VALID, TELEX_TOKEN: 't' }, given));
+    expect(channels.map(({ plugin }) => plugin.name)).toEqual(['webchat']);
+    expect(warnings).toEqual(['the channel telex is off: TELEX_TOKEN is set, but not TELEX_NUMBER']);
+    expect((await configure(placeWith(VALID, given))).warnings).toEqual([]);
+    const listed = { ...VALID, TELEX_TOKEN: 't', MESSAGING_PLATFORMS: 'webchat' };
+    expect((await configure(placeWith(listed, given))).warnings).toEqual([]);
+  });
+
+  it.each(['teamchat', 'phonechat', 'msgbot'])(
+    'are without %s where one of the settings that it needs is missing, and need them all where it is listed',
+    async (name) => {
+      const { plugins } = await inspectConfiguration(placeWith(VALID));
+      const plugin = plugins.find((one) => one.name === name);
+      const needed = plugin?.settings.flatMap((record) => (record.required ? [record.name] : [])) ?? [];
+      expect(needed.length).toBeGreaterThan(1);
+      const value = (setting: string) => (setting === 'MSGBOT_BOT_TOKEN' ? '123456:a-token' : '123456');
+      for (const missing of needed) {
+        const set = needed.filter((setting) => setting !== missing);
+        const env = { ...VALID, ...Object.fromEntries(set.map((setting) => [setting, value(setting)])) };
+        const { channels, warnings } = await configure(placeWith(env));
+        expect(channels.map((channel) => channel.plugin.name)).toEqual(['webchat']);
+        expect(warnings).toEqual([
+          `the channel ${name} is off: ${set.join(', ')} ${set.length === 1 ? 'is' : 'are'} set, but not ${missing}`,
+        ]);
+        expect(await refused(placeWith({ ...env, MESSAGING_PLATFORMS: name }))).toEqual([
+          `${missing} is not set, so the platform ${name} is not configured`,
+        ]);
+      }
+    },
+  );
+
+  it('are refused when the list names an unknown one, with those that there are', async () => {
+    const { problems } = await inspectConfiguration(
+      placeWith({ ...VALID, MESSAGING_PLATFORMS: 'carrier-pigeon,webchta' }, files),
+    );
+    expect(problems).toMatchObject([
+      {
+        setting: 'MESSAGING_PLATFORMS',
+        value: 'carrier-pigeon',
+        source: 'environment',
+        problem: 'there is no channel of this name',
+        right: expect.stringMatching(/^there are .*sse, .*webchat, telex,/),
+      },
+      {
+        setting: 'MESSAGING_PLATFORMS',
+        value: 'webchta',
+        right: expect.stringMatching(/^webchat, perhaps;/),
+      },
+    ]);
+  });
+});
+
+describe('what a command needs', () => {
+  it('is all that can make it fail', async () => {
+    const env = { PORT: 'abc', STATE_DIR: '/srv', JWT_VERIFY_SIGNATURE: 'maybe' };
+    const settings = await configureCore({
+      ...placeWith(env, { 'agentd.yaml': 'NONSENSE: 1' }),
+      purpose: 'store',
+    });
+    expect(settings).toMatchObject({ STATE_DIR: '/srv', PORT: 8080, JWT_VERIFY_SIGNATURE: true });
+    expect(settings.JWT_ALGORITHM).toBeUndefined();
+  });
+
+  it.each([
+    ['address', ['PORT is not a whole number']],
+    [
+      'tokens',
+      [
+        'JWT_VERIFY_SIGNATURE is neither true nor false',
+        'JWT_ALGORITHM is not set',
+        'JWT_SECRET_KEY is not set, and tokens cannot be checked without a key',
+      ],
+    ],
+  ] as const)('is told where it is wrong: %s', async (purpose, expected) => {
+    const place = placeWith({ PORT: 'abc', JWT_VERIFY_SIGNATURE: 'maybe' });
+    const error = await configureCore({ ...place, purpose }).catch(
+      (reason: unknown) => reason as ConfigurationError,
+    );
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(
+      (error as ConfigurationError).problems.map(({ setting, problem }) => `${setting} ${problem}`),
+    ).toEqual(expected);
+  });
+
+  it('cannot be known from a file that cannot be read', async () => {
+    const place = placeWith({}, { 'agentd.yaml': '[' });
+    await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
+  });
+});

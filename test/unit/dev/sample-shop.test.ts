@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
+import { shopRoutes } from '../../../src/daemon/dev/sample-shop.ts';
+
+const parts = { issueToken: async () => 'a token', requestsAfter: () => null };
+
+const ask = (route: Route | undefined, host: string) =>
+  route?.handle({ headers: { host }, params: {}, query: new URLSearchParams() } as unknown as ChannelRequest);
+
+it('has the page of an active channel, and the sample company', async () => {
+  const routes = await shopRoutes(['sse', 'webchat'], parts);
+  expect(routes.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /demo',
+    'GET /demo/shop.css',
+    'GET /demo/shop.js',
+    'GET /demo/people',
+    'GET /demo/token/:person',
+    'GET /demo/requests',
+  ]);
+});
+
+it('has no route if no active channel has a page', async () => {
+  expect(await shopRoutes(['sse', 'telex'], parts)).toEqual([]);
+});
+
+it('gives tokens and people to no foreign host name', async () => {
+  for (const route of await shopRoutes(['webchat'], parts))
+    expect(() => ask(route, 'evil.example')).toThrow('Open the sample shop by an address');
+  const token = (await shopRoutes(['webchat'], parts)).find(({ path }) => path.startsWith('/demo/token'));
+  expect(await ask(token, 'localhost:8080')).toEqual({ body: { token: 'a token' } });
+});

@@ -1,0 +1,317 @@
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ChannelPlugin } from '../../../src/channel/index.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import {
+  effectiveExpiry,
+  findLink,
+  findSendersLink,
+  type LinkServices,
+  link,
+  unlink,
+  unlinkPerson,
+} from '../../../src/daemon/linking/links.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { laterServices, TELEX } from '../../support/later-services.ts';
+import type { LogLine } from '../../support/log-lines.ts';
+import { token } from '../../support/tokens.ts';
+import { openAt, stateDirectory } from '../store/state-directory.ts';
+
+const HOUR = 3_600_000;
+const MONTH = 2_592_000 * 1000;
+const KEY = Buffer.alloc(32, 1).toString('base64');
+
+let store: Store;
+let services: LinkServices;
+let lines: LogLine[];
+let ahead: number;
+
+beforeEach(async () => {
+  ahead = 0;
+  store = openAt(join(stateDirectory(), 'agentd.db'));
+  ({ services, lines } = await laterServices(store, { ...systemClock, now: () => Date.now() + ahead }));
+});
+
+const ADA = personKey({ sub: 'ada' });
+const never = () => false;
+
+describe('a link', () => {
+  it('is stored under the documented key, with the token as its value, for 30 days', async () => {
+    const mine = await token({ ttl: 7200 });
+    const outcome = await link(services, TELEX, '+15550100', mine);
+    expect(outcome).toMatchObject({ linked: true, verdict: { valid: true } });
+    const stored = await store.links.get('telex:jwt:+15550100');
+    expect(stored?.token).toBe(mine);
+    expect(stored?.expires_at).toBeGreaterThan(Date.now() + MONTH - HOUR);
+    const found = await findLink(services, TELEX, '+15550100');
+    expect(found).toMatchObject({ key: 'telex:jwt:+15550100', token: mine, expiry_notified: false });
+    // The token ends first.
+    expect(found && effectiveExpiry(found)).toBeLessThan(Date.now() + 3 * HOUR);
+    expect(outcome).toMatchObject({ expires_at: found && effectiveExpiry(found) });
+  });
+
+  it('ends with its 30 days where the token lives longer', async () => {
+    const outcome = await link(services, TELEX, 'u1', await token({ ttl: 60 * 86_400 }));
+    if (!outcome.linked) throw new Error('not linked');
+    expect(outcome.expires_at).toBeLessThanOrEqual(Date.now() + MONTH);
+  });
+
+  it('is not made with a token that is no use', async () => {
+    expect(await link(services, TELEX, 'u1', await token({ ttl: -1 }))).toEqual({
+      linked: false,
+      reason: 'Token Expired',
+    });
+    expect(await findLink(services, TELEX, 'u1')).toBeNull();
+  });
+
+  it('is sealed to its key where a key is set: copied to another user it opens for nobody', async () => {
+    const sealed = await laterServices(store, systemClock, KEY);
+    const mine = await token();
+    await link(sealed.services, TELEX, 'u1', mine);
+    const stored = await store.links.get('telex:jwt:u1');
+    expect(stored?.token).not.toContain(mine.split('.')[1]);
+    expect((await findLink(sealed.services, TELEX, 'u1'))?.token).toBe(mine);
+    await store.links.put(
+      { key: 'telex:jwt:u2', token: stored?.token ?? '', person: ADA, ttl_ms: MONTH },
+      null,
+    );
+    expect(await findLink(sealed.services, TELEX, 'u2')).toBeNull();
+    expect(sealed.lines.at(-1)).toMatchObject({
+      level: 'warn',
+      msg: 'linked token does not open with any encryption key',
+    });
+  });
+
+  it('of another person is taken over only where that is allowed', async () => {
+    const adas = await token({ sub: 'ada' });
+    await link(services, TELEX, 'u1', adas);
+    const bobs = await token({ sub: 'bob' });
+    expect(await link(services, TELEX, 'u1', bobs, never)).toMatchObject({
+      linked: false,
+      reason: 'held_by_another',
+      holder: { person: ADA, claims: { email: 'ada@example.com' } },
+    });
+    expect((await findLink(services, TELEX, 'u1'))?.token).toBe(adas);
+    const asked: unknown[] = [];
+    const outcome = await link(services, TELEX, 'u1', bobs, (holder, claims) => {
+      asked.push(holder.claims.sub, claims.sub);
+      return true;
+    });
+    expect(outcome.linked).toBe(true);
+    expect(asked).toEqual(['ada', 'bob']);
+    expect((await findLink(services, TELEX, 'u1'))?.token).toBe(bobs);
+  });
+
+  it("is renewed by its own person, and an expired one is nobody's", async () => {
+    await link(services, TELEX, 'u1', await token({ sub: 'ada' }));
+    expect((await link(services, TELEX, 'u1', await token({ sub: 'ada', ttl: 60 }), never)).linked).toBe(
+      true,
+    );
+    ahead = 61_000;
+    expect((await link(services, TELEX, 'u1', await token({ sub: 'bob' }), never)).linked).toBe(true);
+  });
+
+  it('is decided and replaced in one: of two people at once, who may not take over, one gets it', async () => {
+    const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
+    const outcomes = await Promise.all([
+      link(services, TELEX, 'u1', adas, never),
+      link(services, TELEX, 'u1', bobs, never),
+    ]);
+    expect(outcomes.filter(({ linked }) => linked)).toHaveLength(1);
+    expect(outcomes.find(({ linked }) => !linked)).toMatchObject({ reason: 'held_by_another' });
+  });
+
+  it('is removed, and no token is ever logged', async () => {
+    const mine = await token();
+    await link(services, TELEX, 'u1', mine);
+    expect(await unlink(services, TELEX, 'u1')).toBe(true);
+    expect(await unlink(services, TELEX, 'u1')).toBe(false);
+    expect(await findLink(services, TELEX, 'u1')).toBeNull();
+    expect(JSON.stringify(lines)).not.toContain(mine.split('.')[1]);
+  });
+});
+
+/** As a platform whose ids are numbers, which it writes in two ways: `+1-…` is what links are kept under. */
+const NUMBERED: ChannelPlugin = {
+  ...TELEX,
+  linking: {
+    argument: 'NUMBER',
+    idsOf(given) {
+      const digits = /^\+?1-?(\d+)$/.exec(given)?.[1];
+      return digits === undefined ? [] : [`+1-${digits}`, `+1${digits}`];
+    },
+  },
+};
+
+describe('a link under several writings of one id', () => {
+  const putAt = async (user_id: string, member: string) => {
+    const key = `telex:jwt:${user_id}`;
+    const person = personKey({ sub: member });
+    await store.links.put({ key, token: await token({ sub: member }), person, ttl_ms: MONTH }, null);
+  };
+  const keys = async () => (await store.links.list({ limit: 10 })).map(({ key }) => key);
+
+  it('is kept under the first one, and found by each', async () => {
+    await link(services, NUMBERED, '+1555', await token());
+    expect(await keys()).toEqual(['telex:jwt:+1-555']);
+    for (const written of ['+1555', '1555', '+1-555'])
+      expect(await findLink(services, NUMBERED, written), written).toMatchObject({ key: 'telex:jwt:+1-555' });
+    expect(await findLink(services, NUMBERED, '+1556')).toBeNull();
+  });
+
+  it('is found under another where none stands under the first', async () => {
+    await putAt('+1555', 'ada');
+    expect(await findLink(services, NUMBERED, '+1-555')).toMatchObject({
+      key: 'telex:jwt:+1555',
+      person: ADA,
+    });
+    await putAt('+1-555', 'bob');
+    expect(await findLink(services, NUMBERED, '+1555')).toMatchObject({ key: 'telex:jwt:+1-555' });
+  });
+
+  it("is one person's: linking replaces what stands under another writing, as far as it may", async () => {
+    await putAt('+1555', 'ada');
+    const bobs = await token({ sub: 'bob' });
+    expect(await link(services, NUMBERED, '+1-555', bobs, never)).toMatchObject({
+      reason: 'held_by_another',
+    });
+    expect(await keys()).toEqual(['telex:jwt:+1555']);
+    expect(await link(services, NUMBERED, '+1-555', bobs)).toMatchObject({ linked: true });
+    expect(await keys()).toEqual(['telex:jwt:+1-555']);
+  });
+
+  it("is held by another person whichever writing theirs stands under, beside the sender's own", async () => {
+    await putAt('+1-555', 'bob');
+    await putAt('+1555', 'ada');
+    const bobs = await token({ sub: 'bob' });
+    expect(await link(services, NUMBERED, '+1555', bobs, never)).toMatchObject({ reason: 'held_by_another' });
+    expect(await link(services, NUMBERED, '+1555', bobs)).toMatchObject({ linked: true });
+    expect(await keys()).toEqual(['telex:jwt:+1-555']);
+  });
+
+  it('is removed under all of them', async () => {
+    await putAt('+1555', 'ada');
+    await putAt('+1-555', 'bob');
+    expect(await unlink(services, NUMBERED, '1555')).toBe(true);
+    expect(await keys()).toEqual([]);
+    expect(await unlink(services, NUMBERED, '1555')).toBe(false);
+  });
+
+  it("is removed for a person where it is theirs; another's stays", async () => {
+    await putAt('+1555', 'ada');
+    const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
+    expect(await unlinkPerson(services, NUMBERED, '+1-555', bobs)).toEqual({ outcome: 'none' });
+    expect(await unlinkPerson(services, NUMBERED, '+1-555', await token({ ttl: -1 }))).toEqual({
+      outcome: 'invalid',
+      reason: 'Token Expired',
+    });
+    expect(await keys()).toEqual(['telex:jwt:+1555']);
+    expect(await unlinkPerson(services, NUMBERED, '+1-555', adas)).toEqual({ outcome: 'removed' });
+    expect(await keys()).toEqual([]);
+  });
+
+  it('is looked for under the id itself where the channel does not know that as its own', async () => {
+    await link(services, NUMBERED, 'US.77', await token());
+    expect(await keys()).toEqual(['telex:jwt:US.77']);
+    expect(await findLink(services, NUMBERED, 'US.77')).toMatchObject({ person: ADA });
+  });
+
+  it.each([
+    ['no list', 'u1'],
+    ['an empty id', ['']],
+    ['a control character', ['a\n']],
+    ['half of a surrogate pair', ['\ud800']],
+    ['too many', Array.from({ length: 9 }, (_, n) => `u${n}`)],
+  ])('is not looked for where the channel gives %s', async (_what, given) => {
+    const broken = { name: 'telex', linking: { argument: 'ID', idsOf: () => given as string[] } };
+    await expect(findLink(services, broken, 'u1')).rejects.toThrow(
+      '`linking.idsOf` of the channel telex must give at most 8 ids',
+    );
+  });
+});
+
+describe('a sender with two ids', () => {
+  const NUMBER = '+1-555';
+  const sender = (user_id: string, alias_id?: string) =>
+    findSendersLink(services, NUMBERED, { user_id, ...(alias_id === undefined ? {} : { alias_id }) });
+
+  beforeEach(async () => {
+    await link(services, NUMBERED, NUMBER, await token({ sub: 'ada' }));
+  });
+
+  it('is found by the second alone once both came together, and not before', async () => {
+    expect(await sender('US.1')).toBeNull();
+    expect(await sender('+1555', 'US.1')).toMatchObject({ person: ADA });
+    expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}`, person: ADA });
+    expect(await sender('US.2')).toBeNull();
+    expect(await sender(NUMBER)).toMatchObject({ person: ADA });
+  });
+
+  it('that has the number with another second id is somebody else: no link, and nothing is bound', async () => {
+    await sender(NUMBER, 'US.1');
+    expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
+    expect(await sender('US.2')).toBeNull();
+    expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
+    expect(await sender('US.1')).toMatchObject({ person: ADA });
+    expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
+  });
+
+  it('stays so when the person renews the link; another person begins anew', async () => {
+    await sender(NUMBER, 'US.1');
+    const renewed = await token({ sub: 'ada', ttl: 60 });
+    await link(services, NUMBERED, NUMBER, renewed);
+    expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
+    expect(await sender('US.1')).toMatchObject({ token: renewed });
+    await link(services, NUMBERED, NUMBER, await token({ sub: 'bob' }));
+    expect(await sender('US.1')).toBeNull();
+    expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: personKey({ sub: 'bob' }) });
+    expect(await sender(NUMBER, 'US.1')).toBe('other_sender');
+  });
+
+  it('begins anew when the link was removed, also by the second id', async () => {
+    await sender(NUMBER, 'US.1');
+    expect(await unlink(services, NUMBERED, 'US.1')).toBe(true);
+    expect(await sender(NUMBER, 'US.1')).toBeNull();
+    await link(services, NUMBERED, NUMBER, await token({ sub: 'ada' }));
+    expect(await sender('US.1')).toBeNull();
+    expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: ADA });
+  });
+
+  it("has no use of the second where the token was put there by others, as another person's", async () => {
+    await sender(NUMBER, 'US.1');
+    const key = `telex:jwt:${NUMBER}`;
+    const before = await store.links.get(key);
+    const bobs = await token({ sub: 'bob' });
+    // The store is told that it is Ada's still.
+    await store.links.put({ key, token: bobs, person: ADA, ttl_ms: MONTH }, before?.token ?? null);
+    expect(await sender('US.1')).toBeNull();
+    expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: personKey({ sub: 'bob' }) });
+  });
+
+  it('keeps the second when the link comes to be kept under another writing', async () => {
+    await store.links.remove(`telex:jwt:${NUMBER}`);
+    const first = { key: 'telex:jwt:+1555', token: await token({ sub: 'ada' }), person: ADA, ttl_ms: MONTH };
+    await store.links.put(first, null);
+    await sender(NUMBER, 'US.1');
+    await link(services, NUMBERED, NUMBER, await token({ sub: 'ada' }));
+    expect(await store.links.get(first.key)).toBeNull();
+    expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}` });
+    expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
+  });
+
+  it('binds one of two that come at once', async () => {
+    const found = await Promise.all([sender(NUMBER, 'US.1'), sender(NUMBER, 'US.2')]);
+    expect(found.filter((one) => one === 'other_sender')).toHaveLength(1);
+  });
+
+  it('whose second moved to another number is found by that one', async () => {
+    await sender(NUMBER, 'US.1');
+    await link(services, NUMBERED, '+1-777', await token({ sub: 'bob' }));
+    expect(await sender('+1-777', 'US.1')).toMatchObject({ key: 'telex:jwt:+1-777' });
+    expect(await sender('US.1')).toMatchObject({ key: 'telex:jwt:+1-777' });
+    expect(await sender(NUMBER, 'US.3')).toBe('other_sender');
+    expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
+    expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}` });
+  });
+});

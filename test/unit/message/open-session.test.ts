@@ -1,0 +1,90 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openSession } from '../../../src/daemon/message/open-session.ts';
+import type { Session } from '../../../src/daemon/session/session.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import {
+  aMessage,
+  aTurnOf,
+  locked,
+  NO_TOKEN,
+  named,
+  ON_PLATFORM,
+  person,
+  runStep,
+  type StepWorld,
+  signedIn,
+  stepWorld,
+} from '../../support/step.ts';
+
+let world: StepWorld;
+beforeEach(async () => {
+  world = await stepWorld();
+});
+
+const session = (members: Partial<Session> = {}) =>
+  aSession(world.clock.now(), { session_id: 's', user_id: 'visitor', ...members });
+const arrived = async (found: Session | null, members: object = {}, identified = NO_TOKEN) =>
+  aTurnOf(world, { ...identified, ...(await locked(world, named(found))), ...members });
+
+describe('open-session', () => {
+  it('opens the session that was found as it is', async () => {
+    const found = session();
+    const { turn, line } = await runStep(world, openSession, await arrived(found));
+    expect(turn.session).toBe(found);
+    expect([turn.session_origin, line.reason]).toEqual(['found', 'found']);
+  });
+
+  it('prepares a new session of nobody, and stores nothing', async () => {
+    const { turn, line } = await runStep(world, openSession, await arrived(null));
+    expect(turn).toMatchObject({
+      session_origin: 'new',
+      session: {
+        session_id: 's',
+        user_id: 'visitor',
+        platform: 'webchat',
+        namespace: 'web',
+        generated: false,
+        owner: null,
+        turns: 0,
+        expires_at: world.clock.now() + world.services.settings.SESSION_TTL_SECONDS * 1000,
+      },
+    });
+    expect(turn.session.client).toMatch(/^[\w-]{12}$/);
+    expect(line.reason).toBe('created');
+    expect(await world.store.sessions.find('s')).toBeNull();
+  });
+
+  it('counts no client address on a platform', async () => {
+    const { turn } = await runStep(world, openSession, await arrived(null, ON_PLATFORM));
+    expect(turn.session).not.toHaveProperty('client');
+  });
+
+  it('refuses a session that a stranger has begun while the message waited', async () => {
+    const found = session({ user_id: 'somebody' });
+    await expect(runStep(world, openSession, await arrived(found))).rejects.toMatchObject({
+      code: 'session_forbidden',
+    });
+  });
+
+  it('replaces the private chat of a platform that is linked to another person now', async () => {
+    const found = session({ namespace: 'telex', owner: person('ada'), turns: 7 });
+    const private_chat = { ...ON_PLATFORM, message: aMessage({ platform: 'telex' }) };
+    const { turn, line } = await runStep(
+      world,
+      openSession,
+      await arrived(found, private_chat, signedIn('bob')),
+    );
+    expect(turn).toMatchObject({ session_origin: 'replaced', session: { owner: null, turns: 0 } });
+    expect(line.reason).toBe('begun_anew');
+  });
+
+  it.each([
+    ['of the same person', {}, 'ada'],
+    ['that is shared', { shared: true }, 'bob'],
+  ])('keeps the session of a chat %s', async (_case, shared, sub) => {
+    const found = session({ namespace: 'telex', owner: person('ada') });
+    const chat = { ...ON_PLATFORM, message: aMessage({ platform: 'telex', ...shared }) };
+    const { turn } = await runStep(world, openSession, await arrived(found, chat, signedIn(sub)));
+    expect(turn.session_origin).toBe('found');
+  });
+});

@@ -1,0 +1,218 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Credential } from '../../../src/daemon/identity/identity.ts';
+import { resolvePrincipal } from '../../../src/daemon/message/resolve-principal.ts';
+import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
+import { type Session, tagOf } from '../../../src/daemon/session/session.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import {
+  aMessage,
+  aTurnOf,
+  locked,
+  NO_TOKEN,
+  named,
+  person,
+  personVerdict,
+  runStep,
+  type StepWorld,
+  signedIn,
+  stepWorld,
+} from '../../support/step.ts';
+import { token } from '../../support/tokens.ts';
+
+let world: StepWorld;
+beforeEach(async () => {
+  world = await stepWorld({ sealKey: Buffer.alloc(32, 1).toString('base64') });
+});
+
+const INVALID: { credential: Credential } = { credential: { kind: 'invalid', reason: 'Token Expired' } };
+const SIGNED_OUT: { credential: Credential } = { credential: { kind: 'signed-out' } };
+
+/** A stored session; with `sub`, one in which `visitor` has brought that person's token. */
+async function stored(members: Partial<Session> = {}, sub?: string, ttl = 3600): Promise<Session> {
+  const plain = aSession(world.clock.now(), {
+    session_id: 's',
+    user_id: 'visitor',
+    generated: true,
+    ...members,
+  });
+  const session = sub === undefined ? plain : await withContext(plain, sub, ttl);
+  await saveSession(world.store, session);
+  return session;
+}
+
+async function withContext(session: Session, sub: string, ttl: number): Promise<Session> {
+  const { user, person: owner } = personVerdict(sub, await token({ sub, ttl }));
+  const record = sealRecord(tagOf(session), session.user_id);
+  const jwt_context = jwtContext(user, world.clock.now() + ttl * 1000, world.services.seal, record);
+  return {
+    ...session,
+    owner,
+    credential_owner: { user_id: session.user_id, person: owner },
+    metadata: { jwt_context },
+  };
+}
+
+async function opened(session: Session | null, identified: { credential: Credential }, members: object = {}) {
+  const fresh = aSession(world.clock.now(), { session_id: 's', user_id: 'visitor', generated: true });
+  return aTurnOf(world, {
+    ...identified,
+    ...(await locked(world, named(session))),
+    session: session ?? fresh,
+    session_origin: session ? ('found' as const) : ('new' as const),
+    guarded: true as const,
+    has_started: false,
+    ...members,
+  });
+}
+const now = async (session_id = 's') => world.store.sessions.find(session_id);
+
+describe('resolve-principal, with a valid token', () => {
+  it('acts as the person, and stores a new session before the run, under its id', async () => {
+    const { turn, line } = await runStep(world, resolvePrincipal, await opened(null, signedIn('ada')));
+    expect(turn.principal).toMatchObject({ person: person('ada'), claims: { email: 'ada@example.com' } });
+    expect(line).toMatchObject({ reason: 'token_bound', detail: { state: 'ValidJWT', credentials: 'user' } });
+    expect(await now()).toMatchObject({
+      owner: person('ada'),
+      credential_owner: { user_id: 'visitor', person: person('ada') },
+      metadata: { jwt_context: { has_jwt: true, email: 'ada@example.com' } },
+    });
+    expect([turn.changes.session, turn.outlet.told]).toEqual([undefined, ['started s']]);
+  });
+
+  it('changes the generated id of a session that nobody owned', async () => {
+    const { turn, line } = await runStep(
+      world,
+      resolvePrincipal,
+      await opened(await stored(), signedIn('ada')),
+    );
+    expect(turn.session_id).toMatch(/^webchat_visitor_/);
+    expect(turn.session).toMatchObject({ former_id: 's', owner: person('ada') });
+    expect(turn.outlet.told).toEqual([`started ${turn.session_id}`]);
+    expect(line.detail).toMatchObject({ former_id: 's' });
+    expect((await now(turn.session_id))?.former_id).toBe('s');
+  });
+
+  it.each([
+    ['that the client named', { generated: false }],
+    ['that has an owner', { owner: person('ada') }],
+  ])('keeps the id of a session %s', async (_case, members) => {
+    const found = await stored(members);
+    const { turn } = await runStep(world, resolvePrincipal, await opened(found, signedIn('ada')));
+    expect(turn.session_id).toBe('s');
+  });
+
+  it('writes nothing if the same token is stored already', async () => {
+    const found = await stored({}, 'ada');
+    const same = world.services.seal.open(
+      found.metadata.jwt_context?.token ?? '',
+      sealRecord('s', 'visitor'),
+    );
+    world.services.store.sessions.save = () => Promise.reject(new Error('nothing is to be written'));
+    await runStep(world, resolvePrincipal, await opened(found, signedIn('ada', same ?? '')));
+  });
+
+  it('begins the session anew that an administrator has ended meanwhile', async () => {
+    const turn = await opened(await stored({ turns: 7 }), signedIn('ada'));
+    await world.peer.sessions.end('s');
+    const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
+    expect(await now(resolved.session_id)).toMatchObject({ turns: 0, owner: person('ada') });
+  });
+
+  it('ends the turn if the session was taken over: nothing is stored', async () => {
+    const turn = await opened(await stored(), signedIn('ada'));
+    world.clock.moveTo(world.clock.now() + CLAIM_MS);
+    await world.peer.sessions.claim('s');
+    await expect(runStep(world, resolvePrincipal, turn)).rejects.toMatchObject({ name: 'ClaimLost' });
+    expect((await now())?.owner).toBeNull();
+  });
+});
+
+describe('resolve-principal, without a token', () => {
+  it('acts for nobody in a new session, which is stored with its turn', async () => {
+    const { turn, line } = await runStep(world, resolvePrincipal, await opened(null, NO_TOKEN));
+    expect(turn.principal).toEqual({ person: null, reason: 'no_token' });
+    expect(line).toMatchObject({ verdict: 'ok', reason: 'no_token', detail: { state: 'NoJWT' } });
+    expect(turn.changes.session).toEqual(turn.session);
+    expect(await now()).toBeNull();
+  });
+
+  it('acts as the person whose token is stored, if the id is a secret that the daemon made', async () => {
+    const { turn, line } = await runStep(
+      world,
+      resolvePrincipal,
+      await opened(await stored({}, 'ada'), NO_TOKEN),
+    );
+    expect(turn.principal).toMatchObject({ person: person('ada'), claims: { email: 'ada@example.com' } });
+    expect(line).toMatchObject({ verdict: 'ok', reason: 'stored_context' });
+  });
+
+  it('acts for nobody in a session whose id the client chose, and keeps the stored token', async () => {
+    const found = await stored({ generated: false }, 'ada');
+    const { turn, line } = await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
+    expect(turn.principal).toEqual({ person: null, reason: 'client_chosen_session' });
+    expect(line.verdict).toBe('fallback');
+    expect((await now())?.metadata.jwt_context).toBeDefined();
+  });
+
+  it.each([
+    ['of another channel user', { user_id: 'somebody' }, 'other_sender'],
+    ['in a shared thread', { shared: true }, 'other_sender'],
+  ])('never uses the stored token for a message %s, and clears it', async (_case, members, reason) => {
+    const message = aMessage(members);
+    const turn = await opened(await stored({}, 'ada'), NO_TOKEN, { message });
+    const resolved = await runStep(world, resolvePrincipal, turn);
+    expect(resolved.turn.principal).toEqual({ person: null, reason });
+    expect(await now()).toMatchObject({ metadata: {}, credential_owner: null, owner: person('ada') });
+  });
+
+  it('clears a stored token that has expired', async () => {
+    const found = await stored({}, 'ada', 60);
+    world.clock.moveTo(world.clock.now() + 61_000);
+    const { turn } = await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
+    expect(turn.principal).toEqual({ person: null, reason: 'stored_token_expired' });
+    expect((await now())?.metadata).toEqual({});
+  });
+
+  it('clears a stored token that no key opens, with a warning', async () => {
+    const found = await stored({}, 'ada');
+    const context = found.metadata.jwt_context;
+    if (!context) throw new Error('no context');
+    const sealed = world.services.seal.close('a token', 'another record');
+    const broken = { ...found, metadata: { jwt_context: { ...context, token: sealed } } };
+    const { turn } = await runStep(world, resolvePrincipal, await opened(broken, NO_TOKEN));
+    expect(turn.principal).toEqual({ person: null, reason: 'stored_token_unreadable' });
+    expect(world.lines.at(-1)).toMatchObject({ level: 'warn', request_id: 'request-1' });
+  });
+});
+
+describe('resolve-principal, with a credential that proves nothing', () => {
+  it.each([
+    ['an invalid token', INVALID, { reason: 'invalid_token', token_reason: 'Token Expired' }, 'fallback'],
+    ['an explicit null', SIGNED_OUT, { reason: 'signed_out' }, 'ok'],
+    [
+      'no link',
+      { credential: { kind: 'none', reason: 'no_link' } as Credential },
+      { reason: 'no_link' },
+      'ok',
+    ],
+  ])('clears the stored context: %s', async (_case, identified, principal, verdict) => {
+    const { turn, line } = await runStep(
+      world,
+      resolvePrincipal,
+      await opened(await stored({}, 'ada'), identified),
+    );
+    expect(turn.principal).toMatchObject({ person: null, ...principal });
+    expect(line.verdict).toBe(verdict);
+    expect(await now()).toMatchObject({ metadata: {}, credential_owner: null });
+  });
+
+  it('lets a session live as long as its message may take', async () => {
+    const found = await stored({ expires_at: world.clock.now() + 1000 });
+    await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
+    const { AGENT_QUEUE_WAIT_SECONDS, AGENT_TIMEOUT_SECONDS } = world.services.settings;
+    const until = world.clock.now() + (AGENT_QUEUE_WAIT_SECONDS + AGENT_TIMEOUT_SECONDS) * 1000;
+    expect((await now())?.expires_at).toBe(until);
+  });
+});

@@ -1,0 +1,228 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import { requestContext } from '../../../src/daemon/agent/context.ts';
+import type { Principal } from '../../../src/daemon/identity/principal.ts';
+import { runAgent } from '../../../src/daemon/message/run-agent.ts';
+import type { Session } from '../../../src/daemon/session/session.ts';
+import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { keepTurn, saveSession } from '../../contract/store-writes.ts';
+import { aTurnOf, ON_PLATFORM, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
+
+const NOBODY: Principal = { person: null, reason: 'no_token' };
+const ADA: Principal = {
+  person: person('ada'),
+  claims: { sub: 'ada', email: 'ada@example.com', exp: 1, name: 'Ada' },
+};
+
+let world: StepWorld;
+/** What the runtime does. */
+let run: (turn: AgentTurn) => AsyncIterable<string>;
+let seen: AgentTurn | undefined;
+
+beforeEach(async () => {
+  seen = undefined;
+  run = async function* () {
+    yield 'Hello ';
+    yield 'there.';
+  };
+  const agent = {
+    apiVersion: 1 as const,
+    run: (turn: AgentTurn) => {
+      seen = turn;
+      return run(turn);
+    },
+  };
+  world = await stepWorld({ agent, env: { AGENT_CONCURRENCY: '1', AGENT_TIMEOUT_SECONDS: '60' } });
+});
+
+function resolved(principal = NOBODY, members: object = {}) {
+  const session = aSession(world.clock.now(), { session_id: 's' });
+  return aTurnOf(world, {
+    guarded: true as const,
+    session,
+    session_origin: 'new' as const,
+    principal,
+    changes: { session },
+    ...members,
+  });
+}
+const tick = () => new Promise(setImmediate);
+/** Never says anything; ends as its signal says, or never. */
+async function* hanging(signal?: AbortSignal): AsyncGenerator<string> {
+  await new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+  yield 'too late';
+}
+
+describe('run-agent', () => {
+  it('hands over the text as it comes, and joins it to the reply', async () => {
+    const { turn, line } = await runStep(world, runAgent, resolved());
+    expect(turn).toMatchObject({ reply: 'Hello there.', stopped: false });
+    expect(turn.outlet.told.join('')).toBe('text Hello text there.');
+    expect(line).toMatchObject({ step: 'run-agent', verdict: 'ok', detail: { characters: 12 } });
+  });
+
+  it('tells the agent who speaks, and what is known of them', async () => {
+    await runStep(world, runAgent, resolved(ADA));
+    expect(seen).toMatchObject({
+      text: 'Hello',
+      history: [],
+      person: { email: 'ada@example.com', name: 'Ada' },
+      speaker: 'visitor',
+      shared: false,
+      sign_in_expired: false,
+    });
+    await runStep(
+      world,
+      runAgent,
+      resolved({ person: null, reason: 'invalid_token', token_reason: 'Token Expired' }),
+    );
+    expect(seen).toMatchObject({ person: null, sign_in_expired: true });
+    const notified: Principal = {
+      person: null,
+      reason: 'invalid_token',
+      token_reason: 'Token Expired',
+      expiry_notified: true,
+    };
+    await runStep(world, runAgent, resolved(notified));
+    expect(seen?.sign_in_expired).toBe(false);
+  });
+
+  it('gives the tools the context of this message alone', async () => {
+    let context: ReturnType<typeof requestContext>;
+    run = async function* () {
+      context = requestContext();
+      yield 'ok';
+    };
+    const { turn } = await runStep(world, runAgent, resolved(ADA));
+    expect(context).toMatchObject({ session_id: 's', user_id: 'visitor', acts_for: person('ada') });
+    // The session is stored with the turn, so the tools cannot find it in the store yet.
+    expect(await context?.session_service.find('s')).toBe(turn.session);
+    expect(requestContext()).toBeUndefined();
+  });
+
+  it('holds the deadline, also if the runtime ignores its signal', async () => {
+    run = () => hanging();
+    const asked = runStep(world, runAgent, resolved());
+    await tick();
+    world.clock.moveTo(world.clock.now() + 60_000);
+    await expect(asked).rejects.toMatchObject({ code: 'agent_timeout' });
+    // The run is free again.
+    run = async function* () {
+      yield 'next';
+    };
+    expect((await runStep(world, runAgent, resolved())).turn.reply).toBe('next');
+  });
+
+  it('ends with the text so far when the person stops it', async () => {
+    const stop = new AbortController();
+    run = async function* ({ signal }) {
+      yield 'So far, ';
+      yield* hanging(signal);
+    };
+    const asked = runStep(world, runAgent, resolved(NOBODY, { stopped: stop.signal }));
+    await tick();
+    stop.abort(new Error('stopped'));
+    const { turn, line } = await asked;
+    expect(turn).toMatchObject({ reply: turn.outlet.told.join('').replace('text ', ''), stopped: true });
+    expect(line.reason).toBe('stopped');
+  });
+
+  it('begins no run that was stopped before', async () => {
+    const { turn } = await runStep(world, runAgent, resolved(NOBODY, { stopped: AbortSignal.abort() }));
+    expect([turn.reply, turn.stopped, seen]).toEqual(['', true, undefined]);
+  });
+
+  it('ends without a result when a claim of the turn is lost', async () => {
+    run = ({ signal }) => hanging(signal);
+    const turn = resolved();
+    const asked = runStep(world, runAgent, turn);
+    await tick();
+    turn.lost.abort(new ClaimLost());
+    await expect(asked).rejects.toBeInstanceOf(ClaimLost);
+    expect(turn.trace.lines.at(-1)).toMatchObject({ verdict: 'failed', reason: 'claim_lost' });
+  });
+
+  it('ends when the daemon stops', async () => {
+    run = ({ signal }) => hanging(signal);
+    const turn = resolved();
+    const asked = runStep(world, runAgent, turn);
+    await tick();
+    world.stopping.abort(new Error('stopping'));
+    await expect(asked).rejects.toMatchObject({ code: 'unavailable' });
+    expect(turn.trace.lines.at(-1)?.reason).toBe('stopping');
+  });
+
+  it.each([
+    ['fails with a code', () => new AgentFailure('model_refused', 'no'), 'model_refused'],
+    ['throws', () => new TypeError('no such thing'), 'runtime_threw'],
+  ])('fails with a fixed text when the runtime %s', async (_case, error, reason) => {
+    // biome-ignore lint/correctness/useYield: it fails before it says anything
+    run = async function* () {
+      throw error();
+    };
+    const turn = resolved();
+    await expect(runStep(world, runAgent, turn)).rejects.toMatchObject({
+      code: 'agent_failed',
+      message: 'The agent could not answer.',
+    });
+    expect(turn.trace.lines.at(-1)).toMatchObject({ verdict: 'failed', reason });
+  });
+
+  it('fails when the runtime ends without a word', async () => {
+    run = async function* () {
+      yield ' ';
+    };
+    await expect(runStep(world, runAgent, resolved())).rejects.toMatchObject({ code: 'agent_failed' });
+  });
+
+  it('cuts a reply that does not end', async () => {
+    run = async function* () {
+      for (;;) yield 'word '.repeat(1000);
+    };
+    const { turn, line } = await runStep(world, runAgent, resolved());
+    expect([turn.reply.length, line.reason]).toEqual([100_000, 'reply_cut']);
+  });
+
+  it('masks what is shaped like a token, also over several pieces', async () => {
+    run = async function* () {
+      for (const piece of ['It is eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOi', 'JhZGEifQ.c2lnbmF0dXJlLW9mLWl0', ' ok'])
+        yield piece;
+    };
+    const { turn } = await runStep(world, runAgent, resolved());
+    expect(turn.reply).toBe('It is [token] ok');
+  });
+});
+
+describe('the history that the agent is shown', () => {
+  let session: Session;
+  async function shownTo(principal: Principal, members: Partial<Session>, on: object = {}) {
+    session = aSession(world.clock.now(), { session_id: 's', ...members });
+    await saveSession(world.store, session);
+    await keepTurn(world.store, session, { text: 'of nobody', reply: 'a' });
+    await keepTurn(world.store, session, { text: 'of Ada', reply: 'b', person: person('ada') });
+    await keepTurn(world.store, session, { text: 'of Bob', reply: 'c', person: person('bob') });
+    await runStep(
+      world,
+      runAgent,
+      resolved(principal, { session, session_origin: 'found', changes: {}, ...on }),
+    );
+    return seen?.history.map(({ user, before_sign_in }) => (before_sign_in ? `(${user})` : user));
+  }
+
+  it('has the turns of the same person, and marks those from before sign-in', async () => {
+    expect(await shownTo(ADA, { generated: true })).toEqual(['(of nobody)', 'of Ada']);
+  });
+
+  it('has no turns of nobody for a person, if the client chose the id', async () => {
+    expect(await shownTo(ADA, { generated: false })).toEqual(['of Ada']);
+  });
+
+  it('has no turns of persons for nobody', async () => {
+    expect(await shownTo(NOBODY, { generated: true })).toEqual(['of nobody']);
+  });
+
+  it('is not marked on a platform, which says who wrote', async () => {
+    expect(await shownTo(ADA, { generated: false }, ON_PLATFORM)).toEqual(['of nobody', 'of Ada']);
+  });
+});

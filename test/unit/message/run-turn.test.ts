@@ -1,0 +1,155 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+import { runTurn } from '../../../src/daemon/message/run-turn.ts';
+import { answerNow } from '../../../src/daemon/message/steps.ts';
+import { traceOf } from '../../../src/daemon/message/trace-of.ts';
+import { withTurn } from '../../../src/daemon/message/with-turn.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { aSession, aStream } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import { aMessage, aTurnOf, ON_PLATFORM, type StepWorld, stepWorld } from '../../support/step.ts';
+
+let world: StepWorld;
+/** What the runtime does before it answers. */
+let before: () => Promise<void>;
+
+beforeEach(async () => {
+  before = async () => {};
+  const agent: AgentRuntime = {
+    apiVersion: 1,
+    async *run() {
+      await before();
+      yield 'Hi.';
+    },
+  };
+  world = await stepWorld({ agent });
+});
+
+const withKey = { message: aMessage({ message_id: 'k' }) };
+const run = (turn = aTurnOf(world)) => runTurn(answerNow, turn, world.services);
+const turns = () => world.store.sessions.turns('s');
+const traces = () => world.store.traces.find('request-1');
+const fails = () => Promise.reject(new Error('a defect'));
+
+describe('a turn', () => {
+  it('that is answered is stored before its reply leaves, and releases everything', async () => {
+    const turn = aTurnOf(world, withKey);
+    const stored: number[] = [];
+    turn.outlet.complete = async () => void stored.push((await turns()).length);
+    expect(await run(turn)).toMatchObject({ answered: true, reply: { response: 'Hi.', replayed: false } });
+    expect([stored, turn.outlet.told]).toEqual([[1], ['started s', 'text Hi.']]);
+    expect([world.services.claims.size, world.services.sessions.size]).toEqual([0, 0]);
+    expect((await traces())[0]?.lines.map(({ step }) => step)).toEqual([
+      'identify',
+      'deduplicate',
+      'authorize-sender',
+      'guard',
+      'lock-session',
+      'open-session',
+      'resolve-principal',
+      'run-agent',
+      'store-reply',
+      'send-reply',
+    ]);
+  });
+
+  it('that repeats another one gets the first answer, and is no turn', async () => {
+    await run(aTurnOf(world, withKey));
+    const again = aTurnOf(world, withKey);
+    expect(await run(again)).toMatchObject({ answered: true, reply: { response: 'Hi.', replayed: true } });
+    expect(again.outlet.told).toEqual(['started s', 'complete s Hi. (replayed)']);
+    expect(await turns()).toHaveLength(1);
+    expect((await traces()).map(({ outcome }) => outcome)).toEqual(['answered', 'replayed']);
+  });
+
+  it('that fails is stored too, in one commit with its session, and its key can be used again', async () => {
+    before = fails;
+    const ended = await run(aTurnOf(world, withKey));
+    expect(ended).toMatchObject({ answered: false, isStored: true, error: { code: 'agent_failed' } });
+    expect(await turns()).toMatchObject([{ outcome: 'failed', failure: 'agent_failed', reply: null }]);
+    expect(await traces()).toMatchObject([{ outcome: 'agent_failed', session_id: 's' }]);
+    before = async () => {};
+    expect(await run(aTurnOf(world, withKey))).toMatchObject({ answered: true });
+  });
+
+  it('that fails stores what its outlet wants: the error event of a stream', async () => {
+    await world.store.streams.create(aStream({ stream_id: 'stream' }));
+    const claim = await world.store.streams.claim('stream', { owner: null, reader: null });
+    if (!claim) throw new Error('no claim');
+    const event = { id: 1, event: 'error', data: '{}' } as const;
+    before = fails;
+    const turn = aTurnOf(world);
+    turn.outlet.wanted = () => ({ events: { claim, events: [event] } });
+    await run(turn);
+    expect(await world.store.streams.read('stream', 0)).toEqual([event]);
+  });
+
+  it('that will be run again leaves its trace alone', async () => {
+    before = fails;
+    const turn = aTurnOf(world);
+    turn.outlet.wanted = () => ({ runs_again: true });
+    expect(await run(turn)).toMatchObject({ answered: false, isStored: false });
+    expect([await turns(), (await traces()).length]).toEqual([[], 1]);
+  });
+
+  it('that is refused leaves a trace that is not found by the session of somebody else', async () => {
+    await saveSession(world.store, aSession(world.clock.now(), { session_id: 's', user_id: 'somebody' }));
+    const ended = await run();
+    expect(ended).toMatchObject({ answered: false, error: { code: 'session_forbidden' } });
+    expect(await traces()).toMatchObject([{ outcome: 'session_forbidden', session_id: null }]);
+    expect(await world.store.traces.find('s')).toEqual([]);
+  });
+
+  it('whose session was taken over sends nothing and stores no turn', async () => {
+    before = async () => {
+      world.clock.moveTo(world.clock.now() + CLAIM_MS);
+      if ((await world.peer.sessions.claim('s')) === null) {
+        // The keeper has renewed it just now.
+        world.services.claims.stop();
+        world.clock.moveTo(world.clock.now() + CLAIM_MS);
+        expect(await world.peer.sessions.claim('s')).not.toBeNull();
+      }
+    };
+    const turn = aTurnOf(world, withKey);
+    expect(await run(turn)).toMatchObject({ answered: false, isStored: false, error: { name: 'ClaimLost' } });
+    expect(turn.outlet.told).toEqual(['started s', 'text Hi.']);
+    expect([await turns(), await world.store.sessions.find('s')]).toEqual([[], null]);
+    expect(await traces()).toMatchObject([{ outcome: 'unavailable' }]);
+    expect((await traces())[0]?.lines.at(-1)).toMatchObject({ step: 'store-reply', reason: 'claim_lost' });
+  });
+
+  it('that has lost any of its claims is not stored as failed either', async () => {
+    const commits: string[] = [];
+    world.services.store.commitTurn = async (_claim, { turn }) => {
+      commits.push(turn?.record.outcome ?? 'none');
+      return 'lost';
+    };
+    expect(await run()).toMatchObject({ answered: false, isStored: false, error: { name: 'ClaimLost' } });
+    expect(commits).toEqual(['answered']);
+  });
+
+  it('releases the rest if one thing cannot be released, and logs that', async () => {
+    world.services.store.sessions.release = () => Promise.reject(new Error('disk'));
+    const turn = aTurnOf(world, withKey);
+    expect(await run(turn)).toMatchObject({ answered: true });
+    expect(world.lines.filter(({ msg }) => msg === 'could not be released')).toHaveLength(1);
+    expect([world.services.claims.size, world.services.sessions.size]).toEqual([0, 0]);
+  });
+
+  it('releases what it has taken last first', async () => {
+    const released: string[] = [];
+    await withTurn(aTurnOf(world), world.services, async (turn) => {
+      for (const name of ['first', 'last']) turn.defer(async () => void released.push(name));
+    });
+    expect(released).toEqual(['last', 'first']);
+  });
+});
+
+describe('the trace of a turn', () => {
+  it.each([
+    ['that was answered', 'answered', 's'],
+    ['that was refused as a stranger', 'session_forbidden', null],
+  ])('%s on a platform names its session only if it became part of it: %s', (_case, outcome, session_id) => {
+    expect(traceOf(aTurnOf(world, ON_PLATFORM), outcome, 0).session_id).toBe(session_id);
+  });
+});

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import { openAt, stateDirectory } from './state-directory.ts';
+
+// Counts that the next commit writes, where statements of the same commit read or change their table.
+
+function fixture() {
+  const path = join(stateDirectory(), 'agentd.db');
+  const store = openAt(path);
+  const turnsOf = async (session_id: string) => {
+    const user = guardUser({ platform: 'chat', user_id: randomUUID(), person: null, address: null });
+    const message = { user, session_id, text: 'hash', message_id: null, sent_at: null };
+    const verdict = await store.guard.check(message, GUARD_LIMITS);
+    return verdict.allowed ? verdict.turns : verdict;
+  };
+  return { path, store, turnsOf };
+}
+
+it.each(['ended', 'replaced'] as const)('counts from 1 in a session that was %s', async (how) => {
+  const { store, turnsOf } = fixture();
+  const session = aSession(Date.now());
+  const { session_id } = session;
+  expect(await turnsOf(session_id)).toBe(1);
+  await saveSession(store, session);
+  expect(await turnsOf(session_id)).toBe(2);
+  if (how === 'ended') await store.sessions.end(session_id);
+  else await saveSession(store, session, 'replaced');
+  expect(await turnsOf(session_id)).toBe(1);
+});
+
+it('counts from 1 after an administrator has reset the session, or all', async () => {
+  const { path, store, turnsOf } = fixture();
+  const administrator = openAt(path, 'administrator');
+  expect([await turnsOf('s'), await turnsOf('s')]).toEqual([1, 2]);
+  expect(await administrator.guard.resetSession('s')).toBe(true);
+  expect([await turnsOf('s'), await turnsOf('s')]).toEqual([1, 2]);
+  await administrator.guard.resetAll();
+  expect(await turnsOf('s')).toBe(1);
+  await store.guard.giveBackTurn('s');
+  expect(await turnsOf('s')).toBe(1);
+});

@@ -1,0 +1,167 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { AgentdError } from '../../../src/daemon/errors.ts';
+import type { CompleteReply } from '../../../src/daemon/message/outlet.ts';
+import type { StreamClaim } from '../../../src/daemon/store/claims.ts';
+import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
+import { StopRequest } from '../../../src/daemon/stream/stop-request.ts';
+import { StreamOutlet } from '../../../src/daemon/stream/stream-outlet.ts';
+import { aStream } from '../../contract/fixtures.ts';
+import { type StepWorld, stepWorld } from '../../support/step.ts';
+
+let world: StepWorld;
+let claim: StreamClaim;
+let outlet: StreamOutlet;
+
+beforeEach(async () => {
+  world = await stepWorld();
+  const { streams } = world.store;
+  await streams.create(aStream({ stream_id: 'stream' }));
+  claim = (await streams.claim('stream', { owner: null, reader: null })) as StreamClaim;
+  outlet = new StreamOutlet({
+    writer: new EventWriter(streams, claim, world.services.log),
+    stream_id: 'stream',
+    session_id: 'at first',
+    stopping: world.stopping.signal,
+  });
+});
+
+const tick = () => new Promise(setImmediate);
+const events = async () =>
+  (await world.peer.streams.read('stream', 0)).map(({ id, event, data }) => {
+    const { text, response, stopped, code } = JSON.parse(data);
+    return [id, event, text ?? response ?? code, stopped].filter((part) => part !== undefined).join(' ');
+  });
+const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
+  session_id: 's',
+  response: 'Hi.',
+  stopped: false,
+  replayed: false,
+  ...members,
+});
+/** As the turn's commit stores them. */
+async function commit(changes: Awaited<ReturnType<StreamOutlet['changes']>>): Promise<void> {
+  if (changes.events) await world.store.streams.append(changes.events.claim, changes.events.events);
+}
+
+describe('the outlet of a stream', () => {
+  it('stores text and tool progress while the run goes on, and leaves the last events to the commit', async () => {
+    outlet.started('s');
+    outlet.text('Hi');
+    outlet.tool({ tool_name: 'look', status: 'started' });
+    await tick();
+    expect(await events()).toEqual(['1 stream_start', '2 text_chunk Hi', '3 tool_call']);
+    outlet.text('.');
+    const changes = await outlet.changes({ answered: true, reply: reply() });
+    expect(await events()).toHaveLength(3);
+    await commit(changes);
+    expect((await events()).slice(3)).toEqual(['4 text_chunk .', '5 complete Hi.', '6 stream_complete Hi.']);
+  });
+
+  it('ends a turn that failed in error, without an inner detail', async () => {
+    outlet.started('s');
+    await commit(await outlet.changes({ answered: false, error: new TypeError('secret') }));
+    expect(await events()).toEqual(['1 stream_start', '2 error internal_error']);
+    expect(JSON.stringify(await world.peer.streams.read('stream', 0))).not.toContain('secret');
+  });
+
+  it('tells the code of a failure, and that a stopping daemon interrupted the run', async () => {
+    const failed = await outlet.changes({
+      answered: false,
+      error: new AgentdError('agent_timeout', 'Slow.'),
+    });
+    expect(failed.events?.events.map(({ data }) => JSON.parse(data))).toEqual([
+      { code: 'agent_timeout', message: 'Slow.' },
+    ]);
+    world.stopping.abort();
+    const interrupted = await outlet.changes({ answered: false, error: new Error('aborted') });
+    expect(JSON.parse(interrupted.events?.events[0]?.data ?? '')).toMatchObject({ code: 'interrupted' });
+  });
+
+  it('gives an earlier answer again as a whole', async () => {
+    outlet.started('s');
+    await commit(await outlet.changes({ answered: true, reply: reply({ replayed: true }) }));
+    expect(await events()).toEqual([
+      '1 stream_start',
+      '2 text_chunk Hi.',
+      '3 complete Hi.',
+      '4 stream_complete Hi.',
+    ]);
+  });
+});
+
+describe('a stream that is stopped', () => {
+  it('ends at once before it has any text, and its turn adds nothing', async () => {
+    expect(await outlet.stop()).toBe(true);
+    const ended = ['1 stream_start', '2 complete  true', '3 stream_complete  true'];
+    expect(await events()).toEqual(ended);
+    outlet.text('late');
+    expect(await outlet.changes({ answered: true, reply: reply({ response: '', stopped: true }) })).toEqual(
+      {},
+    );
+    await tick();
+    expect(await events()).toEqual(ended);
+  });
+
+  it('ends with its turn once it has text', async () => {
+    outlet.started('s');
+    outlet.text('So far');
+    expect(await outlet.stop()).toBe(false);
+    await commit(
+      await outlet.changes({ answered: true, reply: reply({ response: 'So far', stopped: true }) }),
+    );
+    expect((await events()).slice(-2)).toEqual(['3 complete So far true', '4 stream_complete So far true']);
+  });
+
+  it('is not ended a second time while its turn ends', async () => {
+    const changes = await outlet.changes({ answered: false, error: new Error('no') });
+    expect(await outlet.stop()).toBe(false);
+    await commit(changes);
+    expect(await events()).toEqual(['1 error internal_error']);
+  });
+
+  it('ends with its turn if it could not be ended at once', async () => {
+    const { append } = world.store.streams;
+    world.store.streams.append = () => Promise.reject(new Error('disk'));
+    await expect(outlet.stop()).rejects.toThrow('disk');
+    world.store.streams.append = append;
+    await commit(await outlet.changes({ answered: true, reply: reply({ response: '', stopped: true }) }));
+    expect((await events()).at(-1)).toMatch(/stream_complete {2}true$/);
+  });
+});
+
+describe('a request to stop', () => {
+  it('is noticed by the hint of the store', async () => {
+    const stop = new StopRequest(world.services, 'stream');
+    expect(stop.signal.aborted).toBe(false);
+    await world.store.streams.requestStop('stream');
+    await tick();
+    expect(stop.signal.aborted).toBe(true);
+    stop.close();
+  });
+
+  it('is noticed within a second if the hint is lost', async () => {
+    world.services.store.streams.subscribe = () => () => {};
+    const stop = new StopRequest(world.services, 'stream');
+    await world.peer.streams.requestStop('stream');
+    await tick();
+    expect(stop.signal.aborted).toBe(false);
+    world.clock.moveTo(world.clock.now() + 1000);
+    await tick();
+    expect(stop.signal.aborted).toBe(true);
+    stop.close();
+  });
+
+  it('is looked for no more once that is closed, and a failed look is tried again', async () => {
+    const { find } = world.store.streams;
+    world.services.store.streams.find = () => Promise.reject(new Error('disk'));
+    const stop = new StopRequest(world.services, 'stream');
+    await world.peer.streams.requestStop('stream');
+    await tick();
+    expect(world.lines).toMatchObject([{ level: 'warn' }]);
+    world.services.store.streams.find = find;
+    stop.close();
+    world.clock.moveTo(world.clock.now() + 5000);
+    await tick();
+    expect(stop.signal.aborted).toBe(false);
+  });
+});

@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { every, wait } from '../../src/daemon/clock.ts';
+import { TimeLimit } from '../../src/daemon/time-limit.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const never = () => new Promise<never>(() => {});
+const tick = () => new Promise(setImmediate);
+
+it('a limit ends work that ignores it, when its time has passed', async () => {
+  const clock = new VirtualClock(0);
+  const limit = new TimeLimit(clock, 100);
+  const work = limit.within(never());
+  clock.moveTo(99);
+  expect([limit.passed, limit.signal.aborted, limit.deadline]).toEqual([false, false, 100]);
+  clock.moveTo(100);
+  await expect(work).rejects.toMatchObject({ name: 'TimeoutError' });
+  expect([limit.passed, limit.signal.aborted]).toEqual([true, true]);
+});
+
+it('a limit ends work with the first of the other signals, which has its own reason', async () => {
+  const [one, other] = [new AbortController(), new AbortController()];
+  const limit = new TimeLimit(new VirtualClock(0), 100, one.signal, other.signal);
+  const work = limit.within(never());
+  other.abort(new Error('other'));
+  one.abort(new Error('one'));
+  await expect(work).rejects.toThrow('other');
+  await expect(limit.within(never())).rejects.toThrow('other');
+  expect(limit.passed).toBe(false);
+  expect(() => new TimeLimit(new VirtualClock(0), 100, one.signal).signal.throwIfAborted()).toThrow('one');
+});
+
+it('a limit that was lifted ends nothing', async () => {
+  const clock = new VirtualClock(0);
+  const stop = new AbortController();
+  const limit = new TimeLimit(clock, 100, stop.signal);
+  expect(await limit.within(Promise.resolve('done'))).toBe('done');
+  limit.lift();
+  clock.moveTo(200);
+  stop.abort();
+  expect(limit.signal.aborted).toBe(false);
+});
+
+it('a wait ends early when its signal aborts', async () => {
+  const clock = new VirtualClock(0);
+  const stop = new AbortController();
+  const waits = [wait(clock, 100), wait(clock, 100, stop.signal)];
+  stop.abort(new Error('stop'));
+  await expect(waits[1]).rejects.toThrow('stop');
+  await expect(wait(clock, 100, stop.signal)).rejects.toThrow('stop');
+  clock.moveTo(100);
+  await waits[0];
+});
+
+it('work is done again and again, each time after the last one has ended, until it is stopped', async () => {
+  const clock = new VirtualClock(0);
+  const at: number[] = [];
+  let end = () => {};
+  const stop = every(clock, 100, () => {
+    at.push(clock.now());
+    return new Promise<void>((resolve) => (end = resolve));
+  });
+  clock.moveTo(100);
+  clock.moveTo(500);
+  end();
+  await tick();
+  clock.moveTo(600);
+  expect(at).toEqual([100, 600]);
+  const stopped = stop();
+  end();
+  await stopped;
+  clock.moveTo(1000);
+  expect(at).toEqual([100, 600]);
+});

@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentTool, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import { requestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
+import type { Tool } from '../../../src/daemon/agent/tools.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { bindTools, MAX_CALLS } from '../../../src/daemon/tools/bind-tools.ts';
+import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/fit-result.ts';
+import { Trace } from '../../../src/daemon/trace/trace.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf } from '../../support/request-context.ts';
+
+const parameters = {
+  type: 'object',
+  properties: {
+    email: { type: 'string', maxLength: 20 },
+    count: { type: 'integer' },
+    kind: { enum: ['a', 'b'] },
+  },
+  additionalProperties: false,
+};
+
+function bind(
+  call: Tool['call'],
+  signal = new AbortController().signal,
+  schema: Tool['parameters'] = parameters,
+) {
+  const tool: Tool = {
+    name: 'look',
+    description: 'Looks.',
+    parameters: schema,
+    effect: 'read',
+    credentials: 'user-or-default',
+    call,
+  };
+  const trace = new Trace(systemClock);
+  const statuses: string[] = [];
+  const logged = collectLog();
+  const [bound] = bindTools([tool], {
+    tool: ({ status }) => void statuses.push(status),
+    clock: systemClock,
+    trace,
+    signal,
+    log: logged.log,
+  });
+  const lines = () =>
+    trace.lines.map(({ step, verdict, reason, detail }) => [step, verdict, reason, detail?.tool]);
+  return { bound: bound as AgentTool, statuses, lines, logged };
+}
+
+test('a call is told to the reader and to the trace', async () => {
+  const { bound, statuses, lines } = bind(async () => ({ ok: true, result: { n: 1 } }));
+  expect(await bound.call({})).toEqual({ ok: true, result: { n: 1 } });
+  expect(statuses).toEqual(['started', 'completed']);
+  expect(lines()).toEqual([['tool', 'ok', undefined, 'look']]);
+});
+
+test('a failure in words is handed on, and told as failed', async () => {
+  const { bound, statuses, lines } = bind(async () => ({ ok: false, message: 'No luck.' }));
+  expect(await bound.call({})).toEqual({ ok: false, message: 'No luck.' });
+  expect(statuses).toEqual(['started', 'failed']);
+  expect(lines()).toEqual([['tool', 'failed', 'tool_failed', 'look']]);
+});
+
+test('a tool that throws becomes an answer in words, and a warning', async () => {
+  const { bound, lines, logged } = bind(() => {
+    throw new Error('inner detail');
+  });
+  expect(await bound.call({})).toEqual({ ok: false, message: 'The tool failed for an inner reason.' });
+  expect(lines()).toEqual([['tool', 'failed', 'tool_broken', 'look']]);
+  expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
+});
+
+describe('arguments', () => {
+  test.each([
+    [[], 'The arguments must be one JSON object.'],
+    ['x', 'The arguments must be one JSON object.'],
+    [{ email: 7 }, 'The argument `email` must be of type string.'],
+    [{ email: 'x'.repeat(21) }, 'The argument `email` must have at most 20 characters.'],
+    [{ count: 1.5 }, 'The argument `count` must be of type integer.'],
+    [{ kind: 'c' }, 'The argument `kind` must be one of ["a","b"].'],
+    [{ user_id: 'someone' }, 'There is no argument `user_id`.'],
+    [{ constructor: 1 }, 'There is no argument `constructor`.'],
+  ])('%j is refused without a call', async (args, message) => {
+    const { bound, statuses, lines } = bind(() => expect.fail('it was called'));
+    expect(await bound.call(args)).toEqual({ ok: false, message });
+    expect(statuses).toEqual(['started', 'failed']);
+    expect(lines()).toEqual([['tool', 'failed', 'invalid_arguments', 'look']]);
+  });
+
+  test('a missing one is named', async () => {
+    const { bound } = bind(() => expect.fail('it was called'), undefined, {
+      ...parameters,
+      required: ['email'],
+    });
+    expect(await bound.call({ count: 1 })).toEqual({
+      ok: false,
+      message: 'The argument `email` is missing.',
+    });
+  });
+
+  test.each([undefined, null, {}, { email: null }])('%j leaves the optional ones out', async (args) => {
+    const { bound } = bind(async (given) => ({ ok: true, result: given }));
+    expect(await bound.call(args)).toEqual({ ok: true, result: {} });
+  });
+});
+
+test('nothing shaped like a token reaches the agent', async () => {
+  const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
+  const answers: ToolAnswer[] = [
+    { ok: true, result: { a: [`Bearer ${jwt}`], [jwt]: 1 } },
+    { ok: false, message: `refused: ${jwt}` },
+  ];
+  const { bound } = bind(async () => answers.shift() as ToolAnswer);
+  expect(await bound.call({})).toEqual({ ok: true, result: { a: ['Bearer [token]'], '[token]': 1 } });
+  expect(await bound.call({})).toEqual({ ok: false, message: 'refused: [token]' });
+});
+
+test.each([
+  ['a long text', 'x'.repeat(1_000_000)],
+  ['a long list', Array.from({ length: 10_000 }, (_, id) => ({ id, name: `entry ${id}` }))],
+  [
+    'a wide object',
+    Object.fromEntries(Array.from({ length: 10_000 }, (_, id) => [`field ${id}`, 'x'.repeat(100)])),
+  ],
+  ['a deep and wide one', JSON.parse(`${'[[[[['.repeat(200)}"x"${']]]]]'.repeat(200)}`)],
+])('%s is cut to a bounded size', async (_, result) => {
+  const { bound } = bind(async () => ({ ok: true, result }));
+  const answer = await bound.call({});
+  expect(answer.ok).toBe(true);
+  expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_RESULT_BYTES + 100);
+});
+
+test('calls of one run are bounded', async () => {
+  let calls = 0;
+  const { bound, lines } = bind(async () => ({ ok: true, result: ++calls }));
+  for (let call = 0; call < MAX_CALLS; call++) await bound.call({});
+  expect(await bound.call({})).toEqual({
+    ok: false,
+    message: 'No more tool calls in this run: answer with what you have.',
+  });
+  expect(calls).toBe(MAX_CALLS);
+  expect(lines().at(-1)).toEqual(['tool', 'failed', 'too_many_calls', 'look']);
+});
+
+test('an aborted run rejects, also where the tool goes on', async () => {
+  const controller = new AbortController();
+  const { bound, statuses, lines } = bind(() => new Promise(() => {}), controller.signal);
+  const work = bound.call({});
+  controller.abort(new Error('deadline'));
+  await expect(work).rejects.toThrow('deadline');
+  expect(statuses).toEqual(['started', 'failed']);
+  expect(lines()).toEqual([['tool', 'failed', 'aborted', 'look']]);
+  await expect(bound.call({})).rejects.toThrow('deadline');
+});
+
+test('a tool reads the context of its own message, wherever it is called from', async () => {
+  const call: Tool['call'] = async () => ({ ok: true, result: requestContext()?.session_id });
+  const inContext = (session_id: string) =>
+    withRequestContext(contextOf(null, { session_id }), () => bind(call).bound);
+  const [first, second] = [inContext('first'), inContext('second')];
+  expect(await first.call({})).toEqual({ ok: true, result: 'first' });
+  const crossed = withRequestContext(contextOf(null, { session_id: 'third' }), () => second.call({}));
+  expect(await crossed).toEqual({ ok: true, result: 'second' });
+});

@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { createTools } from '../../../src/daemon/tools/registry.ts';
+import { ALICE, BOB, FakeApi, signToken } from '../../support/fake-api.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
+
+const secret = 'a secret of the tests that is long enough';
+const token = signToken({ sub: 'user-1', email: ALICE.email }, secret);
+const alice = { sub: 'user-1', email: ALICE.email, token };
+let api: FakeApi;
+
+beforeEach(async () => {
+  api = await FakeApi.start({ secret });
+});
+afterEach(() => api.close());
+
+async function ask(
+  args: Record<string, unknown>,
+  context: RequestContext,
+  publicFields: string[] = [],
+): Promise<ToolAnswer> {
+  const settings = {
+    API_BASE_URL: api.url,
+    API_TIMEOUT_SECONDS: 5,
+    API_EMAIL: 'service@example.com',
+    API_PASSWORD: new Secret('service-password'),
+    API_PUBLIC_USER_FIELDS: publicFields,
+    JWT_VERIFY_EXP: true,
+    JWT_CLOCK_SKEW_SECONDS: 0,
+  } as unknown as Settings;
+  const [tool] = createTools(settings, {
+    clock: systemClock,
+    log: collectLog().log,
+    seal: createSeal(undefined),
+  });
+  return withRequestContext(context, async () => tool?.call(args) ?? expect.fail('there is no tool'));
+}
+
+const signedIn = () => contextOf(sessionOf('s', 'u', alice));
+const anonymous = () => contextOf(sessionOf('s', 'u', null));
+const looked = () => api.seen('/users').map(({ query, sub }) => [query.userEmail, sub]);
+
+test('without API_BASE_URL there is no tool', () => {
+  const parts = { clock: systemClock, log: collectLog().log, seal: createSeal(undefined) };
+  expect(createTools({} as Settings, parts)).toEqual([]);
+});
+
+describe('with the token of a user', () => {
+  test("without an address it looks up the e-mail of the user's token", async () => {
+    expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user: ALICE } });
+    expect(looked()).toEqual([[ALICE.email, 'user-1']]);
+  });
+
+  test("another address is looked up with the user's own token", async () => {
+    expect(await ask({ email: ` ${BOB.email} ` }, signedIn())).toEqual({ ok: true, result: { user: BOB } });
+    expect(looked()).toEqual([[BOB.email, 'user-1']]);
+  });
+
+  test('an unknown address is not found', async () => {
+    const result = { found: false, message: 'The business system shows no such user.' };
+    expect(await ask({ email: 'nobody@example.com' }, signedIn())).toEqual({ ok: true, result });
+    api.misbehave('/users', { status: 200, body: [] });
+    expect(await ask({ email: 'nobody@example.com' }, signedIn())).toEqual({ ok: true, result });
+  });
+
+  test.each([
+    ['an object', ALICE],
+    ['a list', [ALICE]],
+    ['member', { member: [ALICE] }],
+    ['hydra:member', { '@type': 'Collection', 'hydra:member': [ALICE], 'hydra:totalItems': 1 }],
+    ['data', { data: [ALICE] }],
+    ['items', { items: [ALICE] }],
+    ['users', { users: [BOB, ALICE] }],
+  ])('the answer may be %s', async (_, body) => {
+    api.misbehave('/users', { status: 200, body });
+    expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user: ALICE } });
+  });
+
+  test('a user with items of its own is no collection', async () => {
+    const user = { email: ALICE.email, items: [{ id: 1 }] };
+    api.misbehave('/users', { status: 200, body: user });
+    expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user } });
+  });
+
+  test('several users, none of that very address, are all shown', async () => {
+    api.misbehave('/users', { status: 200, body: [ALICE, BOB] });
+    expect(await ask({ email: 'example.com@x' }, signedIn())).toEqual({
+      ok: true,
+      result: { users: [ALICE, BOB] },
+    });
+  });
+
+  test.each([
+    [{ status: 500 }, 'The business system cannot answer at the moment (status 500).'],
+    [{ status: 403 }, 'The business system does not allow this look-up.'],
+    [{ status: 200, body: 'no json' }, 'The business API answered with something that is not JSON.'],
+    ['huge', 'The business API answered with more data than can be used.'],
+  ] as const)('a failing API (%o) is told in words', async (how, message) => {
+    api.misbehave('/users', how);
+    expect(await ask({}, signedIn())).toEqual({ ok: false, message });
+  });
+
+  test("where the API refuses the user's token, the user is treated as a stranger", async () => {
+    api.revoke(token);
+    expect(await ask({}, signedIn())).toMatchObject({ ok: true, result: { sign_in_needed: true } });
+    expect(looked()).toEqual([
+      [ALICE.email, null],
+      [ALICE.email, 'service'],
+    ]);
+  });
+});
+
+describe('under default credentials', () => {
+  const hidden = {
+    ok: true,
+    result: {
+      sign_in_needed: true,
+      message: 'Personal data needs sign-in. Without it, not even whether such a person exists is shown.',
+    },
+  };
+
+  test('without an address there is no call: sign-in is needed', async () => {
+    expect(await ask({}, anonymous())).toEqual({
+      ok: true,
+      result: { sign_in_needed: true, message: 'Sign-in is needed to know who is asking.' },
+    });
+    expect(api.requests).toEqual([]);
+  });
+
+  test('the call is made, and its answer is the same whether there is such a person or not', async () => {
+    expect(await ask({ email: ALICE.email }, anonymous())).toEqual(hidden);
+    expect(await ask({ email: 'nobody@example.com' }, anonymous())).toEqual(hidden);
+    expect(looked()).toEqual([
+      [ALICE.email, 'service'],
+      ['nobody@example.com', 'service'],
+    ]);
+  });
+
+  test.each([
+    { status: 200, body: [] },
+    { status: 200, body: [BOB] },
+    { status: 200, body: [BOB, { ...BOB, id: 'user-3' }] },
+    { status: 200, body: 'no json' },
+    { status: 400 },
+    { status: 403 },
+    { status: 404 },
+    { redirect: 'https://elsewhere.example/' },
+    'huge',
+  ] as const)('nor does %o tell the two apart', async (how) => {
+    api.misbehave('/users', how);
+    expect(await ask({ email: ALICE.email }, anonymous(), ['name'])).toEqual(hidden);
+  });
+
+  test('an outage is told as one', async () => {
+    api.misbehave('/users', { status: 503 });
+    expect(await ask({ email: ALICE.email }, anonymous())).toEqual({
+      ok: false,
+      message: 'The business system cannot answer at the moment (status 503).',
+    });
+  });
+
+  test('only the public fields are shown', async () => {
+    expect(await ask({ email: ALICE.email }, anonymous(), ['name', 'city'])).toEqual({
+      ok: true,
+      result: {
+        sign_in_needed: true,
+        message: 'These are public fields; the rest needs sign-in.',
+        user: { name: ALICE.name },
+      },
+    });
+  });
+
+  test('a person without public fields looks like nobody', async () => {
+    expect(await ask({ email: ALICE.email }, anonymous(), ['city'])).toEqual(hidden);
+    expect(await ask({ email: 'nobody@example.com' }, anonymous(), ['city'])).toEqual(hidden);
+  });
+
+  test('names that every object has are no fields', async () => {
+    expect(await ask({ email: ALICE.email }, anonymous(), ['constructor', '__proto__'])).toEqual(hidden);
+  });
+});
+
+test.each(['nobody', 'a@b@c', `${'a'.repeat(250)}@x.io`, 'a b@example.com', 'a\u0000@example.com'])(
+  'what is no e-mail address (%j) makes no call',
+  async (email) => {
+    expect(await ask({ email }, signedIn())).toEqual({
+      ok: false,
+      message: 'That is not an e-mail address.',
+    });
+    expect(api.requests).toEqual([]);
+  },
+);
