@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BUGS } from './bugs.ts';
 
+const ROOT = resolve(import.meta.dirname, '../..');
 const RUN = resolve(import.meta.dirname, 'run.ts');
 /** Bugs that are put in here; `npm run simulate -- --bugs` puts in all of them. */
 const SOME_BUGS = [
@@ -32,7 +34,7 @@ describe('two daemons on one store', () => {
     expect([stdout, code], stderr).toEqual(['2000 seeds are right\n', 0]);
   });
 
-  it('do the same again in the run of the same seed', { timeout: 120_000 }, async () => {
+  it('do exactly the same again with the same seed', { timeout: 120_000 }, async () => {
     const seeds = ['--seeds', '30', '--from', '100', '--trace'];
     const [first, second] = [await simulate(...seeds), await simulate(...seeds)];
     expect(first.stdout.split('\n').length).toBeGreaterThan(2000);
@@ -40,6 +42,14 @@ describe('two daemons on one store', () => {
     const alone = await simulate('--seed', '129');
     expect(first.stdout).toContain(alone.stdout.replace('1 seeds are right', '30 seeds are right'));
   });
+
+  it.each(Object.entries(BUGS))(
+    'can be given the bug %s: its places are in the sources',
+    (_name, { changes }) => {
+      for (const { file, from } of changes)
+        expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);
+    },
+  );
 
   it.each(SOME_BUGS)('are found to be wrong with the bug %s', { timeout: 120_000 }, async (name) => {
     const bug = BUGS[name] as (typeof BUGS)[string];
