@@ -1,5 +1,6 @@
 import type { AgentTurn } from '../../src/daemon/agent/agent.ts';
 import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
+import { personKey } from '../../src/daemon/identity/identity.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
@@ -93,7 +94,10 @@ export class RunRecord {
       world.report(`the turn of "${record.text}" was stored twice`);
     const run = runOf(record, this.runs);
     if (run === null) return;
-    const isOfPlatform = world.messageOf(record.text).door === 'post';
+    const { door, signed, person } = world.messageOf(record.text);
+    if (signed && record.person !== personKey({ sub: person }))
+      world.report(`"${record.text}" brought the token of ${person}, and acts for ${record.person}`);
+    const isOfPlatform = door === 'post';
     const visible = before
       .filter(({ outcome }) => outcome === 'answered')
       .filter(({ person }) => person === record.person || (person === null && (isOfPlatform || isGenerated)))
