@@ -168,6 +168,8 @@ export class SimulatedDaemon {
       this.#world.nextRequestId(),
       AbortSignal.any([gone, this.#drained.signal]),
     );
+    if (door === 'chat' && thread !== null)
+      this.#world.record.arrivals.push({ request_id: request.id, at: this.actor, thread });
     const work = this.#handle(request, thread, token, () => handle(this.#scopes[door], request));
     this.#requests.add(work);
     void work.finally(() => this.#requests.delete(work));
