@@ -135,7 +135,10 @@ describe('TOKEN_ENCRYPTION_KEY=off', () => {
     expect(await sealing(env)).toMatchObject([{ outcome: 'warning' }]);
     const key = { TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
     expect(await sealing(key)).toMatchObject([
-      { outcome: 'warning', detail: '2 stored tokens are not sealed, because there was no key when they were stored' },
+      {
+        outcome: 'warning',
+        detail: '2 stored tokens are not sealed, because there was no key when they were stored',
+      },
     ]);
 
     const sealed = await start();
