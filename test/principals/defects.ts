@@ -73,11 +73,14 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       {
         file: 'src/daemon/message/resolve-principal.ts',
         from: ': { session: cleared(session), principal: nobody(credential.reason) };',
-        to: `: session.bound
+        to: `: session.credential_owner
           ? {
-              session: { ...session, bound: { ...session.bound, user_id: message.user_id } },
+              session: {
+                ...session,
+                credential_owner: { ...session.credential_owner, user_id: message.user_id },
+              },
               principal: {
-                person: session.bound.person,
+                person: session.credential_owner.person,
                 claims: claimsOfStoredToken(storedToken(session, services.seal) ?? ''),
               },
             }
