@@ -4,6 +4,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 export interface Clock {
   /** ms since the epoch. */
   now(): number;
+  /** ms since some moment, by a clock that nobody sets. Absent: nobody sets `now` either. */
+  steady?(): number;
 }
 
 /** A clock that can also call back, so that tests can drive whatever waits. */
@@ -14,6 +16,7 @@ export interface AlarmClock extends Clock {
 
 export const systemClock: AlarmClock = {
   now: () => Date.now(),
+  steady: () => performance.now(),
   after(ms, ring) {
     const timer = setTimeout(ring, ms).unref();
     return () => clearTimeout(timer);

@@ -12,6 +12,9 @@ import { Typing } from './typing.ts';
 const SENDS_AT_ONCE = 32;
 /** How often to look for messages that have become due, or that another process has added, ms. */
 const POLL_MS = 500;
+
+/** The wait after an attempt that a defect broke off, ms. */
+const BROKE_OFF_MS = 60_000;
 /** How often the claims of dead processes are ended, ms. */
 const REAP_MS = CLAIM_MS / 3;
 
@@ -191,12 +194,7 @@ export class InboxWorker {
       : // It came while the worker was told to take nothing more.
         this.#services.store.inbox.settle(claim, { kind: 'given_back' });
     const attempt = Promise.resolve(made)
-      .catch((error: unknown) =>
-        this.#services.log.error(
-          { err: error, message: claim.message.id },
-          'an attempt at a message broke off',
-        ),
-      )
+      .catch((error: unknown) => this.#brokeOff(claim, error))
       .then(() => {
         if (lane) lane.active--;
         this.#claims.delete(claim);
@@ -205,6 +203,18 @@ export class InboxWorker {
       });
     this.#services.running.add(attempt);
     this.#track(attempt);
+  }
+
+  /** A defect of the program must not keep the messages behind this one waiting until the next start. */
+  async #brokeOff(claim: InboxClaim, error: unknown): Promise<void> {
+    const { log, store } = this.#services;
+    log.error({ err: error, message: claim.message.id }, 'an attempt at a message broke off');
+    const again = { kind: 'again', wait_ms: BROKE_OFF_MS, failure: 'internal_error', counts: true } as const;
+    try {
+      await store.inbox.settle(claim, again);
+    } catch (failure) {
+      log.error({ err: failure, message: claim.message.id }, 'its claim could not be released');
+    }
   }
 
   async #poll(): Promise<void> {

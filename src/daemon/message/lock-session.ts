@@ -1,7 +1,14 @@
-import type { Session } from '../session/session.ts';
 import { resolveSession } from './resolve-session.ts';
 import type { Step } from './sequence.ts';
-import type { Answering, Authorized, Deduplicated, Guarded, Identified, Locked } from './turn.ts';
+import type {
+  Answering,
+  Authorized,
+  Deduplicated,
+  Guarded,
+  Identified,
+  Locked,
+  NamedSession,
+} from './turn.ts';
 
 /**
  * One message of a session runs at a time, in the order of arrival (agentd-message(7), "Order and limits").
@@ -16,7 +23,7 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
   async run(turn, services, line) {
     // The token of a message that arrived earlier may still be checked.
     await turn.ticket?.reached;
-    const has_started = !mayChangeId(turn.found);
+    const has_started = isIdCertain(turn);
     if (has_started) turn.outlet.started(turn.session_id);
     let { session_tag, session_id, session_is_generated } = turn;
     for (;;) {
@@ -41,7 +48,10 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
   },
 };
 
-/** Sign-in changes the id of this session, by this message or by one that it waits for. */
-function mayChangeId(session: Session | null): boolean {
-  return session?.generated === true && session.owner === null;
+/**
+ * Sign-in changes a generated id that nobody owns, by this message or by one that it waits for. The first message of a
+ * session may still run, and then the session is not stored yet.
+ */
+function isIdCertain({ found, session_is_generated }: NamedSession): boolean {
+  return found === null ? session_is_generated : !found.generated || found.owner !== null;
 }

@@ -88,6 +88,6 @@ export class SessionLock {
   }
 
   #forget(session_tag: string, line = this.#lines.get(session_tag)): void {
-    if (line?.isIdle) this.#lines.delete(session_tag);
+    if (line?.isIdle && this.#lines.get(session_tag) === line) this.#lines.delete(session_tag);
   }
 }

@@ -38,12 +38,23 @@ describe('lock-session', () => {
 
   it('begins the answer before it waits, if the id of the session is certain', async () => {
     const { turn: first } = await runStep(world, lockSession, authorized());
-    const waiting = authorized();
+    const session = aSession(world.clock.now(), { session_id: 's', generated: false });
+    const waiting = authorized(named(session));
     const asked = runStep(world, lockSession, waiting);
     await tick();
     expect(waiting.outlet.told).toEqual(['started s']);
     await first.release(false);
     expect((await asked).turn.has_started).toBe(true);
+  });
+
+  it('begins the answer at once in a session whose id was made for this message', async () => {
+    const { turn } = await runStep(world, lockSession, authorized({ session_is_generated: true }));
+    expect([turn.has_started, turn.outlet.told]).toEqual([true, ['started s']]);
+  });
+
+  it('does not begin the answer of a message whose session is not stored yet: its first run may sign in', async () => {
+    const { turn } = await runStep(world, lockSession, authorized({ session_is_generated: false }));
+    expect([turn.has_started, turn.outlet.told]).toEqual([false, []]);
   });
 
   it('leaves the beginning of the answer to resolve-principal, if sign-in may change the id', async () => {

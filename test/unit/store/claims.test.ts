@@ -59,6 +59,21 @@ it('keeps no claim valid for longer than a new one after the clock was set back'
   expect(claims.isValid('a')).toBe(false);
 });
 
+it('leaves a claim to its owner if the clock is set forward, as long as no time has passed', () => {
+  const db = new Database(':memory:');
+  onTestFinished(() => {
+    db.close();
+  });
+  const time = { now: 1_000_000, steady: 5 };
+  const clock = { now: () => time.now, steady: () => time.steady };
+  const claims = new Claims<string>(new GroupCommit(db), clock);
+  claims.take('a', '');
+  time.now += 3_600_000;
+  expect(claims.take('a', '')).toBeNull();
+  time.steady += CLAIM_MS;
+  expect(claims.take('a', '')).not.toBeNull();
+});
+
 it('takes no memory for names that nobody claims', async () => {
   const { commit, claims, take } = fixture();
   const owners = Array.from({ length: 50 }, (_, n) => take(`n${n}`));

@@ -104,6 +104,21 @@ it('says nothing of what has expired, never sooner than was said before, and del
   expect(rows()).toBe(0);
 });
 
+it('deletes what has expired, also if the oldest row has a key that is used again and again', async () => {
+  const { process, time, rows } = fixture();
+  const { commit, log, put, add, get } = process();
+  await put('steady', 1);
+  for (let n = 0; n < 100; n++) {
+    await put(`once ${n}`, 1, time.now + 10);
+    await add('steady', 1);
+    time.now += 1;
+  }
+  time.now += 10;
+  expect(await commit.write(() => log.deleteExpired(1000))).toBe(100);
+  expect([await get('steady'), rows()]).toEqual([101, 1]);
+  expect(await process().get('steady')).toBe(101);
+});
+
 it('writes what was added, and is whole for the next process, also where both came in one commit', async () => {
   const { process, db } = fixture();
   const { put, add, get } = process();

@@ -119,9 +119,14 @@ export class StateLog<State, Change> implements Resident {
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const before = this.#entries.size;
+    // A key that is used again and again keeps its row, and with it every row behind it.
+    const writesAnew = 2 * this.#countLive(now) < before;
     for (const [id, row] of this.#rows) {
       if (before - this.#entries.size >= bite) break;
-      if (row.keys.some((key) => this.#counts(key, id, now))) break;
+      if (row.keys.some((key) => this.#counts(key, id, now))) {
+        if (!writesAnew || this.#unsaved.size >= bite) break;
+        this.#writeAnew(id, row, now);
+      }
       this.#drop(id, row, now);
     }
     return before - this.#entries.size;
@@ -193,14 +198,25 @@ export class StateLog<State, Change> implements Resident {
     let room = 2 * this.#unsaved.size + 1;
     for (const [id, row] of this.#rows) {
       if (room <= 0 || this.#written <= 2 * this.#size + this.#surplus) return;
-      for (const key of row.keys) {
-        const entry = this.#entries.get(key);
-        if (!entry || !this.#counts(key, id, now)) continue;
-        entry.row = null;
-        this.#unsaved.set(key, 'all');
-      }
+      this.#writeAnew(id, row, now);
       room -= row.size;
       this.#drop(id, row, now);
+    }
+  }
+
+  #countLive(now: number): number {
+    let live = 0;
+    for (const { expires_at } of this.#entries.values()) if (expires_at > now) live++;
+    return live;
+  }
+
+  /** Has the states that count in this row written as a whole with the commit. */
+  #writeAnew(id: number, { keys }: Row, now: number): void {
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      if (!entry || !this.#counts(key, id, now)) continue;
+      entry.row = null;
+      this.#unsaved.set(key, 'all');
     }
   }
 
