@@ -227,5 +227,5 @@ it('does not start where its state cannot be kept, and says so with exit code 69
   });
   expect(code).toBe(69);
   expect(stdout).toBe('');
-  expect(stderr).toContain('the store is out of reach: ENOTDIR');
+  expect(stderr).toContain('cannot open the store: ENOTDIR');
 });

@@ -3,7 +3,7 @@ import type { Change } from '../support/rewrite-sources.ts';
 export interface Bug {
   /** What goes wrong with it. */
   says: string;
-  /** The first seed that finds it; a test runs some seeds from there. */
+  /** The first seed that finds it. */
   seed: number;
   /** What the run reports, among other things. */
   shows: RegExp;
@@ -17,8 +17,8 @@ const STORE_REPLY = 'src/daemon/message/store-reply.ts';
 export const BUGS: Readonly<Record<string, Bug>> = {
   'commit-by-anyone': {
     says: 'commitTurn does not compare the owner of the claim of the session',
-    seed: 1,
-    shows: /stored under a claim that is gone/,
+    seed: 784,
+    shows: /stored under a claim that is gone|the store rejects/,
     changes: [
       {
         file: 'src/daemon/store/memory/commit-turn.ts',
@@ -29,7 +29,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'claim-not-exclusive': {
     says: 'a claim that is valid is taken over',
-    seed: 1,
+    seed: 7,
     shows: /was claimed by . while the claim of . was valid/,
     changes: [
       {
@@ -41,8 +41,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'renewal-ignored': {
     says: 'a renewal does not prolong the claim',
-    seed: 1,
-    shows: /while the claim of . was valid|though its claim (?:was valid|is held)/,
+    seed: 3,
+    shows:
+      /while the claim of . was valid|though (?:its claim was valid|its claim is held|all claims are held)/,
     changes: [
       {
         file: 'src/daemon/store/memory/claims.ts',
@@ -53,8 +54,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'nothing-renewed': {
     says: 'the daemon renews no claim',
-    seed: 1,
-    shows: /./,
+    seed: 54,
+    shows: /did not renew its claim/,
     changes: [
       {
         file: 'src/daemon/store/claim-keeper.ts',
@@ -65,13 +66,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'answer-before-commit': {
     says: 'the answer leaves before it is stored',
-    seed: 1,
+    seed: 2,
     shows: /was answered with .*, which is not stored/,
     changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete(complete);\n    ${COMMIT}` }],
   },
   'two-commits': {
     says: 'the turn and the answer of its idempotency key are stored by two writes',
-    seed: 1,
+    seed: 14,
     shows: /was answered 2 times/,
     changes: [
       {
@@ -101,7 +102,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'session-kept-after-failure': {
     says: 'the claim of a session is not released if its message fails',
     seed: 1,
-    shows: /nobody releases the claim of the session|still has/,
+    shows: /does not come to rest|nobody releases the claim of the session|still has/,
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
@@ -112,8 +113,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'key-kept-after-failure': {
     says: 'the claim of an idempotency key is not released if its message fails',
-    seed: 1,
-    shows: /nobody releases the claim of the key/,
+    seed: 37,
+    shows: /claim of the key/,
     changes: [
       {
         file: 'src/daemon/message/claim-key.ts',
@@ -124,24 +125,32 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unlocked-before-commit': {
     says: 'the lock of a session is released before the turn is stored',
-    seed: 1,
-    shows: /./,
+    seed: 2,
+    shows: /refused for no reason|does not come to rest/,
     changes: [
       {
         file: STORE_REPLY,
         from: COMMIT,
         to: `await services.store.sessions.release(claim);\n    ${COMMIT}`,
       },
+    ],
+  },
+  'no-order-of-arrival': {
+    says: 'requests of a thread are not kept in the order of their arrival while their tokens are checked',
+    seed: 10,
+    shows: /not answered in the order of their arrival/,
+    changes: [
       {
-        file: 'src/daemon/store/memory/commit-turn.ts',
-        from: 'claims.sessions.isHeld(claim.session_tag, claim.owner) &&',
+        file: 'src/daemon/message/authorize-sender.ts',
+        from: 'await turn.ticket?.reached;',
         to: '',
       },
+      { file: 'src/daemon/message/lock-session.ts', from: 'await turn.ticket?.reached;', to: '' },
     ],
   },
   'session-before-lock': {
     says: 'a run uses the session as it was before it was locked',
-    seed: 1,
+    seed: 10,
     shows: /the store rejects|was shown \[.*\], and its session has/,
     changes: [
       {
@@ -153,7 +162,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'stale-append': {
     says: 'events are added to a stream under a claim that is gone',
-    seed: 1,
+    seed: 7,
     shows: /under a claim that is gone|the store rejects streams\.append/,
     changes: [
       {
@@ -165,7 +174,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'dead-streams-kept': {
     says: 'a stream whose daemon died is not ended',
-    seed: 1,
+    seed: 7,
     shows: /did not reap|does not come to rest/,
     changes: [
       {
@@ -178,7 +187,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'known-by-delivery': {
     says: 'a message is recognized by its delivery, so each delivery is answered',
     seed: 1,
-    shows: /./,
+    shows: /is not in the inbox|was answered \d times/,
     changes: [
       {
         file: 'src/daemon/inbox/enqueue.ts',
@@ -189,7 +198,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'newest-first': {
     says: 'the newest message of a queue is answered first',
-    seed: 1,
+    seed: 3,
     shows: /not answered in their order/,
     changes: [
       {
@@ -201,7 +210,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'sent-before-sending': {
     says: 'a reply counts as sent before it is sent',
-    seed: 1,
+    seed: 4,
     shows: /was never sent/,
     changes: [
       {
@@ -213,17 +222,17 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'others-context': {
     says: 'in a shared thread, a message acts for the member who signed in last',
-    seed: 1,
+    seed: 52,
     shows: /acts for|has the token of/,
     changes: [
       {
         file: 'src/daemon/message/resolve-principal.ts',
         from: "return credential.reason === 'no_token'",
-        to: 'return session.bound',
+        to: 'return session.credential_owner',
       },
       {
         file: 'src/daemon/message/resolve-principal.ts',
-        from: 'if (message.shared || session.bound.user_id !== message.user_id) {',
+        from: 'if (message.shared || session.credential_owner.user_id !== message.user_id) {',
         to: 'if (session.owner === null) {',
       },
       {
@@ -235,8 +244,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'guard-per-delivery': {
     says: 'the guard counts a message again for each of its deliveries',
-    seed: 1,
-    shows: /the guard counts/,
+    seed: 39,
+    shows: /the guard counts|is not in the inbox/,
     changes: [
       {
         file: 'src/daemon/inbox/screen.ts',
@@ -247,7 +256,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'append-again': {
     says: 'events whose append failed are added again though they are stored',
-    seed: 1,
+    seed: 169,
     shows: /the store rejects (?:streams\.append|commitTurn)/,
     changes: [
       {
@@ -259,7 +268,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'failed-beside-answered': {
     says: 'a failed turn is stored beside an answered one whose commit had an unknown outcome',
-    seed: 1,
+    seed: 40,
     shows: /was stored twice|the store rejects commitTurn/,
     changes: [
       {
@@ -271,7 +280,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'failed-in-two-writes': {
     says: 'a failed turn and the end of its message are two writes',
-    seed: 1,
+    seed: 361,
     shows: /was stored twice/,
     changes: [
       {

@@ -5,13 +5,14 @@ import type { World } from './world.ts';
 /** Checks what must hold when nothing moves any more. */
 export function checkEnd(world: World, clients: Clients): void {
   for (const message of world.scenario.messages) checkMessage(world, clients, message);
-  checkOrder(world);
+  checkQueues(world);
+  checkThreads(world);
   checkStreams(world);
   checkGuard(world);
   checkLeftovers(world);
 }
 
-/** Acknowledged is answered once, or failed with a notice. */
+/** A message that was acknowledged is answered once, or has failed with a notice. */
 function checkMessage(world: World, clients: Clients, message: PlannedMessage): void {
   const { record, report, struck, scenario } = world;
   const { label, door, key, agent } = message;
@@ -54,7 +55,7 @@ function checkDelivered(world: World, { label, agent }: PlannedMessage, answers:
     text.split('| ').forEach((_, part) => {
       const times = taken.filter((one) => one.part === part).length;
       if (times === 0) report(`${label}: part ${part} of "${text}" was never sent`);
-      if (times > 1 && struck.length === 0)
+      if (times > 1 && !struck.some(mayRepeatSends))
         report(`${label}: part ${part} of "${text}" was sent ${times} times`);
     });
   };
@@ -79,21 +80,35 @@ function checkDelivered(world: World, { label, agent }: PlannedMessage, answers:
   if (!mayFail) report(`${label} failed: ${message.failure}`);
 }
 
+/** After it, nobody knows whether a text was sent: it is sent again. */
+function mayRepeatSends(trouble: string): boolean {
+  return !trouble.startsWith('delay') && !/^error (?:before|after) (?!platform\.send|inbox\.)/.test(trouble);
+}
+
 /** Messages of a queue are answered in the order in which they were stored. */
-function checkOrder({ state, record, report, platform }: World): void {
+function checkQueues({ state, record, report, platform }: World): void {
   const queues = Map.groupBy(state.inbox.values(), ({ message }) => message.queue);
   for (const [queue, stored] of queues) {
     const ids = stored.map(({ message }) => message.id);
     const answered = record.commits.map(({ record: turn }) => turn.turn_id).filter((id) => ids.includes(id));
     if (!isInOrder(answered, ids)) report(`the messages of ${queue} were not answered in their order`);
-    const sent = [...new Set(platform.taken.map(({ reply_id }) => reply_id.replace('-notice', '')))];
-    if (
-      !isInOrder(
-        sent.filter((id) => ids.includes(id)),
-        ids,
-      )
-    )
-      report(`the replies of ${queue} were not sent in their order`);
+    const taken = new Set(platform.taken.map(({ reply_id }) => reply_id.replace('-notice', '')));
+    const sent = [...taken].filter((id) => ids.includes(id));
+    if (!isInOrder(sent, ids)) report(`the replies of ${queue} were not sent in their order`);
+  }
+}
+
+/** Messages that one daemon was sent in one thread are answered in the order of their arrival. */
+function checkThreads({ record, report }: World): void {
+  const groups = Map.groupBy(record.commits, ({ session_tag, record: { request_id } }) => {
+    const arrival = record.arrivals.find((one) => one.request_id === request_id);
+    return arrival && arrival.thread === session_tag ? `${session_tag} at ${record.startOf(arrival.at)}` : '';
+  });
+  const arrived = record.arrivals.map(({ request_id }) => request_id);
+  for (const [group, commits] of groups) {
+    const answered = commits.map(({ record: { request_id } }) => request_id);
+    if (group !== '' && !isInOrder(answered, arrived))
+      report(`the messages of ${group} were not answered in the order of their arrival`);
   }
 }
 

@@ -31,7 +31,7 @@ const AGAIN: readonly string[] = [
   'agent_timeout',
   'interrupted',
 ];
-/** A message that the model refuses is tried so often by a client. */
+/** How often a client sends a message that the model refuses. */
 const REFUSED_TRIES = 2;
 /** The wait before a client tries again, ms. */
 const AGAIN_MS = 1500;
@@ -39,7 +39,6 @@ const AGAIN_MS = 1500;
 /** Everybody who writes: web clients that try again, and a platform that delivers until it is heard. */
 export class Clients {
   readonly fates = new Map<string, Fate>();
-  /** Answers of streams, by the id of the stream. */
   readonly #world: World;
   /** The session of a room that the daemon names, as its client knows it. */
   readonly #sessions = new Map<Room, string>();

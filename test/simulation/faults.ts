@@ -48,7 +48,7 @@ export class Faults {
 
 /** Calls that can be struck, with how often each is chosen. */
 const OPS = [
-  ['commitTurn', 10],
+  ['commitTurn', 25],
   ['sessions.claim', 3],
   ['sessions.release', 3],
   ['sessions.save', 4],
@@ -65,7 +65,7 @@ const OPS = [
   ['inbox.screen', 5],
   ['inbox.enqueue', 1],
   ['inbox.claim', 4],
-  ['inbox.settle', 6],
+  ['inbox.settle', 8],
   ['inbox.renew', 3],
   ['inbox.reap', 2],
   ['inbox.nextDueAt', 1],
@@ -111,12 +111,12 @@ export function durationOf(act: Fault['act'], random: SeededRandom): number {
     case 'error':
       return 0;
     case 'delay':
-      return random.chance(0.5) ? 100 + random.below(2000) : 2000 + random.below(18_000);
+      return random.chance(0.5) ? 100 + random.below(2000) : 2000 + random.below(15_000);
     case 'pause':
-      return random.chance(0.2) ? 1000 + random.below(14_000) : 15_000 + random.below(15_000);
+      return random.chance(0.2) ? 1000 + random.below(14_000) : 15_000 + random.below(6000);
     case 'crash':
     case 'stop':
-      return 500 + random.below(20_000);
+      return 500 + random.below(random.chance(0.7) ? 4000 : 20_000);
   }
 }
 

@@ -1,8 +1,10 @@
 import type { AgentTurn } from '../../src/daemon/agent/agent.ts';
 import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
+import { personKey } from '../../src/daemon/identity/identity.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
+import type { Actor } from './scheduler.ts';
 import type { World } from './world.ts';
 
 /** One run of the agent. */
@@ -20,10 +22,19 @@ export interface Commit {
   outcome: CommitOutcome;
 }
 
+/** A message that reached a daemon, in a thread, to be answered in the response. */
+export interface Arrival {
+  request_id: string;
+  /** The start of the daemon that it reached. */
+  at: Actor;
+  thread: string;
+}
+
 /** What the runs of the agent saw, what was stored, and what the guard counted. */
 export class RunRecord {
   readonly runs: AgentRun[] = [];
   readonly commits: Commit[] = [];
+  readonly arrivals: Arrival[] = [];
   /** Turns that the guard counts, by the tag of the session. */
   readonly counted = new Map<string, number>();
   readonly #world: World;
@@ -36,6 +47,12 @@ export class RunRecord {
     const run = { number: this.runs.length + 1, label, history };
     this.runs.push(run);
     return run;
+  }
+
+  /** A name of a start of a daemon. */
+  startOf(actor: Actor): string {
+    const starts = [...new Set(this.arrivals.map(({ at }) => at))];
+    return `${actor.name}${starts.indexOf(actor) + 1}`;
   }
 
   /** Answers of a message that were stored. */
@@ -77,7 +94,10 @@ export class RunRecord {
       world.report(`the turn of "${record.text}" was stored twice`);
     const run = runOf(record, this.runs);
     if (run === null) return;
-    const isOfPlatform = world.messageOf(record.text).door === 'post';
+    const { door, signed, person } = world.messageOf(record.text);
+    if (signed && record.person !== personKey({ sub: person }))
+      world.report(`"${record.text}" brought the token of ${person}, and acts for ${record.person}`);
+    const isOfPlatform = door === 'post';
     const visible = before
       .filter(({ outcome }) => outcome === 'answered')
       .filter(({ person }) => person === record.person || (person === null && (isOfPlatform || isGenerated)))

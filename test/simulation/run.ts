@@ -6,17 +6,19 @@ import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { rewriteSources } from '../support/rewrite-sources.ts';
 import { BUGS } from './bugs.ts';
+import type { SimulatedRun } from './simulate.ts';
 
 const HELP = `npm run simulate -- [options]
 
   --seeds N    how many seeds are run (default 2000)
   --from S     the first seed (default 1)
   --seed S     run this one alone, and print its trace
+  --trace      print the trace of each seed
+  --brief      print one line of the first seed that is wrong, and no trace
+  --go-on      print one line of each seed that is wrong
+  --stats      print how messages ended, and what went wrong around them
   --bug NAME   put a bug into the sources first: ${Object.keys(BUGS).join(', ')}
   --bugs       put in each bug, one at a time, and print the first seed that finds it
-  --go-on      print what is wrong with each seed in one line, and go on
-  --brief      print one line of the first seed that is wrong, and no trace
-  --stats      print how the messages of all runs ended
 `;
 
 const { values } = parseArgs({
@@ -24,44 +26,31 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '2000' },
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    trace: { type: 'boolean', default: false },
+    brief: { type: 'boolean', default: false },
+    'go-on': { type: 'boolean', default: false },
+    stats: { type: 'boolean', default: false },
     bug: { type: 'string' },
     bugs: { type: 'boolean', default: false },
-    'go-on': { type: 'boolean', default: false },
-    brief: { type: 'boolean', default: false },
-    stats: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
+const from = Number(values.seed ?? values.from);
+const count = values.seed === undefined ? Number(values.seeds) : 1;
+/** How often the number of seeds so far is printed. */
+const PROGRESS = 10_000;
 
-process.exitCode = values.help ? help() : values.bugs ? findBugs() : await run();
+process.exitCode = await main();
 
-function help(): number {
-  process.stdout.write(HELP);
-  return 0;
-}
-
-/** @returns 1 if a bug is not found. */
-function findBugs(): number {
-  let isEachFound = true;
-  for (const name of Object.keys(BUGS)) {
-    const options = [
-      import.meta.filename,
-      '--bug',
-      name,
-      '--seeds',
-      values.seeds,
-      '--from',
-      values.from,
-      '--brief',
-    ];
-    const { status, stdout, stderr } = spawnSync(process.execPath, options, { encoding: 'utf8' });
-    isEachFound &&= status === 1 && stderr === '';
-    process.stdout.write(`${name.padEnd(28)} ${(stdout + stderr).trim().split('\n')[0]}\n`);
+async function main(): Promise<number> {
+  if (values.help || ![from, count].every(Number.isSafeInteger)) {
+    process.stdout.write(HELP);
+    return values.help ? 0 : 2;
   }
-  return isEachFound ? 0 : 1;
+  return values.bugs ? findBugs() : runSeeds();
 }
 
-async function run(): Promise<number> {
+async function runSeeds(): Promise<number> {
   if (values.bug !== undefined) {
     const bug = BUGS[values.bug];
     if (!bug) throw new Error(`there is no bug ${values.bug}; there are: ${Object.keys(BUGS).join(', ')}`);
@@ -71,49 +60,65 @@ async function run(): Promise<number> {
   const { simulate } = await import('./simulate.ts');
   const { importSimulatedKeys } = await import('./world.ts');
   const keys = await importSimulatedKeys();
-  const from = Number(values.seed ?? values.from);
-  const count = values.seed === undefined ? Number(values.seeds) : 1;
-  if (![from, count].every(Number.isSafeInteger)) throw new Error(HELP);
-
+  const isTraced = values.trace || values.seed !== undefined;
   const began = performance.now();
-  let wrong = 0;
   const stats = new Map<string, number>();
+  let wrong = 0;
   for (let seed = from; seed < from + count; seed++) {
-    const found = await simulate(seed, keys, values.seed !== undefined);
-    const words = [...found.fates, ...found.struck, ...(found.struck.length === 0 ? ['undisturbed'] : [])];
-    for (const word of words) stats.set(word, (stats.get(word) ?? 0) + 1);
-    stats.set('steps', (stats.get('steps') ?? 0) + found.steps);
-    stats.set('virtual s', (stats.get('virtual s') ?? 0) + Math.round(found.took_ms / 1000));
-    if (values.seed === undefined && found.violations.length === 0) {
-      if ((seed - from + 1) % 10_000 === 0)
-        process.stderr.write(`${seed - from + 1} seeds, ${secondsSince(began)} s\n`);
-      continue;
+    const run = await simulate(seed, keys, isTraced);
+    if (values.stats) addStats(stats, run);
+    if (isTraced) print(run.trace);
+    if ((seed - from + 1) % PROGRESS === 0) printError(`${seed - from + 1} seeds, ${secondsSince(began)} s`);
+    if (run.violations.length === 0) continue;
+    wrong++;
+    if (values.brief || values['go-on']) print([`${seed} ${run.violations[0]}`]);
+    else {
+      if (!isTraced) print((await simulate(seed, keys, true)).trace);
+      printViolations(run);
     }
-    if (values['go-on'] || values.brief) {
-      wrong++;
-      process.stdout.write(`${seed} ${found.violations[0]}\n`);
-      if (values.brief) return 1;
-      continue;
-    }
-    const { trace, violations } = values.seed === undefined ? await simulate(seed, keys, true) : found;
-    process.stdout.write(`${trace.join('\n')}\n`);
-    if (violations.length === 0) continue;
-    process.stdout.write(`\nseed ${seed} (again: npm run simulate -- --seed ${seed}):\n`);
-    for (const violation of violations) process.stdout.write(`  ${violation}\n`);
-    return 1;
+    if (!values['go-on']) return 1;
   }
-  if (values.stats)
-    for (const [word, times] of [...stats].sort(([a], [b]) => a.localeCompare(b)))
-      process.stdout.write(`${String(times).padStart(8)} ${word}\n`);
+  print([...stats].sort().map(([word, times]) => `${String(times).padStart(8)} ${word}`));
   const { user, system } = process.cpuUsage();
-  if (wrong > 0) {
-    process.stdout.write(`${wrong} of ${count} seeds are wrong\n`);
-    return 1;
-  }
-  process.stdout.write(
-    `${count} seeds are right (${secondsSince(began)} s, ${((user + system) / 1e6).toFixed(1)} s of CPU)\n`,
-  );
-  return 0;
+  printError(`${secondsSince(began)} s, ${((user + system) / 1e6).toFixed(1)} s of CPU`);
+  print([wrong === 0 ? `${count} seeds are right` : `${wrong} of ${count} seeds are wrong`]);
+  return wrong === 0 ? 0 : 1;
+}
+
+/** @returns 1 if a bug is not found. */
+function findBugs(): number {
+  const seeds = ['--seeds', values.seeds, '--from', values.from, '--brief'];
+  const missed = Object.entries(BUGS).filter(([name, { shows }]) => {
+    const options = [import.meta.filename, '--bug', name, ...seeds];
+    const { status, stdout, stderr } = spawnSync(process.execPath, options, { encoding: 'utf8' });
+    const [line = ''] = (stdout || stderr).split('\n');
+    const isFound = status === 1 && shows.test(line);
+    print([`${isFound ? 'found' : 'MISSED'} ${name.padEnd(28)} ${line}`]);
+    return !isFound;
+  });
+  return missed.length === 0 ? 0 : 1;
+}
+
+function printViolations({ seed, violations }: SimulatedRun): void {
+  const bug = values.bug === undefined ? '' : `--bug ${values.bug} `;
+  print(['', `seed ${seed} (again: npm run simulate -- ${bug}--seed ${seed}):`]);
+  print(violations.map((violation) => `  ${violation}`));
+}
+
+function addStats(stats: Map<string, number>, { fates, struck, steps, took_ms }: SimulatedRun): void {
+  const add = (word: string, times: number) => stats.set(word, (stats.get(word) ?? 0) + times);
+  for (const word of [...fates, ...struck]) add(word, 1);
+  if (struck.length === 0) add('undisturbed', 1);
+  add('steps', steps);
+  add('virtual seconds', Math.round(took_ms / 1000));
+}
+
+function print(lines: readonly string[]): void {
+  for (const line of lines) process.stdout.write(`${line}\n`);
+}
+
+function printError(line: string): void {
+  process.stderr.write(`${line}\n`);
 }
 
 function secondsSince(began: number): string {

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AlarmClock } from '../../src/daemon/clock.ts';
 import type { SeededRandom } from '../support/chance.ts';
 
@@ -73,11 +72,7 @@ export class Scheduler {
   clockOf(actor: Actor, ahead_ms = 0): AlarmClock {
     return {
       now: () => this.#now + ahead_ms,
-      after: (ms, ring) => {
-        // As a timer does, so that what it starts belongs to who set it.
-        const inContext = AsyncLocalStorage.snapshot();
-        return this.add(actor, ms, () => inContext(ring));
-      },
+      after: (ms, ring) => this.add(actor, ms, ring),
     };
   }
 

@@ -9,7 +9,7 @@ import { seedChance } from './seeded-chance.ts';
 import { BEGIN, World } from './world.ts';
 
 /** How long everything may take to come to rest once nothing fails any more, ms. */
-const REST_MS = 1_800_000;
+const REST_MS = 300_000;
 
 export interface SimulatedRun {
   seed: number;

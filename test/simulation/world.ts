@@ -58,7 +58,7 @@ export interface Passage<T> {
   takes_ms?: number;
 }
 
-/** Everything of one run: the state, both daemons on it, the platform, and what is known of them. */
+/** One run: the state, both daemons on it, the platform, and what the checks know of them. */
 export class World {
   readonly scenario: Scenario;
   readonly random: SeededRandom;
@@ -75,10 +75,10 @@ export class World {
   readonly violations: string[] = [];
   /** Faults and other troubles that have happened. */
   readonly struck: string[] = [];
-  /** Something else than a client: it delivers, crashes and restarts. */
+  /** Whatever acts beside daemons and clients: it starts daemons, and makes things happen. */
   readonly outside = new Actor('—');
   readonly #keys: VerificationKeys;
-  /** When they end. */
+  /** When each outage ends. */
   readonly #outages = new Map<string, number>();
   readonly #background = new Set<Promise<void>>();
   readonly #labels = new AsyncLocalStorage<string>();
@@ -250,9 +250,8 @@ export class Host {
     return this.#daemon?.accepts ?? false;
   }
 
-  /** It answers a message, also one whose client has gone. */
   get isBusy(): boolean {
-    return (this.#daemon?.services.running.size ?? 0) > 0;
+    return this.#daemon?.isBusy ?? false;
   }
 
   async start(): Promise<void> {

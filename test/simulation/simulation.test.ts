@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { BUGS } from './bugs.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const RUN = resolve(import.meta.dirname, 'run.ts');
+/** Bugs that are put in here; `npm run simulate -- --bugs` puts in all of them. */
+const SOME_BUGS = [
+  'two-commits',
+  'unlocked-before-commit',
+  'stale-append',
+  'failed-beside-answered',
+] as const;
+
+/** A process of its own: chance and time are replaced in it, and bugs are put in as sources load. */
+function simulate(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return new Promise((done) => {
+    const child = execFile(
+      process.execPath,
+      [RUN, ...options],
+      { maxBuffer: 2 ** 26 },
+      (_error, stdout, stderr) => {
+        done({ code: child.exitCode, stdout, stderr });
+      },
+    );
+  });
+}
+
+describe('two daemons on one store', () => {
+  it('answer every message once, whatever fails, in 2,000 random runs', { timeout: 600_000 }, async () => {
+    const { code, stdout, stderr } = await simulate('--seeds', '2000');
+    expect([stdout, code], stderr).toEqual(['2000 seeds are right\n', 0]);
+  });
+
+  it('do exactly the same again with the same seed', { timeout: 120_000 }, async () => {
+    const seeds = ['--seeds', '30', '--from', '100', '--trace'];
+    const [first, second] = [await simulate(...seeds), await simulate(...seeds)];
+    expect(first.stdout.split('\n').length).toBeGreaterThan(2000);
+    expect(second.stdout).toBe(first.stdout);
+    const alone = await simulate('--seed', '129');
+    expect(first.stdout).toContain(alone.stdout.replace('1 seeds are right', '30 seeds are right'));
+  });
+
+  it.each(Object.entries(BUGS))(
+    'can be given the bug %s: its places are in the sources',
+    (_name, { changes }) => {
+      for (const { file, from } of changes)
+        expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);
+    },
+  );
+
+  it.each(SOME_BUGS)('are found to be wrong with the bug %s', { timeout: 120_000 }, async (name) => {
+    const bug = BUGS[name] as (typeof BUGS)[string];
+    const { code, stdout, stderr } = await simulate(
+      '--bug',
+      name,
+      '--from',
+      String(bug.seed),
+      '--seeds',
+      '3',
+    );
+    expect([stdout, code], stderr).toEqual([expect.stringMatching(bug.shows), 1]);
+    expect(stdout).toContain(
+      `seed ${bug.seed} (again: npm run simulate -- --bug ${name} --seed ${bug.seed})`,
+    );
+  });
+});
