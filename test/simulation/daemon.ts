@@ -103,6 +103,11 @@ export class SimulatedDaemon {
     return this.#accepts && !this.actor.isDead;
   }
 
+  /** It works on a request or a message, also on one whose client has gone. */
+  get isBusy(): boolean {
+    return this.#requests.size > 0 || this.services.running.size > 0;
+  }
+
   /** What is left of work that has ended; all 0 when nothing is under way. */
   get leftovers(): Readonly<Record<string, number>> {
     const { claims, sessions, sequencer, broadcaster, running, readers } = this.services;

@@ -250,9 +250,8 @@ export class Host {
     return this.#daemon?.accepts ?? false;
   }
 
-  /** It answers a message, also one whose client has gone. */
   get isBusy(): boolean {
-    return (this.#daemon?.services.running.size ?? 0) > 0;
+    return this.#daemon?.isBusy ?? false;
   }
 
   async start(): Promise<void> {

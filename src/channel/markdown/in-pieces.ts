@@ -1,11 +1,15 @@
 import { setImmediate } from 'node:timers';
 
+/** How long the steps of one tick may take together, ms; a single step may take longer. */
+const TICK_MS = 5;
+
 /** Conversions that are running. Their next steps take turns. */
 const queue: (() => boolean)[] = [];
 
 /**
- * Runs the steps of a conversion. One tick of the event loop runs one step of one conversion: ten long replies at
- * once block the loop no longer than one.
+ * Runs the steps of a conversion. One tick of the event loop runs steps for a bounded time, of all conversions in turn:
+ * ten long replies at once block the loop no longer than one, and a hundred short ones do not wait for each other's
+ * ticks.
  */
 export function inPieces<Result>(work: Generator<void, Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -19,12 +23,15 @@ export function inPieces<Result>(work: Generator<void, Result>): Promise<Result>
         return true;
       }
     });
-    if (queue.length === 1) setImmediate(doPiece);
+    if (queue.length === 1) setImmediate(doPieces);
   });
 }
 
-function doPiece(): void {
-  const next = queue.shift();
-  if (next?.() === false) queue.push(next);
-  if (queue.length > 0) setImmediate(doPiece);
+function doPieces(): void {
+  const ends_at = performance.now() + TICK_MS;
+  do {
+    const next = queue.shift();
+    if (next?.() === false) queue.push(next);
+  } while (queue.length > 0 && performance.now() < ends_at);
+  if (queue.length > 0) setImmediate(doPieces);
 }
