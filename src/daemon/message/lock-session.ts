@@ -1,3 +1,4 @@
+import { isLikeGenerated } from '../session/ids.ts';
 import { resolveSession } from './resolve-session.ts';
 import type { Step } from './sequence.ts';
 import type {
@@ -52,6 +53,7 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
  * Sign-in changes a generated id that nobody owns, by this message or by one that it waits for. The first message of a
  * session may still run, and then the session is not stored yet.
  */
-function isIdCertain({ found, session_is_generated }: NamedSession): boolean {
-  return found === null ? session_is_generated : !found.generated || found.owner !== null;
+function isIdCertain({ found, session_id, session_is_generated }: NamedSession): boolean {
+  if (found === null) return session_is_generated || !isLikeGenerated(session_id);
+  return !found.generated || found.owner !== null;
 }

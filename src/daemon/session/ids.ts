@@ -9,6 +9,11 @@ export function generateSessionId(channel: string, user_id: string): string {
   return `${channel}_${user_id}_${randomSuffix()}`;
 }
 
+/** Has the form of a generated id. A client may choose such an id, too. */
+export function isLikeGenerated(session_id: string): boolean {
+  return /_[A-Za-z0-9_-]{22}$/.test(session_id);
+}
+
 /**
  * Begins like the session of a channel that names its own (`name:`), so no web client may bring it.
  * @param active names of the channels that are active, third parties' included.

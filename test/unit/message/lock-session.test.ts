@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { lockSession } from '../../../src/daemon/message/lock-session.ts';
 import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { generateSessionId } from '../../../src/daemon/session/ids.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { aSession } from '../../contract/fixtures.ts';
@@ -53,7 +54,8 @@ describe('lock-session', () => {
   });
 
   it('does not begin the answer of a message whose session is not stored yet: its first run may sign in', async () => {
-    const { turn } = await runStep(world, lockSession, authorized({ session_is_generated: false }));
+    const session_id = generateSessionId('sse', 'visitor');
+    const { turn } = await runStep(world, lockSession, authorized({ session_id, session_tag: session_id }));
     expect([turn.has_started, turn.outlet.told]).toEqual([false, []]);
   });
 
