@@ -70,12 +70,20 @@ export class Delivery {
   }
 
   /** Makes the attempt. Rejects only for defects of the program. */
-  async make(): Promise<void> {
+  make(): Promise<void> {
+    return this.#whileHeld((lost) => (this.#message.state === 'replied' ? this.#send() : this.#run(lost)));
+  }
+
+  /** Ends the attempt as if it had not begun. Rejects only for defects of the program. */
+  giveBack(): Promise<void> {
+    return this.#whileHeld(() => this.#end({ kind: 'given_back' }));
+  }
+
+  async #whileHeld(work: (lost: AbortController) => Promise<void>): Promise<void> {
     const lost = new AbortController();
     const drop = this.#services.claims.hold(this.#claim, this.#services.store.inbox, lost);
     try {
-      if (this.#message.state === 'replied') await this.#send();
-      else await this.#run(lost);
+      await work(lost);
     } finally {
       drop();
     }

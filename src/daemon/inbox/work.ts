@@ -189,11 +189,9 @@ export class InboxWorker {
     if (lane) lane.active++;
     this.#claims.add(claim);
     const services = { services: this.#services, reach: this.#reach, typing: this.#typing };
-    const made = this.#taking
-      ? new Delivery(services, later, claim, admitted).make()
-      : // It came while the worker was told to take nothing more.
-        this.#services.store.inbox.settle(claim, { kind: 'given_back' });
-    const attempt = Promise.resolve(made)
+    const delivery = new Delivery(services, later, claim, admitted);
+    // It may have come while the worker was told to take nothing more.
+    const attempt = (this.#taking ? delivery.make() : delivery.giveBack())
       .catch((error: unknown) => this.#brokeOff(claim, error))
       .then(() => {
         if (lane) lane.active--;

@@ -1,0 +1,49 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { ChannelPlugin } from '../../../src/channel/index.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
+import type { InboxStore } from '../../../src/daemon/store/inbox.ts';
+import { emptyState } from '../../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { anInboxMessage } from '../../contract/fixtures.ts';
+import { testServices } from '../../support/services.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const CHAT = { name: 'chat', capabilities: { delivery: 'push', typing: false } } as ChannelPlugin;
+
+it('gives a message back that it claimed while it was told to pause, also if the store fails at first', async () => {
+  const clock = new VirtualClock(Date.UTC(2030, 0, 1));
+  const store = openMemoryStore(emptyState(), { clock });
+  const claimed = Promise.withResolvers<void>();
+  const paused = Promise.withResolvers<void>();
+  let settles = 0;
+  const inbox: InboxStore = {
+    ...store.inbox,
+    async claim(...given) {
+      const claims = await store.inbox.claim(...given);
+      if (claims.length === 0) return claims;
+      claimed.resolve();
+      await paused.promise;
+      return claims;
+    },
+    settle: (...given) =>
+      ++settles === 1
+        ? Promise.reject(new StoreUnavailable(new Error('connection reset')))
+        : store.inbox.settle(...given),
+  };
+  const { services, lines } = await testServices({ store: { ...store, inbox }, clock });
+  const worker = new InboxWorker(services);
+  worker.add(CHAT, { routes: [], send: async () => undefined });
+  const message = anInboxMessage();
+  await store.inbox.enqueue([message]);
+  await worker.start();
+  await claimed.promise;
+  worker.pause();
+  paused.resolve();
+  await tick();
+  clock.moveTo(clock.now() + 1000);
+  await worker.stop();
+  expect(await store.inbox.find(message.id)).toMatchObject({ state: 'waiting', attempts: 0, interrupted: 0 });
+  expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+});
