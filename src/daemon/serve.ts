@@ -1,9 +1,9 @@
-import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
 import type { Configuration } from './configuration/configure.ts';
+import { createServices } from './create-services.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/encryption-keys.ts';
@@ -13,10 +13,6 @@ import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
-import { RequestSequencer } from './message/request-sequencer.ts';
-import { RunSlots } from './message/run-slots.ts';
-import { SessionLock } from './message/session-lock.ts';
-import { WaitLimit } from './message/wait-limit.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
@@ -25,12 +21,9 @@ import { Readiness } from './readiness.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
-import { ClaimKeeper } from './store/claim-keeper.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
-import { Broadcaster } from './stream/broadcaster.ts';
-import { Readers } from './stream/readers.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
 import { createTools } from './tools/registry.ts';
@@ -107,15 +100,7 @@ export async function startDaemon(
     life.started('agent', () => agent.stop?.());
 
     const stopping = new AbortController();
-    // One listener for each run.
-    setMaxListeners(0, stopping.signal);
-    const claims = new ClaimKeeper(clock, log);
-    life.started('renewal of claims', () => claims.stop());
-    const waits = new WaitLimit(clock, stopping.signal, {
-      max: settings.AGENT_QUEUE_MAX,
-      wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
-    });
-    const services: StreamServices = {
+    const services = createServices({
       settings,
       clock,
       log,
@@ -124,16 +109,10 @@ export async function startDaemon(
       seal,
       agent,
       tools: createTools(settings, { clock, log, seal }),
-      sequencer: new RequestSequencer(),
-      sessions: new SessionLock({ sessions: store.sessions, claims, clock, waits }),
-      runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
-      claims,
-      broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
-      readers: new Readers(),
       channelNames: channels.map(({ plugin }) => plugin.name),
-      running: new Set(),
       stopping: stopping.signal,
-    };
+    });
+    life.started('renewal of claims', () => services.claims.stop());
 
     const inbox = new InboxWorker(services);
     const platforms = new PlatformWatch(log, environment);

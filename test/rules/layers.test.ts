@@ -41,7 +41,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['plugin'],
   ['configuration'],
   ['dev'],
-  ['serve.ts', 'run.ts', 'banner.ts', 'check-parts.ts', 'seal-stored-tokens.ts'],
+  ['create-services.ts', 'serve.ts', 'run.ts', 'banner.ts', 'check-parts.ts', 'seal-stored-tokens.ts'],
 ];
 
 /** The room of a source file of the daemon: its folder, or itself if it has none. */

@@ -1,18 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import type { ChannelPlugin, ChannelScope } from '../../src/channel/index.ts';
 import type { AlarmClock } from '../../src/daemon/clock.ts';
+import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { Lifecycle } from '../../src/daemon/lifecycle.ts';
 import type { Log } from '../../src/daemon/log.ts';
-import { RequestSequencer } from '../../src/daemon/message/request-sequencer.ts';
-import { RunSlots } from '../../src/daemon/message/run-slots.ts';
-import { SessionLock } from '../../src/daemon/message/session-lock.ts';
-import { WaitLimit } from '../../src/daemon/message/wait-limit.ts';
 import { createScope } from '../../src/daemon/plugin/scope.ts';
-import { ClaimKeeper } from '../../src/daemon/store/claim-keeper.ts';
-import { Broadcaster } from '../../src/daemon/stream/broadcaster.ts';
-import { Readers } from '../../src/daemon/stream/readers.ts';
 import { startReaper } from '../../src/daemon/stream/reaper.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import { simulatedAgent, whoAmI } from './agent.ts';
@@ -58,14 +52,9 @@ export class SimulatedDaemon {
     const { settings } = world;
     const log = this.#log();
     const store = openSimulatedStore(world, this);
-    setMaxListeners(0, this.#stopping.signal, this.#drained.signal);
-    const claims = new ClaimKeeper(clock, log);
-    const waits = new WaitLimit(clock, this.#stopping.signal, {
-      max: settings.AGENT_QUEUE_MAX,
-      wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
-    });
+    setMaxListeners(0, this.#drained.signal);
     const tokens = world.validatorFor(clock, log);
-    this.services = {
+    this.services = createServices({
       settings,
       clock,
       log,
@@ -82,16 +71,9 @@ export class SimulatedDaemon {
       seal: world.seal,
       agent: simulatedAgent(world, this),
       tools: [whoAmI(world, this, { settings, seal: world.seal, clock, log })],
-      sequencer: new RequestSequencer(),
-      sessions: new SessionLock({ sessions: store.sessions, claims, clock, waits }),
-      runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
-      claims,
-      broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
-      readers: new Readers(),
       channelNames: ['chat', 'feed', 'post'],
-      running: new Set(),
       stopping: this.#stopping.signal,
-    };
+    });
     this.#inbox = new InboxWorker(this.services);
     const post = world.platform.pluginFor(this);
     const scopeOf = (plugin: ChannelPlugin) => createScope(plugin, {}, this.services, this.#inbox);

@@ -1,0 +1,35 @@
+import { setMaxListeners } from 'node:events';
+import { RequestSequencer } from './message/request-sequencer.ts';
+import { RunSlots } from './message/run-slots.ts';
+import { SessionLock } from './message/session-lock.ts';
+import { WaitLimit } from './message/wait-limit.ts';
+import type { Services } from './services.ts';
+import { ClaimKeeper } from './store/claim-keeper.ts';
+import { Broadcaster } from './stream/broadcaster.ts';
+import { Readers } from './stream/readers.ts';
+import type { StreamServices } from './stream/stream-services.ts';
+
+/** The services that the composition root makes itself, since they depend on how the daemon is started. */
+export type GivenServices = Omit<Services, 'sequencer' | 'sessions' | 'runs' | 'claims' | 'running'>;
+
+/** Makes the services of one daemon from those that it was given. Whoever stops the daemon stops `claims`. */
+export function createServices(given: GivenServices): StreamServices {
+  const { settings, clock, log, store, stopping } = given;
+  // One listener for each run.
+  setMaxListeners(0, stopping);
+  const claims = new ClaimKeeper(clock, log);
+  const waits = new WaitLimit(clock, stopping, {
+    max: settings.AGENT_QUEUE_MAX,
+    wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
+  });
+  return {
+    ...given,
+    sequencer: new RequestSequencer(),
+    sessions: new SessionLock({ sessions: store.sessions, claims, clock, waits }),
+    runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
+    claims,
+    broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
+    readers: new Readers(),
+    running: new Set(),
+  };
+}
