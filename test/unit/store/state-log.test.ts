@@ -104,6 +104,15 @@ it('says nothing of what has expired, never sooner than was said before, and del
   expect(rows()).toBe(0);
 });
 
+it('reports no more than it was asked to delete, although it deletes a whole row', async () => {
+  const { process, time, rows } = fixture();
+  const { commit, log, put } = process();
+  await Promise.all(['a', 'b', 'c'].map((key) => put(key, 1, time.now + 10)));
+  time.now += 10;
+  expect(await commit.write(() => log.deleteExpired(1))).toBe(1);
+  expect(rows()).toBe(0);
+});
+
 it('deletes what has expired, also if the oldest row has a key that is used again and again', async () => {
   const { process, time, rows } = fixture();
   const { commit, log, put, add, get } = process();

@@ -127,6 +127,6 @@ export class SqliteGuard implements GuardStore {
   /** Within a commit: sees to at most `bite` rows that were to expire by now. @returns how many. */
   deleteExpired(bite: number): number {
     const deleted = this.#users.deleteExpired(bite);
-    return deleted + this.#turns.deleteExpired(Math.max(0, bite - deleted), this.#clock.now());
+    return deleted + this.#turns.deleteExpired(bite - deleted, this.#clock.now());
   }
 }

@@ -115,7 +115,10 @@ export class StateLog<State, Change> implements Resident {
     if (this.#forget(key)) this.#unsaved.set(key, 'all');
   }
 
-  /** Within a commit: forgets what has expired, a row at a time until it was `bite`. @returns how many. */
+  /**
+   * Within a commit: forgets what has expired, a row at a time until it was `bite`.
+   * @returns how many, at most `bite`: the last row may hold more, and callers count down from it.
+   */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const before = this.#entries.size;
@@ -129,7 +132,7 @@ export class StateLog<State, Change> implements Resident {
       }
       this.#drop(id, row, now);
     }
-    return before - this.#entries.size;
+    return Math.min(bite, before - this.#entries.size);
   }
 
   load(): void {

@@ -83,7 +83,7 @@ export class Sweep {
     for (let attempt = 0; ; attempt++) {
       try {
         return await commit.write(() =>
-          this.#expiring.reduce((sum, part) => sum + part.deleteExpired(Math.max(0, bite - sum)), 0),
+          this.#expiring.reduce((sum, part) => sum + part.deleteExpired(bite - sum), 0),
         );
       } catch (error) {
         if (!isOutOfSpace(error) || bite === 1) throw error;
