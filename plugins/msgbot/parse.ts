@@ -24,7 +24,7 @@ export interface ParsedCommand {
   message: number;
 }
 
-/** Where the answer goes, and what it answers. */
+/** The destination of the answer, and the message that it answers. */
 export interface Place {
   reply_to: JsonObject;
   /** Identifies the message, and each edit of it that gets its own answer. */

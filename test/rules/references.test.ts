@@ -8,6 +8,7 @@ const ABOUT_REFERENCES = ['test/rules/references.test.ts', 'test/rules/manual.te
 const texts = [
   ...['src', 'plugins', 'test', 'man', 'bin', 'config'].flatMap(filesBelow),
   'README.md',
+  'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',
 ].filter((file) => /\.(ts|js|mjs|css|html|sql|md|yaml|json)$/.test(file) && !ABOUT_REFERENCES.includes(file));

@@ -14,8 +14,8 @@ export interface RequestContext {
   /** Handle to the session service: a tool fetches the session anew, so that an ended one is ended. */
   session_service: { find(session_id: string): Promise<Session | null> };
   /**
-   * Whom this message may act for, decided once in bind-identity. A stored context of any other person is
-   * not used: that is what keeps one member's token out of another's message.
+   * Who this message may act for, decided once by resolve-principal. A stored context of another person is not used: that
+   * keeps the token of one member out of the message of another.
    */
   acts_for: PersonKey | null;
   /** Why it acts for nobody; for the trace. */

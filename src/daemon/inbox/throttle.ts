@@ -1,9 +1,9 @@
-/** Hints that one reader gets within a minute, and within an hour, at most. */
+/** Maximum number of hints for one reader within a minute, and within an hour. */
 const MINUTE = { ms: 60_000, max: 10 } as const;
 const HOUR = { ms: 3_600_000, max: 30 } as const;
-/** The same words again within this time are one hint: ten pictures at once are one album, ms. */
+/** The same text is sent only once within this time, ms: people send ten pictures at once. */
 const SAME_MS = 3000;
-/** Readers that are remembered; beyond it those that were told longest ago are forgotten. */
+/** Readers that are remembered. If there are more, the reader of the oldest hint is forgotten. */
 const READERS_MAX = 10_000;
 
 interface Told {
@@ -12,8 +12,8 @@ interface Told {
 }
 
 /**
- * Bounds the texts that nobody waits for (`ChannelScope.say`, `hint`): the loop guard looks at messages that are
- * run, so two programs could tell each other for ever that they read words only. Counted in this process.
+ * Bounds the texts that nobody waits for (`ChannelScope.notify` with a `throttle_key`). The loop guard checks only
+ * messages that are run, so two programs could notify each other without end. Counted in this process.
  */
 export class Throttle {
   readonly #now: () => number;
@@ -33,7 +33,7 @@ export class Throttle {
     );
   }
 
-  /** One was given. */
+  /** A hint was sent. */
   note(reader: string, text: string): void {
     const now = this.#now();
     const told = this.#lately(reader, now);
@@ -44,7 +44,7 @@ export class Throttle {
   }
 
   #lately(reader: string, now: number): readonly Told[] {
-    // A hint of the future was given before the clock was set back.
+    // A hint from the future was sent before the clock was set back.
     return (this.#readers.get(reader) ?? []).filter(({ at }) => at <= now && now - at < HOUR.ms);
   }
 }

@@ -4,16 +4,16 @@ import type { Log } from '../log.ts';
 import { TimeLimit } from '../time-limit.ts';
 import type { LaterChannel } from './delivery.ts';
 
-/** Calls at once; beyond it nothing is shown. */
+/** Maximum number of calls at once. */
 const CALLS_MAX = 32;
-/** A call that takes longer is not counted any more, ms. */
+/** A call that takes longer is given up, ms. */
 const CALL_MS = 10_000;
-/** Platforms take the sign down after some seconds; so often it is shown again while a message is worked on. */
+/** Platforms hide the indicator after some seconds, so it is shown again this often, ms. */
 const AGAIN_MS = 5000;
 
 /**
- * Shows on the platform that an answer is being written, from accept to reply. It is a courtesy: it is not
- * waited for, it fails unheard, and where too many calls are under way it is left out.
+ * Shows on the platform that an answer is being written, until the reply is sent. Nothing depends on it: it is not
+ * awaited, its failures are logged at debug, and it is left out if too many calls are under way.
  */
 export class Typing {
   readonly #clock: AlarmClock;
@@ -41,7 +41,7 @@ export class Typing {
       });
   }
 
-  /** Shows it now and again; the result ends it. */
+  /** Shows it now, and again and again. @returns ends it. */
   keepShowing(later: LaterChannel, reply_to: JsonObject): () => void {
     this.show(later, reply_to);
     return every(this.#clock, AGAIN_MS, () => this.show(later, reply_to));

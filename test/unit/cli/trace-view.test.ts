@@ -48,7 +48,7 @@ describe('the time line of a message', () => {
   it('explains a refused token once: what happened and what to do', () => {
     const record = trace('answered', [
       { step: 'identify', verdict: 'fallback', reason: 'Token Expired' },
-      { step: 'bind-identity', verdict: 'fallback', reason: 'Token Expired' },
+      { step: 'resolve-principal', verdict: 'fallback', reason: 'Token Expired' },
     ]);
     expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['Token Expired']);
     expect(words(record)).toMatch(

@@ -1,0 +1,25 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT, read } from './source-files.ts';
+
+const text = read('CONTRIBUTING.md');
+
+/** Paths from the root, without the placeholders of those that a reader fills in. */
+const paths = [
+  ...text.matchAll(/(?:^|[`\s])((?:src|test|plugins|man|bin|\.ci)(?:\/[\w.-]+)+)(?=[`\s/])/gm),
+].map(([, path = '']) => path);
+
+describe('CONTRIBUTING.md', () => {
+  it('names only files and folders that exist', () => {
+    expect(paths.length).toBeGreaterThan(30);
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it('says what belongs into each folder of the daemon', () => {
+    const folders = readdirSync(join(ROOT, 'src/daemon'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    expect(folders.filter((name) => !text.includes(`| \`src/daemon/${name}\` `))).toEqual([]);
+  });
+});
