@@ -1,0 +1,72 @@
+import type { CredentialPolicy, Effect } from './tool.ts';
+
+/**
+ * The entries under `tools:` in the configuration file, as they were read and checked (agentd-agent(7), "Sources").
+ * `${SETTING}` in a header or a secret is filled in; nothing else of the document's contents is known yet.
+ */
+export type SourceEntry = OpenApiEntry | McpEntry | ModuleEntry;
+
+interface Entry {
+  /** Where it stands, for messages: `tools[0] (agentd.yaml, line 12)`. */
+  readonly place: string;
+}
+
+/** What an entry says of all its tools. */
+interface SourcePolicy {
+  /** Prefix of the names of its tools. */
+  readonly name: string;
+  /** Absent: by effect and origin. `user-or-default` means `user` for writes. */
+  readonly credentials?: CredentialPolicy;
+  /** Sent with each request, for example an API key. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly exchange?: ExchangeEntry;
+}
+
+export interface OpenApiEntry extends Entry, SourcePolicy {
+  readonly kind: 'openapi';
+  /** Absolute path of the document. */
+  readonly path: string;
+  /** Default: `API_BASE_URL`. */
+  readonly base_url: string;
+  /** By operationId or `GET /orders/{id}`. */
+  readonly operations: Readonly<Record<string, ToolEntry>>;
+}
+
+export interface McpEntry extends Entry, SourcePolicy {
+  readonly kind: 'mcp';
+  readonly server:
+    | { readonly url: string }
+    | { readonly command: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> };
+  /** By the server's own names. */
+  readonly tools: Readonly<Record<string, ToolEntry>>;
+}
+
+export interface ModuleEntry extends Entry {
+  readonly kind: 'module';
+  /** A path or the name of a package, as it stands in the file. */
+  readonly module: string;
+  /** The folder that the configuration file stands in. */
+  readonly folder: string;
+}
+
+/** What an entry says of one operation or tool. */
+export interface ToolEntry {
+  /** Its whole name, in place of the one that is made from the prefix. */
+  readonly as?: string;
+  readonly effect?: Effect;
+  readonly credentials?: CredentialPolicy;
+  readonly confirm?: 'always' | 'never';
+  readonly summary?: string;
+  readonly public?: readonly string[] | 'all';
+  readonly bind?: Readonly<Record<string, string>>;
+  readonly idempotency_header?: string;
+  readonly idempotent?: boolean;
+}
+
+/** Exchange of the person's token for another one (RFC 8693). */
+export interface ExchangeEntry {
+  readonly url: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly audience: string;
+}

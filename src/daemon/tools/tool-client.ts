@@ -1,0 +1,45 @@
+import type { CredentialsUsed } from './tool.ts';
+
+/**
+ * The way out for one call of a tool. It speaks to one origin only, adds the credential itself, follows no redirect,
+ * bounds time and size of the answer, and leaves a line in the trace. A token can neither be read from it nor leave to
+ * another origin.
+ */
+export interface ToolClient {
+  /**
+   * Makes one request under the policy of the tool: after a 401 to a person's token it repeats a read with default
+   * credentials if the policy allows this; after a 401 to the default token it gets a new one, once.
+   * Rejects only if the signal of the call aborts.
+   */
+  request(request: ToolRequest): Promise<ToolResponse>;
+  /**
+   * `fetch` for a protocol library (MCP): one request with the credential that was chosen for this call, none where the
+   * policy is `none`. Rejects as `fetch` does; a request to another origin is refused.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  /** Whose credentials `fetch` adds. `sign_in_needed`: the policy needs a token that is not there, and `fetch` rejects. */
+  readonly credentials: CredentialsUsed | 'sign_in_needed';
+  /**
+   * Names the credential without showing it: equal for two calls only if they carry the same one. A connection that was
+   * opened under one is not used for another.
+   */
+  readonly identity: string;
+}
+
+export interface ToolRequest {
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+  /** Below the base URL of the source, with a leading slash, percent-encoded. */
+  path: string;
+  /** In order; already serialized by the style of each parameter. */
+  query?: readonly (readonly [name: string, value: string])[];
+  /** Without `Authorization`, `Cookie`, `Host` and hop-by-hop headers, which are refused. */
+  headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. Absent: no body. */
+  body?: unknown;
+}
+
+export type ToolResponse =
+  | { outcome: 'answered'; credentials: CredentialsUsed; status: number; body: unknown }
+  | { outcome: 'sign_in_needed' }
+  /** `reached`: the request may have been carried out. */
+  | { outcome: 'failed'; reached: boolean; reason: string; message: string };

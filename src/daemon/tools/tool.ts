@@ -1,0 +1,115 @@
+import type { ToolAnswer } from '../agent/agent.ts';
+import type { Claims } from '../identity/identity.ts';
+import type { Log } from '../log.ts';
+import type { ToolClient } from './tool-client.ts';
+
+/** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
+export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
+
+/** Whether a call changes something: decides the default policies, and what happens after a crash. */
+export type Effect = 'read' | 'write';
+
+/** JSON Schema of an object. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/**
+ * A tool as its source registers it. The record says what the policy of its calls is; `bindTools` alone enforces it. A
+ * source only sends a call: `send` gets arguments that are checked and complete, and a client that is bound to the
+ * origin of the source and carries the credential that the policy has chosen.
+ */
+export interface Tool {
+  readonly name: string;
+  /** What a person calls it: `summary` of an OpenAPI operation, `title` of an MCP tool. Null: the name split into words. */
+  readonly title: string | null;
+  readonly description: string;
+  /** Of the arguments that a model fills in: closed at the top level, without the names of `bind`. */
+  readonly parameters: JsonSchema;
+  readonly source: ToolSourceInfo;
+  readonly effect: Effect;
+  readonly credentials: CredentialPolicy;
+  /** Whether the person must confirm a call before it is made. */
+  readonly confirm: 'always' | 'never';
+  /** The question of the confirmation, with `{parameter}` to be filled in. Null: `title`. */
+  readonly summary: string | null;
+  /** Top-level fields of a result that may be shown under default credentials. */
+  readonly public: readonly string[] | 'all';
+  /** Arguments that are filled from claims of the person's token: parameter (`body.field` for a field of the body) → claim. */
+  readonly bind: Readonly<Record<string, string>>;
+  /** A call whose outcome is unknown may be repeated under the same idempotency key. */
+  readonly idempotent: boolean;
+  /** Whether the tool is offered in this run. Absent: always. */
+  offered?(run: ToolAudience): boolean;
+  /**
+   * Sends one call. Resolves with what came of it; rejects only if `call.signal` aborts or for a defect of the source.
+   * @param args checked against the schema, the bound ones filled in.
+   */
+  send(args: Readonly<Record<string, unknown>>, call: ToolCall): Promise<Sent>;
+}
+
+export interface ToolSourceInfo {
+  /** `built-in`, the `name` of an entry, or the path of a module. */
+  readonly name: string;
+  readonly kind: 'built-in' | 'openapi' | 'mcp' | 'module';
+  /** The origin that it sends its calls to; null: none (built-in, stdio). */
+  readonly origin: string | null;
+  /** Its results come from elsewhere than the origin of `API_BASE_URL`: no memory of such a run is given unasked. */
+  readonly foreign: boolean;
+}
+
+/** What decides whether a tool is offered. */
+export interface ToolAudience {
+  /** Key of whoever memories are kept for (agentd-agent(7), "Memory"): a person, or a platform's verified user. Null: nobody is known. */
+  readonly memory_of: string | null;
+  /** Other people can read the conversation. */
+  readonly shared: boolean;
+}
+
+/** One call, as its source sees it. */
+export interface ToolCall {
+  /** Bound to the source's origin and to this call's credential. A source without an origin has no use for it. */
+  readonly client: ToolClient;
+  /** Claims of the person whom the message acts for, never the token. Null: nobody. */
+  readonly person: Claims | null;
+  /** The same for each attempt at one write; null for a read. */
+  readonly idempotency_key: string | null;
+  /** Aborts with the run, and at the time limit of the call. */
+  readonly signal: AbortSignal;
+  readonly log: Pick<Log, 'debug' | 'warn'>;
+}
+
+/** What came of sending a call. No token is in any of it. */
+export type Sent =
+  /** `status`: of the HTTP answer; null if there is none. `credentials`: those that the answer was made under. */
+  | { outcome: 'answered'; credentials: CredentialsUsed; status: number | null; result: unknown }
+  /** The policy needs the person's token, and there is none, or the API did not accept it. Nothing was done. */
+  | { outcome: 'sign_in_needed' }
+  /**
+   * There is no usable answer. `reached`: the call may have been carried out. `message` is in words that an agent can
+   * use, `reason` a stable word for the trace.
+   */
+  | { outcome: 'failed'; reached: boolean; reason: string; message: string };
+
+/** Whose credentials an answer was made under. `none` includes fixed headers. */
+export type CredentialsUsed = 'user' | 'default' | 'exchange' | 'none';
+
+/** Where tools come from. */
+export interface ToolSource {
+  readonly info: ToolSourceInfo;
+  /** Rejects with a configuration error for what only a change of the configuration mends; anything else is a warning. */
+  start(): Promise<void>;
+  /** The tools that it has now. They may change while the daemon runs (MCP). */
+  list(): readonly Tool[];
+  /** What `doctor` and `tools list` say of it: in order, or what is wrong. */
+  state(): SourceState;
+  stop(): Promise<void>;
+}
+
+export interface SourceState {
+  readonly status: 'ok' | 'degraded';
+  /** What is wrong, a sentence; null if nothing is. */
+  readonly detail: string | null;
+  /** Tools that are configured and not offered now, by name, and why. */
+  readonly withheld: readonly { name: string; because: string }[];
+}
+
+export type { ToolAnswer };
