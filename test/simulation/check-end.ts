@@ -136,11 +136,10 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
   // A session that ends or begins anew takes its count with it; a stream that is stopped before it is opened has no turn.
   const hasExceptions = scenario.happenings.some(({ is }) => is === 'end-session' || is === 'link');
   const isStopped = scenario.messages.some(({ stops, both }) => stops !== null || both);
-  // A stream that is opened after its session got another owner begins a session, which does not count it.
-  const streams = [...state.streams.values()];
-  const ranElsewhere = ({ session_tag, record: { request_id } }: Commit) =>
-    streams.some(
-      ({ record: { start } }) => start.request_id === request_id && start.counted_in !== session_tag,
+  // A message whose session got another owner while it waited begins a session, which does not count it.
+  const ranElsewhere = ({ label, session_tag }: Commit) =>
+    [...record.takenBack].some(
+      (one) => one.startsWith(`${label} in `) && one !== `${label} in ${session_tag}`,
     );
   for (const [tag, turns] of record.counted) {
     const counted = state.guard_turns.get(tag)?.turns ?? 0;

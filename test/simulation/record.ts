@@ -37,6 +37,8 @@ export class RunRecord {
   readonly arrivals: Arrival[] = [];
   /** Turns that the guard counts, by the tag of the session. */
   readonly counted = new Map<string, number>();
+  /** Messages whose turn was taken back, and the session that it had been counted in. */
+  readonly takenBack = new Set<string>();
   readonly #world: World;
 
   constructor(world: World) {
@@ -86,6 +88,7 @@ export class RunRecord {
 
   gaveBack(session_tag: string): void {
     this.counted.set(session_tag, Math.max(0, (this.counted.get(session_tag) ?? 0) - 1));
+    this.takenBack.add(`${this.#world.label} in ${session_tag}`);
   }
 
   #check(record: StoredTurn, before: readonly StoredTurn[], isGenerated: boolean): void {
