@@ -9,6 +9,7 @@ import type { Log } from '../../src/daemon/log.ts';
 import { createScope } from '../../src/daemon/plugin/scope.ts';
 import { startReaper } from '../../src/daemon/stream/reaper.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
 import { simulatedAgent, whoAmI } from './agent.ts';
 import { CHAT, FEED } from './platform.ts';
 import { simulatedRequest } from './request.ts';
@@ -58,6 +59,7 @@ export class SimulatedDaemon {
       settings,
       clock,
       log,
+      observer: NO_OBSERVER,
       store,
       tokens: {
         validate: (token, request_id) =>

@@ -10,6 +10,7 @@ import { Secret } from '../../src/daemon/secret.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import { createTools } from '../../src/daemon/tools/registry.ts';
+import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
 import { baseEnv } from './daemon.ts';
 import { collectLog, type LogLine } from './log-lines.ts';
 
@@ -43,6 +44,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
     settings,
     clock,
     log,
+    observer: NO_OBSERVER,
     store,
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
