@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'source-location.ts',
     'time-limit.ts',
     'unless-aborted.ts',
+    'yaml-lines.ts',
   ],
   ['settings'],
   ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],

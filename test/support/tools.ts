@@ -40,6 +40,7 @@ export function openApiEntry(rest: Partial<OpenApiEntry> = {}): OpenApiEntry {
     base_url: 'https://api.example.com',
     headers: {},
     operations: {},
+    operation_places: {},
     ...rest,
   };
 }
