@@ -17,7 +17,7 @@ import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { gaugesOf } from './metrics/gauges.ts';
 import { measuredStore } from './metrics/measured-store.ts';
-import { Metrics } from './metrics/metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
@@ -31,7 +31,8 @@ import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
-import { createTools } from './tools/registry.ts';
+import { builtInTools, createRegistry } from './tools/registry.ts';
+import { createToolAccess } from './tools/tool-access.ts';
 import { observers } from './trace/observer.ts';
 import { version } from './version.ts';
 
@@ -80,7 +81,7 @@ export async function startDaemon(
   const life = new Lifecycle();
   try {
     const readiness = new Readiness();
-    const metrics = settings.ADMIN_LISTEN === undefined ? null : new Metrics(version());
+    const metrics = settings.ADMIN_LISTEN === undefined ? null : await createMetrics();
     const observer = observers(metrics === null ? [] : [metrics]);
     const adminUrl = await listenForProbes(settings, { readiness, metrics }, life, log);
 
@@ -109,6 +110,12 @@ export async function startDaemon(
     const agent = await loadAgent(settings, log);
     life.started('agent', () => agent.stop?.());
 
+    readiness.starting('starting the sources of tools');
+    const access = createToolAccess(settings, { clock, log, seal, observer });
+    const tools = createRegistry([builtInTools(settings)], { access, log });
+    life.started('sources of tools', () => tools.stop());
+    await tools.start();
+
     const stopping = new AbortController();
     const services = createServices({
       settings,
@@ -119,7 +126,7 @@ export async function startDaemon(
       tokens,
       seal,
       agent,
-      tools: createTools(settings, { clock, log, seal }),
+      tools,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
     });
@@ -195,6 +202,12 @@ export async function startDaemon(
     await life.stop(log);
     throw error;
   }
+}
+
+/** The library of the metrics is loaded only if somebody can ask for them. */
+async function createMetrics(): Promise<Metrics> {
+  const { Metrics } = await import('./metrics/metrics.ts');
+  return new Metrics(version());
 }
 
 /**
