@@ -53,11 +53,26 @@ export interface AgentTurn {
   /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
+  /**
+   * The person has just confirmed this action, and the service has carried it out: say what came of it. Null: nothing was
+   * confirmed.
+   */
+  confirmed: ConfirmedAction | null;
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
   /** When the time of the run is over, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** An action that the person confirmed. The daemon asked, and made the call; an agent can do neither. */
+export interface ConfirmedAction {
+  /** Name of the tool. */
+  tool: string;
+  /** What the person was shown, on one line of plain text. */
+  summary: string;
+  /** What the tool answered. */
+  answer: ToolAnswer;
 }
 
 /** One earlier message of the session, with its reply. */

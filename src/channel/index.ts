@@ -21,6 +21,7 @@ export type {
   LinkRequest,
   NotifyOptions,
   OpenStream,
+  PressOutcome,
   ResponseStream,
   Route,
   RouteProblem,
@@ -32,13 +33,17 @@ export type {
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export type {
+  Confirmation,
+  ConfirmationAnswer,
   ConversationEvent,
   IncomingMessage,
   JsonObject,
   JsonValue,
   MessageMetadata,
   OutgoingReply,
+  ReplyConfirmation,
   StreamEvent,
+  StreamEventName,
   ToolStatus,
 } from './message.ts';
 export { retryAfterSeconds } from './retry-after.ts';

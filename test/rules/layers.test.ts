@@ -11,6 +11,7 @@ const LAYERS: readonly (readonly string[])[] = [
   [
     'clock.ts',
     'errors.ts',
+    'fold-text.ts',
     'import-failure.ts',
     'loopback.ts',
     'network-failure.ts',
@@ -27,6 +28,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'unless-aborted.ts',
     'yaml-lines.ts',
   ],
+  ['texts'],
   ['settings', 'modules'],
   ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],
   ['trace'],
@@ -38,6 +40,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['agent'],
   ['downstream'],
   ['tools'],
+  ['confirmation'],
   ['message', 'services.ts'],
   ['inbox'],
   ['stream'],

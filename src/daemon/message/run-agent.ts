@@ -1,6 +1,12 @@
-import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
+import { AgentFailure, type AgentTurn, type ConfirmedAction } from '../agent/agent.ts';
 import { type RequestContext, withRequestContext } from '../agent/context.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
+import { confirmationGone } from '../confirmation/confirmation-gone.ts';
+import { confirmerOf } from '../confirmation/confirmer.ts';
+import { Desk } from '../confirmation/desk.ts';
+import { plainQuestion } from '../confirmation/question.ts';
+import { questionText } from '../confirmation/question-text.ts';
+import { summaryOf } from '../confirmation/summary-of.ts';
 import { AgentdError } from '../errors.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
@@ -8,12 +14,15 @@ import type { StoredTurn } from '../session/session.ts';
 import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
-import { bindTools } from '../tools/bind-tools.ts';
+import { bindTools, type ToolRun } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { carryOut } from './carry-out.ts';
+import { reportAction } from './report-action.ts';
 import type { Step } from './sequence.ts';
-import type { Answered, Answering, Guarded, Resolved } from './turn.ts';
+import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved, Settled } from './turn.ts';
+import { turnKey } from './turn-key.ts';
 
-type Turn = Answering & Guarded & Resolved;
+type Turn = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
 
 /** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
 const HISTORY_TURNS = 50;
@@ -22,7 +31,8 @@ const REPLY_MAX = 100_000;
 
 /**
  * From message and session to the reply: waits for one of the runs, gives the tools their context, holds the deadline,
- * and hands text and tool progress to the outlet as they come.
+ * and hands text and tool progress to the outlet as they come. The call of a confirmed action is made first, and the agent
+ * is told what came of it. If a call waits for the person, the reply ends with the question.
  *
  * Adds `reply`, which is empty only if the person stopped it at once. Throws `agent_timeout` past the deadline,
  * `agent_failed` if the runtime fails, `unavailable` if no run is free in time, the daemon stops, or a claim is lost.
@@ -30,6 +40,11 @@ const REPLY_MAX = 100_000;
 export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, services, line) {
+    const { settlement } = turn;
+    if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
+      line.reason = 'no_run_needed';
+      return onlySaid(turn, settlement.text);
+    }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
@@ -86,9 +101,23 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
+function onlySaid({ outlet }: Turn, reply: string): Answered {
+  outlet.text(reply);
+  return { reply, stopped: false, asked: null };
+}
+
 async function converse(turn: Turn, services: Services, limit: TimeLimit, line: StepLine): Promise<Answered> {
   const isStopped = () => turn.stopped?.aborted === true;
-  const pieces = isStopped() ? null : await startRun(turn, services, limit);
+  const desk = deskOf(turn, services);
+  const tools = toolRun(turn, services, limit, desk);
+  const { settlement } = turn;
+  let confirmed: ConfirmedAction | null = null;
+  if (settlement.kind === 'confirmed' && !isStopped()) {
+    const { action } = settlement;
+    const answer = await carryOut(settlement, turn, services, tools);
+    if (answer === null) return noLongerWaits(turn);
+    confirmed = { tool: action.tool, summary: summaryOf(action, services.seal), answer };
+  }
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -97,26 +126,96 @@ async function converse(turn: Turn, services: Services, limit: TimeLimit, line: 
     reply += text;
     turn.outlet.text(text);
   };
-  while (pieces && !isStopped() && reply.length < REPLY_MAX) {
-    const next = await limit.within(pieces.next()).catch((error: unknown) => {
-      if (isStopped()) return null;
-      throw error;
-    });
-    if (next === null || isStopped()) break;
-    say(next.done ? mask.end() : mask.push(next.value));
-    if (next.done) break;
+  if (settlement.kind === 'declined') say(`${settlement.text}\n\n`);
+  const before = reply.length;
+  let pieces: AsyncIterator<string> | null = null;
+  try {
+    if (!isStopped()) pieces = await startRun(turn, services, limit, { tools, confirmed });
+    while (pieces && !isStopped() && reply.length < REPLY_MAX) {
+      const next = await limit.within(pieces.next()).catch((error: unknown) => {
+        if (isStopped()) return null;
+        throw error;
+      });
+      if (next === null || isStopped()) break;
+      say(next.done ? mask.end() : mask.push(next.value));
+      if (next.done) break;
+    }
+    if (reply.slice(before).trim() === '' && !isStopped() && desk.kept === null)
+      throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+  } catch (error) {
+    if (settlement.kind !== 'confirmed' || confirmed === null || mustEnd(turn, services)) throw error;
+    // The action was carried out: the person must not read that the message failed.
+    line.reason = failureOf(error, turn, services, limit, line).code;
+    line.verdict = 'fallback';
+    const text = await reportAction(settlement.action.action_id, confirmed.summary, turn, services);
+    say(`${reply === '' ? '' : `${mask.end()}\n\n`}${text}`);
   }
   if (isStopped()) line.reason = 'stopped';
   else if (reply.length >= REPLY_MAX) line.reason = 'reply_cut';
   if (pieces && line.reason !== undefined) leave(pieces, turn, services);
-  line.detail = { characters: reply.length };
-  if (reply.trim() === '' && !isStopped())
-    throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
-  return { reply, stopped: isStopped() };
+  line.detail = { ...line.detail, characters: reply.length };
+  const asked = isStopped() ? null : askedBy(desk, turn, reply);
+  if (asked === null) return { reply, stopped: isStopped(), asked };
+  turn.outlet.text(asked.text);
+  return { reply: `${reply}${asked.text}`, stopped: false, asked: asked.question };
 }
 
-async function startRun(turn: Turn, services: Services, limit: TimeLimit): Promise<AsyncIterator<string>> {
-  return services.agent.run(await agentTurn(turn, services, limit))[Symbol.asyncIterator]();
+/** The reply would never be stored. */
+function mustEnd({ lost }: Turn, { stopping }: Services): boolean {
+  return lost.signal.aborted || stopping.aborted;
+}
+
+/** It was answered, withdrawn or expired since settle-pending looked. @throws `confirmation_gone` to a web client's button */
+function noLongerWaits(turn: Turn): Answered {
+  if (turn.message.confirm && !turn.channel.has_platform) throw confirmationGone();
+  return onlySaid(turn, turn.texts.say('confirm_gone'));
+}
+
+/** The question that ends a reply, if a call of the run waits for the person. */
+function askedBy(
+  { kept }: Desk,
+  { texts }: Turn,
+  reply: string,
+): { text: string; question: NonNullable<Answered['asked']> } | null {
+  if (kept === null) return null;
+  const gap = reply === '' ? '' : '\n\n';
+  const question = {
+    action: kept.action,
+    summary: plainQuestion(kept.question),
+    begins_at: reply.length + gap.length,
+    buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
+  };
+  return { text: `${gap}${questionText(kept.question, texts)}`, question };
+}
+
+function deskOf(turn: Turn, { seal }: Services): Desk {
+  const { principal, session_tag, session, message, still_waits } = turn;
+  const asking = {
+    confirmer: confirmerOf(turn),
+    still_waits,
+    session_tag,
+    session_id: session.session_id,
+    platform: message.platform,
+    user_id: message.user_id,
+    person: principal.person,
+    turn_key: turnKey(turn),
+  };
+  return new Desk(asking, seal);
+}
+
+/** What this run brings along for the agent. */
+interface Prepared {
+  tools: ToolRun;
+  confirmed: ConfirmedAction | null;
+}
+
+async function startRun(
+  turn: Turn,
+  services: Services,
+  limit: TimeLimit,
+  prepared: Prepared,
+): Promise<AsyncIterator<string>> {
+  return services.agent.run(await agentTurn(turn, services, limit, prepared))[Symbol.asyncIterator]();
 }
 
 /** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
@@ -132,12 +231,11 @@ async function agentTurn(
   turn: Turn,
   services: Services,
   { signal, deadline }: TimeLimit,
+  { tools, confirmed }: Prepared,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
   const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
   const { user_name, page_url, user_agent, other } = message.metadata;
-  // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
-  const log = services.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
     history,
@@ -156,20 +254,26 @@ async function agentTurn(
     shared: message.shared ?? false,
     channel: { name: message.platform, markdown: turn.channel.markdown },
     app_name: services.settings.APP_NAME,
-    tools: bindTools(services.tools.tools(), {
-      tool: (progress) => turn.outlet.tool(progress),
-      audience: { memory_of: null, shared: message.shared ?? false },
-      access: services.tools.access,
-      journal: null,
-      confirmation: null,
-      clock: services.clock,
-      trace: turn.trace,
-      signal,
-      log,
-    }),
+    tools: bindTools(services.tools.tools(), tools),
+    confirmed,
     signal,
     deadline,
-    log,
+    log: tools.log,
+  };
+}
+
+function toolRun(turn: Turn, services: Services, { signal }: TimeLimit, confirmation: Desk): ToolRun {
+  return {
+    tool: (progress) => turn.outlet.tool(progress),
+    audience: { memory_of: null, shared: turn.message.shared ?? false },
+    access: services.tools.access,
+    journal: null,
+    confirmation,
+    clock: services.clock,
+    trace: turn.trace,
+    signal,
+    // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
+    log: services.log.child({ request_id: turn.request_id }),
   };
 }
 

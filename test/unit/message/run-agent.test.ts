@@ -7,7 +7,15 @@ import type { Session } from '../../../src/daemon/session/session.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
-import { aTurnOf, ON_PLATFORM, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
+import {
+  aTurnOf,
+  nothingWaits,
+  ON_PLATFORM,
+  person,
+  runStep,
+  type StepWorld,
+  stepWorld,
+} from '../../support/step.ts';
 
 const NOBODY: Principal = { person: null, reason: 'no_token' };
 const ADA: Principal = {
@@ -39,6 +47,7 @@ beforeEach(async () => {
 function resolved(principal = NOBODY, members: object = {}) {
   const session = aSession(world.clock.now(), { session_id: 's' });
   return aTurnOf(world, {
+    ...nothingWaits(world),
     counted_in: null,
     session,
     session_origin: 'new' as const,

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sendReply } from '../../../src/daemon/message/send-reply.ts';
 import { storeReply } from '../../../src/daemon/message/store-reply.ts';
+import type { AskedQuestion } from '../../../src/daemon/message/turn.ts';
 import { CLAIM_MS, type KeyClaim } from '../../../src/daemon/store/claims.ts';
 import { anInboxMessage, aSession, aStream } from '../../contract/fixtures.ts';
 import { aTurnOf, locked, named, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
@@ -21,6 +22,8 @@ async function answered(members: object = {}) {
     changes: { session },
     reply: 'Hi.',
     stopped: false as boolean,
+    asked: null as AskedQuestion | null,
+    question: null,
     ...members,
   });
 }
