@@ -46,11 +46,13 @@ export type {
   StreamEventName,
   ToolStatus,
 } from './message.ts';
+export { pressPayload, readPressPayload } from './press-payload.ts';
 export { retryAfterSeconds } from './retry-after.ts';
 export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';
 export type {
   PlatformSimulator,
   Shown,
+  ShownButton,
   SimulatedApi,
   SimulatedApiAnswer,
   SimulatedApiCall,

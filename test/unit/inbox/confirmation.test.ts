@@ -119,7 +119,10 @@ describe('a button', () => {
   it('in another chat changes nothing', async () => {
     const id = await ask();
     const elsewhere = { thread_id: 'telex:other' };
-    expect(await world.press({ id, approve: true }, 'ada', elsewhere)).toEqual({ outcome: 'refused', text: GONE });
+    expect(await world.press({ id, approve: true }, 'ada', elsewhere)).toEqual({
+      outcome: 'refused',
+      text: GONE,
+    });
     expect(await stateOf(id)).toBe('pending');
   });
 
@@ -133,7 +136,11 @@ describe('a button', () => {
 
   it('that is pressed twice counts once', async () => {
     const id = await ask();
-    const presses = [{ id, approve: true }, { id, approve: true }, { id, approve: false }];
+    const presses = [
+      { id, approve: true },
+      { id, approve: true },
+      { id, approve: false },
+    ];
     await Promise.all(presses.map((confirm) => world.post('', 'ada', { confirm })));
     const before = world.sent.length;
     await world.settle();
@@ -175,7 +182,10 @@ describe('other people in the thread', () => {
     const first = await ask('ada', 'cancel 1');
     const second = await ask('bob', 'cancel 2');
     expect(await world.write('yes', 'bob')).toEqual([DONE]);
-    expect([await stateOf(first), await stateOf(second)]).toEqual(['pending', expect.stringMatching(/^(started|done)$/)]);
+    expect([await stateOf(first), await stateOf(second)]).toEqual([
+      'pending',
+      expect.stringMatching(/^(started|done)$/),
+    ]);
     expect(world.calls).toMatchObject([{ args: { id: '2' } }]);
   });
 });
@@ -241,7 +251,11 @@ describe('signing in and out', () => {
   it('withdraws another person’s action at the next message at the latest', async () => {
     await signIn('ada');
     const id = await ask();
-    const bert = { key: 'telex:jwt:ada', token: await token({ sub: 'bert' }), person: '["","","bert"]' as never };
+    const bert = {
+      key: 'telex:jwt:ada',
+      token: await token({ sub: 'bert' }),
+      person: '["","","bert"]' as never,
+    };
     const stored = (await world.store.links.get(bert.key))?.token ?? null;
     await world.store.links.put({ ...bert, ttl_ms: MINUTE }, stored);
     expect(await world.write('yes')).toEqual(['You said: yes']);
