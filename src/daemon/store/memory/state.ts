@@ -6,6 +6,7 @@ import type { GuardVerdict, SessionTurns } from '../../guard/verdict.ts';
 import type { Session, StoredTurn } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Action } from '../actions.ts';
+import type { AuditLine } from '../audit.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage } from '../inbox.ts';
 import type { Link, NewLink } from '../links.ts';
@@ -80,6 +81,10 @@ export interface MemoryState {
   readonly links: Map<string, StoredLink>;
   readonly outages: Map<string, Outage & { wait_ms: number }>;
   readonly streams: Map<string, StoredStream>;
+  /** Oldest first. */
+  readonly audit: AuditLine[];
+  /** Empty until the key is made. */
+  readonly audit_key: Uint8Array[];
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
   /** The fingerprints of claimed keys. */
   readonly fingerprints: Map<string, string>;
@@ -102,6 +107,8 @@ export function emptyState(): MemoryState {
     links: new Map(),
     outages: new Map(),
     streams: new Map(),
+    audit: [],
+    audit_key: [],
     claims: { sessions: new Map(), keys: new Map(), streams: new Map(), inbox: new Map() },
     fingerprints: new Map(),
     changes: new EventEmitter().setMaxListeners(0),
