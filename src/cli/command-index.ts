@@ -34,6 +34,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'inbox show': 'Show one platform message: its text, its state, its reply.',
   'inbox retry': 'Retry one message, or all messages that have failed.',
   'inbox discard': 'Delete a platform message: it is no longer answered.',
+  'tools trust': 'Accept a tool of an MCP server whose description or schema has changed.',
   logs: 'Read the log file, filtered, and follow it.',
   'channels list': 'List the installed channels, active or not.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
@@ -59,6 +60,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   link: 'Link users of channels to persons, list and remove links.',
   sessions: 'List, show and end sessions.',
   inbox: 'List, show, retry and discard platform messages.',
+  tools: 'List and call the tools of the agent, and accept those that have changed.',
   channels: 'List the installed channels, and create one of your own.',
   guard: 'List and unblock the users and sessions that the loop guard blocks.',
 };
