@@ -8,6 +8,7 @@ import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage } from '../inbox.ts';
 import type { Link, NewLink } from '../links.ts';
+import type { Memory } from '../memories.ts';
 import type { Outage } from '../outages.ts';
 import type { StreamRecord } from '../streams.ts';
 
@@ -52,6 +53,12 @@ export interface StoredStream {
   expires_at: number | null;
 }
 
+export interface StoredMemories {
+  alias: string | null;
+  /** Newest first. */
+  memories: Memory[];
+}
+
 /** Everything that is stored. Several stores on one state are several daemons on one store. */
 export interface MemoryState {
   /** By their tags. */
@@ -68,6 +75,8 @@ export interface MemoryState {
   /** By their ids, in the order in which they were stored. */
   readonly inbox: Map<string, StoredMessage>;
   readonly links: Map<string, StoredLink>;
+  /** By the keys of their owners. */
+  readonly memories: Map<string, StoredMemories>;
   readonly outages: Map<string, Outage & { wait_ms: number }>;
   readonly streams: Map<string, StoredStream>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
@@ -89,6 +98,7 @@ export function emptyState(): MemoryState {
     answers: new Map(),
     inbox: new Map(),
     links: new Map(),
+    memories: new Map(),
     outages: new Map(),
     streams: new Map(),
     claims: { sessions: new Map(), keys: new Map(), streams: new Map(), inbox: new Map() },

@@ -14,6 +14,7 @@ import { idempotencySteps } from './idempotency.ts';
 import { inboxSteps } from './inbox.ts';
 import { limitSteps } from './limits.ts';
 import { linkSteps } from './links.ts';
+import { memorySteps } from './memories.ts';
 import { outageSteps } from './outages.ts';
 import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
@@ -81,6 +82,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     idempotency: asPort(idempotencySteps(context), begin),
     inbox: asPort(inboxSteps(context), begin),
     links: asPort(linkSteps(context), begin),
+    memories: { description: 'memory', ...asPort(memorySteps(context), begin) },
     outages: asPort(outageSteps(context), begin),
     streams: {
       ...asPort(streamSteps(context), begin),

@@ -19,6 +19,7 @@ import { KnownMessages } from './known-messages.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
+import { SqliteMemories } from './memories.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
 import { SqliteSessions } from './sessions.ts';
@@ -159,6 +160,7 @@ function assemble(
   const idempotency = new SqliteIdempotency(db, commit, clock);
   const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { known, guard, traces });
   const links = new SqliteLinks(db, commit, clock);
+  const memories = new SqliteMemories(db, commit, clock);
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams });
@@ -182,6 +184,7 @@ function assemble(
     idempotency,
     inbox,
     links,
+    memories,
     outages,
     streams,
     commitTurn: (claim, changes) => turns.commit(claim, changes),
