@@ -71,6 +71,7 @@ export class SimulatedDaemon {
       seal: world.seal,
       agent: simulatedAgent(world, this),
       tools: [whoAmI(world, this, { settings, seal: world.seal, clock, log })],
+      memory: null,
       channelNames: ['chat', 'feed', 'post'],
       stopping: this.#stopping.signal,
     });

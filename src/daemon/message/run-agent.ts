@@ -1,7 +1,10 @@
 import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
-import { type RequestContext, withRequestContext } from '../agent/context.ts';
+import { type RequestContext, requestContext, withRequestContext } from '../agent/context.ts';
+import type { RunMemory } from '../agent/long-term-memory.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
+import { memoryOwner } from '../identity/memory-owner.ts';
+import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
 import type { StoredTurn } from '../session/session.ts';
@@ -134,7 +137,10 @@ async function agentTurn(
   { signal, deadline }: TimeLimit,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
-  const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
+  const [history, memories] = await Promise.all([
+    turn.session_origin !== 'found' ? [] : historyOf(turn, services),
+    requestContext()?.memory?.given(message.text) ?? [],
+  ]);
   const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
   const log = services.log.child({ request_id: turn.request_id });
@@ -163,6 +169,7 @@ async function agentTurn(
       signal,
       log,
     }),
+    memories,
     signal,
     deadline,
     log,
@@ -206,6 +213,21 @@ function knownOf(claims: {
   };
 }
 
+/** The memories of whoever this message acts for; null if there are none. */
+function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMemory | null {
+  const { message, principal, channel, turn_id, request_id, trace } = turn;
+  // A platform may write one id in several ways.
+  const [user_id = message.user_id] = writingsOf(channel, message.user_id);
+  const owner = memoryOwner({
+    person: principal.person,
+    platform: channel.has_platform ? channel.name : null,
+    user_id,
+    alias_id: message.alias_id ?? null,
+    shared: message.shared ?? false,
+  });
+  return owner === null ? null : (memory?.ofRun({ owner, turn_id, request_id, trace, signal }) ?? null);
+}
+
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
@@ -217,6 +239,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    memory: memoryOf(turn, services, signal),
     trace,
     request_id,
     signal,
