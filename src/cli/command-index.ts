@@ -34,6 +34,9 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'inbox show': 'Show one platform message: its text, its state, its reply.',
   'inbox retry': 'Retry one message, or all messages that have failed.',
   'inbox discard': 'Delete a platform message: it is no longer answered.',
+  'memory list': 'List what is remembered of somebody, newest first.',
+  'memory search': 'Search what is remembered of somebody, best match first.',
+  'memory forget': 'Delete one memory of somebody, or all.',
   logs: 'Read the log file, filtered, and follow it.',
   'channels list': 'List the installed channels, active or not.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
@@ -59,6 +62,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   link: 'Link users of channels to persons, list and remove links.',
   sessions: 'List, show and end sessions.',
   inbox: 'List, show, retry and discard platform messages.',
+  memory: 'List, search and delete what is remembered of somebody.',
   channels: 'List the installed channels, and create one of your own.',
   guard: 'List and unblock the users and sessions that the loop guard blocks.',
 };
