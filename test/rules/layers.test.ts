@@ -22,6 +22,8 @@ const LAYERS: readonly (readonly string[])[] = [
     'secret.ts',
     'source-location.ts',
     'time-limit.ts',
+    'unless-aborted.ts',
+    'yaml-lines.ts',
   ],
   ['settings'],
   ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],

@@ -3,7 +3,7 @@ import { type RequestContext, requestContext, withRequestContext } from '../agen
 import type { RunMemory } from '../agent/long-term-memory.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
-import { memoryOwner } from '../identity/memory-owner.ts';
+import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
@@ -162,8 +162,12 @@ async function agentTurn(
     shared: message.shared ?? false,
     channel: { name: message.platform, markdown: turn.channel.markdown },
     app_name: services.settings.APP_NAME,
-    tools: bindTools(services.tools, {
+    tools: bindTools(services.tools.tools(), {
       tool: (progress) => turn.outlet.tool(progress),
+      audience: { memory_of: rememberedBy(turn)?.key ?? null, shared: message.shared ?? false },
+      access: services.tools.access,
+      journal: null,
+      confirmation: null,
       clock: services.clock,
       trace: turn.trace,
       signal,
@@ -213,19 +217,24 @@ function knownOf(claims: {
   };
 }
 
-/** The memories of whoever this message acts for; null if there are none. */
-function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMemory | null {
-  const { message, principal, channel, turn_id, request_id, trace } = turn;
+/** For whom this run remembers; null: nobody is known, or others read along. */
+function rememberedBy({ message, principal, channel }: Turn): MemoryOwner | null {
   // A platform may write one id in several ways.
   const [user_id = message.user_id] = writingsOf(channel, message.user_id);
-  const owner = memoryOwner({
+  return memoryOwner({
     person: principal.person,
     platform: channel.has_platform ? channel.name : null,
     user_id,
     alias_id: message.alias_id ?? null,
     shared: message.shared ?? false,
   });
-  return owner === null ? null : (memory?.ofRun({ owner, turn_id, request_id, trace, signal }) ?? null);
+}
+
+function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMemory | null {
+  const owner = rememberedBy(turn);
+  if (owner === null || memory === null) return null;
+  const { turn_id, request_id, trace } = turn;
+  return memory.ofRun({ owner, turn_id, request_id, trace, signal });
 }
 
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
