@@ -1,4 +1,3 @@
-import type { ChannelPlugin } from '../channel/index.ts';
 import { type PersonKey, personKey } from '../daemon/identity/identity.ts';
 import { writingsOf } from '../daemon/linking/link-ids.ts';
 import { printable } from '../daemon/printable.ts';
@@ -6,39 +5,32 @@ import { usageError } from './cli-error.ts';
 import type { CommandArgument, CommandOption, OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
 
-/** Somebody whose data a command shows: a person, or a user of a platform. */
-export type Who =
-  | { person: PersonKey }
-  | {
-      platform: string;
-      /** As the channel writes it; as it was typed if that is no id of the channel. */
-      user_id: string;
-      /** All ways in which the platform may write it, `user_id` first. */
-      writings: readonly string[];
-    };
+/** A person by the claims of a token, or a user of a platform. */
+export type Who = { person: PersonKey } | { platform: string; user_id: string };
 
-/** The argument that names a user of a platform. */
-export const WHO_ARGUMENT: CommandArgument = {
-  name: 'who',
-  sentence: "a platform's user, as `channel:id`; or give --sub instead",
-};
-
-/** The options that name a person. */
+/** The options of a command that is about somebody. */
 export const WHO_OPTIONS: readonly CommandOption[] = [
-  { flags: '--sub <sub>', sentence: 'the person with this `sub` in their token' },
-  { flags: '--iss <issuer>', sentence: "the token's `iss`, if it has one" },
-  { flags: '--tenant <id>', sentence: "the token's `tenant_id`, if it has one" },
+  { flags: '--sub <id>', sentence: 'the person whose tokens have this `sub`' },
+  { flags: '--iss <issuer>', sentence: 'with --sub: the `iss` of the tokens, if they have one' },
+  { flags: '--tenant <id>', sentence: 'with --sub: the `tenant_id` of the tokens, if they have one' },
 ];
 
+/** Not required by the parser: `--sub` may name the person instead. */
+export const WHO_ARGUMENT: CommandArgument = {
+  name: 'who',
+  sentence: "a platform's user: the name of the channel, a colon, and the user's id; not with --sub",
+};
+
 /**
- * Who a command is about, by --sub or by the first word. Null if neither is given.
- * @returns `words`: the words that follow
- * @throws CliError (2) if the words do not name anybody
+ * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's user.
+ * An id is taken in the spelling under which the channel stores it.
+ * @returns null if nobody is named; and the other arguments
+ * @throws CliError (2) if both are given, or the argument names no channel's user
  */
-export async function whoOf(
+export async function readWho(
+  args: readonly string[],
   options: OptionValues,
-  words: readonly string[],
-): Promise<{ who: Who | null; words: readonly string[] }> {
+): Promise<{ who: Who | null; rest: readonly string[] }> {
   const { sub, iss, tenant } = options;
   if (typeof sub === 'string') {
     const claims = {
@@ -46,55 +38,34 @@ export async function whoOf(
       ...(typeof iss === 'string' ? { iss } : {}),
       ...(typeof tenant === 'string' ? { tenant_id: tenant } : {}),
     };
-    return { who: { person: personKey(claims) }, words };
+    return { who: { person: personKey(claims) }, rest: args };
   }
   if (iss !== undefined || tenant !== undefined)
-    throw usageError('--iss and --tenant need --sub', 'Name the person with --sub SUB.');
-  const [word, ...rest] = words;
-  return { who: word === undefined ? null : await platformUser(options, word), words: rest };
+    throw usageError('--iss and --tenant need --sub', 'Name the person with `--sub`.');
+  const [named, ...rest] = args;
+  return named === undefined ? { who: null, rest } : { who: await platformUser(named, options), rest };
 }
 
-/** As `whoOf`, if somebody must be named. */
-export async function requiredWho(
-  options: OptionValues,
-  words: readonly string[],
-): Promise<{ who: Who; words: readonly string[] }> {
-  const found = await whoOf(options, words);
-  if (found.who !== null) return { ...found, who: found.who };
-  throw usageError(
-    'nobody is named',
-    "Name a person with --sub SUB (with --iss and --tenant if the token has them), or a platform's user as channel:id.",
-  );
-}
-
-/** A person or user in the words of a sentence. */
-export function whoInWords(who: Who): string {
-  if ('platform' in who) return printable(`${who.platform}:${who.user_id}`);
-  const [iss, tenant, sub] = JSON.parse(who.person) as [string, string, string];
-  const more = [...(iss === '' ? [] : [`issuer ${iss}`]), ...(tenant === '' ? [] : [`tenant ${tenant}`])];
-  return printable(`sub ${sub}${more.length === 0 ? '' : ` (${more.join(', ')})`}`);
-}
-
-async function platformUser(options: OptionValues, word: string): Promise<Who> {
-  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
-  const { plugins } = await pluginsAt(configLocation(options));
-  const platforms = plugins.map(({ plugin }) => plugin).filter(isPlatform);
-  const colon = word.indexOf(':');
-  const channel = platforms.find(({ name }) => name === word.slice(0, colon));
-  const user = word.slice(colon + 1);
-  if (channel === undefined || user === '') {
-    const names = platforms.map(({ name }) => name).sort();
+async function platformUser(named: string, options: OptionValues): Promise<Who> {
+  const [, platform, user] = /^([^:]+):(.+)$/s.exec(named) ?? [];
+  if (platform === undefined || user === undefined) {
     throw usageError(
-      `'${printable(word)}' names no user of a platform`,
-      `Write channel:id, where the channel is one of: ${names.join(', ')}. Name a person with --sub SUB.`,
+      `'${printable(named)}' is not a platform's user`,
+      "Use the channel's name, a colon and the user's id, or name a person with `--sub`.",
     );
   }
-  const writings = writingsOf(channel, user);
-  const [user_id = user] = writings;
-  return { platform: channel.name, user_id, writings: writings.length === 0 ? [user] : writings };
+  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
+  const { plugins } = await pluginsAt(configLocation(options));
+  const plugin = plugins.find((loaded) => loaded.plugin.name === platform)?.plugin;
+  // What a channel left behind is still found after its plugin was removed.
+  const [user_id = user] = plugin ? writingsOf(plugin, user) : [];
+  return { platform, user_id };
 }
 
-/** Only a platform verifies who its users are. */
-function isPlatform({ capabilities }: ChannelPlugin): boolean {
-  return capabilities.delivery === 'push';
+/** Who it is, for people. */
+export function whoInWords(who: Who): string {
+  if ('platform' in who) return `${printable(who.user_id)} of ${printable(who.platform)}`;
+  const [issuer, tenant, sub] = JSON.parse(who.person) as [string, string, string];
+  const of = [issuer && `issuer ${issuer}`, tenant && `tenant ${tenant}`].filter(Boolean).join(', ');
+  return printable(of ? `${sub} (${of})` : sub);
 }

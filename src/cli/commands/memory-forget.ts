@@ -5,7 +5,8 @@ import { failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
-import { requiredWho, WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
+import { expectWho } from '../expect-who.ts';
+import { WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
 import { ownerOf, withMemories } from '../with-memories.ts';
 
 export const command: Command = {
@@ -29,8 +30,8 @@ export const command: Command = {
   async run({ args, options, out }) {
     const {
       who,
-      words: [id, ...more],
-    } = await requiredWho(options, args);
+      rest: [id, ...more],
+    } = await expectWho(args, options);
     if (more.length > 0) throw usageError('memory forget takes one id at most', 'Call it once for each id.');
     const forgotten = await withMemories(options, (memories) =>
       id === undefined ? forgetAll(memories, who, options.yes === true) : forgetOne(memories, who, id),

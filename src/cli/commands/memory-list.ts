@@ -1,9 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectWho } from '../expect-who.ts';
 import { listMemories } from '../list-memories.ts';
 import { MEMORY_COLUMNS } from '../memory-view.ts';
-import { requiredWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { ownerOf } from '../with-memories.ts';
 
 export const command: Command = {
@@ -22,7 +23,7 @@ export const command: Command = {
   ],
   json: true,
   async run({ args, options, out }) {
-    const { who } = await requiredWho(options, args);
+    const { who } = await expectWho(args, options);
     const none = `Nothing is remembered of ${whoInWords(who)}.`;
     const found = await listMemories(options, none, (memories) => memories.list(ownerOf(who)));
     out.list(MEMORY_COLUMNS, found.items, found.none);

@@ -2,9 +2,10 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectWho } from '../expect-who.ts';
 import { listMemories } from '../list-memories.ts';
 import { MEMORY_COLUMNS } from '../memory-view.ts';
-import { requiredWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { ownerOf } from '../with-memories.ts';
 
@@ -28,8 +29,8 @@ export const command: Command = {
   json: true,
   async run({ args, options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 500 });
-    const { who, words } = await requiredWho(options, args);
-    const text = words.join(' ');
+    const { who, rest } = await expectWho(args, options);
+    const text = rest.join(' ');
     if (text.trim() === '')
       throw usageError('memory search takes words to look for', 'Try `agentd memory search --help`.');
     const none = `No memory of ${whoInWords(who)} has any of these words.`;
