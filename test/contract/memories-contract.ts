@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../../src/daemon/identity/memory-owner.ts';
-import { MEMORIES_MAX } from '../../src/daemon/store/bounds.ts';
 import type { MemoryStore } from '../../src/daemon/store/memories.ts';
 import { ada, bob } from './fixtures.ts';
 
@@ -14,21 +13,24 @@ export interface MemoriesUnderTest {
   dispose(): Promise<void>;
 }
 
+/** Memories of one owner at most, in these tests. */
+const MAX = 20;
+
 const ADA = ownerOfPerson(ada);
 const BOB = ownerOfPerson(bob);
 const NUMBER = (alias: string | null) => ownerOnPlatform('phone', '+4915112345', alias);
 
 /**
  * The contract of the port `memories`: every backend passes it unchanged.
- * @param make new, empty memories each time.
+ * @param make new, empty memories each time, with a bound for each owner.
  */
-export function describeMemories(name: string, make: () => Promise<MemoriesUnderTest>): void {
+export function describeMemories(name: string, make: (max: number) => Promise<MemoriesUnderTest>): void {
   describe(`memory contract: ${name}`, () => {
     let test: MemoriesUnderTest;
     let memories: MemoryStore;
 
     beforeEach(async () => {
-      test = await make();
+      test = await make(MAX);
       memories = test.memories;
     });
     afterEach(() => test.dispose());
@@ -37,14 +39,6 @@ export function describeMemories(name: string, make: () => Promise<MemoriesUnder
     const add = (text: string, owner = ADA, { turn_id = 'turn-1', tainted = false } = {}) => {
       test.advance(1000);
       return memories.add(owner, { text, turn_id, tainted });
-    };
-    /** Stores numbers from this one on at the same time, until no more fit. */
-    const fill = async (from: number) => {
-      test.advance(1000);
-      const numbers = Array.from({ length: MEMORIES_MAX - from }, (_, n) => `number ${from + n}`);
-      await Promise.all(
-        numbers.map((text) => memories.add(ADA, { text, turn_id: 'turn-1', tainted: false })),
-      );
     };
     const textsOf = async (owner: MemoryOwner, from = memories) =>
       (await from.list(owner)).map(({ text }) => text);
@@ -117,6 +111,12 @@ export function describeMemories(name: string, make: () => Promise<MemoriesUnder
         expect(await found('犬')).toEqual(['私は犬を飼っています']);
       });
 
+      it('does not look for a single letter, unless every word must be there', async () => {
+        await add('I like tea');
+        expect(await found('Can I have a car?')).toEqual([]);
+        expect(await foundWhole('I')).toEqual(['I like tea']);
+      });
+
       it('takes a number as it is', async () => {
         await add('My order is 1004');
         expect(await found('order 100')).toEqual(['My order is 1004']);
@@ -179,17 +179,17 @@ export function describeMemories(name: string, make: () => Promise<MemoriesUnder
     });
 
     describe('bounds', () => {
-      it(`keeps ${MEMORIES_MAX} memories of an owner; past it, the one that was used longest ago is deleted`, async () => {
+      it('keeps a number of memories of an owner; past it, the one that was used longest ago is deleted', async () => {
         const first = await add('number 0');
         await add('number 1');
         await add('of Bob', BOB);
-        await fill(2);
+        for (let n = 2; n < MAX; n++) await add(`number ${n}`);
         test.advance(1000);
         await memories.use(ADA, [first.memory_id]);
-        expect(await memories.list(ADA)).toHaveLength(MEMORIES_MAX);
+        expect(await memories.list(ADA)).toHaveLength(MAX);
         await add('one more');
         const left = await textsOf(ADA);
-        expect(left).toHaveLength(MEMORIES_MAX);
+        expect(left).toHaveLength(MAX);
         expect(left).toContain('number 0');
         expect(left).not.toContain('number 1');
         expect(await found('1')).toEqual([]);
@@ -197,7 +197,7 @@ export function describeMemories(name: string, make: () => Promise<MemoriesUnder
       });
 
       it('holds them when many are stored at once', async () => {
-        await fill(1);
+        for (let n = 1; n < MAX; n++) await add(`number ${n}`);
         const beside = await test.beside();
         await Promise.all(
           ['a', 'b', 'c', 'd'].map((text, n) =>
@@ -205,7 +205,7 @@ export function describeMemories(name: string, make: () => Promise<MemoriesUnder
           ),
         );
         const left = await textsOf(ADA);
-        expect(left).toHaveLength(MEMORIES_MAX);
+        expect(left).toHaveLength(MAX);
         expect(left).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd']));
       });
 

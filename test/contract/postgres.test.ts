@@ -12,12 +12,13 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
   });
   afterAll(() => server.stop());
 
-  describeMemories('postgres', async () => {
+  describeMemories('postgres', async (max) => {
     let time = Date.UTC(2030, 0, 1);
     const url = await server.createDatabase();
     const instances: MemoryStore[] = [];
     const open = () => {
-      const memories = openPostgresMemories({ url, clock: { now: () => time }, log: { debug: () => {} } });
+      const clock = { now: () => time };
+      const memories = openPostgresMemories({ url, clock, log: { debug: () => {} }, max });
       instances.push(memories);
       return memories;
     };

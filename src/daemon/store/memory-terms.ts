@@ -16,6 +16,8 @@ const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 /** Scripts that put no spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+/** A word of one letter says nothing where words are written with letters. */
+const LETTER = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
 /**
@@ -29,10 +31,12 @@ export function termsOf(text: string): string[] {
 
 /** The words of a query. */
 export function wantedTerms(query: string, words: 'some' | 'every'): WantedTerm[] {
-  const terms = termsOf(query.slice(0, QUERY_MAX))
-    .toSorted((a, b) => b.length - a.length)
-    .slice(0, WANTED_MAX);
-  return words === 'every' ? terms.map((term) => ({ term, prefix: false })) : terms.map(withoutEnding);
+  const terms = termsOf(query.slice(0, QUERY_MAX)).toSorted((a, b) => b.length - a.length);
+  if (words === 'every') return terms.slice(0, WANTED_MAX).map((term) => ({ term, prefix: false }));
+  return terms
+    .filter((term) => !LETTER.test(term))
+    .slice(0, WANTED_MAX)
+    .map(withoutEnding);
 }
 
 /** Most languages inflect the end of a word; a number means itself alone. */

@@ -1,7 +1,6 @@
 import { timeOrderedId } from '../../clock.ts';
 import type { MemoryOwner } from '../../identity/memory-owner.ts';
 import { aliasChange } from '../alias-change.ts';
-import { MEMORIES_MAX } from '../bounds.ts';
 import type { Memory, MemoryStore } from '../memories.ts';
 import { termsOf, wantedTerms } from '../memory-terms.ts';
 import { rankMemories } from '../rank-memories.ts';
@@ -10,7 +9,7 @@ import type { MemoryContext } from './context.ts';
 
 type MemorySteps = Steps<Omit<MemoryStore, 'description'>>;
 
-export function memorySteps({ state, clock }: MemoryContext): MemorySteps {
+export function memorySteps({ state, clock, bounds }: MemoryContext): MemorySteps {
   /** Newest first. Memories of another alias are deleted. */
   const memoriesOf = ({ key, alias }: MemoryOwner): Memory[] => {
     const found = state.memories.get(key) ?? { alias: null, memories: [] };
@@ -35,7 +34,7 @@ export function memorySteps({ state, clock }: MemoryContext): MemorySteps {
         used_at: now,
       };
       const others = all.filter((one) => one !== equal);
-      if (others.length >= MEMORIES_MAX) {
+      if (others.length >= bounds.memoriesMax) {
         const oldest = others.reduce((least, one) => (one.used_at <= least.used_at ? one : least));
         others.splice(others.indexOf(oldest), 1);
       }

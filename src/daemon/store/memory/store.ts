@@ -1,6 +1,13 @@
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../errors.ts';
-import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
+import {
+  ACTIONS_RETENTION_MS,
+  FAILED_MAX,
+  INBOX_MAX,
+  MEMORIES_MAX,
+  REFUSED_MAX,
+  TRACES_MAX,
+} from '../bounds.ts';
 import type { Store } from '../store.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { StreamListener, StreamStore } from '../streams.ts';
@@ -51,6 +58,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       refusedMax: REFUSED_MAX,
       inboxMax: INBOX_MAX,
       failedMax: FAILED_MAX,
+      memoriesMax: MEMORIES_MAX,
       ...wanted,
     },
     claims: {

@@ -20,11 +20,13 @@ export interface PostgresOptions {
   url: string;
   clock: Clock;
   log: Pick<Log, 'debug'>;
+  /** Memories of one owner at most; `MEMORIES_MAX` if absent. */
+  max?: number;
 }
 
 /** Opens the memories in a Postgres database. Nothing is asked of it before the first use. */
-export function openPostgresMemories({ url, clock, log }: PostgresOptions): MemoryStore {
-  return new PostgresMemories(new Database(url, log), clock);
+export function openPostgresMemories({ url, clock, log, max = MEMORIES_MAX }: PostgresOptions): MemoryStore {
+  return new PostgresMemories(new Database(url, log), clock, max);
 }
 
 /** Memories in Postgres, with a text search vector of their words. */
@@ -32,13 +34,15 @@ class PostgresMemories implements MemoryStore {
   readonly description: string;
   readonly #database: Database;
   readonly #clock: Clock;
+  readonly #max: number;
   /** The schema is the current one. Null before the first use, and after a try that failed. */
   #migrated: Promise<void> | null = null;
 
-  constructor(database: Database, clock: Clock) {
+  constructor(database: Database, clock: Clock, max: number) {
     this.description = database.description;
     this.#database = database;
     this.#clock = clock;
+    this.#max = max;
   }
 
   add(owner: MemoryOwner, { text, turn_id, tainted }: NewMemory): Promise<Memory> {
@@ -59,7 +63,7 @@ class PostgresMemories implements MemoryStore {
       await query(
         `DELETE FROM agentd_memories WHERE memory_id IN
            (SELECT memory_id FROM agentd_memories WHERE owner = $1 ORDER BY used_at DESC, memory_id DESC OFFSET $2)`,
-        [owner.key, MEMORIES_MAX - 1],
+        [owner.key, this.#max - 1],
       );
       const memory_id = timeOrderedId(now);
       await query(

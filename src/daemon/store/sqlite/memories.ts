@@ -2,7 +2,6 @@ import type Database from 'better-sqlite3';
 import { type Clock, timeOrderedId } from '../../clock.ts';
 import type { MemoryOwner } from '../../identity/memory-owner.ts';
 import { aliasChange } from '../alias-change.ts';
-import { MEMORIES_MAX } from '../bounds.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../memories.ts';
 import { termsOf, type WantedTerm, wantedTerms } from '../memory-terms.ts';
 import { rankMemories } from '../rank-memories.ts';
@@ -17,6 +16,7 @@ export class SqliteMemories implements MemoryStore {
   readonly description: string;
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
+  readonly #max: number;
   readonly #owner;
   readonly #addOwner;
   readonly #setAlias;
@@ -32,10 +32,12 @@ export class SqliteMemories implements MemoryStore {
   readonly #deleteAll;
   readonly #taint;
 
-  constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
+  /** @param max memories of one owner at most */
+  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, max: number) {
     this.description = `sqlite ${db.name}`;
     this.#commit = commit;
     this.#clock = clock;
+    this.#max = max;
     this.#owner = db.prepare<[string], { owner_no: number; alias: string | null }>(
       'SELECT owner_no, alias FROM memory_owners WHERE owner = ?',
     );
@@ -89,7 +91,7 @@ export class SqliteMemories implements MemoryStore {
         const { memory_id } = equal;
         return { memory_id, text, turn_id, tainted: stays, created_at: now, used_at: now };
       }
-      this.#leastUsed.run(owner_no, MEMORIES_MAX - 1);
+      this.#leastUsed.run(owner_no, this.#max - 1);
       const memory_id = timeOrderedId(now);
       const memory_no = this.#insert.get(memory_id, owner_no, text, turn_id, Number(tainted), now, now) ?? 0;
       const terms = termsOf(text).map((term) => tagged(owner_no, term));

@@ -5,6 +5,7 @@ import {
   FAILED_MAX,
   GUARD_LISTED_MAX,
   INBOX_MAX,
+  MEMORIES_MAX,
   REFUSED_MAX,
   TRACES_MAX,
 } from '../bounds.ts';
@@ -58,6 +59,8 @@ export interface SqliteOptions extends OpenOptions {
   inboxMax?: number;
   /** Failed messages kept at most; `FAILED_MAX` where absent. */
   failedMax?: number;
+  /** Memories of one owner at most; `MEMORIES_MAX` if absent. */
+  memoriesMax?: number;
   /** Size of the reserve file that the daemon keeps; none if absent. */
   reserveBytes?: number;
 }
@@ -182,7 +185,7 @@ function assemble(
     },
   );
   const links = new SqliteLinks(db, commit, clock);
-  const memories = new SqliteMemories(db, commit, clock);
+  const memories = new SqliteMemories(db, commit, clock, options.memoriesMax ?? MEMORIES_MAX);
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams, pending });
