@@ -76,14 +76,17 @@ tools:
       {
         kind: 'openapi',
         place: 'tools[0] (agentd.yaml, line 3)',
-        operation_places: {
-          listOrders: { setting: 'tools[0].operations.listOrders', source: 'agentd.yaml, line 7' },
-          'GET /products/{id}': {
-            setting: 'tools[0].operations["GET /products/{id}"]',
-            source: 'agentd.yaml, line 8',
+        places: {
+          document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 3' },
+          operations: {
+            listOrders: { setting: 'tools[0].operations.listOrders', source: 'agentd.yaml, line 7' },
+            'GET /products/{id}': {
+              setting: 'tools[0].operations["GET /products/{id}"]',
+              source: 'agentd.yaml, line 8',
+            },
+            cancelOrder: { setting: 'tools[0].operations.cancelOrder', source: 'agentd.yaml, line 9' },
+            ping: { setting: 'tools[0].operations.ping', source: 'agentd.yaml, line 14' },
           },
-          cancelOrder: { setting: 'tools[0].operations.cancelOrder', source: 'agentd.yaml, line 9' },
-          ping: { setting: 'tools[0].operations.ping', source: 'agentd.yaml, line 14' },
         },
         path: join(place.cwd, 'shop.openapi.yaml'),
         name: 'shop',
@@ -105,8 +108,11 @@ tools:
       {
         kind: 'openapi',
         place: 'tools[1] (agentd.yaml, line 15)',
-        operation_places: {
-          getReport: { setting: 'tools[1].operations.getReport', source: 'agentd.yaml, line 21' },
+        places: {
+          document: { setting: 'tools[1].openapi', source: 'agentd.yaml, line 15' },
+          operations: {
+            getReport: { setting: 'tools[1].operations.getReport', source: 'agentd.yaml, line 21' },
+          },
         },
         path: '/srv/reports.json',
         name: 'reports',
