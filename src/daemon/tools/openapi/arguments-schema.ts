@@ -1,6 +1,6 @@
 import { nearest } from '../../settings/nearest.ts';
 import type { JsonSchema } from '../tool.ts';
-import { DocumentNode, isObject, type OpenApiDocument } from './openapi-document.ts';
+import { type DocumentNode, isObject, type OpenApiDocument } from './openapi-document.ts';
 import { BODY, type Operation } from './read-operation.ts';
 import { SchemaConverter } from './schema-converter.ts';
 
@@ -28,7 +28,9 @@ export function argumentsSchema(
   version: OpenApiDocument['version'],
   bound: readonly string[],
 ): JsonSchema {
-  const hidden = new Set(bound.filter((name) => name.startsWith(`${BODY}.`)).map((name) => name.slice(BODY.length + 1)));
+  const hidden = new Set(
+    bound.filter((name) => name.startsWith(`${BODY}.`)).map((name) => name.slice(BODY.length + 1)),
+  );
   const fields = body?.schema === undefined || body.schema === null ? [] : fieldsOf(body.schema, new Set());
   checkBindings(bound, [
     ...parameters.map(({ property }) => property),
@@ -69,7 +71,8 @@ function checkBindings(bound: readonly string[], known: readonly string[]): void
   for (const binding of bound) {
     if (known.includes(binding)) continue;
     const near = nearest(binding, known, Math.max(2, Math.floor(binding.length / 2)))?.name;
-    const right = known.length === 0 ? 'no binding: the operation has no parameters' : `one of ${known.join(', ')}`;
+    const right =
+      known.length === 0 ? 'no binding: the operation has no parameters' : `one of ${known.join(', ')}`;
     throw new UnknownBinding(binding, near === undefined ? right : `${near}? ${right}`);
   }
 }
@@ -79,7 +82,10 @@ function fieldsOf(node: DocumentNode, seen: Set<string>): string[] {
   const schema = node.resolved();
   if (seen.has(schema.pointer)) return [];
   seen.add(schema.pointer);
-  const names = schema.child('properties').members().map(([name]) => name);
+  const names = schema
+    .child('properties')
+    .members()
+    .map(([name]) => name);
   for (const list of ['allOf', 'anyOf', 'oneOf'])
     for (const branch of schema.child(list).items()) names.push(...fieldsOf(branch, seen));
   return [...new Set(names)];

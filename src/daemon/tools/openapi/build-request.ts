@@ -1,5 +1,5 @@
-import type { ToolRequest } from '../tool-client.ts';
 import type { ToolArguments } from '../tool.ts';
+import type { ToolRequest } from '../tool-client.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type Operation, type Parameter } from './read-operation.ts';
 
@@ -23,8 +23,12 @@ export function buildRequest(operation: Operation, args: ToolArguments): BuiltRe
 }
 
 function requestOf({ found, parameters, body }: Operation, args: ToolArguments): ToolRequest {
-  const given = parameters.filter(({ property }) => Object.hasOwn(args, property) && args[property] !== undefined);
-  const query = given.filter((one) => one.in === 'query').flatMap((one) => queryOf(one, args[one.property], parameters));
+  const given = parameters.filter(
+    ({ property }) => Object.hasOwn(args, property) && args[property] !== undefined,
+  );
+  const query = given
+    .filter((one) => one.in === 'query')
+    .flatMap((one) => queryOf(one, args[one.property], parameters));
   const headers = given
     .filter((one) => one.in === 'header' && args[one.property] !== null)
     .map((one) => [one.name, headerOf(one, args[one.property])]);
@@ -54,7 +58,9 @@ function pathOf(template: string, parameters: readonly Parameter[], args: ToolAr
         return pathText(parameter, value);
       });
       if (names.length > 0 && /^\.{0,2}$/.test(filled))
-        throw new UnusableArgument(`The argument \`${names.join('`, `')}\` cannot be empty, \`.\` or \`..\`.`);
+        throw new UnusableArgument(
+          `The argument \`${names.join('`, `')}\` cannot be empty, \`.\` or \`..\`.`,
+        );
       return filled;
     })
     .join('/');
@@ -63,7 +69,9 @@ function pathOf(template: string, parameters: readonly Parameter[], args: ToolAr
 /** What the document has percent-encoded stays so. */
 function encodeLiteral(text: string): string {
   return text.replace(/%[0-9A-Fa-f]{2}|[^%]+|%/g, (part) =>
-    /^%[0-9A-Fa-f]{2}$/.test(part) ? part : encode(part).replace(/%(?:3A|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g, decodeURIComponent),
+    /^%[0-9A-Fa-f]{2}$/.test(part)
+      ? part
+      : encode(part).replace(/%(?:3A|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g, decodeURIComponent),
   );
 }
 
@@ -72,9 +80,13 @@ function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
     // The members of the object become parameters themselves: none may stand in for another one.
-    const other = Object.keys(value).find((key) => all.some((one) => one.in === 'query' && one.name === key && one.name !== name));
+    const other = Object.keys(value).find((key) =>
+      all.some((one) => one.in === 'query' && one.name === key && one.name !== name),
+    );
     if (other !== undefined)
-      throw new UnusableArgument(`The argument \`${parameter.property}\` cannot hold \`${other.slice(0, 64)}\`.`);
+      throw new UnusableArgument(
+        `The argument \`${parameter.property}\` cannot hold \`${other.slice(0, 64)}\`.`,
+      );
   }
   return queryPairs(parameter, value);
 }
@@ -83,6 +95,8 @@ function headerOf(parameter: Parameter, value: unknown): string {
   const text = headerText(parameter, value);
   // RFC 9110, "Field Values", without the bytes whose meaning is unknown.
   if (!/^[\t\x20-\x7e]*$/.test(text))
-    throw new UnusableArgument(`The argument \`${parameter.property}\` can hold only printable ASCII characters.`);
+    throw new UnusableArgument(
+      `The argument \`${parameter.property}\` can hold only printable ASCII characters.`,
+    );
   return text;
 }

@@ -1,6 +1,6 @@
 import { nearest } from '../../settings/nearest.ts';
 import type { ToolRequest } from '../tool-client.ts';
-import type { DocumentNode, OpenApiDocument } from './openapi-document.ts';
+import { type DocumentNode, DocumentProblem, type OpenApiDocument } from './openapi-document.ts';
 
 export type Method = ToolRequest['method'];
 
@@ -19,20 +19,33 @@ export interface FoundOperation {
   readonly node: DocumentNode;
 }
 
-/** All operations of a document, in order. */
-export function operationsOf({ root }: OpenApiDocument): FoundOperation[] {
-  return root
-    .child('paths')
-    .members()
-    .filter(([path]) => path.startsWith('/'))
-    .flatMap(([path, item]) => {
-      const resolved = item.resolved();
-      return METHODS.flatMap((method) => {
-        const node = resolved.child(method.toLowerCase());
-        if (node.value === undefined) return [];
-        return [{ method, path, operation_id: node.text('operationId'), item: resolved, node }];
-      });
+/** All operations of a document, in order, and the paths that cannot be read. */
+export function operationsOf({ root }: OpenApiDocument): {
+  operations: FoundOperation[];
+  problems: DocumentProblem[];
+} {
+  const problems: DocumentProblem[] = [];
+  const paths = root.child('paths').members();
+  const operations = paths.flatMap(([path, member]) => {
+    if (!path.startsWith('/')) return [];
+    const item = followed(member, problems);
+    return METHODS.flatMap((method) => {
+      const node = item?.child(method.toLowerCase());
+      if (item === null || node?.value === undefined) return [];
+      return [{ method, path, operation_id: node.text('operationId'), item, node }];
     });
+  });
+  return { operations, problems };
+}
+
+function followed(item: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
+  try {
+    return item.resolved();
+  } catch (error) {
+    if (!(error instanceof DocumentProblem)) throw error;
+    problems.push(error);
+    return null;
+  }
 }
 
 /** The operation that a key of `operations` names, or what to tell of a key that names none. */
@@ -64,7 +77,9 @@ export function keyOf({ method, path }: FoundOperation): string {
 function suggestion(operations: readonly FoundOperation[], key: string): string {
   const form = 'an operationId, or a method and a path such as "GET /orders/{id}"';
   const candidates = new Set(
-    operations.map((operation) => (key.includes('/') ? keyOf(operation) : (operation.operation_id ?? keyOf(operation)))),
+    operations.map((operation) =>
+      key.includes('/') ? keyOf(operation) : (operation.operation_id ?? keyOf(operation)),
+    ),
   );
   const names: string[] = [];
   while (names.length < NEAREST_NAMES) {

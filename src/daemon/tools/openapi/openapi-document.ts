@@ -83,7 +83,10 @@ export class DocumentNode {
       target = target.child(Array.isArray(target.value) ? Number(segment) : segment);
     }
     if (segments === null || target.value === undefined)
-      return this.refuse(`refers to \`${reference.slice(0, 100)}\`, which is not in the document`, 'a place that exists');
+      return this.refuse(
+        `refers to \`${reference.slice(0, 100)}\`, which is not in the document`,
+        'a place that exists',
+      );
     return target;
   }
 

@@ -71,7 +71,12 @@ export function queryPairs(form: ParameterForm, value: unknown): string[] {
     if (explode) return entries.map(([key, part]) => pair(key, write(part)));
     return entries.length === 0
       ? []
-      : [pair(name, entries.map(([key, part]) => `${encode(key)}${delimiter}${write(part)}`).join(delimiter))];
+      : [
+          pair(
+            name,
+            entries.map(([key, part]) => `${encode(key)}${delimiter}${write(part)}`).join(delimiter),
+          ),
+        ];
   }
   return value === null ? [] : [pair(name, write(value))];
 }
@@ -94,10 +99,13 @@ export function headerText({ style, explode }: ParameterForm, value: unknown): s
 function deepPairs(key: string, value: unknown): [string, unknown][] {
   if (Array.isArray(value)) {
     return value.flatMap((item, index) =>
-      isFields(item) || Array.isArray(item) ? deepPairs(`${key}[${index}]`, item) : [[`${key}[]`, item] as [string, unknown]],
+      isFields(item) || Array.isArray(item)
+        ? deepPairs(`${key}[${index}]`, item)
+        : [[`${key}[]`, item] as [string, unknown]],
     );
   }
-  if (isFields(value)) return Object.entries(value).flatMap(([name, part]) => deepPairs(`${key}[${name}]`, part));
+  if (isFields(value))
+    return Object.entries(value).flatMap(([name, part]) => deepPairs(`${key}[${name}]`, part));
   return value === null ? [] : [[key, value]];
 }
 

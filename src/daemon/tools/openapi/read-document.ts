@@ -47,7 +47,11 @@ async function readText(path: string): Promise<string> {
     if (error instanceof UnreadableDocument) throw error;
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     const problem = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
-    throw new UnreadableDocument(problem, null, 'the path of a readable file, relative to the configuration file');
+    throw new UnreadableDocument(
+      problem,
+      null,
+      'the path of a readable file, relative to the configuration file',
+    );
   }
 }
 
@@ -78,7 +82,11 @@ function versionOf(root: DocumentNode): '3.0' | '3.1' {
       : value === undefined
         ? 'has no `openapi`, which names the version'
         : `has the OpenAPI version ${JSON.stringify(value)}`;
-    throw new DocumentProblem([swagger ? 'swagger' : 'openapi'], problem, `${RIGHT}; a converter can make one`);
+    throw new DocumentProblem(
+      [swagger ? 'swagger' : 'openapi'],
+      problem,
+      `${RIGHT}; a converter can make one`,
+    );
   }
   if (!isObject(root.child('paths').value))
     throw new DocumentProblem(['paths'], 'has no `paths`', 'an object with the paths of the API');

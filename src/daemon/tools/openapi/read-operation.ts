@@ -1,4 +1,4 @@
-import { isReservedHeader } from '../reserved-headers.ts';
+import { isAllowedHeader } from '../allowed-header.ts';
 import type { FoundOperation } from './find-operation.ts';
 import { type DocumentNode, isObject } from './openapi-document.ts';
 import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
@@ -72,7 +72,7 @@ function readParameter(node: DocumentNode, set_elsewhere: readonly string[]): Un
   if (place === 'header') {
     const lower = name.toLowerCase();
     if (IGNORED_HEADERS.includes(lower) || set_elsewhere.includes(lower)) return null;
-    if (isReservedHeader(name)) return required ? refuseUnsettable(node, `header \`${name}\``) : null;
+    if (!isAllowedHeader(name)) return required ? refuseUnsettable(node, `header \`${name}\``) : null;
   }
   return {
     in: place,
@@ -118,12 +118,20 @@ function readForm(
 /** Each `{name}` of the path has a parameter, and the path leads to no other place. */
 function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[]): void {
   const names = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
-  const missing = names.find((name) => !parameters.some((known) => known.in === 'path' && known.name === name));
+  const missing = names.find(
+    (name) => !parameters.some((known) => known.in === 'path' && known.name === name),
+  );
   if (missing !== undefined)
-    node.refuse(`has no path parameter \`${missing}\`, which its path \`${path}\` names`, 'a parameter for each name in braces');
+    node.refuse(
+      `has no path parameter \`${missing}\`, which its path \`${path}\` names`,
+      'a parameter for each name in braces',
+    );
   const unused = parameters.find((known) => known.in === 'path' && !names.includes(known.name));
   if (unused !== undefined)
-    node.refuse(`has a path parameter \`${unused.name}\`, which its path \`${path}\` does not name`, 'a path that names it');
+    node.refuse(
+      `has a path parameter \`${unused.name}\`, which its path \`${path}\` does not name`,
+      'a path that names it',
+    );
   const literal = path.replace(/\{[^{}]*\}/g, 'x');
   if (/[\\\s\x00-\x1f?#]|\/\/|\/\.{1,2}(?=\/|$)/.test(decoded(literal)))
     node.refuse(`has the path \`${path}\``, 'a path without query, fragment, empty segments, `.` and `..`');
@@ -146,7 +154,11 @@ function readBody({ method, node }: FoundOperation): RequestBody | null {
   const media = bodyOfJson(types);
   const hasBody = method !== 'GET' && method !== 'HEAD';
   if (!hasBody) {
-    if (required) resolved.refuse(`requires a body, which a ${method} request does not have`, 'an operation without a body');
+    if (required)
+      resolved.refuse(
+        `requires a body, which a ${method} request does not have`,
+        'an operation without a body',
+      );
     return null;
   }
   if (media === undefined) {
@@ -200,5 +212,8 @@ function withProperties(parameters: readonly Unnamed[], has_body: boolean): Para
       properties.set(parameter, property);
     }
   }
-  return parameters.map((parameter) => ({ ...parameter, property: properties.get(parameter) ?? parameter.name }));
+  return parameters.map((parameter) => ({
+    ...parameter,
+    property: properties.get(parameter) ?? parameter.name,
+  }));
 }

@@ -27,7 +27,15 @@ const PLAIN = [
   'maxProperties',
   'dependentRequired',
 ];
-const SCHEMA = ['not', 'items', 'additionalProperties', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties'];
+const SCHEMA = [
+  'not',
+  'items',
+  'additionalProperties',
+  'contains',
+  'propertyNames',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+];
 /** Schemas of the same value: a name that is hidden in the one is hidden in the other. */
 const SAME_VALUE = ['if', 'then', 'else'];
 const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
@@ -65,7 +73,9 @@ export class SchemaConverter {
     if (typeof value === 'boolean') return value;
     if (!isObject(value)) return node.refuse('is not a schema', 'an object');
     const target = node.referred();
-    return target === null ? this.#convertPlain(node, value, hidden) : this.#convertReference(node, value, target, hidden);
+    return target === null
+      ? this.#convertPlain(node, value, hidden)
+      : this.#convertReference(node, value, target, hidden);
   }
 
   #convertReference(
@@ -89,7 +99,8 @@ export class SchemaConverter {
           ? { description: siblings.description }
           : {};
     if (Object.keys(beside).length === 0) return written;
-    if (typeof written === 'object' && ('$ref' in written || this.#version === '3.0')) return { ...written, ...beside };
+    if (typeof written === 'object' && ('$ref' in written || this.#version === '3.0'))
+      return { ...written, ...beside };
     return { allOf: [written], ...beside };
   }
 
@@ -142,14 +153,20 @@ export class SchemaConverter {
       if (branches.length > 0) schema[keyword] = branches.map((branch) => this.convert(branch, hidden));
     }
     if (Array.isArray(value.prefixItems))
-      schema.prefixItems = node.child('prefixItems').items().map((item) => this.convert(item));
+      schema.prefixItems = node
+        .child('prefixItems')
+        .items()
+        .map((item) => this.convert(item));
     for (const keyword of SCHEMA_MAPS) {
       if (!isObject(value[keyword])) continue;
       const members = node.child(keyword).members();
       schema[keyword] = Object.fromEntries(members.map(([name, member]) => [name, this.convert(member)]));
     }
     if (isObject(value.properties)) {
-      const members = node.child('properties').members().filter(([name]) => !hidden.has(name));
+      const members = node
+        .child('properties')
+        .members()
+        .filter(([name]) => !hidden.has(name));
       schema.properties = Object.fromEntries(members.map(([name, member]) => [name, this.convert(member)]));
     }
     if (Array.isArray(value.required)) {
@@ -216,8 +233,8 @@ const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
  * another dialect cannot be checked here: null, and the model is told the pattern in words.
  */
 function patternOf(pattern: string): string | null {
-  const strict = pattern.replace(/\\(.)/gs, (escape, character: string) => {
-    if (/[A-Za-z0-9]/.test(character) || SYNTAX.test(character)) return escape;
+  const strict = pattern.replace(/\\(.)/gs, (whole, character: string) => {
+    if (/[A-Za-z0-9]/.test(character) || SYNTAX.test(character)) return whole;
     return character === '-' ? '\\x2d' : character;
   });
   return [pattern, strict].find(isRegularExpression) ?? null;
