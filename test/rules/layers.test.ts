@@ -25,7 +25,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'unless-aborted.ts',
     'yaml-lines.ts',
   ],
-  ['settings'],
+  ['settings', 'modules'],
   ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],
   ['trace'],
   ['identity'],
