@@ -76,19 +76,23 @@ function encodeLiteral(text: string): string {
 }
 
 function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]): string[] {
-  const { name, style, explode } = parameter;
+  const { style, explode, property } = parameter;
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
     // The members of the object become parameters themselves: none may stand in for another one.
-    const other = Object.keys(value).find((key) =>
-      all.some((one) => one.in === 'query' && one.name === key && one.name !== name),
-    );
+    const others = all
+      .filter((one) => one.in === 'query' && one !== parameter)
+      .map((one) => rootOf(one.name));
+    const other = Object.keys(value).find((key) => others.includes(rootOf(key)));
     if (other !== undefined)
-      throw new UnusableArgument(
-        `The argument \`${parameter.property}\` cannot hold \`${other.slice(0, 64)}\`.`,
-      );
+      throw new UnusableArgument(`The argument \`${property}\` cannot hold \`${other.slice(0, 64)}\`.`);
   }
   return queryPairs(parameter, value);
+}
+
+/** The name that servers see, some of them in any case: `filter` of `Filter[a]`. */
+function rootOf(name: string): string {
+  return (name.split('[', 1)[0] ?? '').trim().toLowerCase();
 }
 
 function headerOf(parameter: Parameter, value: unknown): string {

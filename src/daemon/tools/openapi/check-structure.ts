@@ -1,3 +1,4 @@
+import type { Validator } from '@seriousme/openapi-schema-validator';
 import type { ErrorObject } from 'ajv';
 import type { FoundOperation } from './find-operation.ts';
 import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } from './openapi-document.ts';
@@ -96,46 +97,47 @@ function partOf(
   return { openapi: VERSIONS[version], info: { title: '', version: '' }, paths, components };
 }
 
+/** Made once, since it compiles the schema of each version. It follows no reference to another document. */
+let validator: Validator | null = null;
+
 async function violations(part: Fields): Promise<DocumentProblem[]> {
-  const { default: SwaggerParser } = await import('@apidevtools/swagger-parser');
-  try {
-    // It writes into what it is given. It opens no file and no address, and leaves references as they are.
-    await SwaggerParser.validate(structuredClone(part) as never, {
-      resolve: { external: false },
-      dereference: { excludedPathMatcher: () => true },
-      validate: { schema: true, spec: false },
-    });
-    return [];
-  } catch (error) {
-    const { details } = error as { details?: unknown };
-    if (!Array.isArray(details)) throw error;
-    return inWords(details as readonly ErrorObject[]);
+  if (validator === null) {
+    const { Validator: Made } = await import('@seriousme/openapi-schema-validator');
+    validator ??= new Made({ allErrors: true, validateFormats: false });
   }
+  const { errors } = await validator.validate(part);
+  // A text is about a reference: the document itself, of which this is a part, was searched for those.
+  return Array.isArray(errors) ? inWords(errors) : [];
 }
 
 /** Each form that a value could have adds errors of its own. Those of the deepest places name the mistake best. */
 function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
   const named = errors.filter(({ keyword }) => !['oneOf', 'anyOf', 'if', '$ref'].includes(keyword));
-  const problems = new Map<string, DocumentProblem>();
-  for (const { instancePath, message, params } of named.length > 0 ? named : errors) {
-    const path = segmentsOf(`#${instancePath}`) ?? [];
-    const extra = params.additionalProperty ?? params.unevaluatedProperty;
-    const detail = extra === undefined ? '' : `: \`${extra}\``;
-    const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
-    const problem = `${message ?? 'is not valid'}${detail}${allowed}`;
-    if (!problems.has(instancePath))
-      problems.set(
-        instancePath,
-        new DocumentProblem(path, problem, 'a document that follows the OpenAPI specification'),
-      );
-  }
-  const deepest = [...problems.values()].sort((a, b) => b.at.length - a.at.length);
-  const places = deepest.filter(
+  const byPlace = Map.groupBy(named.length > 0 ? named : errors, ({ instancePath }) => instancePath);
+  const problems = [...byPlace].map(
+    ([place, found]) =>
+      new DocumentProblem(
+        segmentsOf(`#${place}`) ?? [],
+        describe(found),
+        'a document that follows the OpenAPI specification',
+      ),
+  );
+  const deepest = problems.toSorted((a, b) => b.at.length - a.at.length);
+  const causes = deepest.filter(
     (one, index) => !deepest.slice(0, index).some((other) => isBelow(other, one)),
   );
-  return places.slice(0, MAX_PROBLEMS);
+  return problems.filter((one) => causes.includes(one)).slice(0, MAX_PROBLEMS);
+}
+
+function describe(errors: readonly ErrorObject[]): string {
+  const [first] = errors;
+  const allowed = errors.flatMap(({ params }) => params.allowedValues ?? params.allowedValue ?? []);
+  if (allowed.length > 0) return `must be one of ${[...new Set(allowed)].join(', ')}`;
+  const { additionalProperty, unevaluatedProperty = additionalProperty } = first?.params ?? {};
+  const detail = unevaluatedProperty === undefined ? '' : `: \`${unevaluatedProperty}\``;
+  return `${first?.message ?? 'is not valid'}${detail}`;
 }
 
 function isBelow(inner: DocumentProblem, outer: DocumentProblem): boolean {
-  return outer.at.every((segment, index) => inner.at[index] === segment);
+  return inner.at.length > outer.at.length && outer.at.every((segment, index) => inner.at[index] === segment);
 }
