@@ -26,7 +26,7 @@ export interface OpenedClient {
   readonly client: ToolClient;
   /** An answer was made under default credentials. */
   readonly usedDefault: boolean;
-  /** A request that may change something may have been carried out. */
+  /** A request that may change something may have been carried out. Of `fetch` only the source can know this. */
   readonly changed: boolean;
   /** In words for the agent: the last request that had no usable answer. */
   readonly failure: string | null;
@@ -135,7 +135,6 @@ class CallClient {
     for (const name of ['authorization', 'cookie', 'host']) headers.delete(name);
     for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
     if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
-    if (mayChange(request.method)) this.changed = true;
     if (bearer.use === 'default') this.usedDefault = true;
     const note = this.#line(request.method, new URL(request.url).pathname, bearer);
     try {

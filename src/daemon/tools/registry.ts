@@ -14,7 +14,7 @@ export interface ToolRegistry {
   readonly sources: readonly ToolSource[];
   /** The tools that there are now. */
   tools(): readonly Tool[];
-  /** Starts the sources one after the other. Rejects with every configuration error of them. */
+  /** Starts all sources. Rejects with every configuration error of them. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -70,13 +70,10 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
     },
     async start() {
       const problems: SettingProblem[] = [];
-      for (const source of sources) {
-        try {
-          await source.start();
-        } catch (error) {
-          if (!(error instanceof ConfigurationError)) throw error;
-          problems.push(...error.problems);
-        }
+      for (const started of await Promise.allSettled(sources.map((source) => source.start()))) {
+        if (started.status === 'fulfilled') continue;
+        if (!(started.reason instanceof ConfigurationError)) throw started.reason;
+        problems.push(...started.reason.problems);
       }
       problems.push(...sameNames(sources.flatMap((source) => source.list())));
       if (problems.length > 0) throw new ConfigurationError(problems);
