@@ -31,6 +31,7 @@ import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
 import { observers } from './trace/observer.ts';
@@ -73,7 +74,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment }: Configuration,
+  { settings, channels, environment, tools: entries }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -112,7 +113,8 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const tools = createRegistry([builtInTools(settings)], { access, log });
+    const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL));
+    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 
