@@ -148,10 +148,14 @@ test('a source with a key of its own sends the key and no token', async () => {
 test('an entry that does not fit its document stops the start with 78, and says where', async () => {
   const broken = ENTRIES.replace('listOrders:', 'listOrder:').replace('BASE', 'https://shop.example.com');
   writeFileSync(join(folder, 'broken.yaml'), broken, { mode: 0o600 });
-  const env = { API_BASE_URL: 'https://api.example.com', SHOP_KEY: 'key-1' };
+  const env = {
+    API_BASE_URL: 'https://api.example.com',
+    SHOP_KEY: 'key-1',
+    STATE_DIR: join(folder, 'other'),
+  };
   for (const name of [['config', 'check'], ['serve']]) {
-    const { exitCode, stderr } = await command([...name, '--config', 'broken.yaml'], { cwd: folder, env });
-    expect([exitCode, stderr]).toEqual([
+    const { code, stderr } = await command([...name, '--config', 'broken.yaml'], { cwd: folder, env });
+    expect([code, stderr]).toEqual([
       78,
       expect.stringContaining(
         [

@@ -10,7 +10,7 @@ export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; mes
 class UnusableArgument extends Error {}
 
 /**
- * Writes arguments into a request (agentd-agent(7), "Requests"). They were checked against the schema of the tool; what
+ * Writes arguments into a request (agentd-agent(7), "OpenAPI"). They were checked against the schema of the tool; what
  * a schema does not say is checked here: no argument leads to another path, adds another parameter, or breaks a header.
  */
 export function buildRequest(operation: Operation, args: ToolArguments): BuiltRequest {
