@@ -1,5 +1,6 @@
 import { AgentFailure, type AgentTurn, type ConfirmedAction } from '../agent/agent.ts';
-import { type RequestContext, withRequestContext } from '../agent/context.ts';
+import { type RequestContext, requestContext, withRequestContext } from '../agent/context.ts';
+import type { RunMemory } from '../agent/long-term-memory.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { confirmationGone } from '../confirmation/confirmation-gone.ts';
 import { confirmerOf } from '../confirmation/confirmer.ts';
@@ -8,6 +9,8 @@ import { plainQuestion } from '../confirmation/question.ts';
 import { questionText } from '../confirmation/question-text.ts';
 import { summaryOf } from '../confirmation/summary-of.ts';
 import { AgentdError } from '../errors.ts';
+import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
 import type { StoredTurn } from '../session/session.ts';
@@ -234,7 +237,10 @@ async function agentTurn(
   { tools, confirmed }: Prepared,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
-  const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
+  const [history, memories] = await Promise.all([
+    turn.session_origin !== 'found' ? [] : historyOf(turn, services),
+    requestContext()?.memory?.given(message.text) ?? [],
+  ]);
   const { user_name, page_url, user_agent, other } = message.metadata;
   return {
     text: message.text,
@@ -256,6 +262,7 @@ async function agentTurn(
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools.tools(), tools),
     confirmed,
+    memories,
     signal,
     deadline,
     log: tools.log,
@@ -265,7 +272,7 @@ async function agentTurn(
 function toolRun(turn: Turn, services: Services, { signal }: TimeLimit, confirmation: Desk): ToolRun {
   return {
     tool: (progress) => turn.outlet.tool(progress),
-    audience: { memory_of: null, shared: turn.message.shared ?? false },
+    audience: { memory_of: rememberedBy(turn)?.key ?? null, shared: turn.message.shared ?? false },
     access: services.tools.access,
     journal: null,
     confirmation,
@@ -314,6 +321,26 @@ function knownOf(claims: {
   };
 }
 
+/** For whom this run remembers; null: nobody is known, or others read along. */
+function rememberedBy({ message, principal, channel }: Turn): MemoryOwner | null {
+  // A platform may write one id in several ways.
+  const [user_id = message.user_id] = writingsOf(channel, message.user_id);
+  return memoryOwner({
+    person: principal.person,
+    platform: channel.has_platform ? channel.name : null,
+    user_id,
+    alias_id: message.alias_id ?? null,
+    shared: message.shared ?? false,
+  });
+}
+
+function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMemory | null {
+  const owner = rememberedBy(turn);
+  if (owner === null || memory === null) return null;
+  const { turn_id, request_id, trace } = turn;
+  return memory.ofRun({ owner, turn_id, request_id, trace, signal });
+}
+
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
@@ -325,6 +352,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    memory: memoryOf(turn, services, signal),
     trace,
     request_id,
     signal,
