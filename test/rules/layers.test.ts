@@ -11,6 +11,7 @@ const LAYERS: readonly (readonly string[])[] = [
   [
     'clock.ts',
     'errors.ts',
+    'fold-text.ts',
     'import-failure.ts',
     'loopback.ts',
     'network-failure.ts',
@@ -24,6 +25,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'time-limit.ts',
     'yaml-lines.ts',
   ],
+  ['texts'],
   ['settings'],
   ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],
   ['trace'],
@@ -35,6 +37,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['agent'],
   ['downstream'],
   ['tools'],
+  ['confirmation'],
   ['message', 'services.ts'],
   ['inbox'],
   ['stream'],
