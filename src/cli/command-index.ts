@@ -18,7 +18,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   chat: 'Talk to the running daemon from the terminal.',
   'config check': 'Validate all settings.',
   'config show': 'Show the effective settings and where each comes from.',
-  'config reference': 'Print the reference of all settings.',
+  'config reference': 'Print the reference of all settings and texts.',
   'token verify': 'Check a user token step by step.',
   'token issue': 'Sign a user token for debugging.',
   link: 'Link a user of a channel to the person of a token.',
