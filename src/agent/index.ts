@@ -53,11 +53,28 @@ export interface AgentTurn {
   /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
+  /**
+   * What an earlier run of this message has written, if it was interrupted. The same call gets the same answer, and is not
+   * made again; another write by the same tool needs a confirmation. Say what was done.
+   */
+  already_done: readonly AlreadyDone[];
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
   /** When the time of the run is over, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** A write of an earlier run of the same message. */
+export interface AlreadyDone {
+  /** Name of the tool. */
+  tool: string;
+  /** What was done, with its arguments, on one line of plain text. */
+  summary: string;
+  /** `failed`: it was refused, or nothing was sent. `unknown`: it may have been carried out. */
+  outcome: 'done' | 'failed' | 'unknown';
+  /** Status of the HTTP answer; null if there is none. */
+  status: number | null;
 }
 
 /** One earlier message of the session, with its reply. */

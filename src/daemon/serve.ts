@@ -66,7 +66,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment }: Configuration,
+  { settings, channels, environment, texts }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -116,6 +116,7 @@ export async function startDaemon(
       seal,
       agent,
       tools,
+      texts,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
     });

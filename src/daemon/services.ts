@@ -9,6 +9,7 @@ import type { SessionLock } from './message/session-lock.ts';
 import type { Settings } from './settings/settings.ts';
 import type { ClaimKeeper } from './store/claim-keeper.ts';
 import type { Store } from './store/store.ts';
+import type { Texts } from './texts/texts.ts';
 import type { ToolRegistry } from './tools/registry.ts';
 
 /** The services that the steps of a message use; made once, in serve.ts. */
@@ -21,6 +22,8 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: ToolRegistry;
+  /** What people read and no agent wrote. */
+  texts: Texts;
   /** The order of arrival of requests, up to their session's lock. */
   sequencer: RequestSequencer;
   /** One message of a session at a time. */

@@ -52,6 +52,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       access: createToolAccess(settings, { clock, log, seal }),
       log,
     }),
+    texts: configuration.texts,
     channelNames: channels.map(({ plugin }) => plugin.name),
     stopping: stopping.signal,
   });

@@ -65,6 +65,11 @@ export const TEXTS = {
     'Shown to a person who presses the button of somebody else.',
     'Only the person who was asked can answer this.',
   ),
+  write_unknown: prose(
+    'The end of a reply if nobody knows whether something that the agent did was carried out.',
+    'It is not known whether this was done: {action}',
+    'action',
+  ),
   failure_notice: prose(
     'The answer to a message that failed for good. A group may read it, so it does not say what failed.',
     'Sorry, I could not answer your message. Please try again later.',

@@ -40,6 +40,11 @@ function resolved(principal = NOBODY, members: object = {}) {
   const session = aSession(world.clock.now(), { session_id: 's' });
   return aTurnOf(world, {
     counted_in: null,
+    key: null,
+    claim: { session_tag: 's', owner: 'owner' },
+    has_started: true,
+    found: null,
+    session_tag: 's',
     session,
     session_origin: 'new' as const,
     principal,
