@@ -12,6 +12,7 @@ import type { StreamServices } from '../../src/daemon/stream/stream-services.ts'
 import { Texts } from '../../src/daemon/texts/texts.ts';
 import { createRegistry, fixedSource } from '../../src/daemon/tools/registry.ts';
 import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
+import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
 import { simulatedAgent, whoAmI } from './agent.ts';
 import { CHAT, FEED } from './platform.ts';
 import { simulatedRequest } from './request.ts';
@@ -62,6 +63,7 @@ export class SimulatedDaemon {
       settings,
       clock,
       log,
+      observer: NO_OBSERVER,
       store,
       tokens: {
         validate: (token, request_id) =>
