@@ -13,6 +13,7 @@ import { observedValidator } from './identity/observed-validator.ts';
 import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
+import { actionTools } from './journal/my-actions.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { gaugesOf } from './metrics/gauges.ts';
@@ -112,7 +113,10 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const tools = createRegistry([builtInTools(settings)], { access, log });
+    const tools = createRegistry(
+      [builtInTools(settings), actionTools({ actions: store.actions, seal, clock })],
+      { access, log },
+    );
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 

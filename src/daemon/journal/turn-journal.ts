@@ -25,6 +25,7 @@ export interface JournaledRun {
   session_id: string;
   platform: string;
   user_id: string;
+  alias_id: string | null;
   /** Whom the run acts for; null: nobody. */
   person: PersonKey | null;
 }
@@ -159,7 +160,7 @@ export class TurnJournal implements CallJournal {
   }
 
   #newAction(action_id: string, { tool, args }: JournaledCall, summary: string): NewAction {
-    const { turn_key, claims, session_id, platform, user_id, person } = this.#run;
+    const { turn_key, claims, session_id, platform, user_id, alias_id, person } = this.#run;
     const { seal } = this.#parts;
     return {
       action_id,
@@ -167,6 +168,7 @@ export class TurnJournal implements CallJournal {
       session_id,
       platform,
       user_id,
+      alias_id,
       person,
       operator: null,
       turn_key,

@@ -16,6 +16,7 @@ export function journalOf(
     session_id,
     platform: message.platform,
     user_id: message.user_id,
+    alias_id: message.alias_id ?? null,
     person: principal.person,
   };
   return TurnJournal.open(run, { actions: store.actions, seal });

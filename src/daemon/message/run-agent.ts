@@ -10,8 +10,10 @@ import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { bindTools } from '../tools/bind-tools.ts';
+import type { ToolAudience } from '../tools/tool.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { journalOf } from './journal-of.ts';
+import { ownActionsOf } from './own-actions-of.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved } from './turn.ts';
 import { unknownWrites } from './unknown-writes.ts';
@@ -174,7 +176,7 @@ async function agentTurn(
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools.tools(), {
       tool: (progress) => turn.outlet.tool(progress),
-      audience: { memory_of: null, shared: message.shared ?? false },
+      audience: audienceOf(turn),
       access: services.tools.access,
       journal,
       confirmation: null,
@@ -227,6 +229,11 @@ function knownOf(claims: {
   };
 }
 
+function audienceOf({ principal, channel, message }: Turn): ToolAudience {
+  const verified = channel.has_platform ? `${message.platform}:${message.user_id}` : null;
+  return { memory_of: principal.person ?? verified, shared: message.shared ?? false };
+}
+
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
@@ -238,6 +245,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    own_actions: ownActionsOf(turn),
     trace,
     request_id,
     signal,

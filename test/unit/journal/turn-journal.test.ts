@@ -67,6 +67,7 @@ async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: P
       session_id: 's',
       platform: 'chat',
       user_id: 'u1',
+      alias_id: null,
       person: ada,
       ...members,
     },
@@ -403,7 +404,7 @@ describe('a repeated run', () => {
     const lost = await TurnJournal.open(
       {
         ...{ turn_key: 'turn', may_be_repeated: true, claims: { session: claim, key: null } },
-        ...{ session_id: 's', platform: 'chat', user_id: 'u1', person: ada },
+        ...{ session_id: 's', platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
       },
       { actions: store.actions, seal: createSeal(undefined) },
     );
