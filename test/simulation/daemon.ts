@@ -81,6 +81,7 @@ export class SimulatedDaemon {
         log,
       }),
       texts: new Texts(),
+      memory: null,
       channelNames: ['chat', 'feed', 'post'],
       stopping: this.#stopping.signal,
     });
