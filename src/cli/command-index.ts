@@ -37,6 +37,9 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   logs: 'Read the log file, filtered, and follow it.',
   'channels list': 'List the installed channels, active or not.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
+  'tools list': 'List the tools of the agent.',
+  'tools call': 'Call one tool of the agent, as a person or as nobody.',
+  'tools new': 'Create a tool of your own: a TypeScript module with its test.',
   simulate: 'Send a message to the daemon as the platform of a channel would.',
   doctor: 'Check that everything the daemon needs is present and works.',
   completion: 'Print a shell script that completes agentd commands.',
@@ -60,5 +63,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
   sessions: 'List, show and end sessions.',
   inbox: 'List, show, retry and discard platform messages.',
   channels: 'List the installed channels, and create one of your own.',
+  tools: 'List and call the tools of the agent, and create one of your own.',
   guard: 'List and unblock the users and sessions that the loop guard blocks.',
 };

@@ -3,6 +3,7 @@ import { systemClock } from './clock.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './configuration/configure.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { idleScope } from './plugin/idle-scope.ts';
+import { checkSources } from './tools/check-sources.ts';
 
 /**
  * Every problem that prevents the start of the daemon: the problems of the settings, and those that appear only when
@@ -13,9 +14,17 @@ export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
   // A problem with the settings of the agent is already in the list.
   if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
     problems.push(...(await checkAgent(found.effective)));
+  if (!problems.some(({ setting }) => setting.startsWith('tools') || setting === 'API_BASE_URL'))
+    problems.push(...(await checkSources(found.tools, apiBaseUrlOf(found))));
   // Only valid settings are handed to a channel.
   if (found.problems.length === 0) problems.push(...(await checkChannels(found)));
   return problems;
+}
+
+/** `API_BASE_URL`; undefined if it is not set, or wrong. */
+export function apiBaseUrlOf({ effective }: Pick<Inspection, 'effective'>): string | undefined {
+  const found = effective.find(({ record }) => record.name === 'API_BASE_URL')?.value;
+  return typeof found === 'string' ? found : undefined;
 }
 
 async function checkChannels({ channels }: Inspection): Promise<readonly SettingProblem[]> {
