@@ -153,7 +153,9 @@ class CallClient {
     if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
     if (bearer.use === 'default') this.usedDefault = true;
     const note = this.#line(request.method, new URL(request.url).pathname, bearer);
-    const watch = (status: number | null) =>
+    const began = performance.now();
+    const ended = (status: number | null) => {
+      const { name } = this.#tool.source;
       this.#call.watch?.({
         method: request.method,
         url: request.url,
@@ -161,14 +163,18 @@ class CallClient {
         credentials: bearer.use,
         status,
       });
+      if (status === null && this.#call.signal.aborted) return;
+      const seconds = (performance.now() - began) / 1000;
+      this.#access.observer.downstreamEnded(name, status ?? 'unreachable', seconds);
+    };
     try {
       const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
       note(response.status);
-      watch(response.status);
+      ended(response.status);
       return response;
     } catch (error) {
       note(null, this.#call.signal.aborted ? 'aborted' : 'unreachable');
-      watch(null);
+      ended(null);
       throw error;
     }
   }
