@@ -39,6 +39,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
   'tools list': 'List the tools of the agent.',
   'tools call': 'Call one tool of the agent, as a person or as nobody.',
+  'tools trust': 'Accept a tool of an MCP server whose description or schema has changed.',
   'tools new': 'Create a tool of your own: a TypeScript module with its test.',
   simulate: 'Send a message to the daemon as the platform of a channel would.',
   doctor: 'Check that everything the daemon needs is present and works.',
@@ -63,6 +64,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
   sessions: 'List, show and end sessions.',
   inbox: 'List, show, retry and discard platform messages.',
   channels: 'List the installed channels, and create one of your own.',
-  tools: 'List and call the tools of the agent, and create one of your own.',
+  tools: 'List, call, create and trust tools of the agent.',
   guard: 'List and unblock the users and sessions that the loop guard blocks.',
 };

@@ -113,7 +113,8 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL));
+    const parts = { clock, log, digests: store.toolDigests };
+    const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts));
     const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();

@@ -11,6 +11,7 @@ import type { InboxMessage } from '../inbox.ts';
 import type { Link, NewLink } from '../links.ts';
 import type { Outage } from '../outages.ts';
 import type { StreamRecord } from '../streams.ts';
+import type { ToolDigest } from '../tool-digests.ts';
 
 export interface StoredClaim {
   owner: string;
@@ -80,6 +81,7 @@ export interface MemoryState {
   readonly links: Map<string, StoredLink>;
   readonly outages: Map<string, Outage & { wait_ms: number }>;
   readonly streams: Map<string, StoredStream>;
+  readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
   /** The fingerprints of claimed keys. */
   readonly fingerprints: Map<string, string>;
@@ -102,6 +104,7 @@ export function emptyState(): MemoryState {
     links: new Map(),
     outages: new Map(),
     streams: new Map(),
+    tool_digests: new Map(),
     claims: { sessions: new Map(), keys: new Map(), streams: new Map(), inbox: new Map() },
     fingerprints: new Map(),
     changes: new EventEmitter().setMaxListeners(0),
