@@ -277,6 +277,8 @@ class CallClient {
         method: request.method,
         path: request.path,
         ...(request.query === undefined ? {} : { query: request.query }),
+        ...(request.search === undefined ? {} : { search: request.search }),
+        ...(request.content_type === undefined ? {} : { content_type: request.content_type }),
         headers: { ...request.headers, ...fixed },
         ...(request.body === undefined ? {} : { body: request.body }),
         token: bearer.token,
