@@ -121,10 +121,11 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
+    const parts = { clock, log, digests: store.toolDigests };
     const sources = [
       builtInTools(settings),
       actionTools({ actions: store.actions, seal, clock }),
-      ...entries.map((entry) => createSource(entry, settings.API_BASE_URL)),
+      ...entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
     ];
     const tools = createRegistry(sources, { access, log });
     life.started('sources of tools', () => tools.stop());
