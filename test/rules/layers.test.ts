@@ -42,6 +42,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['downstream'],
   ['tools'],
   ['confirmation'],
+  ['journal'],
   ['message', 'services.ts'],
   ['inbox'],
   ['stream'],

@@ -14,6 +14,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     app_name: 'agentd',
     tools: [],
     confirmed: null,
+    already_done: [],
     memories: [],
     signal: new AbortController().signal,
     deadline: Date.now() + 60_000,

@@ -66,6 +66,7 @@ const STORE: readonly (keyof Settings)[] = [
   'STATE_DIR',
   'SESSION_BACKEND',
   'TRACE_RETENTION_DAYS',
+  'ACTIONS_RETENTION_DAYS',
   'JWT_VERIFY_EXP',
   'JWT_CLOCK_SKEW_SECONDS',
 ];

@@ -18,6 +18,7 @@ export interface AskingTurn {
   session_id: string;
   platform: string;
   user_id: string;
+  alias_id: string | null;
   person: PersonKey | null;
   turn_key: string;
 }

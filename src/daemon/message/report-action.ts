@@ -16,6 +16,6 @@ export async function reportAction(
     case 'failed':
       return texts.say('confirm_failed', { action });
     default:
-      return texts.say('confirm_unknown', { action });
+      return texts.say('write_unknown', { action });
   }
 }

@@ -10,6 +10,7 @@ import { questionText } from '../confirmation/question-text.ts';
 import { summaryOf } from '../confirmation/summary-of.ts';
 import { AgentdError } from '../errors.ts';
 import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import type { TurnJournal } from '../journal/turn-journal.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
@@ -20,10 +21,13 @@ import { TimeLimit } from '../time-limit.ts';
 import { bindTools, type ToolRun } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { carryOut } from './carry-out.ts';
+import { journalOf } from './journal-of.ts';
+import { ownActionsOf } from './own-actions-of.ts';
 import { reportAction } from './report-action.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved, Settled } from './turn.ts';
 import { turnKey } from './turn-key.ts';
+import { unknownWrites } from './unknown-writes.ts';
 
 type Turn = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
 
@@ -112,7 +116,8 @@ function onlySaid({ outlet }: Turn, reply: string): Answered {
 async function converse(turn: Turn, services: Services, limit: TimeLimit, line: StepLine): Promise<Answered> {
   const isStopped = () => turn.stopped?.aborted === true;
   const desk = deskOf(turn, services);
-  const tools = toolRun(turn, services, limit, desk);
+  const journal = await journalOf(turn, services);
+  const tools = toolRun(turn, services, limit, { confirmation: desk, journal });
   const { settlement } = turn;
   let confirmed: ConfirmedAction | null = null;
   if (settlement.kind === 'confirmed' && !isStopped()) {
@@ -129,6 +134,13 @@ async function converse(turn: Turn, services: Services, limit: TimeLimit, line: 
     reply += text;
     turn.outlet.text(text);
   };
+  /** A text of the daemon, which is never cut. */
+  const add = (text: string) => {
+    const piece = reply === '' ? text : `\n\n${text}`;
+    reply += piece;
+    turn.outlet.text(piece);
+  };
+  const reported: string[] = [];
   if (settlement.kind === 'declined') say(`${settlement.text}\n\n`);
   const before = reply.length;
   let pieces: AsyncIterator<string> | null = null;
@@ -151,16 +163,21 @@ async function converse(turn: Turn, services: Services, limit: TimeLimit, line: 
     line.reason = failureOf(error, turn, services, limit, line).code;
     line.verdict = 'fallback';
     const text = await reportAction(settlement.action.action_id, confirmed.summary, turn, services);
-    say(`${reply === '' ? '' : `${mask.end()}\n\n`}${text}`);
+    say(mask.end());
+    add(text);
+    reported.push(settlement.action.action_id);
   }
   if (isStopped()) line.reason = 'stopped';
   else if (reply.length >= REPLY_MAX) line.reason = 'reply_cut';
   if (pieces && line.reason !== undefined) leave(pieces, turn, services);
   line.detail = { ...line.detail, characters: reply.length };
-  const asked = isStopped() ? null : askedBy(desk, turn, reply);
-  if (asked === null) return { reply, stopped: isStopped(), asked };
-  turn.outlet.text(asked.text);
-  return { reply: `${reply}${asked.text}`, stopped: false, asked: asked.question };
+  const unknown = unknownWrites(journal, turn.texts, reported);
+  if (unknown !== '' && !(isStopped() && reply === '')) add(unknown);
+  const question = isStopped() ? null : askedBy(desk, turn);
+  if (question === null) return { reply, stopped: isStopped(), asked: null };
+  add(question.text);
+  const begins_at = reply.length - question.text.length;
+  return { reply, stopped: false, asked: { ...question.asked, begins_at } };
 }
 
 /** The reply would never be stored. */
@@ -178,17 +195,14 @@ function noLongerWaits(turn: Turn): Answered {
 function askedBy(
   { kept }: Desk,
   { texts }: Turn,
-  reply: string,
-): { text: string; question: NonNullable<Answered['asked']> } | null {
+): { text: string; asked: Omit<NonNullable<Answered['asked']>, 'begins_at'> } | null {
   if (kept === null) return null;
-  const gap = reply === '' ? '' : '\n\n';
-  const question = {
+  const asked = {
     action: kept.action,
     summary: plainQuestion(kept.question),
-    begins_at: reply.length + gap.length,
     buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
   };
-  return { text: `${gap}${questionText(kept.question, texts)}`, question };
+  return { text: questionText(kept.question, texts), asked };
 }
 
 function deskOf(turn: Turn, { seal }: Services): Desk {
@@ -200,6 +214,7 @@ function deskOf(turn: Turn, { seal }: Services): Desk {
     session_id: session.session_id,
     platform: message.platform,
     user_id: message.user_id,
+    alias_id: message.alias_id ?? null,
     person: principal.person,
     turn_key: turnKey(turn),
   };
@@ -208,7 +223,7 @@ function deskOf(turn: Turn, { seal }: Services): Desk {
 
 /** What this run brings along for the agent. */
 interface Prepared {
-  tools: ToolRun;
+  tools: ToolRun & { journal: TurnJournal };
   confirmed: ConfirmedAction | null;
 }
 
@@ -262,6 +277,7 @@ async function agentTurn(
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools.tools(), tools),
     confirmed,
+    already_done: tools.journal.alreadyDone,
     memories,
     signal,
     deadline,
@@ -269,13 +285,17 @@ async function agentTurn(
   };
 }
 
-function toolRun(turn: Turn, services: Services, { signal }: TimeLimit, confirmation: Desk): ToolRun {
+function toolRun<Parts extends Pick<ToolRun, 'journal' | 'confirmation'>>(
+  turn: Turn,
+  services: Services,
+  { signal }: TimeLimit,
+  parts: Parts,
+): ToolRun & Parts {
   return {
     tool: (progress) => turn.outlet.tool(progress),
     audience: { memory_of: rememberedBy(turn)?.key ?? null, shared: turn.message.shared ?? false },
     access: services.tools.access,
-    journal: null,
-    confirmation,
+    ...parts,
     clock: services.clock,
     trace: turn.trace,
     signal,
@@ -352,6 +372,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    own_actions: ownActionsOf(turn),
     memory: memoryOf(turn, services, signal),
     trace,
     request_id,

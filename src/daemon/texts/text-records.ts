@@ -74,8 +74,8 @@ export const TEXTS = {
     'This could not be done: {action}',
     'action',
   ),
-  confirm_unknown: prose(
-    'Said if nobody knows whether a confirmed action was carried out and the agent could not report it.',
+  write_unknown: prose(
+    'The end of a reply if nobody knows whether something that the agent did was carried out.',
     'It is not known whether this was done: {action}',
     'action',
   ),
