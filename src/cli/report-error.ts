@@ -57,6 +57,10 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: 'Run the version of agentd that wrote the store, or a later one.',
     exitCode: EXIT.unavailable,
   },
+  StoreTooOld: {
+    advice: 'Update the server that REDIS_URL names, or name another one.',
+    exitCode: EXIT.unavailable,
+  },
   BackupFailed: {
     advice: 'Free space on the volume of STATE_DIR, or set STATE_DIR to a copy on a larger volume.',
     exitCode: EXIT.unavailable,
@@ -68,7 +72,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreUnavailable: {
     message: (error) => `cannot open the store: ${causeOf(error)}`,
-    advice: 'Check that the disk of STATE_DIR has free space, and that this user can read and write there.',
+    advice:
+      'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis, check REDIS_URL, and that this machine reaches the server.',
     exitCode: EXIT.unavailable,
   },
   EADDRINUSE: {

@@ -20,6 +20,7 @@ import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
+import { sessionBackend } from './settings/session-backend.ts';
 import type { Settings } from './settings/settings.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openStore } from './store/open.ts';
@@ -79,7 +80,8 @@ export async function startDaemon(
     const store = await openStore(settings, { role: 'daemon', clock });
     life.started('store', () => store.close());
     readiness.useStore(store);
-    if (isInContainerLayer(settings.STATE_DIR))
+    for (const warning of await store.advice()) log.warn({}, warning);
+    if (sessionBackend(settings) === 'sqlite' && isInContainerLayer(settings.STATE_DIR))
       log.warn(
         { directory: settings.STATE_DIR },
         'STATE_DIR is in the container itself and is deleted with it; mount a volume there',

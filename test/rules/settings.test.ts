@@ -8,6 +8,7 @@ import { filesBelow, read, sourcesBelow } from './source-files.ts';
 const NOT_SETTINGS = new Set([
   'NODE_ENV',
   'NO_COLOR',
+  'NODE_EXTRA_CA_CERTS',
   'STATE_DIRECTORY',
   'CIRCUIT_OPEN',
   'TURN_LIMIT',
@@ -15,7 +16,7 @@ const NOT_SETTINGS = new Set([
 ]);
 
 /** Settings of parts that this version does not have; the daemon refuses to start with them. */
-const NOT_HERE = ['REDIS_URL', 'DATABASE_URL', 'MEMORY_BACKEND'];
+const NOT_HERE = ['DATABASE_URL', 'MEMORY_BACKEND'];
 
 /** Telex is the channel that the documentation takes as its example. */
 const OF_AN_EXAMPLE = /^(TELEX|WIRE)_/;

@@ -17,6 +17,7 @@ import {
   checkDevelopmentSettings,
   checkOrigins,
 } from './cross-checks.ts';
+import { checkStoreSettings } from './store-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { findUnknownNames } from './unknown-names.ts';
 
@@ -55,6 +56,8 @@ export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link';
 const STORE: readonly (keyof Settings)[] = [
   'STATE_DIR',
   'SESSION_BACKEND',
+  'REDIS_URL',
+  'REDIS_DURABILITY',
   'TRACE_RETENTION_DAYS',
   'JWT_VERIFY_EXP',
   'JWT_CLOCK_SKEW_SECONDS',
@@ -125,6 +128,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   await checkTokenSettings(look);
   checkApiSettings(look);
   checkAgentSettings(look);
+  checkStoreSettings(look);
   checkAdminListener(look);
   checkOrigins(
     look,
@@ -170,6 +174,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   const { effective, problems } = checkRecords(SETTINGS, sources, place);
   const look = new Examination(effective, sources, surroundings(sources, place));
   if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
+  if (needed.includes('REDIS_URL')) checkStoreSettings(look);
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
   const all = [
     ...sources.problems,

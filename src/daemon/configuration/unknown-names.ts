@@ -10,10 +10,6 @@ import { readValue } from '../settings/value.ts';
  * its operator set up: two replicas that silently are two services, a memory that forgets.
  */
 const NOT_HERE: Readonly<Record<string, { problem: string; right: string; means?: string }>> = {
-  REDIS_URL: {
-    problem: 'this version cannot keep its state in Redis: each daemon would be a service of its own',
-    right: 'not set; the state is kept in the SQLite database in STATE_DIR, for one daemon',
-  },
   DATABASE_URL: {
     problem: 'this version has no long-term memory, so it cannot keep one in Postgres',
     right: 'not set',

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import { sessionBackend } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
 import { RESERVE_BYTES } from './reserve.ts';
 import type { Store } from './store.ts';
@@ -21,12 +22,22 @@ export interface OpenOptions {
  * StoreUnavailable where it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
-  switch (settings.SESSION_BACKEND) {
+  const traceRetentionMs = settings.TRACE_RETENTION_DAYS * 24 * 60 * 60 * 1000;
+  switch (sessionBackend(settings)) {
+    case 'redis': {
+      const { openRedisStore } = await import('./redis/store.ts');
+      if (settings.REDIS_URL === undefined) throw new Error('SESSION_BACKEND is redis without REDIS_URL');
+      return openRedisStore({
+        url: settings.REDIS_URL.reveal(),
+        traceRetentionMs,
+        isAlways: settings.REDIS_DURABILITY === 'always',
+      });
+    }
     case 'sqlite': {
       const { openSqliteStore } = await import('./sqlite/store.ts');
       return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
         ...options,
-        traceRetentionMs: settings.TRACE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
+        traceRetentionMs,
         reserveBytes: RESERVE_BYTES,
         anonymousMax: settings.ANONYMOUS_STORE_BYTES,
       });

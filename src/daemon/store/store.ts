@@ -35,6 +35,8 @@ export interface Store {
    * the turn ends.
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
+  /** What the daemon warns of at its start, a sentence each: how the server behind the store is set up. */
+  advice(): Promise<readonly string[]>;
   /** Deletion of what has expired, examination, backup: null if the backend needs none of it. */
   readonly maintenance: StoreMaintenance | null;
   /** Whether the store can be written now, as far as is known without writing. Cheap: asked at every probe. */

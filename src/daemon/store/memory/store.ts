@@ -92,6 +92,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       yield await list();
     },
     maintenance: null,
+    advice: async () => [],
     condition: () => ({ writable: true, detail: null }),
     expectRoom: () => undefined,
     async close() {

@@ -189,6 +189,7 @@ function assemble(
       examine: () => read(() => damagesOf(db)),
       sweep: () => sweep.run(),
     },
+    advice: async () => [],
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {
       if (!volume.hasRoom()) throw new StoreFull();
