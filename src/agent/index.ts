@@ -85,7 +85,13 @@ export interface AgentPerson {
 /** A tool, already bound to the message that is being answered. */
 export interface AgentTool {
   name: string;
+  /** What a person calls it. Null: the name, split into words. */
+  title: string | null;
   description: string;
+  /** Whether a call changes something. */
+  effect: 'read' | 'write';
+  /** `always`: a call is not made at once. The person is asked at the end of the reply. */
+  confirm: 'always' | 'never';
   /** JSON Schema of the arguments, an object. It never names a person to act for: the message decides that. */
   parameters: Record<string, unknown>;
   /** Returns failures as an answer in words. Rejects only if `signal` aborts. */

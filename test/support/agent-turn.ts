@@ -27,7 +27,10 @@ export function fakeTool(
   const calls: unknown[] = [];
   return {
     name: 'get_user',
+    title: null,
     description: 'Looks up a user.',
+    effect: 'read',
+    confirm: 'never',
     parameters: { type: 'object', properties: { email: { type: 'string' } }, additionalProperties: false },
     calls,
     async call(args) {

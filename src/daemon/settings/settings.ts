@@ -256,6 +256,15 @@ export const SETTINGS = [
     sentence: 'How long the traces of turns are kept for `agentd explain`.',
   },
   {
+    name: 'ACTIONS_RETENTION_DAYS',
+    kind: 'integer',
+    min: 1,
+    max: 3650,
+    default: 90,
+    unit: 'days',
+    sentence: 'How long the journal of actions is kept for `agentd actions list` and `my_actions`.',
+  },
+  {
     name: 'ANONYMOUS_STORE_BYTES',
     kind: 'integer',
     min: 1_048_576,

@@ -5,6 +5,8 @@ import type { Settings } from '../settings/settings.ts';
 import { RESERVE_BYTES } from './reserve.ts';
 import type { Store } from './store.ts';
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 export interface OpenOptions {
   /**
    * `daemon`: makes what is missing, and is the only one of its kind on the store. `administrator`: reads
@@ -22,7 +24,8 @@ export interface OpenOptions {
  * StoreUnavailable where it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
-  const traceRetentionMs = settings.TRACE_RETENTION_DAYS * 24 * 60 * 60 * 1000;
+  const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;
+  const actionsRetentionMs = settings.ACTIONS_RETENTION_DAYS * DAY_MS;
   switch (sessionBackend(settings)) {
     case 'redis': {
       const { openRedisStore } = await import('./redis/store.ts');
@@ -30,6 +33,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
       return openRedisStore({
         url: settings.REDIS_URL.reveal(),
         traceRetentionMs,
+        actionsRetentionMs,
         isAlways: settings.REDIS_DURABILITY === 'always',
       });
     }
@@ -38,6 +42,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
       return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
         ...options,
         traceRetentionMs,
+        actionsRetentionMs,
         reserveBytes: RESERVE_BYTES,
         anonymousMax: settings.ANONYMOUS_STORE_BYTES,
       });

@@ -62,6 +62,7 @@ for place = 1, math.min(limit, #due) do
     call('HSET', at, 'state', 'running')
     call('HINCRBY', at, 'attempts', 1)
     call('HSETNX', at, 'first_run_at', now)
+    index_state(head.queue, head.id)
   end
   call('HSET', working_key(head.queue), 'owner', owner, 'id', head.id, 'until', now + CLAIM_MS)
   index_queue(head.queue)

@@ -1,8 +1,8 @@
--- include: claims sessions traces keys inbox streams
+-- include: claims sessions traces keys inbox streams actions
 -- Stores everything that a turn changes, or nothing. KEYS[1]: the claim of the session. ARGV: tag, owner, who need not be
 -- woken, JSON of the changes: `session` with its `tag`; `turn` and `ttl_ms`; `trace`: fields; `reply`: queue, id, owner,
 -- text; `failed`: queue, id, owner, the state that its changes were made from, changes; `answer`: key, owner,
--- fingerprint, answer, ttl_ms; `events`: id, owner, first, ending, list.
+-- fingerprint, answer, ttl_ms; `pending`: id, fields, unasked_ms; `events`: id, owner, first, ending, list.
 -- Returns `committed`, `session_ended`, `lost`; `mismatch`, `taken`, `gap` for a defect of the caller; or the fields of
 -- the failed message if its state is another.
 local session_tag, owner, origin, changes = ARGV[3], ARGV[4], ARGV[5], cjson.decode(ARGV[6])
@@ -61,6 +61,9 @@ if failed then
 end
 if answer then
   store_answer(answer.key, answer.fingerprint, answer.answer, answer.ttl_ms)
+end
+if changes.pending and outcome == 'committed' then
+  add_pending(changes.pending)
 end
 if events then
   append_events(events.id, events.list, events.ending, origin)

@@ -1,3 +1,4 @@
+-- include: pending
 -- The inbox. A message is a hash in the slot of its queue; the queue is a sorted set of its open messages by number, and
 -- `working` is the claim to one of them. The index of all queues: by kind of attempt and platform, when their first
 -- message is due (`due:…`; `died:…` for those that a process died on), and which are claimed until when. The index of
@@ -66,9 +67,29 @@ local function end_message_claim(queue)
   call('DEL', working_key(queue))
 end
 
+-- Puts a message into the index of its state, by which messages are counted.
+local function index_state(queue, id)
+  local at = message_key(queue, id)
+  local found = call('HMGET', at, 'state', 'platform', 'received_at', 'counted')
+  local place = found[1] ~= 'done' and found[1] .. ':' .. found[2]
+  if found[4] and found[4] ~= place then
+    call('ZREM', inbox('state:' .. found[4]), id)
+    call('HDEL', at, 'counted')
+  end
+  if place and found[4] ~= place then
+    call('ZADD', inbox('state:' .. place), found[3], id)
+    call('SADD', inbox('states'), place)
+    call('HSET', at, 'counted', place)
+  end
+end
+
 -- Deletes a message, and the claim to it.
 local function delete_message(queue, id)
   local at = message_key(queue, id)
+  local counted = call('HGET', at, 'counted')
+  if counted then
+    call('ZREM', inbox('state:' .. counted), id)
+  end
   local platform = call('HGET', at, 'platform')
   call('DEL', at)
   call('HDEL', inbox('names'), id)
@@ -127,6 +148,7 @@ local function file_message(queue, id)
     call('ZREM', inbox('failed'), id)
     call('PERSIST', at)
   end
+  index_state(queue, id)
   index_queue(queue)
 end
 
@@ -144,6 +166,12 @@ local function change_message(queue, id, changes)
   end
   call('HSET', at, 'wait_ms', call('HGET', at, 'next_attempt_at') - now)
   file_message(queue, id)
+  local state = call('HGET', at, 'state')
+  if state == 'done' then
+    note_asked(id)
+  elseif state == 'failed' then
+    drop_unasked(id)
+  end
 end
 
 -- Stores the reply of a claimed message; the first attempt to send it has begun.

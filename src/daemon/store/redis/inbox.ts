@@ -6,6 +6,7 @@ import type {
   AttemptKind,
   AttemptOutcome,
   InboxClaim,
+  InboxCount,
   InboxMessage,
   InboxState,
   InboxStore,
@@ -144,6 +145,14 @@ export class RedisInbox implements InboxStore {
       if (looked < BITE) break;
     }
     return listed;
+  }
+
+  async counts(): Promise<InboxCount[]> {
+    const counts = (await this.#run('count-messages', 'states')) as [string, number, string][];
+    return counts.map(([place, messages, oldest]) => {
+      const [state = '', platform = ''] = place.split(/:(.*)/s);
+      return { platform, state: state as InboxCount['state'], messages, oldest_at: Number(oldest) };
+    });
   }
 
   async find(id: string): Promise<InboxMessage | null> {

@@ -8,10 +8,12 @@ for _, queue in ipairs(call('ZRANGEBYSCORE', KEYS[1], now + CLAIM_MS + 1, '+inf'
 end
 local dead = call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, tonumber(ARGV[3]))
 for _, queue in ipairs(dead) do
-  local at = message_key(queue, call('HGET', working_key(queue), 'id'))
+  local id = call('HGET', working_key(queue), 'id')
+  local at = message_key(queue, id)
   call('HINCRBY', at, 'interrupted', 1)
   if call('HGET', at, 'state') == 'running' then
     call('HSET', at, 'state', 'waiting')
+    index_state(queue, id)
   end
   end_message_claim(queue)
   index_queue(queue)

@@ -30,9 +30,18 @@ export function readScripts(constants: Readonly<Record<string, number>>): Readon
   };
   return new Map(
     [...files].map(([name, text]) => {
-      const included = INCLUDES.exec(text)?.[1]?.split(' ') ?? [];
-      const whole = [named.join('\n'), part('base'), ...included.map(part), text].join('\n');
+      const included = [...includedBy(text, part)].map(part);
+      const whole = [named.join('\n'), part('base'), ...included, text].join('\n');
       return [name, { text: whole, sha: createHash('sha1').update(whole).digest('hex') }];
     }),
   );
+}
+
+/** The files that a script includes, each behind those that it includes itself. */
+function includedBy(text: string, part: (name: string) => string, found = new Set<string>()): Set<string> {
+  for (const name of INCLUDES.exec(text)?.[1]?.split(' ') ?? []) {
+    includedBy(part(name), part, found);
+    found.add(name);
+  }
+  return found;
 }

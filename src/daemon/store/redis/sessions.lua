@@ -1,3 +1,4 @@
+-- include: pending
 -- Sessions: a hash, by the tag that never changes; the list of its turns; a pointer from its id after sign-in to its tag.
 
 local function session_key(session_tag)
@@ -46,6 +47,7 @@ end
 -- Stores a session whose ids are free. What is left of an expired one of its tag is deleted.
 local function create_session(session_tag, session)
   call('DEL', session_key(session_tag), key('session', session_tag, 'turns'))
+  withdraw_session(session_tag)
   put_session(session_tag, session)
   local count = key('session', session_tag, 'count')
   local ends = call('HGET', count, 'ends_at')
@@ -61,6 +63,7 @@ local function end_session(session_tag)
     call('DEL', key('session', name, 'name'))
   end
   call('DEL', session_key(session_tag), key('session', session_tag, 'turns'), key('session', session_tag, 'count'))
+  withdraw_session(session_tag)
 end
 
 local function session_of(session_tag)

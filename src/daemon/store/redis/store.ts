@@ -1,7 +1,17 @@
 import { parseRedisUrl } from '../../settings/redis-url.ts';
-import { DONE_MS, FAILED_MAX, FAILED_MS, INBOX_MAX, REFUSED_MAX, SEEN_MS, TRACES_MAX } from '../bounds.ts';
+import {
+  ACTIONS_RETENTION_MS,
+  DONE_MS,
+  FAILED_MAX,
+  FAILED_MS,
+  INBOX_MAX,
+  REFUSED_MAX,
+  SEEN_MS,
+  TRACES_MAX,
+} from '../bounds.ts';
 import { CLAIM_MS } from '../claims.ts';
 import type { Store } from '../store.ts';
+import { RedisActions } from './actions.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisGuard } from './guard.ts';
 import { GuardDesk } from './guard-desk.ts';
@@ -27,6 +37,8 @@ export interface RedisStoreOptions {
   isAlways?: boolean;
   /** TRACE_RETENTION_DAYS, in ms. */
   traceRetentionMs: number;
+  /** ACTIONS_RETENTION_DAYS, in ms. */
+  actionsRetentionMs?: number;
   /** The time of the store in tests; absent: the server's. */
   now?: () => number;
   tracesMax?: number;
@@ -42,6 +54,7 @@ export interface RedisStoreOptions {
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const { traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
+  const { actionsRetentionMs = ACTIONS_RETENTION_MS } = options;
   const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
   const address = parseRedisUrl(options.url);
   const redis = new RedisConnection(address, {
@@ -53,6 +66,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       FAILED_MS,
       LINK_MS,
       TRACE_RETENTION_MS: traceRetentionMs,
+      ACTIONS_RETENTION_MS: actionsRetentionMs,
       TRACES_MAX: tracesMax,
       INBOX_MAX: inboxMax,
       FAILED_MAX: failedMax,
@@ -67,10 +81,12 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const sessions = new RedisSessions(redis);
   const links = new RedisLinks(redis);
   const turns = new RedisTurns(redis, changes);
-  const tokens = new StoredTokens(redis, links);
+  const actions = new RedisActions(redis);
+  const tokens = new StoredTokens(redis, links, actions);
   return {
     description: `redis ${redis.place}`,
     sessions,
+    actions,
     traces: new RedisTraces(redis, { kept: tracesMax, refused: refusedMax }),
     limits: new RedisLimits(redis),
     guard: new RedisGuard(redis, desk, sessions),

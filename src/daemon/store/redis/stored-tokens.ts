@@ -1,6 +1,8 @@
+import { SEALED } from '../../identity/seal.ts';
 import type { Session } from '../../session/session.ts';
 import { tagOf } from '../../session/session.ts';
 import type { StoredToken } from '../stored-tokens.ts';
+import type { RedisActions } from './actions.ts';
 import type { RedisConnection } from './connection.ts';
 import type { RedisLinks } from './links.ts';
 import { readHashes } from './read-hashes.ts';
@@ -10,20 +12,30 @@ import { liveSessions, sessionOf, storedSession } from './sessions.ts';
 export class StoredTokens {
   readonly #redis: RedisConnection;
   readonly #links: RedisLinks;
+  readonly #actions: RedisActions;
 
-  constructor(redis: RedisConnection, links: RedisLinks) {
+  constructor(redis: RedisConnection, links: RedisLinks, actions: RedisActions) {
     this.#redis = redis;
     this.#links = links;
+    this.#actions = actions;
   }
 
   async count(prefix: string): Promise<number> {
     let count = 0;
-    for await (const tokens of this.all())
+    for await (const tokens of this.#tokens())
       count += tokens.filter(({ token }) => token.startsWith(prefix)).length;
+    for await (const actions of this.#actionTexts(['args']))
+      count += actions.filter(({ token }) => token.startsWith(prefix)).length;
     return count;
   }
 
   async *all(): AsyncGenerator<StoredToken[]> {
+    yield* this.#tokens();
+    for await (const texts of this.#actionTexts(['answer', 'summary', 'args']))
+      yield texts.filter(({ token }) => !token.startsWith(SEALED));
+  }
+
+  async *#tokens(): AsyncGenerator<StoredToken[]> {
     yield* this.#ofLinks();
     for await (const sessions of liveSessions(this.#redis))
       yield sessions
@@ -42,6 +54,8 @@ export class StoredTokens {
         const args = [found.stream_id, found.token, value];
         return (await this.#redis.run('replace-stream-token', [key], ...args)) === 1;
       }
+      case 'action':
+        return this.#actions.replaceText(found.action_id, found.field, found.token, value);
       case 'session':
         return this.#replaceInSession(found, value);
     }
@@ -66,6 +80,20 @@ export class StoredTokens {
         link === null ? [] : [{ kind: 'link', key: link.key, token: link.token }],
       );
     }
+  }
+
+  async *#actionTexts(
+    fields: readonly ('args' | 'summary' | 'answer')[],
+  ): AsyncGenerator<(StoredToken & { kind: 'action' })[]> {
+    const now = await this.#redis.now();
+    for await (const hashes of readHashes(this.#redis, 'action', 'record', ['ends_at', ...fields]))
+      yield hashes.flatMap(({ key, fields: [ends_at, ...texts] }) => {
+        const action_id = this.#redis.names.nameOf(key, 'action', 'record');
+        if (Number(ends_at) <= now) return [];
+        return texts.flatMap((token, place) =>
+          token === null ? [] : { kind: 'action' as const, action_id, field: fields[place] as 'args', token },
+        );
+      });
   }
 
   async *#ofStreams(): AsyncGenerator<StoredToken[]> {

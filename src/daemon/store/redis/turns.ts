@@ -1,6 +1,7 @@
 import { tagOf } from '../../session/session.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { CommitOutcome, TurnChanges } from '../turns.ts';
+import { storedPending } from './actions.ts';
 import type { RedisConnection } from './connection.ts';
 import { changesOf, messageOf } from './inbox-message.ts';
 import { sessionDefect, storedSession } from './sessions.ts';
@@ -50,7 +51,7 @@ export class RedisTurns {
 
 /** @param failing the message that failed, as it was read last. */
 function storedChanges(
-  { session, turn, trace, reply, failed, answer, events }: TurnChanges,
+  { session, turn, trace, reply, failed, answer, pending, events }: TurnChanges,
   failing: NonNullable<TurnChanges['failed']>['claim']['message'] | undefined,
 ): Record<string, unknown> {
   return {
@@ -84,6 +85,7 @@ function storedChanges(
         ttl_ms: answer.ttl_ms,
       },
     }),
+    ...(pending && { pending: storedPending(pending) }),
     ...(events && {
       events: { id: events.claim.stream_id, owner: events.claim.owner, ...eventsOf(events.events) },
     }),
