@@ -5,6 +5,7 @@ import type {
   AttemptKind,
   AttemptOutcome,
   InboxClaim,
+  InboxCount,
   InboxMessage,
   InboxStore,
   NewInboxMessage,
@@ -140,6 +141,21 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
       newestFirst()
         .filter(({ state: at }) => states.includes(at))
         .slice(0, limit),
+    counts: () => {
+      const groups = Map.groupBy(
+        stored().filter(({ message }) => message.state !== 'done'),
+        ({ message }) => JSON.stringify([message.platform, message.state]),
+      );
+      return [...groups.values()].map((group): InboxCount => {
+        const { platform, state: at } = (group[0] as StoredMessage).message;
+        return {
+          platform,
+          state: at as InboxCount['state'],
+          messages: group.length,
+          oldest_at: Math.min(...group.map(({ message }) => message.received_at)),
+        };
+      });
+    },
     find: (id) => state.inbox.get(id)?.message ?? null,
     search: (id) =>
       newestFirst()

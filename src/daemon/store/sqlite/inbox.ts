@@ -8,6 +8,7 @@ import type {
   AttemptKind,
   AttemptOutcome,
   InboxClaim,
+  InboxCount,
   InboxMessage,
   InboxState,
   InboxStore,
@@ -279,6 +280,10 @@ export class SqliteInbox implements InboxStore {
 
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
     return this.#reader.list(filter);
+  }
+
+  counts(): Promise<InboxCount[]> {
+    return this.#reader.counts();
   }
 
   find(id: string): Promise<InboxMessage | null> {
