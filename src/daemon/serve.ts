@@ -23,6 +23,8 @@ import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
+import { startPresence } from './replica/presence.ts';
+import { settingsDigests } from './replica/settings-digests.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import { sessionBackend } from './settings/session-backend.ts';
@@ -134,6 +136,14 @@ export async function startDaemon(
     });
     life.started('renewal of claims', () => services.claims.stop());
     metrics?.readFrom(gaugesOf(services));
+
+    if (store.replicas) {
+      const presence = await startPresence({
+        ...{ replicas: store.replicas, clock, log, version: version(), digests: settingsDigests(settings) },
+        load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
+      });
+      life.started('presence', presence);
+    }
 
     const inbox = new InboxWorker(services);
     const platforms = new PlatformWatch(log, environment);

@@ -479,6 +479,27 @@ export function describePeers(current: () => StoreUnderTest): void {
       });
     });
 
+    describe('being listed', () => {
+      it('list each other while they run', async () => {
+        const about = { host: 'h', pid: 1, version: '1.0.0', runs: 2, waiting: 0, digests: { A: 'x' } };
+        const [first, second] = [
+          { replica_id: 'a', uptime_ms: 5, ...about },
+          { replica_id: 'b', uptime_ms: 9, ...about },
+        ];
+        await one.replicas?.record(first, 1000);
+        await two.replicas?.record(second, 2000);
+        const seen_at = test.now();
+        const expected = one.replicas && [second, first].map((replica) => ({ ...replica, seen_at }));
+        expect((await one.replicas?.list()) ?? null).toEqual(expected);
+        test.advance(1000);
+        expect((await two.replicas?.list())?.map(({ replica_id }) => replica_id)).toEqual(
+          one.replicas ? ['b'] : undefined,
+        );
+        await two.replicas?.remove('b');
+        expect((await one.replicas?.list()) ?? []).toEqual([]);
+      });
+    });
+
     describe('sharing links and outages', () => {
       it('write a link only over the value that they have read', async () => {
         const link = { key: 'chat:jwt:u1', person: ada, ttl_ms: HOUR };

@@ -34,7 +34,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['session'],
   ['guard'],
   ['store'],
-  ['linking'],
+  ['linking', 'replica'],
   ['agent'],
   ['downstream'],
   ['tools'],

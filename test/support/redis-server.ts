@@ -20,6 +20,10 @@ export interface RedisServer {
   flush(): Promise<void>;
   /** A client for the test itself. */
   readonly client: Redis;
+  /** Ends the process at once. */
+  kill(): Promise<void>;
+  /** Starts it with what it has on its disk. */
+  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -27,40 +31,53 @@ export interface RedisServer {
 export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-redis-'));
   const socket = join(directory, 'r.sock');
-  const persistence = ['--save', '', '--appendonly', 'no'];
-  const server = spawn(
-    'redis-server',
-    ['--port', '0', '--unixsocket', socket, '--dir', directory, ...persistence, ...options],
-    { stdio: 'ignore' },
-  );
+  const start = () =>
+    spawn(
+      'redis-server',
+      [
+        ...['--port', '0', '--unixsocket', socket, '--dir', directory],
+        ...['--save', '', '--appendonly', 'no', ...options],
+      ],
+      { stdio: 'ignore' },
+    );
+  let server = start();
   const client = new Redis({ path: socket, retryStrategy: () => 20, maxRetriesPerRequest: null });
   client.on('error', () => undefined);
   await client.ping();
   return {
     url: `unix:${socket}`,
     directory,
-    pid: server.pid as number,
+    get pid() {
+      return server.pid as number;
+    },
     client,
     async flush() {
       await client.flushall();
     },
+    kill: () => ended(server, 'SIGKILL'),
+    async startAgain() {
+      server = start();
+      await client.ping();
+    },
     async stop() {
       client.disconnect();
-      await stopped(server);
+      await ended(server, 'SIGTERM');
       rmSync(directory, { recursive: true, force: true });
     },
   };
 }
 
-/** Ends a process that this test started. */
-async function stopped(server: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => server.once('exit', resolve));
+/** Ends a process that a test started. */
+export async function ended(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return;
-  server.kill('SIGTERM');
+  const exit = new Promise((resolve) => server.once('exit', resolve));
+  server.kill(signal);
   const timer = new AbortController();
-  await Promise.race([
-    ended,
-    setTimeout(3000, undefined, { signal: timer.signal }).then(() => server.kill('SIGKILL')),
-  ]);
+  const late = setTimeout(3000, undefined, { signal: timer.signal }).then(
+    () => server.kill('SIGKILL'),
+    () => undefined,
+  );
+  await exit;
   timer.abort();
+  await late;
 }

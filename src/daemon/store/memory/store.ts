@@ -95,6 +95,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       yield await list();
     },
     maintenance: null,
+    replicas: null,
     advice: async () => [],
     condition: () => ({ writable: true, detail: null }),
     expectRoom: () => undefined,

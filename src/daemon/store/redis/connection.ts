@@ -102,9 +102,13 @@ export class RedisConnection {
   async send<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreUnavailable(new Error('the store is closed'));
     try {
-      return await work();
+      const done = await work();
+      this.#failure = null;
+      return done;
     } catch (error) {
-      throw asStoreFailure(error);
+      const failure = asStoreFailure(error);
+      if (failure instanceof StoreUnavailable) this.#failure = (error as Error).message;
+      throw failure;
     }
   }
 

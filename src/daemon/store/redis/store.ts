@@ -20,6 +20,7 @@ import { RedisInbox } from './inbox.ts';
 import { RedisLimits } from './limits.ts';
 import { RedisLinks } from './links.ts';
 import { RedisOutages } from './outages.ts';
+import { RedisReplicas } from './replicas.ts';
 import { adviceOn, lookAtServer } from './server.ts';
 import { RedisSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
@@ -96,6 +97,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     outages: new RedisOutages(redis),
     streams: new RedisStreams(redis, changes),
     commitTurn: (claim, changed) => turns.commit(claim, changed),
+    replicas: new RedisReplicas(redis),
     advice: async () => adviceOn(server, options.isAlways ?? false),
     // Keys expire by themselves.
     maintenance: null,

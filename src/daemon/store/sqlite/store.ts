@@ -219,6 +219,7 @@ function assemble(
       examine: () => read(() => damagesOf(db)),
       sweep: () => sweep.run(),
     },
+    replicas: null,
     advice: async () => [],
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {
