@@ -33,7 +33,8 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     await vi.waitFor(() => expect(store.condition().writable).toBe(false));
     const began = performance.now();
     for (let n = 0; n < 20; n++) await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
-    expect(performance.now() - began).toBeLessThan(1000);
+    // One that waited would take 5 seconds.
+    expect(performance.now() - began).toBeLessThan(4000);
     expect(store.condition().detail).toMatch(/^Redis is out of reach/);
     await server.startAgain();
     await recovered();

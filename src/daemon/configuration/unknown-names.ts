@@ -5,22 +5,6 @@ import type { SettingProblem } from '../settings/problem.ts';
 import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts';
 import { readValue } from '../settings/value.ts';
 
-/**
- * Documented settings of parts that this version does not have. A daemon that ignored them would not be what
- * its operator set up: two replicas that silently are two services, a memory that forgets.
- */
-const NOT_HERE: Readonly<Record<string, { problem: string; right: string; means?: string }>> = {
-  DATABASE_URL: {
-    problem: 'this version has no long-term memory, so it cannot keep one in Postgres',
-    right: 'not set',
-  },
-  MEMORY_BACKEND: {
-    problem: 'this version has no long-term memory',
-    right: 'none, or not set',
-    means: 'none',
-  },
-};
-
 /** Shorter names are too near to those of other programs. */
 const SHORTEST_GUESS = 6;
 /** Below this length one slip is the limit (APP_HOME is no misspelt APP_NAME), from it on two. */
@@ -53,10 +37,6 @@ export function findUnknownNames(
       const channel = missing.find((candidate) => name.startsWith(prefixOf(candidate)));
       if (channel !== undefined) {
         ofMissingChannel(name, value, layer, channel, channels, found);
-      } else if (NOT_HERE[name] !== undefined) {
-        const { problem, right, means } = NOT_HERE[name];
-        if (String(value).trim().toLowerCase() !== means)
-          found.problems.push(stranger(name, layer, problem, right));
       } else if (layer.kind === 'file') {
         if (complete || likely(name, known, sources)) found.problems.push(inFile(name, layer, known));
       } else {

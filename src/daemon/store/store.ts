@@ -5,11 +5,13 @@ import type { IdempotencyStore } from './idempotency.ts';
 import type { InboxStore } from './inbox.ts';
 import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
+import type { MemoryStore } from './memories.ts';
 import type { OutageStore } from './outages.ts';
 import type { ReplicaStore } from './replicas.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
+import type { ToolDigestStore } from './tool-digests.ts';
 import type { TraceStore } from './traces.ts';
 import type { CommitOutcome, TurnChanges } from './turns.ts';
 
@@ -30,8 +32,11 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
   readonly links: LinkStore;
+  /** Null: the backend keeps none (agentd-settings(5), `MEMORY_BACKEND`). */
+  readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
   readonly streams: StreamStore;
+  readonly toolDigests: ToolDigestStore;
   /**
    * Stores everything that a turn changes: all of it or nothing, durable when it resolves. Refused as a whole, `lost`,
    * if the session's claim or any claim named in the changes is gone. The session's claim stays; it is released when

@@ -26,6 +26,7 @@ import { RedisSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { StreamChanges } from './stream-changes.ts';
 import { RedisStreams } from './streams.ts';
+import { RedisToolDigests } from './tool-digests.ts';
 import { RedisTraces } from './traces.ts';
 import { RedisTurns } from './turns.ts';
 
@@ -94,6 +95,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     idempotency: new RedisIdempotency(redis),
     inbox: new RedisInbox(redis, desk),
     links,
+    memories: null,
+    toolDigests: new RedisToolDigests(redis),
     outages: new RedisOutages(redis),
     streams: new RedisStreams(redis, changes),
     commitTurn: (claim, changed) => turns.commit(claim, changed),
