@@ -286,6 +286,10 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     todo: 'Check the quota of the account of AGENT_API_KEY.',
   },
   model_broken_stream: { happened: 'The connection to the model broke during its answer.', todo: MODEL },
+  budget_exhausted: {
+    happened: 'The tokens that one person may use within 24 hours were used up, and the reply said so.',
+    todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
+  },
   empty_reply: {
     happened: 'The agent ended without a reply.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS, or try another model.',

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
@@ -13,6 +14,7 @@ import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
 import { describeStreams } from './streams-contract.ts';
+import { describeSummaries } from './summaries-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
 
@@ -74,6 +76,8 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeTurns(() => test);
     describeTraces(() => test);
     describeLimits(() => test);
+    describeBudgets(() => test);
+    describeSummaries(() => test);
     describeGuard(() => test);
     describeIdempotency(() => test);
     describeInbox(() => test);

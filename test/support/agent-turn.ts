@@ -1,10 +1,14 @@
-import type { AgentTool, AgentTurn, ToolAnswer } from '../../src/daemon/agent/agent.ts';
+import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/daemon/agent/agent.ts';
+
+/** Counts nothing and limits nothing. */
+export const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };
 
 /** A turn of a visitor who is not signed in, changed as told. */
 export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   return {
     text: 'Hello',
     history: [],
+    summary: null,
     person: null,
     sign_in_expired: false,
     claimed: {},
@@ -13,6 +17,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     channel: { name: 'webchat', markdown: 'commonmark' },
     app_name: 'agentd',
     tools: [],
+    meter: FREE_METER,
     signal: new AbortController().signal,
     deadline: Date.now() + 60_000,
     log: { debug: () => {}, warn: () => {} },
@@ -27,7 +32,10 @@ export function fakeTool(
   const calls: unknown[] = [];
   return {
     name: 'get_user',
+    title: null,
     description: 'Looks up a user.',
+    effect: 'read',
+    confirm: 'never',
     parameters: { type: 'object', properties: { email: { type: 'string' } }, additionalProperties: false },
     calls,
     async call(args) {

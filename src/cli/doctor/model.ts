@@ -32,7 +32,7 @@ export async function checkModel(settings: Settings, client: ProbeClient): Promi
     const text = await textOf(response);
     const { status } = response;
     if (status === 401 || status === 403) {
-      const words = providerWords(text, { key: AGENT_API_KEY });
+      const words = providerWords(text, { keys: AGENT_API_KEY ? [AGENT_API_KEY] : [] });
       return [refused(host, `${status}${words === null ? '' : `: ${words}`}`, AGENT_API_KEY !== undefined)];
     }
     return [judge(status, modelsIn(text), host, AGENT_MODEL ?? '')];

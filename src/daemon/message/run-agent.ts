@@ -1,5 +1,7 @@
 import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
+import { budgetKey } from '../agent/budget-key.ts';
 import { type RequestContext, withRequestContext } from '../agent/context.ts';
+import { RunMeter } from '../agent/model-meter.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { StreamMask } from '../secret.ts';
@@ -34,12 +36,17 @@ export const runAgent: Step<Turn, Answered> = {
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, ...ends);
+    const meter = meterOf(turn, services, limit.deadline);
     try {
       const context = requestContextOf(turn, services, limit.signal);
-      return await withRequestContext(context, () => converse(turn, services, limit, line));
+      const answered = await withRequestContext(context, () =>
+        converse(turn, services, { limit, meter }, line),
+      );
+      return { ...answered, usage: meter.usage };
     } catch (error) {
       throw failureOf(error, turn, services, limit, line);
     } finally {
+      await meter.settled();
       limit.lift();
       release();
     }
@@ -86,9 +93,31 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
-async function converse(turn: Turn, services: Services, limit: TimeLimit, line: StepLine): Promise<Answered> {
+/** What a run is held to. */
+interface Bounds {
+  limit: TimeLimit;
+  meter: RunMeter;
+}
+
+function meterOf(turn: Turn, services: Services, deadline: number): RunMeter {
+  const { clock, log, settings, store } = services;
+  const { channel, address, principal, trace } = turn;
+  const { user_id } = turn.message;
+  const max = settings.AGENT_DAILY_TOKENS;
+  const key = budgetKey({ person: principal.person, channel, user_id, address });
+  const budget = max === 0 ? null : { store: store.budgets, key, max };
+  return new RunMeter({ trace, clock, log, budget, deadline });
+}
+
+async function converse(
+  turn: Turn,
+  services: Services,
+  bounds: Bounds,
+  line: StepLine,
+): Promise<Omit<Answered, 'usage'>> {
+  const { limit } = bounds;
   const isStopped = () => turn.stopped?.aborted === true;
-  const pieces = isStopped() ? null : await startRun(turn, services, limit);
+  const pieces = isStopped() ? null : await startRun(turn, services, bounds);
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -115,8 +144,8 @@ async function converse(turn: Turn, services: Services, limit: TimeLimit, line: 
   return { reply, stopped: isStopped() };
 }
 
-async function startRun(turn: Turn, services: Services, limit: TimeLimit): Promise<AsyncIterator<string>> {
-  return services.agent.run(await agentTurn(turn, services, limit))[Symbol.asyncIterator]();
+async function startRun(turn: Turn, services: Services, bounds: Bounds): Promise<AsyncIterator<string>> {
+  return services.agent.run(await agentTurn(turn, services, bounds))[Symbol.asyncIterator]();
 }
 
 /** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
@@ -131,7 +160,7 @@ function leave(pieces: AsyncIterator<string>, { request_id }: Turn, { log }: Ser
 async function agentTurn(
   turn: Turn,
   services: Services,
-  { signal, deadline }: TimeLimit,
+  { limit: { signal, deadline }, meter }: Bounds,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
   const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
@@ -141,6 +170,7 @@ async function agentTurn(
   return {
     text: message.text,
     history,
+    summary: null,
     person: principal.person === null ? null : knownOf(principal.claims),
     sign_in_expired:
       principal.person === null &&
@@ -163,6 +193,7 @@ async function agentTurn(
       signal,
       log,
     }),
+    meter,
     signal,
     deadline,
     log,

@@ -21,14 +21,14 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services, line) {
-    const { session_id, reply, stopped, key, outlet, claim } = turn;
+    const { session_id, reply, stopped, usage, key, outlet, claim } = turn;
     const finished_at = services.clock.now();
     const complete = { session_id, response: reply, stopped, replayed: false };
     const answer = { session_id, response: reply, reader: turn.reader };
     const changes: TurnChanges = {
       ...turn.changes,
       ...(await outlet.changes({ answered: true, reply: complete })),
-      turn: storedTurn(turn, services, { reply, stopped, finished_at }),
+      turn: storedTurn(turn, services, { reply, stopped, usage, finished_at }),
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
     };

@@ -1,4 +1,5 @@
 import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
+import type { Usage } from '../agent/model-meter.ts';
 import type { Credential, PersonKey, ValidatedToken } from '../identity/identity.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { Session } from '../session/session.ts';
@@ -132,6 +133,8 @@ export interface Answered {
   reply: string;
   /** The person stopped it: the reply is what was said until then, perhaps nothing. */
   stopped: boolean;
+  /** What its model calls used; null if there was none. */
+  usage: Usage | null;
 }
 
 /** store-reply: the turn is durable. */

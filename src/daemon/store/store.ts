@@ -1,3 +1,4 @@
+import type { BudgetStore } from './budgets.ts';
 import type { SessionClaim } from './claims.ts';
 import type { GuardStore } from './guard.ts';
 import type { IdempotencyStore } from './idempotency.ts';
@@ -8,6 +9,7 @@ import type { OutageStore } from './outages.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
+import type { SummaryStore } from './summaries.ts';
 import type { TraceStore } from './traces.ts';
 import type { CommitOutcome, TurnChanges } from './turns.ts';
 
@@ -23,6 +25,8 @@ export interface Store {
   readonly sessions: SessionStore;
   readonly traces: TraceStore;
   readonly limits: LimitStore;
+  readonly budgets: BudgetStore;
+  readonly summaries: SummaryStore;
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;

@@ -46,6 +46,9 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
   let calls = 0;
   return tools.map((tool) => ({
     name: tool.name,
+    title: null,
+    effect: tool.effect,
+    confirm: 'never' as const,
     description: tool.description,
     parameters: tool.parameters,
     async call(given: unknown): Promise<ToolAnswer> {

@@ -21,6 +21,7 @@ async function answered(members: object = {}) {
     changes: { session },
     reply: 'Hi.',
     stopped: false as boolean,
+    usage: null as { input_tokens: number; output_tokens: number } | null,
     ...members,
   });
 }

@@ -5,6 +5,7 @@ import type { Store } from '../store.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { StreamListener, StreamStore } from '../streams.ts';
 import { asPort } from './as-port.ts';
+import { budgetSteps } from './budgets.ts';
 import { Claims } from './claims.ts';
 import { commitTurn } from './commit-turn.ts';
 import type { MemoryBounds, MemoryContext } from './context.ts';
@@ -19,6 +20,7 @@ import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
 import { listTokens, replaceToken } from './stored-tokens.ts';
 import { streamSteps } from './streams.ts';
+import { summarySteps } from './summaries.ts';
 import { traceSteps } from './traces.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
@@ -77,6 +79,8 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     sessions: asPort(sessionSteps(context), begin),
     traces: asPort(traceSteps(context), begin),
     limits: asPort(limitSteps(context), begin),
+    budgets: asPort(budgetSteps(context), begin),
+    summaries: asPort(summarySteps(context), begin),
     guard: asPort(guardSteps(context), begin),
     idempotency: asPort(idempotencySteps(context), begin),
     inbox: asPort(inboxSteps(context), begin),

@@ -7,6 +7,7 @@ import { Reserve } from '../reserve.ts';
 import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { backUp } from './backup.ts';
+import { SqliteBudgets } from './budgets.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
@@ -24,6 +25,7 @@ import { SqliteOutages } from './outages.ts';
 import { SqliteSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
+import { SqliteSummaries } from './summaries.ts';
 import { Sweep } from './sweep.ts';
 import { SqliteTraces } from './traces.ts';
 import { SqliteTurns } from './turns.ts';
@@ -153,6 +155,8 @@ function assemble(
   const counts = new GuardTurns(db, commit, GUARD_LISTED_MAX);
   const sessions = new SqliteSessions(db, commit, clock, counts, anonymousMax);
   const limits = new SqliteLimits(db, commit, clock);
+  const budgets = new SqliteBudgets(db, commit, clock);
+  const summaries = new SqliteSummaries(db, commit, clock, sessions);
   const known = new KnownMessages(db);
   commit.keep(known);
   const guard = new SqliteGuard(db, commit, clock, known, counts);
@@ -164,7 +168,7 @@ function assemble(
   const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams });
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces], {
+  const sweep = new Sweep([sessions, limits, budgets, guard, idempotency, inbox, links, streams, traces], {
     db,
     commit,
     volume,
@@ -178,6 +182,8 @@ function assemble(
     sessions,
     traces,
     limits,
+    budgets,
+    summaries,
     guard,
     idempotency,
     inbox,
