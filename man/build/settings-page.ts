@@ -31,6 +31,7 @@ export function settingsPage(groups: readonly SettingGroup[]): PageText {
         body: groups.map(({ title, records }) => `### ${title}\n\n${terms(records.map(item))}`).join('\n\n'),
       },
       { title: 'Plugins', body: PLUGINS },
+      { title: 'Tools', body: TOOLS },
       { title: 'Files', body: FILES },
       { title: 'Examples', body: EXAMPLES },
       {
@@ -63,6 +64,39 @@ const PLUGINS = [
   .map(prose)
   .join('\n\n');
 
+const TOOLS = [
+  prose(
+    'The key `tools` of the configuration file lists the sources of tools. Each entry has exactly one of the keys `openapi`, `mcp`, `command` and `module`; agentd-agent(7) says what the tools do, and what the other keys mean. A problem is reported with its entry (`tools[0]`), its key and its line. Unknown keys are problems. Documents and servers are read later; a document that does not fit is a problem of the configuration, too.',
+  ),
+  terms([
+    {
+      term: '`openapi`, `name`, `operations`',
+      body: prose(
+        'An API with an OpenAPI document, by its path relative to the file. Optional: `base_url` (default API_BASE_URL), `credentials`, `exchange`, `headers`, `secrets`. An operation may have `as`, `credentials`, `confirm`, `summary`, `public`, `bind`, `idempotent` and `idempotency_header`.',
+      ),
+    },
+    {
+      term: '`mcp`, `name`, `tools`',
+      body: prose(
+        'An MCP server with an address. Optional: `credentials`, `exchange`, `headers`, `secrets`. A tool may have `as`, `credentials`, `confirm`, `summary`, `public`, `bind`, `idempotent` and `effect`.',
+      ),
+    },
+    {
+      term: '`command`, `name`, `tools`',
+      body: prose(
+        'An MCP server that agentd starts: a list of the program and its arguments. Optional: `env`, `secrets`. It carries no credentials.',
+      ),
+    },
+    { term: '`module`', body: prose('A module of your own: a path relative to the file, or a package.') },
+  ]),
+  prose(
+    'A source at the origin of API_BASE_URL may carry every kind of credentials. A source at another origin carries none, unless its entry says `credentials: user` (https or a loopback address only) or `exchange`, or has fixed headers; `default` and `user-or-default` are refused there. A fixed `Authorization` header is refused for a source that carries credentials.',
+  ),
+  prose(
+    'Headers, `client_secret` and `env` may refer to secrets as `\u0024{NAME}`. The entry lists these names under `secrets`. Such a secret comes from the environment, from `.env`, or from the file that the name followed by `_FILE` names; the configuration file itself cannot hold it, and it is a problem if it is not set. `agentd config show` lists it as `[secret]`.',
+  ),
+].join('\n\n');
+
 const FILES = terms([
   {
     term: '`.env`',
@@ -92,6 +126,18 @@ WEBCHAT_ALLOWED_ORIGINS:
   - https://www.example.com
 plugins:
   - ./channels/telex.ts
+tools:
+  - openapi: ./shop.openapi.yaml
+    name: shop
+    operations:
+      listOrders: { bind: { customer: sub } }
+      cancelOrder: { summary: 'Cancel order {id}', idempotency_header: Idempotency-Key }
+  - mcp: https://docs.example.com/mcp
+    name: docs
+    secrets: [SHOP_DOCS_KEY]
+    headers: { X-Api-Key: '\${SHOP_DOCS_KEY}' }
+    tools: { search: { effect: read } }
+  - module: ./tools/refund.ts
 \`\`\``;
 
 function item(record: SettingRecord): { term: string; body: string } {

@@ -129,6 +129,7 @@ export function aStream(members: Partial<NewStream> = {}): NewStream {
       request_id: 'r1',
       session_id: 's1',
       session_is_generated: true,
+      counted_in: null,
       message: {
         platform: 'chat',
         user_id: 'u1',

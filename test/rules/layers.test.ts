@@ -22,6 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'secret.ts',
     'source-location.ts',
     'time-limit.ts',
+    'yaml-lines.ts',
   ],
   ['settings'],
   ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],

@@ -16,6 +16,8 @@ export interface AgentRun {
 
 /** A turn that was stored, or could not be because its session had ended. */
 export interface Commit {
+  /** The guard had counted it in another session, and took that turn back. */
+  ranElsewhere?: true;
   label: string;
   session_tag: string;
   record: StoredTurn;
@@ -86,6 +88,8 @@ export class RunRecord {
 
   gaveBack(session_tag: string): void {
     this.counted.set(session_tag, Math.max(0, (this.counted.get(session_tag) ?? 0) - 1));
+    const last = this.commits.findLast(({ label }) => label === this.#world.label);
+    if (last && last.session_tag !== session_tag) last.ranElsewhere = true;
   }
 
   #check(record: StoredTurn, before: readonly StoredTurn[], isGenerated: boolean): void {

@@ -224,8 +224,13 @@ export class World {
     }
   }
 
+  /** The message that is being worked on here, if one is. */
+  get label(): string | undefined {
+    return this.#labels.getStore();
+  }
+
   #label(): string {
-    const label = this.#labels.getStore();
+    const { label } = this;
     return label === undefined ? '' : `[${label}] `;
   }
 }

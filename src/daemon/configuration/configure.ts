@@ -9,6 +9,7 @@ import { fileSettings, readSecretFiles } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import { given, isBlank, type Place, readSources, type Sources } from '../settings/sources.ts';
 import { readValue } from '../settings/value.ts';
+import type { SourceEntry } from '../tools/source-entry.ts';
 import { activate } from './activate.ts';
 import {
   checkAdminListener,
@@ -18,6 +19,8 @@ import {
   checkOrigins,
 } from './cross-checks.ts';
 import { checkTokenSettings } from './token-settings.ts';
+import { readSourceEntries } from './tools/read-source-entries.ts';
+import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
 import { findUnknownNames } from './unknown-names.ts';
 
 export type { ConfiguredChannel } from '../plugin/configured-channel.ts';
@@ -32,7 +35,9 @@ export interface Configuration {
   channels: readonly ConfiguredChannel[];
   /** Names of all channels that there are, active or not. */
   available: readonly string[];
-  /** Every setting of the daemon and of all channels, in the order of their records. */
+  /** The sources of tools, in the order of the configuration file. */
+  tools: readonly SourceEntry[];
+  /** Every setting of the daemon, of all channels, and the secrets of tool sources, in the order of their records. */
   effective: readonly EffectiveSetting[];
   /** What is allowed, but hardly ever meant; said at each start. */
   warnings: readonly string[];
@@ -104,7 +109,12 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   const platforms = readPlatforms(written, place);
   const loaded = await loadFrom(written, place);
   const plugins = loaded.plugins.map(({ plugin }) => plugin);
-  const records: SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ settings }) => settings)];
+  const settings: SettingRecord[] = [...SETTINGS, ...plugins.flatMap((plugin) => plugin.settings)];
+  const ofSources = secretsOfSources(
+    written.structured.get('tools'),
+    settings.map(({ name }) => name),
+  );
+  const records = [...settings, ...ofSources];
   const sources = await readSecretFiles(written, records, place.cwd);
   const checked = checkRecords(records, sources, place);
   const available = plugins.map(({ name }) => name);
@@ -131,10 +141,17 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     activation.channels.map(({ plugin }) => plugin),
   );
   checkDevelopmentSettings(look);
+  const ownSecrets = readSourceSecrets(ofSources, checked.effective, sources);
+  const tools = readSourceEntries(sources.structured.get('tools'), {
+    api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
+    secrets: ownSecrets.secrets,
+  });
   const problems = [
     ...sources.problems,
     ...checked.problems,
     ...look.problems,
+    ...ownSecrets.problems,
+    ...tools.problems,
     ...loaded.problems,
     ...activation.problems,
     ...unknown.problems,
@@ -146,6 +163,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     plugins,
     loaded,
     available,
+    tools: tools.entries,
     effective: checked.effective,
     warnings: [
       ...look.warnings,

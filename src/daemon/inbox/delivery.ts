@@ -169,7 +169,7 @@ export class Delivery {
       changes: {},
       // Both were found out when the message was enqueued.
       key: null,
-      guarded: true,
+      counted_in: null,
     };
   }
 

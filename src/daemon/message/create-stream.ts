@@ -26,13 +26,13 @@ export interface StartedStream {
  */
 export const createStream: Step<Starting & Identified & Numbered & Guarded, { stream: StartedStream }> = {
   name: 'create-stream',
-  run: async (turn, services) => ({ stream: await createStreamOf(turn, turn.idempotency_key, services) }),
+  run: async (turn, services) => ({ stream: await createStreamOf(turn, turn, services) }),
 };
 
 /** If two messages come at once with one key, both get the stream of the first. */
 export async function createStreamOf(
   turn: Starting & Identified,
-  key: string | null,
+  { idempotency_key, counted_in }: Numbered & Guarded,
   services: Services,
 ): Promise<StartedStream> {
   const { credential, session_id } = turn;
@@ -40,7 +40,7 @@ export async function createStreamOf(
   const stream_id = `${turn.channel.name}_${randomSuffix()}`;
   const stored = await services.store.streams.create({
     stream_id,
-    idempotency_key: key,
+    idempotency_key,
     fingerprint: fingerprint(turn.message),
     owner: personOf(credential),
     token: jwt_token ? services.seal.close(jwt_token, tokenRecord(stream_id)) : null,
@@ -48,6 +48,7 @@ export async function createStreamOf(
       request_id: turn.request_id,
       session_id,
       session_is_generated: turn.session_is_generated,
+      counted_in,
       message: {
         ...turn.message,
         metadata: jwt_token === null ? { ...metadata, jwt_token } : metadata,

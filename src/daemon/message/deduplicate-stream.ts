@@ -25,6 +25,6 @@ export const deduplicateStream: Step<Starting & Identified, Numbered, StartedStr
     if (known.outcome === 'new') return { idempotency_key: key };
     firstAnswer(known, turn, personOf(turn.credential), services);
     line.reason = 'replayed';
-    return new Ended(await createStreamOf(turn, key, services));
+    return new Ended(await createStreamOf(turn, { idempotency_key: key, counted_in: null }, services));
   },
 };

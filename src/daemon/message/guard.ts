@@ -15,7 +15,7 @@ import type { Arrived, Authorized, Guarded, Identified } from './turn.ts';
  * recognized before. It does not wait for the session, so a burst is one also while answers are slow, and a blocked
  * message waits for nobody.
  *
- * Adds `guarded`. Throws `loop_guard_blocked`; the message has changed nothing of its session then.
+ * Adds `counted_in`. Throws `loop_guard_blocked`; the message has changed nothing of its session then.
  */
 export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
   name: 'guard',
@@ -23,7 +23,7 @@ export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
     const { settings, store, log } = services;
     if (!settings.LOOP_GUARD_ENABLED) {
       line.reason = 'guard_off';
-      return { guarded: true };
+      return { counted_in: null };
     }
     const guarded = {
       user: guardUser(senderOf(turn)),
@@ -37,8 +37,8 @@ export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
     tell(verdict, { ...guarded, session_id: turn.session_id }, turn.request_id, log);
     Object.assign(line, verdictLine(verdict));
     if (!verdict.allowed) throw blocked(verdict);
-    returnUnusedTurn(turn, services);
-    return { guarded: true };
+    returnUnusedTurn(turn, turn.session_tag, services);
+    return { counted_in: turn.session_tag };
   },
 };
 

@@ -44,7 +44,7 @@ export const openStream = Sequence.start<Starting>()
   .step(createStream); //     the stream exists, and waits to be opened
 
 /** The same message, once its stream is opened. */
-export const runStream = Sequence.start<Answering & Numbered>()
+export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(identifyByToken) //   the token may be another one now
   .step(deduplicateRun) //    answered in another way since then? the same answer again
   .step(authorizeSender)

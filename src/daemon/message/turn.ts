@@ -104,7 +104,8 @@ export interface Authorized extends NamedSession {
 
 /** guard: the loop guard lets the message through. */
 export interface Guarded {
-  guarded: true;
+  /** The tag of the session that the guard counts it in; null: it is not counted here. */
+  counted_in: string | null;
 }
 
 /** lock-session: no other message of the session runs until this turn ends. The session was resolved anew. */

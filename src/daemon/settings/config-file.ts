@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { dirname, relative, resolve } from 'node:path';
+import { basename, dirname, relative, resolve } from 'node:path';
 import type { Loader } from 'cosmiconfig';
 import type { SettingProblem } from './problem.ts';
-import type { Layer, PluginEntry } from './sources.ts';
+import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
 /** Looked for first; behind them come the places where cosmiconfig looks for a program of this name. */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
@@ -14,16 +14,21 @@ export interface ConfigFile {
   /** The folder that the file stands in; the working directory where there is none. */
   folder: string;
   plugins: readonly PluginEntry[];
+  /** The values of the structured keys that the file has, as they were read, by key. */
+  structured: ReadonlyMap<string, StructuredValue>;
   problems: SettingProblem[];
 }
 
+/** Keys with a structure of their own. The code that uses such a value checks it (src/daemon/configuration). */
+const STRUCTURED_KEYS: readonly string[] = ['tools'];
+
 /**
  * The configuration file: the one that was named, which must exist, else the first that is found in the
- * working directory. Settings stand in it by their names with native values; `plugins` is the one structured
- * key, a list of paths or package names, alone or as `{ path, name }`.
+ * working directory. Settings have their names in it, with native values; `plugins` is a list of paths or package
+ * names, alone or as `{ path, name }`; the values of the other structured keys are collected as they are.
  */
 export async function readConfigFile(cwd: string, named: string | undefined): Promise<ConfigFile> {
-  const none: ConfigFile = { layer: null, folder: cwd, plugins: [], problems: [] };
+  const none: ConfigFile = { layer: null, folder: cwd, plugins: [], structured: new Map(), problems: [] };
   const refuse = (setting: string, problem: string, right: string) => ({
     ...none,
     problems: [{ setting, value: null, source: null, problem, right }],
@@ -31,10 +36,21 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
 
   const { cosmiconfig, defaultLoaders, getDefaultSearchPlaces } = await import('cosmiconfig');
   // YAML takes a file of nothing but comments for a mistake; the example configuration is one.
-  const yaml: Loader = (path, text) => (isOnlyComments(text) ? {} : defaultLoaders['.yaml'](path, text));
+  let text = '';
+  const keepText =
+    (load: Loader): Loader =>
+    (path, content) => {
+      // In a package.json the settings are below a key, so their paths are other ones.
+      text = basename(path).startsWith('package.') ? '' : content;
+      return load(path, content);
+    };
+  const yaml = keepText((path, content) =>
+    isOnlyComments(content) ? {} : defaultLoaders['.yaml'](path, content),
+  );
+  const json = keepText(defaultLoaders['.json']);
   const explorer = cosmiconfig('agentd', {
     searchPlaces: [...OWN_PLACES, ...getDefaultSearchPlaces('agentd')],
-    loaders: { '.yaml': yaml, '.yml': yaml, noExt: yaml },
+    loaders: { '.yaml': yaml, '.yml': yaml, '.json': json, noExt: yaml },
     cache: false,
   });
   let found: { config: unknown; filepath: string; isEmpty?: boolean } | null;
@@ -59,12 +75,22 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
       'one object: names and values of settings',
     );
   }
-  const { plugins = null, $schema: _schema, ...values } = found.config;
+  const { plugins = null, $schema: _schema, ...rest } = found.config;
+  const folder = dirname(found.filepath);
+  const isStructured = ([name]: [string, unknown]) => STRUCTURED_KEYS.includes(name);
+  const values = Object.entries(rest).filter((entry) => !isStructured(entry));
+  const structures = Object.entries(rest).filter(isStructured);
+  // Loaded only if needed: most commands run without such a key.
+  const lineOf = structures.length === 0 ? null : (await import('../yaml-lines.ts')).linesOf(text);
+  const structured = structures.map(
+    ([key, value]) => [key, { key, value, source, folder, lineOf: lineOf ?? (() => null) }] as const,
+  );
   const problems: SettingProblem[] = [];
   return {
-    layer: { source, path: found.filepath, kind: 'file', values: new Map(Object.entries(values)) },
-    folder: dirname(found.filepath),
-    plugins: pluginEntries(plugins, dirname(found.filepath), source, problems),
+    layer: { source, path: found.filepath, kind: 'file', values: new Map(values) },
+    folder,
+    plugins: pluginEntries(plugins, folder, source, problems),
+    structured: new Map(structured),
     problems,
   };
 }

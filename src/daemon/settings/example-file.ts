@@ -16,13 +16,33 @@ const PLUGINS = [
   'An entry may also be { path: ./channels/telex.ts, name: telex }, which checks the name.',
 ];
 
+const TOOLS = [
+  'Sources of tools: APIs with an OpenAPI document, MCP servers, and modules of your own; see agentd-agent(7).',
+];
+
+const TOOLS_EXAMPLE = `
+# tools:
+#   - openapi: ./shop.openapi.yaml
+#     name: shop
+#     operations:
+#       listOrders: { bind: { customer: sub } }
+#       getProduct: { public: all }
+#       cancelOrder: { summary: 'Cancel order {id}', idempotency_header: Idempotency-Key }
+#   - mcp: https://docs.example.com/mcp
+#     name: docs
+#     secrets: [SHOP_DOCS_KEY]
+#     headers: { X-Api-Key: '\${SHOP_DOCS_KEY}' }
+#     tools: { search: { effect: read } }
+#   - module: ./tools/refund.ts`.trim();
+
 /** The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment. */
 export function exampleFile(groups: readonly SettingGroup[]): string {
   const sections = groups.map(({ title, records }) =>
     [`# ---- ${title} ----`, ...records.map((record) => entry(record).join('\n'))].join('\n\n'),
   );
   const plugins = ['# ---- Plugins ----', '', ...comment(PLUGINS), '# plugins: []'].join('\n');
-  return `${[comment(HEAD).join('\n'), ...sections, plugins].join('\n\n')}\n`;
+  const tools = ['# ---- Tools ----', '', ...comment(TOOLS), TOOLS_EXAMPLE].join('\n');
+  return `${[comment(HEAD).join('\n'), ...sections, plugins, tools].join('\n\n')}\n`;
 }
 
 function entry(record: SettingRecord): string[] {

@@ -1,6 +1,7 @@
 import type { SettingRecord } from '../../channel/index.ts';
 import type { SettingGroup } from './reference.ts';
 import { fileSettingOf } from './secret-files.ts';
+import { SOURCES_SCHEMA } from './sources-schema.ts';
 import { rightForm } from './value.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -27,6 +28,7 @@ export function settingsSchema(groups: readonly SettingGroup[]): JsonSchema {
       $schema: { type: 'string', description: 'This schema, for editors.' },
       ...Object.fromEntries(settings),
       plugins: PLUGINS,
+      tools: SOURCES_SCHEMA,
     },
     additionalProperties: false,
   };

@@ -1,3 +1,4 @@
+import type { LineFinder } from '../yaml-lines.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { readEnvFile } from './env-file.ts';
 import type { SettingProblem } from './problem.ts';
@@ -47,10 +48,24 @@ export interface PluginEntry {
   source: string;
 }
 
+/** The value of a structured key of the configuration file, as it was read. Nothing in it is checked. */
+export interface StructuredValue {
+  key: string;
+  value: unknown;
+  /** The file, in words: `agentd.yaml`. */
+  source: string;
+  /** The folder of the file; relative paths in the value are relative to it. */
+  folder: string;
+  /** Finds the line of a value in the file, by its path from the top; null in a file that is a program. */
+  lineOf: LineFinder;
+}
+
 export interface Sources {
   /** The first that has a value wins. */
   layers: readonly Layer[];
   plugins: readonly PluginEntry[];
+  /** By key; only the keys that the configuration file has. */
+  structured: ReadonlyMap<string, StructuredValue>;
   /** The folder of the configuration file; the working directory where there is none. */
   folder: string;
   /** Files that cannot be read, or read in full. */
@@ -85,6 +100,7 @@ export async function readSources({ env, cwd, envFile, configFile, defaults = {}
   return {
     layers: layers.filter((layer) => layer !== null),
     plugins: file.plugins,
+    structured: file.structured,
     folder: file.folder,
     problems: [...dotenv.problems, ...file.problems],
   };

@@ -42,7 +42,7 @@ export interface ActionStore {
 }
 
 export interface ActionFilter {
-  /** Who they were done for: a person, or a platform's user (`phonechat:+49…`). */
+  /** Who they were done for: a person, or a user of a platform. */
   who?: { person: PersonKey } | { platform: string; user_id: string };
   session_id?: string;
   since?: number;
@@ -76,7 +76,7 @@ export interface NewPendingAction extends NewAction {
   principal: string;
   /** How long the record is kept if its question never leaves, ms. */
   ttl_ms: number;
-  /** True: the question leaves with the commit itself (webchat, sse), so it counts as asked from then on. */
+  /** True: the question leaves with the commit itself (in a response, on a stream), so it counts as asked from then on. */
   asked: boolean;
 }
 

@@ -78,6 +78,8 @@ export interface StreamStart {
   request_id: string;
   session_id: string;
   session_is_generated: boolean;
+  /** The tag of the session that the guard counted the message in; null: it counted it in none. */
+  counted_in: string | null;
   /** Without its token: there, null says "signed out". */
   message: IncomingMessage;
   address: string | null;

@@ -65,6 +65,7 @@ export async function runStream(
     validated,
     ticket,
     idempotency_key,
+    counted_in: start.counted_in,
     outlet,
     stopped: stop.signal,
     lost,

@@ -30,6 +30,16 @@ export interface OpenApiEntry extends Entry, SourcePolicy {
   readonly base_url: string;
   /** By operationId or `GET /orders/{id}`. */
   readonly operations: Readonly<Record<string, ToolEntry>>;
+  /** Where each of `operations` is in the configuration file, for messages. */
+  readonly operation_places: Readonly<Record<string, EntryPlace>>;
+}
+
+/** A place in the configuration file, as a problem names it. */
+export interface EntryPlace {
+  /** `tools[0].operations.listOrders` */
+  readonly setting: string;
+  /** `agentd.yaml, line 14` */
+  readonly source: string;
 }
 
 export interface McpEntry extends Entry, SourcePolicy {

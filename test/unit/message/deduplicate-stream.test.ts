@@ -24,7 +24,7 @@ const starting = (members: Parameters<typeof aMessage>[0] = {}, identified = NO_
     message: aMessage(members),
     ttl_ms: 60_000,
     cookie_person: null,
-    guarded: true as const,
+    counted_in: null,
   });
 async function started(turn: ReturnType<typeof starting>) {
   const { turn: numbered } = await runStep(world, deduplicateStream, turn);

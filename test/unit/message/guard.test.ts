@@ -27,7 +27,7 @@ const later = () => world.clock.moveTo(world.clock.now() + 11_000);
 describe('guard', () => {
   it('lets a message through, with its counters in the trace', async () => {
     const { turn, line } = await runStep(world, guard, message());
-    expect(turn.guarded).toBe(true);
+    expect(turn.counted_in).toBe(turn.session_tag);
     expect(line).toMatchObject({ step: 'guard', detail: { messages: 1, equal_texts: 1, turns: 1 } });
   });
 
@@ -83,10 +83,19 @@ describe('guard', () => {
 
 describe('guard, of a message that was guarded on arrival', () => {
   it('counts nothing, and takes the turn back if the message fails before it runs', async () => {
-    await runStep(world, guard, message());
-    const { turn, line } = await runStep(world, guardedOnArrival, message());
+    const { counted_in } = (await runStep(world, guard, message())).turn;
+    const { turn, line } = await runStep(world, guardedOnArrival, { ...message(), counted_in });
     expect(line.reason).toBe('checked_on_arrival');
     await turn.release(true);
+    expect(await turns()).toBe(1);
+  });
+
+  it('takes the turn back if the message runs in another session than the one that it was counted in', async () => {
+    const { counted_in } = (await runStep(world, guard, message())).turn;
+    const moved = { ...message(), ...named(null), session_tag: 'another session', counted_in };
+    const { turn } = await runStep(world, guardedOnArrival, moved);
+    Object.assign(turn, { principal: { person: null, reason: 'no_token' } });
+    await turn.release(false);
     expect(await turns()).toBe(1);
   });
 });

@@ -22,7 +22,7 @@ beforeEach(async () => {
   world = await stepWorld();
 });
 
-const FOUND = { key: null, authorized: true, guarded: true } as const;
+const FOUND = { key: null, authorized: true, counted_in: null } as const;
 const authorized = (members: object = {}) =>
   aTurnOf(world, { ...NO_TOKEN, ...named(null), ...FOUND, ...members });
 const tick = () => new Promise(setImmediate);

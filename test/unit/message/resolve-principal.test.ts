@@ -61,7 +61,7 @@ async function opened(session: Session | null, identified: { credential: Credent
     ...(await locked(world, named(session))),
     session: session ?? fresh,
     session_origin: session ? ('found' as const) : ('new' as const),
-    guarded: true as const,
+    counted_in: null,
     has_started: false,
     ...members,
   });

@@ -39,7 +39,7 @@ beforeEach(async () => {
 function resolved(principal = NOBODY, members: object = {}) {
   const session = aSession(world.clock.now(), { session_id: 's' });
   return aTurnOf(world, {
-    guarded: true as const,
+    counted_in: null,
     session,
     session_origin: 'new' as const,
     principal,

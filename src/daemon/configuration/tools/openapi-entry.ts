@@ -1,0 +1,71 @@
+import { resolve } from 'node:path';
+import type { OpenApiEntry } from '../../tools/source-entry.ts';
+import type { ConfigNode } from '../config-node.ts';
+import type { EntryContext } from './read-source-entries.ts';
+import {
+  readCredentials,
+  readEntrySecrets,
+  readExchange,
+  readHeaders,
+  readName,
+  readUrl,
+} from './source-policy.ts';
+import { readToolEntries } from './tool-entries.ts';
+
+export const OPENAPI_KEYS = [
+  'openapi',
+  'name',
+  'base_url',
+  'credentials',
+  'exchange',
+  'headers',
+  'secrets',
+  'operations',
+];
+
+/** Reads an entry with the key `openapi`; undefined if it has a problem. The document itself is not read. */
+export function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry | undefined {
+  node.onlyKeys(OPENAPI_KEYS);
+  const path = node.child('openapi').text('the path of an OpenAPI document, JSON or YAML');
+  const name = readName(node);
+  const base_url = readBaseUrl(node.child('base_url'), context);
+  const list = node.child('operations');
+  const operations = readToolEntries(list, 'openapi');
+  const secrets = readEntrySecrets(node, context.secrets);
+  const headers = readHeaders(node, secrets);
+  const exchange = readExchange(node, secrets);
+  const credentials = readCredentials(
+    node,
+    { url: base_url, api: context.api_base_url },
+    { node: list, entries: operations },
+    { headers, byDefault: 'own-origin' },
+  );
+  if (path === undefined || name === undefined || base_url === undefined) return undefined;
+  return {
+    kind: 'openapi',
+    place: `${node.setting} (${node.source})`,
+    operation_places: Object.fromEntries(
+      Object.keys(operations).map((key) => {
+        const { setting, source } = list.child(key);
+        return [key, { setting, source }];
+      }),
+    ),
+    path: resolve(node.folder, path),
+    name,
+    base_url,
+    headers,
+    operations,
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(exchange === undefined ? {} : { exchange }),
+  };
+}
+
+function readBaseUrl(node: ConfigNode, { api_base_url }: EntryContext): string | undefined {
+  if (!node.isAbsent) return readUrl(node, { query: false });
+  if (api_base_url === null)
+    return node.refuse(
+      'is not set, and API_BASE_URL is not set either',
+      'the address of the API, in one of the two',
+    );
+  return api_base_url;
+}

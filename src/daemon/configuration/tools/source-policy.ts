@@ -1,0 +1,178 @@
+import { isLoopback } from '../../loopback.ts';
+import { HEADER_NAME, isReservedHeader } from '../../tools/reserved-headers.ts';
+import type { ExchangeEntry, ToolEntry } from '../../tools/source-entry.ts';
+import type { CredentialPolicy } from '../../tools/tool.ts';
+import type { ConfigNode } from '../config-node.ts';
+import { type EntrySecrets, fillSecrets } from './fill-secrets.ts';
+import { SECRET_NAME, type SourceSecrets } from './source-secrets.ts';
+import { CREDENTIALS } from './tool-entries.ts';
+
+const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
+const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
+const RIGHT_EXCHANGE = '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
+const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
+
+export function readName(node: ConfigNode): string | undefined {
+  return node.child('name').text(RIGHT_NAME);
+}
+
+/** An http or https address without credentials and fragment. */
+export function readUrl(node: ConfigNode, { query }: { query: boolean }): string | undefined {
+  const right = `an http or https address without credentials${query ? ' and fragment' : ', query and fragment'}`;
+  const text = node.text(right);
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return node.refuse('is not an http or https address', right);
+  if (url.username !== '' || url.password !== '') return node.refuse('holds credentials', right);
+  if (text.includes('#')) return node.refuse('has a fragment (#)', right);
+  if (!query && text.includes('?')) return node.refuse('has a query (?)', right);
+  return text;
+}
+
+/** The `secrets` of an entry: the settings that its headers, its exchange and its environment may refer to. */
+export function readEntrySecrets(node: ConfigNode, values: SourceSecrets): EntrySecrets {
+  const list = node.child('secrets');
+  if (list.isAbsent) return { listed: [], values };
+  const listed = list.items(RIGHT_SECRETS).flatMap((item) => {
+    const name = item.text(RIGHT_SECRETS);
+    if (name === undefined) return [];
+    if (!SECRET_NAME.test(name)) return item.refuse('is not the name of a setting', RIGHT_SECRETS) ?? [];
+    if (!values.has(name))
+      return item.refuse(`names ${name}, a setting of agentd itself`, 'a setting of your own') ?? [];
+    return [name];
+  });
+  return { listed, values };
+}
+
+/** The fixed headers of an entry, filled in. */
+export function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, string> {
+  const headers = node.child('headers');
+  if (headers.isAbsent) return {};
+  const seen = new Set<string>();
+  const filled = headers.members(RIGHT_HEADERS).flatMap(([name, value]) => {
+    const text = fillSecrets(value, `a text; a secret as \${SETTING}`, secrets);
+    const lower = name.toLowerCase();
+    if (!HEADER_NAME.test(name)) value.refuse('is not the name of a header', RIGHT_HEADERS);
+    else if (isReservedHeader(name) && lower !== 'authorization' && lower !== 'cookie')
+      value.refuse('is a header that agentd sets itself', 'no such header');
+    else if (seen.has(lower)) value.refuse('is in the list twice', 'each header once, in one case');
+    else if (text !== undefined && !isHeaderValue(text))
+      value.refuse('has a value that no header can hold', 'one line of printable ASCII characters');
+    seen.add(lower);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(filled);
+}
+
+function isHeaderValue(text: string): boolean {
+  return /^[\t\x20-\x7e]*$/.test(text);
+}
+
+/** The key `exchange` of an entry. */
+export function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
+  const exchange = node.child('exchange');
+  if (exchange.isAbsent) return undefined;
+  exchange.members(RIGHT_EXCHANGE);
+  if (typeof exchange.value !== 'object') return undefined;
+  exchange.onlyKeys(['url', 'client_id', 'client_secret', 'audience']);
+  const url = readUrl(exchange.child('url'), { query: true });
+  if (url !== undefined && !isSafe(url)) {
+    exchange
+      .child('url')
+      .refuse(
+        "is not https: the person's token would be readable on the way",
+        'an https or loopback address',
+      );
+  }
+  const client_id = exchange.child('client_id').text('the id of agentd at the authorization server');
+  const client_secret = fillSecrets(exchange.child('client_secret'), `a secret as \${SETTING}`, secrets);
+  const audience = exchange.child('audience').text('the audience of the new token');
+  if (url === undefined || client_id === undefined || client_secret === undefined || audience === undefined)
+    return undefined;
+  return { url, client_id, client_secret, audience };
+}
+
+/** https, or an address of this machine. */
+function isSafe(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && (url.protocol === 'https:' || isLoopback(url));
+}
+
+/** Where the requests of a source go. */
+export interface Destination {
+  /** Undefined: it is missing or wrong, which is reported. */
+  url: string | undefined;
+  /** `API_BASE_URL`. Null: not set. Undefined: wrong, which is reported. */
+  api: string | null | undefined;
+}
+
+/** Whether the source has the origin of `API_BASE_URL`; null if this cannot be said. */
+export function isOwnOrigin({ url, api }: Destination): boolean | null {
+  if (url === undefined || api === undefined) return null;
+  return api !== null && URL.parse(api)?.origin === URL.parse(url)?.origin;
+}
+
+/**
+ * Reads `credentials` of an entry, and checks it and those of its tools against each other: which credential may go to
+ * this origin, and whether a fixed `Authorization` header is in its way (agentd-agent(7), "Credentials").
+ */
+export function readCredentials(
+  node: ConfigNode,
+  destination: Destination,
+  tools: { node: ConfigNode; entries: Readonly<Record<string, ToolEntry>> },
+  { headers, byDefault }: { headers: Readonly<Record<string, string>>; byDefault: 'own-origin' | 'none' },
+): CredentialPolicy | undefined {
+  const child = node.child('credentials');
+  const hasExchange = !node.child('exchange').isAbsent;
+  const written = child.isAbsent ? undefined : child.choice(CREDENTIALS);
+  // An entry that says how to exchange a token, and nothing else, means it.
+  const credentials = child.isAbsent && hasExchange ? 'exchange' : written;
+  const named = Object.entries(tools.entries).flatMap(([key, entry]) =>
+    entry.credentials === undefined
+      ? []
+      : [{ at: tools.node.child(key).child('credentials'), policy: entry.credentials }],
+  );
+  if (written !== undefined) named.unshift({ at: child, policy: written });
+  for (const { at, policy } of named) {
+    checkDestination(at, policy, destination);
+    if (policy === 'exchange' && !hasExchange)
+      at.refuse('needs the key `exchange` of the entry', RIGHT_EXCHANGE);
+  }
+  if (hasExchange && credentials !== 'exchange' && !named.some(({ policy }) => policy === 'exchange')) {
+    node
+      .child('exchange')
+      .refuse('has no effect: no tool of the entry has these credentials', 'credentials: exchange');
+  }
+  const implied = byDefault === 'own-origin' && isOwnOrigin(destination) !== false && child.isAbsent;
+  const carries =
+    (credentials ?? 'none') !== 'none' || implied || named.some(({ policy }) => policy !== 'none');
+  const fixed = Object.keys(headers).find((name) => name.toLowerCase() === 'authorization');
+  if (fixed !== undefined && carries) {
+    node
+      .child('headers')
+      .child(fixed)
+      .refuse(
+        'is the header in which the credentials of this source are sent',
+        'credentials: none, or no such header',
+      );
+  }
+  return credentials;
+}
+
+function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination: Destination): void {
+  const { url, api } = destination;
+  if (url === undefined || isOwnOrigin(destination) !== false) return;
+  if (policy === 'user-or-default' || policy === 'default') {
+    const reason = api === null ? 'API_BASE_URL is not set' : 'this source has another origin';
+    at.refuseValue(
+      `sends the default credentials, which are for the origin of API_BASE_URL alone, and ${reason}`,
+      'none, user or exchange',
+    );
+  } else if (policy === 'user' && !isSafe(url)) {
+    at.refuseValue(
+      "sends the person's token to an address that is not https, where it can be read on the way",
+      'an https or loopback address for this source, or credentials: none',
+    );
+  }
+}

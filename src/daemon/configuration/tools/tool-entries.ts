@@ -1,0 +1,104 @@
+import { HEADER_NAME, isReservedHeader, RESERVED_HEADERS } from '../../tools/reserved-headers.ts';
+import type { ToolEntry } from '../../tools/source-entry.ts';
+import type { CredentialPolicy } from '../../tools/tool.ts';
+import type { ConfigNode } from '../config-node.ts';
+
+export const CREDENTIALS = [
+  'user-or-default',
+  'user',
+  'default',
+  'none',
+  'exchange',
+] as const satisfies readonly CredentialPolicy[];
+
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
+const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer: sub }';
+
+/** What the entries of all kinds can say of one operation or tool. */
+const SHARED_KEYS = ['as', 'credentials', 'confirm', 'summary', 'public', 'bind', 'idempotent'];
+const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
+  openapi: [...SHARED_KEYS, 'idempotency_header'],
+  mcp: [...SHARED_KEYS, 'effect'],
+};
+
+/** Reads `operations` of an OpenAPI source or `tools` of an MCP source: by key, what the entry says of each. */
+export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Record<string, ToolEntry> {
+  const example = kind === 'openapi' ? '{ listOrders: {} }' : '{ search: { effect: read } }';
+  const right = `at least one, such as ${example}; only what is listed becomes a tool`;
+  const members = node.members(right);
+  if (members.length === 0 && typeof node.value === 'object' && !node.isAbsent)
+    node.refuse('is empty', right);
+  // A name of the prototype must stay a plain member.
+  return Object.fromEntries(members.map(([key, tool]) => [key, readToolEntry(tool, kind)]));
+}
+
+function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
+  if (node.isAbsent) return {};
+  node.members(`an object with any of ${KEYS[kind].join(', ')}`);
+  node.onlyKeys(KEYS[kind]);
+  return withoutAbsent({
+    as: given(node.child('as'), readToolName),
+    effect: given(node.child('effect'), (child) => child.choice(['read', 'write'])),
+    credentials: given(node.child('credentials'), (child) => child.choice(CREDENTIALS)),
+    confirm: given(node.child('confirm'), (child) => child.choice(['always', 'never'])),
+    summary: given(node.child('summary'), (child) =>
+      child.text('a sentence such as "Cancel order {id}", with parameters in braces'),
+    ),
+    public: given(node.child('public'), readPublic),
+    bind: given(node.child('bind'), readBind),
+    idempotency_header: given(node.child('idempotency_header'), readHeaderName),
+    idempotent: given(node.child('idempotent'), readBoolean),
+  });
+}
+
+function given<T>(node: ConfigNode, read: (node: ConfigNode) => T | undefined): T | undefined {
+  return node.isAbsent ? undefined : read(node);
+}
+
+function readToolName(node: ConfigNode): string | undefined {
+  const right = 'a name of 1 to 64 letters, digits, underscores and hyphens';
+  const name = node.text(right);
+  if (name === undefined || TOOL_NAME.test(name)) return name;
+  return node.refuseValue('is not a name that a model can call', right);
+}
+
+function readPublic(node: ConfigNode): readonly string[] | 'all' | undefined {
+  if (node.value === 'all') return 'all';
+  return node.items(RIGHT_PUBLIC).flatMap((item) => item.text('the name of a field') ?? []);
+}
+
+function readBind(node: ConfigNode): Record<string, string> {
+  const bound = node.members(RIGHT_BIND).flatMap(([parameter, claim]) => {
+    if (parameter.trim() === '' || /^body\.?$|\.$/.test(parameter)) {
+      claim.refuse('is not the name of a parameter', 'a parameter, or body.field for a field of the body');
+      return [];
+    }
+    const name = claim.text('the name of a top-level claim of the token, such as sub');
+    return name === undefined ? [] : [[parameter, name] as const];
+  });
+  return Object.fromEntries(bound);
+}
+
+function readHeaderName(node: ConfigNode): string | undefined {
+  const right = 'the name of a header, such as Idempotency-Key';
+  const name = node.text(right);
+  if (name === undefined) return undefined;
+  if (!HEADER_NAME.test(name)) return node.refuseValue('is not the name of a header', right);
+  if (isReservedHeader(name) || name.toLowerCase() === 'content-type')
+    return node.refuseValue(
+      'is a header that agentd sets itself',
+      `${right}; not ${RESERVED_HEADERS.join(', ')}`,
+    );
+  return name;
+}
+
+function readBoolean(node: ConfigNode): boolean | undefined {
+  return typeof node.value === 'boolean' ? node.value : node.refuseValue('is not a boolean', 'true or false');
+}
+
+type Optional<T> = { [K in keyof T]?: T[K] | undefined };
+
+function withoutAbsent(entry: Optional<ToolEntry>): ToolEntry {
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as ToolEntry;
+}

@@ -1,0 +1,119 @@
+const TEXT = { type: 'string', minLength: 1 };
+const TEXTS = { type: 'object', additionalProperties: { type: 'string' } };
+const EITHER_CREDENTIALS = { enum: ['user-or-default', 'user', 'default', 'none', 'exchange'] };
+
+const NAME = { ...TEXT, description: 'Prefix of the names of its tools; each source has its own.' };
+const CREDENTIALS = { ...EITHER_CREDENTIALS, description: 'Whose credentials the calls carry.' };
+const SECRETS = {
+  type: 'array',
+  items: { ...TEXT, pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+  description: `Settings that this entry may refer to as \${SETTING}. Their values come from the environment, from .env or from NAME_FILE.`,
+};
+const HEADERS = { ...TEXTS, description: 'Headers of every request, such as an API key.' };
+const EXCHANGE = {
+  type: 'object',
+  description: "Where the person's token is exchanged for another one (RFC 8693).",
+  properties: {
+    url: { ...TEXT, format: 'uri', pattern: '^https?://' },
+    client_id: TEXT,
+    client_secret: TEXT,
+    audience: TEXT,
+  },
+  required: ['url', 'client_id', 'client_secret', 'audience'],
+  additionalProperties: false,
+};
+
+const TOOL = {
+  as: {
+    ...TEXT,
+    pattern: '^[A-Za-z0-9_-]{1,64}$',
+    description: 'Its name, instead of the one that is made.',
+  },
+  credentials: CREDENTIALS,
+  confirm: { enum: ['always', 'never'], description: 'Whether the person must confirm each call.' },
+  summary: { ...TEXT, description: 'The question of the confirmation, with {parameter} filled in.' },
+  public: {
+    description: 'Top-level fields of a result that default credentials may show.',
+    anyOf: [{ const: 'all' }, { type: 'array', items: TEXT }],
+  },
+  bind: { ...TEXTS, description: "Parameters, and the claims of the person's token that fill them." },
+  idempotent: { type: 'boolean', description: 'A repeated call does nothing further.' },
+};
+
+function toolsOf(properties: object): object {
+  return {
+    type: 'object',
+    description: 'Only what is listed becomes a tool.',
+    minProperties: 1,
+    additionalProperties: {
+      type: ['object', 'null'],
+      properties: { ...TOOL, ...properties },
+      additionalProperties: false,
+    },
+  };
+}
+
+const MCP_TOOLS = toolsOf({
+  effect: { enum: ['read', 'write'], description: 'Whether it changes anything.' },
+});
+
+function entry(properties: Readonly<Record<string, object>>, required: readonly string[]): object {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/** JSON Schema of the key `tools` of the configuration file, for editors (src/daemon/configuration/tools checks it). */
+export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
+  title: 'tools',
+  description:
+    'Where the tools of the agent come from: APIs with an OpenAPI document, MCP servers, and modules.',
+  type: 'array',
+  default: [],
+  items: {
+    anyOf: [
+      entry(
+        {
+          openapi: { ...TEXT, description: 'Path of an OpenAPI document (3.0 or 3.1), JSON or YAML.' },
+          name: NAME,
+          base_url: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Default: API_BASE_URL.' },
+          credentials: CREDENTIALS,
+          exchange: EXCHANGE,
+          headers: HEADERS,
+          secrets: SECRETS,
+          operations: toolsOf({
+            idempotency_header: { ...TEXT, description: 'Header that carries the key of a write.' },
+          }),
+        },
+        ['openapi', 'name', 'operations'],
+      ),
+      entry(
+        {
+          mcp: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Address of an MCP server.' },
+          name: NAME,
+          credentials: CREDENTIALS,
+          exchange: EXCHANGE,
+          headers: HEADERS,
+          secrets: SECRETS,
+          tools: MCP_TOOLS,
+        },
+        ['mcp', 'name', 'tools'],
+      ),
+      entry(
+        {
+          command: {
+            type: 'array',
+            items: TEXT,
+            minItems: 1,
+            description: 'An MCP server that agentd starts.',
+          },
+          env: { ...TEXTS, description: 'Its environment.' },
+          name: NAME,
+          credentials: { const: 'none' },
+          secrets: SECRETS,
+          tools: MCP_TOOLS,
+        },
+        ['command', 'name', 'tools'],
+      ),
+      entry({ module: { ...TEXT, description: 'A path, or the name of a package.' } }, ['module']),
+    ],
+  },
+};

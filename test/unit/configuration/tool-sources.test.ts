@@ -1,0 +1,493 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { command as show } from '../../../src/cli/commands/config-show.ts';
+import {
+  ConfigurationError,
+  configure,
+  inspectConfiguration,
+  type SettingProblem,
+} from '../../../src/daemon/configuration/configure.ts';
+import type { SourceEntry } from '../../../src/daemon/tools/source-entry.ts';
+import { capturedOutput } from '../cli/captured-output.ts';
+import { placeWith, VALID } from '../settings/place.ts';
+
+const API = { ...VALID, API_BASE_URL: 'https://api.example.com/v1' };
+
+async function entriesOf(tools: string, env: Record<string, string> = {}): Promise<readonly SourceEntry[]> {
+  return (await configure(placeWith({ ...API, ...env }, { 'agentd.yaml': tools }))).tools;
+}
+
+async function problemsOf(tools: string, env: Record<string, string> = {}): Promise<SettingProblem[]> {
+  const found = await inspectConfiguration(placeWith({ ...API, ...env }, { 'agentd.yaml': tools }));
+  return [...found.problems];
+}
+
+/** `setting problem`, for a source at the origin of the API unless `rest` says otherwise. */
+async function openApiProblems(rest: string, env: Record<string, string> = {}): Promise<string[]> {
+  const tools = `tools:\n  - openapi: ./shop.yaml\n    name: shop\n${rest.replace(/^(?=.)/gm, '    ')}`;
+  return (await problemsOf(tools, env)).map(({ setting, problem }) => `${setting} ${problem}`);
+}
+
+const OPERATIONS = 'operations: { listOrders: {} }';
+
+describe('the sources of tools', () => {
+  it('are read with everything that an entry can say', async () => {
+    const place = placeWith(
+      { ...API, SHOP_KEY: 'k-1' },
+      {
+        '.env': 'SHOP_TOKEN=t-2',
+        token: 'c-3\n',
+        'agentd.yaml': `SHOP_CLIENT_FILE: ./token
+tools:
+  - openapi: ./shop.openapi.yaml
+    name: shop
+    credentials: user-or-default
+    operations:
+      listOrders: { bind: { customer: sub }, public: [] }
+      GET /products/{id}: { public: all, as: product, confirm: never }
+      cancelOrder:
+        summary: 'Cancel order {id}'
+        idempotency_header: Idempotency-Key
+        credentials: user
+        idempotent: true
+      ping:
+  - openapi: /srv/reports.json
+    name: reports
+    base_url: https://reports.example.org
+    secrets: [SHOP_KEY, SHOP_CLIENT]
+    headers: { X-Api-Key: 'key-\${SHOP_KEY}', X-Plain: plain }
+    exchange: { url: https://login.example.org/token, client_id: agentd, client_secret: '\${SHOP_CLIENT}', audience: reports }
+    operations: { getReport: {} }
+  - mcp: https://docs.example.com/mcp
+    name: docs
+    credentials: none
+    tools: { search: { effect: read } }
+  - command: [node, server.js, '']
+    name: local
+    secrets: [SHOP_TOKEN]
+    env: { TOKEN: '\${SHOP_TOKEN}', EMPTY: '' }
+    tools: { run: }
+  - module: ./tools/refund.ts
+`,
+      },
+    );
+    const { tools, effective } = await configure(place);
+    expect(tools).toEqual([
+      {
+        kind: 'openapi',
+        place: 'tools[0] (agentd.yaml, line 3)',
+        operation_places: {
+          listOrders: { setting: 'tools[0].operations.listOrders', source: 'agentd.yaml, line 7' },
+          'GET /products/{id}': {
+            setting: 'tools[0].operations["GET /products/{id}"]',
+            source: 'agentd.yaml, line 8',
+          },
+          cancelOrder: { setting: 'tools[0].operations.cancelOrder', source: 'agentd.yaml, line 9' },
+          ping: { setting: 'tools[0].operations.ping', source: 'agentd.yaml, line 14' },
+        },
+        path: join(place.cwd, 'shop.openapi.yaml'),
+        name: 'shop',
+        base_url: 'https://api.example.com/v1',
+        credentials: 'user-or-default',
+        headers: {},
+        operations: {
+          listOrders: { bind: { customer: 'sub' }, public: [] },
+          'GET /products/{id}': { public: 'all', as: 'product', confirm: 'never' },
+          cancelOrder: {
+            summary: 'Cancel order {id}',
+            idempotency_header: 'Idempotency-Key',
+            credentials: 'user',
+            idempotent: true,
+          },
+          ping: {},
+        },
+      },
+      {
+        kind: 'openapi',
+        place: 'tools[1] (agentd.yaml, line 15)',
+        operation_places: {
+          getReport: { setting: 'tools[1].operations.getReport', source: 'agentd.yaml, line 21' },
+        },
+        path: '/srv/reports.json',
+        name: 'reports',
+        base_url: 'https://reports.example.org',
+        credentials: 'exchange',
+        headers: { 'X-Api-Key': 'key-k-1', 'X-Plain': 'plain' },
+        exchange: {
+          url: 'https://login.example.org/token',
+          client_id: 'agentd',
+          client_secret: 'c-3',
+          audience: 'reports',
+        },
+        operations: { getReport: {} },
+      },
+      {
+        kind: 'mcp',
+        place: 'tools[2] (agentd.yaml, line 22)',
+        server: { url: 'https://docs.example.com/mcp' },
+        name: 'docs',
+        credentials: 'none',
+        headers: {},
+        tools: { search: { effect: 'read' } },
+      },
+      {
+        kind: 'mcp',
+        place: 'tools[3] (agentd.yaml, line 26)',
+        server: { command: ['node', 'server.js', ''], env: { TOKEN: 't-2', EMPTY: '' } },
+        name: 'local',
+        credentials: 'none',
+        headers: {},
+        tools: { run: {} },
+      },
+      {
+        kind: 'module',
+        place: 'tools[4] (agentd.yaml, line 31)',
+        module: './tools/refund.ts',
+        folder: place.cwd,
+      },
+    ]);
+    expect(effective.filter(({ record }) => record.name.startsWith('SHOP_'))).toMatchObject([
+      { record: { name: 'SHOP_KEY' }, source: 'environment', shown: '[secret]' },
+      { record: { name: 'SHOP_CLIENT' }, source: 'agentd.yaml, SHOP_CLIENT_FILE', shown: '[secret]' },
+      { record: { name: 'SHOP_TOKEN' }, source: '.env', shown: '[secret]' },
+    ]);
+  });
+
+  it.each(['', 'tools:\n', 'tools: []\n'])('may be missing: %j', async (text) => {
+    expect(await entriesOf(`PORT: 1\n${text}`)).toEqual([]);
+  });
+
+  it('are read from a file that is a program, without lines', async () => {
+    const place = placeWith(API, {
+      'agentd.config.js': 'export default { tools: [{ module: "./a.ts" }, { modul: "x" }] };',
+      'package.json': '{"type":"module"}',
+    });
+    const { tools, problems } = await inspectConfiguration(place);
+    expect(tools).toMatchObject([{ place: 'tools[0] (agentd.config.js)' }]);
+    expect(problems).toMatchObject([{ setting: 'tools[1]', source: 'agentd.config.js' }]);
+  });
+
+  it('have every problem told at once, with entry, key, line, and what would be right', async () => {
+    const place = placeWith(API, {
+      'agentd.yaml': `tools:
+  - openapi: ./shop.yaml
+    nam: shop
+    operations:
+      listOrders: { publik: all, credentials: me }
+  - mcp: ftp://docs.example.com
+    name: docs
+    tools: {}
+`,
+    });
+    const error = await configure(place).catch((reason: unknown) => reason as ConfigurationError);
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect((error as ConfigurationError).message).toBe(
+      `the configuration has 6 problems:
+
+  tools[0].nam (agentd.yaml, line 3)
+    wrong: is not a known key
+    right: name? one of openapi, name, base_url, credentials, exchange, headers, secrets, operations
+
+  tools[0].name (agentd.yaml, line 2)
+    wrong: is not set
+    right: a short name, the prefix of the names of its tools
+
+  tools[0].operations.listOrders.publik (agentd.yaml, line 5)
+    wrong: is not a known key
+    right: public? one of as, credentials, confirm, summary, public, bind, idempotent, idempotency_header
+
+  tools[0].operations.listOrders.credentials=me (agentd.yaml, line 5)
+    wrong: is not one of the known values
+    right: one of user-or-default, user, default, none, exchange
+
+  tools[1].mcp (agentd.yaml, line 6)
+    wrong: is not an http or https address
+    right: an http or https address without credentials and fragment
+
+  tools[1].tools (agentd.yaml, line 8)
+    wrong: is empty
+    right: at least one, such as { search: { effect: read } }; only what is listed becomes a tool`,
+    );
+  });
+
+  it.each([
+    ['tools: shop', 'tools is not a list'],
+    ['tools: [shop]', 'tools[0] has no key that says what it is'],
+    ['tools: [{ name: x }]', 'tools[0] has no key that says what it is'],
+    ['tools: [{ module: ./a.ts, mcp: "https://x.example" }]', 'tools[0] has the keys mcp and module'],
+    ['tools: [{ module: 3 }]', 'tools[0].module is a number; put it in quotes'],
+    ['tools: [{ module: ./a.ts, name: x }]', 'tools[0].name is not a known key'],
+    ['tools: [{ command: node x, name: x, tools: { a: } }]', 'tools[0].command is not a list'],
+    ['tools: [{ command: [], name: x, tools: { a: } }]', 'tools[0].command names no program'],
+    [
+      'tools: [{ command: [a, 3], name: x, tools: { a: } }]',
+      'tools[0].command[1] is a number; put it in quotes',
+    ],
+    [
+      'tools: [{ command: [a], env: { A: true }, name: x, tools: { a: } }]',
+      'tools[0].env.A is a boolean; put it in quotes',
+    ],
+    [
+      'tools: [{ command: [a], env: { A=B: x }, name: x, tools: { a: } }]',
+      'tools[0].env["A=B"] is not the name of a variable',
+    ],
+    [
+      'tools: [{ command: [a], headers: { A: x }, name: x, tools: { a: } }]',
+      'tools[0].headers is not a known key',
+    ],
+    ['tools: [{ mcp: "https://u:p@x.example", name: x, tools: { a: } }]', 'tools[0].mcp holds credentials'],
+    ['tools: [{ mcp: "https://x.example", name: x }]', 'tools[0].tools is not set'],
+    [
+      'tools: [{ mcp: "https://x.example", name: x, tools: { a: { idempotency_header: K } } }]',
+      'tools[0].tools.a.idempotency_header is not a known key',
+    ],
+  ])('are refused: %s', async (text, problem) => {
+    expect((await problemsOf(text)).map((found) => `${found.setting} ${found.problem}`)).toEqual([problem]);
+  });
+
+  it('need a name of their own each', async () => {
+    const text = `tools:
+  - { openapi: a, name: shop, ${OPERATIONS} }
+  - { mcp: 'https://x.example', name: shop, tools: { a: } }
+  - { command: [node], name: other, tools: { a: } }`;
+    expect(await problemsOf(text)).toMatchObject([
+      { setting: 'tools[1].name', value: 'shop', problem: 'is also the name of tools[0]' },
+    ]);
+  });
+
+  it.each([
+    ['operations: { a: { as: "no spaces" } }', 'as is not a name that a model can call'],
+    [`operations: { a: { as: ${'x'.repeat(65)} } }`, 'as is not a name that a model can call'],
+    ['operations: { a: { effect: read } }', 'effect is not a known key'],
+    ['operations: { a: { confirm: sometimes } }', 'confirm is not one of the known values'],
+    ['operations: { a: { summary: 3 } }', 'summary is a number; put it in quotes'],
+    ['operations: { a: { public: name } }', 'public is not a list'],
+    ['operations: { a: { public: [1] } }', 'public[0] is a number; put it in quotes'],
+    ['operations: { a: { bind: sub } }', 'bind is not an object'],
+    ['operations: { a: { bind: { customer: 1 } } }', 'bind.customer is a number; put it in quotes'],
+    ['operations: { a: { bind: { body: sub } } }', 'bind.body is not the name of a parameter'],
+    ['operations: { a: { bind: { body.: sub } } }', 'bind["body."] is not the name of a parameter'],
+    ['operations: { a: { idempotent: always } }', 'idempotent is not a boolean'],
+    ['operations: { a: { idempotency_header: "a b" } }', 'idempotency_header is not the name of a header'],
+    [
+      'operations: { a: { idempotency_header: Host } }',
+      'idempotency_header is a header that agentd sets itself',
+    ],
+  ])('refuse an operation with %s', async (text, problem) => {
+    expect(await openApiProblems(text)).toEqual([`tools[0].operations.a.${problem}`]);
+  });
+
+  it('keep names of the prototype as plain names', async () => {
+    const [entry] = await entriesOf(
+      'tools: [{ mcp: "https://x.example", name: x, tools: { __proto__: { effect: read }, constructor: } }]',
+    );
+    expect(entry?.kind === 'mcp' && Object.entries(entry.tools)).toEqual([
+      ['__proto__', { effect: 'read' }],
+      ['constructor', {}],
+    ]);
+  });
+});
+
+describe('the address of an OpenAPI source', () => {
+  it('must be in one of the two places', async () => {
+    expect(await openApiProblems(OPERATIONS, { API_BASE_URL: '' })).toEqual([
+      'tools[0].base_url is not set, and API_BASE_URL is not set either',
+    ]);
+  });
+
+  it('is not complained of twice if API_BASE_URL is wrong', async () => {
+    expect(await openApiProblems(`credentials: default\n${OPERATIONS}`, { API_BASE_URL: 'x' })).toEqual([
+      'API_BASE_URL is no address',
+    ]);
+  });
+
+  it.each([
+    ['https://x.example/?a=1', 'has a query (?)'],
+    ['"https://x.example/#a"', 'has a fragment (#)'],
+    ['x.example', 'is not an http or https address'],
+  ])('cannot be %s', async (url, problem) => {
+    expect(await openApiProblems(`base_url: ${url}\n${OPERATIONS}`)).toEqual([
+      `tools[0].base_url ${problem}`,
+    ]);
+  });
+});
+
+describe('the credentials of a source', () => {
+  const FOREIGN = 'base_url: https://other.example.org';
+
+  it.each(['user-or-default', 'default'])('%s are refused for another origin', async (policy) => {
+    const problem = 'sends the default credentials, which are for the origin of API_BASE_URL alone, and';
+    expect(await openApiProblems(`${FOREIGN}\ncredentials: ${policy}\n${OPERATIONS}`)).toEqual([
+      `tools[0].credentials ${problem} this source has another origin`,
+    ]);
+    expect(
+      await openApiProblems(`${FOREIGN}\noperations: { a: { credentials: ${policy} } }`, {
+        API_BASE_URL: '',
+      }),
+    ).toEqual([`tools[0].operations.a.credentials ${problem} API_BASE_URL is not set`]);
+  });
+
+  it('may be the default ones at the origin of the API, whatever the path', async () => {
+    const text = `base_url: https://API.example.com:443/other\ncredentials: default\n${OPERATIONS}`;
+    expect(await openApiProblems(text)).toEqual([]);
+  });
+
+  it("send the person's token elsewhere only over https or to this machine", async () => {
+    const elsewhere = (url: string) => openApiProblems(`base_url: ${url}\ncredentials: user\n${OPERATIONS}`);
+    expect(await elsewhere('https://other.example.org')).toEqual([]);
+    expect(await elsewhere('http://127.0.0.1:9')).toEqual([]);
+    const problem =
+      "sends the person's token to an address that is not https, where it can be read on the way";
+    expect(await elsewhere('http://other.example.org')).toEqual([`tools[0].credentials ${problem}`]);
+    expect(
+      await openApiProblems('base_url: http://other.example.org\noperations: { a: { credentials: user } }'),
+    ).toEqual([`tools[0].operations.a.credentials ${problem}`]);
+  });
+
+  it('of MCP sources follow the same rules', async () => {
+    const text = `tools:
+  - { mcp: http://other.example.org, name: a, credentials: user, tools: { a: { credentials: default } } }
+  - { command: [node], name: b, credentials: user, tools: { a: { credentials: none }, b: { credentials: user } } }`;
+    expect((await problemsOf(text)).map(({ setting }) => setting)).toEqual([
+      'tools[0].credentials',
+      'tools[0].tools.a.credentials',
+      'tools[1].credentials',
+      'tools[1].tools.b.credentials',
+    ]);
+  });
+
+  it('and a fixed Authorization header exclude each other', async () => {
+    const headers = 'headers: { authorization: Basic abc }';
+    const problem =
+      'tools[0].headers.authorization is the header in which the credentials of this source are sent';
+    expect(await openApiProblems(`${headers}\n${OPERATIONS}`)).toEqual([problem]);
+    expect(await openApiProblems(`${headers}\ncredentials: none\n${OPERATIONS}`)).toEqual([]);
+    expect(await openApiProblems(`${headers}\n${FOREIGN}\n${OPERATIONS}`)).toEqual([]);
+    expect(await openApiProblems(`${headers}\n${FOREIGN}\ncredentials: user\n${OPERATIONS}`)).toEqual([
+      problem,
+    ]);
+    expect(await openApiProblems(`${headers}\n${FOREIGN}\noperations: { a: { credentials: user } }`)).toEqual(
+      [problem],
+    );
+  });
+});
+
+describe('the exchange of a source', () => {
+  const exchange = (url: string) =>
+    `exchange: { url: "${url}", client_id: a, client_secret: b, audience: c }\n${OPERATIONS}`;
+
+  it('needs https or a loopback address', async () => {
+    expect(await openApiProblems(exchange('https://login.example.org/token'))).toEqual([]);
+    expect(await openApiProblems(exchange('http://[::1]:8/token'))).toEqual([]);
+    expect(await openApiProblems(exchange('http://login.example.org/token'))).toEqual([
+      "tools[0].exchange.url is not https: the person's token would be readable on the way",
+    ]);
+  });
+
+  it('is complete, and used', async () => {
+    expect(await openApiProblems(`exchange: { url: https://x.example, scope: y }\n${OPERATIONS}`)).toEqual([
+      'tools[0].exchange.scope is not a known key',
+      'tools[0].exchange.client_id is not set',
+      'tools[0].exchange.client_secret is not set',
+      'tools[0].exchange.audience is not set',
+    ]);
+    expect(await openApiProblems(`credentials: exchange\n${OPERATIONS}`)).toEqual([
+      'tools[0].credentials needs the key `exchange` of the entry',
+    ]);
+    expect(await openApiProblems(`credentials: user\n${exchange('https://x.example')}`)).toEqual([
+      'tools[0].exchange has no effect: no tool of the entry has these credentials',
+    ]);
+  });
+});
+
+describe('the secrets of a source', () => {
+  const USE = `headers: { X-Key: '\${SHOP_KEY}' }`;
+
+  it('are read only from the environment, .env and their file', async () => {
+    const text = `SHOP_KEY: in-the-file\ntools:\n  - { mcp: https://x.example, name: x, secrets: [SHOP_KEY], ${USE}, tools: { a: } }`;
+    const problems = await problemsOf(text, { SHOP_KEY: 'in-the-environment' });
+    expect(problems).toEqual([
+      {
+        setting: 'SHOP_KEY',
+        value: null,
+        source: 'agentd.yaml',
+        problem: 'is a secret of a tool source, which the configuration file cannot hold',
+        right:
+          'the secret, in the environment or in .env; or SHOP_KEY_FILE, the path of a file that holds it',
+      },
+    ]);
+    expect(await problemsOf(text)).toEqual(problems);
+  });
+
+  it('must be there', async () => {
+    expect(await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`)).toEqual([
+      'SHOP_KEY is not set, and an entry under `tools` lists it as a secret',
+    ]);
+    expect(
+      await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`, { SHOP_KEY_FILE: '/nowhere' }),
+    ).toEqual(['SHOP_KEY_FILE is a file that cannot be read (ENOENT)']);
+  });
+
+  it('must be listed', async () => {
+    expect(await openApiProblems(`${USE}\n${OPERATIONS}`, { SHOP_KEY: 'x' })).toEqual([
+      `tools[0].headers.X-Key refers to \${SHOP_KEY}, which the entry does not list`,
+    ]);
+  });
+
+  it.each([
+    ['secrets: SHOP_KEY', 'tools[0].secrets is not a list'],
+    ['secrets: ["a b"]', 'tools[0].secrets[0] is not the name of a setting'],
+    ['secrets: [JWT_SECRET_KEY]', 'tools[0].secrets[0] names JWT_SECRET_KEY, a setting of agentd itself'],
+    ['headers: x', 'tools[0].headers is not an object'],
+    ['headers: { "a b": x }', 'tools[0].headers["a b"] is not the name of a header'],
+    ['headers: { Host: x }', 'tools[0].headers.Host is a header that agentd sets itself'],
+    ['headers: { A: x, a: y }', 'tools[0].headers.a is in the list twice'],
+    [`headers: { A: 'x\${' }`, 'tools[0].headers.A has a `$\u007b` without a `}`'],
+    ['headers: { A: 1 }', 'tools[0].headers.A is a number; put it in quotes'],
+    ['headers: { A: "x\\ny" }', 'tools[0].headers.A has a value that no header can hold'],
+  ])('and headers are refused: %s', async (text, problem) => {
+    expect(await openApiProblems(`${text}\n${OPERATIONS}`)).toEqual([problem]);
+  });
+
+  it('appear in no problem and in no output', async () => {
+    const place = placeWith(
+      { ...API, SHOP_KEY: 'hidden\nvalue' },
+      {
+        'agentd.yaml': `tools:
+  - openapi: ./shop.yaml
+    name: shop
+    secrets: [SHOP_KEY]
+    headers: { X-Key: 'hidden \${SHOP_KEY}', Other: '\${hidden' }
+    exchange: { url: https://x.example, client_id: a, client_secret: 'hidden \${SHOP_KEY', audience: c }
+    operations: { a: }
+`,
+      },
+    );
+    const { problems } = await inspectConfiguration(place);
+    expect(problems.map(({ setting }) => setting)).toEqual([
+      'tools[0].headers.X-Key',
+      'tools[0].headers.Other',
+      'tools[0].exchange.client_secret',
+    ]);
+    expect(JSON.stringify(problems)).not.toContain('hidden');
+  });
+
+  it('are shown masked by `agentd config show`', async () => {
+    const { cwd } = placeWith(
+      {},
+      {
+        '.env': 'SHOP_KEY=hidden-value',
+        'agentd.yaml': 'tools: [{ mcp: "https://x.example", name: x, secrets: [SHOP_KEY], tools: { a: } }]',
+      },
+    );
+    const { out, stdout } = capturedOutput({ json: true });
+    const options = { config: join(cwd, 'agentd.yaml'), envFile: join(cwd, '.env'), set: true };
+    await expect(show.run({ args: [], options, out })).rejects.toThrow('JWT_ALGORITHM');
+    expect(JSON.parse(stdout.text)).toContainEqual({
+      name: 'SHOP_KEY',
+      value: '[secret]',
+      source: join(cwd, '.env'),
+      secret: true,
+    });
+  });
+});
