@@ -142,12 +142,12 @@ export interface AgentPerson {
 /** A tool, already bound to the message that is being answered. */
 export interface AgentTool {
   name: string;
-  /** What a person calls it; null: its name, split into words. */
+  /** What a person calls it. Null: the name, split into words. */
   title: string | null;
   description: string;
   /** Whether a call changes something. */
   effect: 'read' | 'write';
-  /** Whether the person must confirm a call before it is made. The daemon asks; the answer to the call says so. */
+  /** `always`: a call is not made at once. The person is asked at the end of the reply. */
   confirm: 'always' | 'never';
   /** JSON Schema of the arguments, an object. It never names a person to act for: the message decides that. */
   parameters: Record<string, unknown>;

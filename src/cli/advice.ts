@@ -250,6 +250,7 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     happened: 'The response of the business API is not JSON.',
     todo: 'Check that API_BASE_URL is the address of the API, and not of a web page.',
   },
+  path_refused: { happened: 'The address of a call was not valid, so nothing was sent.' },
   http_4xx: {
     happened: 'The business API refused the request.',
     todo: 'Check the log of the API. For status 403, check what the account or person may do there.',

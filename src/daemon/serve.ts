@@ -26,7 +26,8 @@ import { openStore } from './store/open.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
-import { createTools } from './tools/registry.ts';
+import { builtInTools, createRegistry } from './tools/registry.ts';
+import { createToolAccess } from './tools/tool-access.ts';
 
 /** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
@@ -99,6 +100,12 @@ export async function startDaemon(
     const agent = await loadAgent(settings, log);
     life.started('agent', () => agent.stop?.());
 
+    readiness.starting('starting the sources of tools');
+    const access = createToolAccess(settings, { clock, log, seal });
+    const tools = createRegistry([builtInTools(settings)], { access, log });
+    life.started('sources of tools', () => tools.stop());
+    await tools.start();
+
     const stopping = new AbortController();
     const services = createServices({
       settings,
@@ -108,7 +115,7 @@ export async function startDaemon(
       tokens,
       seal,
       agent,
-      tools: createTools(settings, { clock, log, seal }),
+      tools,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
     });

@@ -1,5 +1,4 @@
 import type { AgentRuntime } from './agent/agent.ts';
-import type { Tool } from './agent/tools.ts';
 import type { AlarmClock } from './clock.ts';
 import type { TokenValidator } from './identity/identity.ts';
 import type { Seal } from './identity/seal.ts';
@@ -10,6 +9,7 @@ import type { SessionLock } from './message/session-lock.ts';
 import type { Settings } from './settings/settings.ts';
 import type { ClaimKeeper } from './store/claim-keeper.ts';
 import type { Store } from './store/store.ts';
+import type { ToolRegistry } from './tools/registry.ts';
 
 /** The services that the steps of a message use; made once, in serve.ts. */
 export interface Services {
@@ -20,7 +20,7 @@ export interface Services {
   tokens: TokenValidator;
   seal: Seal;
   agent: AgentRuntime;
-  tools: readonly Tool[];
+  tools: ToolRegistry;
   /** The order of arrival of requests, up to their session's lock. */
   sequencer: RequestSequencer;
   /** One message of a session at a time. */

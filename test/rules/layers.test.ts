@@ -22,6 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'secret.ts',
     'source-location.ts',
     'time-limit.ts',
+    'unless-aborted.ts',
     'yaml-lines.ts',
   ],
   ['settings'],

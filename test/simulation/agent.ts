@@ -1,8 +1,7 @@
 import { AgentFailure, type AgentRuntime, type AgentTurn } from '../../src/daemon/agent/agent.ts';
 import { requestContext } from '../../src/daemon/agent/context.ts';
-import type { Tool } from '../../src/daemon/agent/tools.ts';
-import { type CredentialSources, chooseCredentials } from '../../src/daemon/downstream/credentials.ts';
-import { decodeToken } from '../../src/daemon/identity/decode-token.ts';
+import { builtInSource } from '../../src/daemon/tools/describe-source.ts';
+import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import { type AgentRun, labelOf } from './record.ts';
 import type { AgentPlan } from './scenario.ts';
@@ -66,24 +65,29 @@ function checkPerson(world: World, { person: known, text }: AgentTurn, run: Agen
 }
 
 /** A tool that says whose token it would use. */
-export function whoAmI(world: World, daemon: SimulatedDaemon, sources: CredentialSources): Tool {
+export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
   return {
     name: 'who_am_i',
+    title: null,
     description: 'Says for whom it acts.',
     parameters: { type: 'object', properties: {}, additionalProperties: false },
+    source: builtInSource('http://api.invalid'),
     effect: 'read',
     credentials: 'user-or-default',
-    call: () =>
+    confirm: 'never',
+    summary: null,
+    public: 'all',
+    bind: {},
+    idempotent: false,
+    send: (_args, { client, person }) =>
       world.pass(daemon, {
         op: 'tool',
-        effect: async () => {
-          const context = requestContext();
-          const choice = await chooseCredentials(context, sources);
-          const whose =
-            choice.use === 'user' ? (decodeToken(choice.token.reveal()).claims?.sub ?? 'nobody') : 'nobody';
-          if (whose !== 'nobody' && !world.mayActFor(context?.user_id ?? '', whose))
-            world.report(`a tool of the message of ${context?.user_id} has the token of ${whose}`);
-          return { ok: true, result: whose } as const;
+        effect: async (): Promise<Sent> => {
+          const user_id = requestContext()?.user_id ?? '';
+          const whose = client.credentials === 'user' ? (person?.sub ?? 'nobody') : 'nobody';
+          if (whose !== 'nobody' && !world.mayActFor(user_id, whose))
+            world.report(`a tool of the message of ${user_id} has the token of ${whose}`);
+          return { outcome: 'answered', status: null, result: whose };
         },
         failure: () => new Error('the tool failed'),
         words: () => '',

@@ -9,6 +9,8 @@ import type { Log } from '../../src/daemon/log.ts';
 import { createScope } from '../../src/daemon/plugin/scope.ts';
 import { startReaper } from '../../src/daemon/stream/reaper.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import { createRegistry, fixedSource } from '../../src/daemon/tools/registry.ts';
+import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
 import { simulatedAgent, whoAmI } from './agent.ts';
 import { CHAT, FEED } from './platform.ts';
 import { simulatedRequest } from './request.ts';
@@ -54,6 +56,7 @@ export class SimulatedDaemon {
     const store = openSimulatedStore(world, this);
     setMaxListeners(0, this.#drained.signal);
     const tokens = world.validatorFor(clock, log);
+    const whoIsAsked = whoAmI(world, this);
     this.services = createServices({
       settings,
       clock,
@@ -70,7 +73,10 @@ export class SimulatedDaemon {
       },
       seal: world.seal,
       agent: simulatedAgent(world, this),
-      tools: [whoAmI(world, this, { settings, seal: world.seal, clock, log })],
+      tools: createRegistry([fixedSource(whoIsAsked.source, [whoIsAsked])], {
+        access: createToolAccess(settings, { seal: world.seal, clock, log }),
+        log,
+      }),
       channelNames: ['chat', 'feed', 'post'],
       stopping: this.#stopping.signal,
     });

@@ -9,7 +9,8 @@ import { createValidator } from '../../src/daemon/identity/validator.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
-import { createTools } from '../../src/daemon/tools/registry.ts';
+import { builtInTools, createRegistry } from '../../src/daemon/tools/registry.ts';
+import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
 import { baseEnv } from './daemon.ts';
 import { collectLog, type LogLine } from './log-lines.ts';
 
@@ -47,7 +48,10 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
     agent,
-    tools: createTools(settings, { clock, log, seal }),
+    tools: createRegistry([builtInTools(settings)], {
+      access: createToolAccess(settings, { clock, log, seal }),
+      log,
+    }),
     channelNames: channels.map(({ plugin }) => plugin.name),
     stopping: stopping.signal,
   });

@@ -1,14 +1,23 @@
 import type { RequestContext } from '../agent/context.ts';
 import type { Clock } from '../clock.ts';
+import type { UntrustedObject } from '../identity/claims.ts';
+import { decodeToken } from '../identity/decode-token.ts';
+import type { Claims } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
 import { Secret } from '../secret.ts';
 import { type ExpirySettings, hasExpired, storedToken } from '../session/jwt-context.ts';
-import type { Session } from '../session/session.ts';
+import type { JwtContext, Session } from '../session/session.ts';
 
-/** Whose credentials a downstream call uses, and where they are the default ones, why. */
+/** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
+export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
+
+/** All claims of a person's token. The documented ones have their type; the others are as they came. */
+export type PersonClaims = Claims & UntrustedObject;
+
+/** The token of the person whom a message acts for. If there is none that can be used: why. */
 export type CredentialChoice =
-  | { use: 'user'; token: Secret /** Of the user's token. */; email: string }
+  | { use: 'user'; token: Secret; claims: PersonClaims }
   | { use: 'default'; reason: string };
 
 export interface CredentialSources {
@@ -18,17 +27,27 @@ export interface CredentialSources {
   log: Pick<Log, 'info' | 'warn'>;
 }
 
+/** What a call does without the person's token, for the log. A policy that asks for no such token logs nothing. */
+const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
+  'user-or-default': 'tool uses default credentials',
+  user: 'tool needs sign-in',
+  exchange: 'tool needs sign-in',
+  default: null,
+  none: null,
+};
+
 /**
  * The documented choice of credentials for a tool (agentd-api(7), "How the credentials are chosen"), in its order, and
  * one check that keeps one person's token out of another's message: the stored context must be that of the person and
- * the channel user whom this message acts for. The token was validated when it came; here only its expiry is looked at
+ * the channel user whom this message acts for. The token was validated when it was stored. Only its expiry is checked
  * again, since a message may have waited.
  *
- * Never rejects: whatever is amiss means default credentials, whose reach is smaller.
+ * Never rejects: if anything is wrong there is no person's token, so the call can reach less.
  */
 export async function chooseCredentials(
   context: RequestContext | undefined,
   { settings, seal, clock, log }: CredentialSources,
+  policy: CredentialPolicy = 'user-or-default',
 ): Promise<CredentialChoice> {
   if (!context) return byDefault('no_request_context', 'warn');
 
@@ -55,11 +74,18 @@ export async function chooseCredentials(
 
   const token = storedToken(session, seal);
   if (token === null) return byDefault('stored_token_unreadable', 'warn');
-  return { use: 'user', token: new Secret(token), email: stored.email };
+  return { use: 'user', token: new Secret(token), claims: claimsOf(token, stored) };
 
   function byDefault(reason: string, level: 'info' | 'warn', err?: unknown): CredentialChoice {
     const fields = { request_id: context?.request_id, reason, ...(err === undefined ? {} : { err }) };
-    log[level](fields, `tool uses default credentials: ${reason}`);
+    const instead = INSTEAD[policy];
+    if (instead !== null) log[level](fields, `${instead}: ${reason}`);
     return { use: 'default', reason };
   }
+}
+
+/** Claims with a documented type replace those of the payload. */
+function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
+  const { payload, claims } = decodeToken(token);
+  return Object.freeze({ ...payload, ...(claims ?? { sub: user_id, exp: 0 }), email });
 }

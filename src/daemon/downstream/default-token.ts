@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { Secret } from '../secret.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import type { Downstream } from './client.ts';
 
 /** Where the default token comes from (agentd-api(7), "Requests to the API"). */
@@ -152,12 +153,4 @@ function expiryOf(token: string): number | null {
     // Opaque tokens are as good as any.
     return null;
   }
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }

@@ -186,8 +186,12 @@ async function agentTurn(
     shared: message.shared ?? false,
     channel: { name: message.platform, markdown: turn.channel.markdown },
     app_name: services.settings.APP_NAME,
-    tools: bindTools(services.tools, {
+    tools: bindTools(services.tools.tools(), {
       tool: (progress) => turn.outlet.tool(progress),
+      audience: { memory_of: null, shared: message.shared ?? false },
+      access: services.tools.access,
+      journal: null,
+      confirmation: null,
       clock: services.clock,
       trace: turn.trace,
       signal,

@@ -1,126 +1,213 @@
 import type { ToolStatus } from '../../channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { requestContext, withRequestContext } from '../agent/context.ts';
-import type { Tool } from '../agent/tools.ts';
-import type { AlarmClock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import { maskTokens } from '../secret.ts';
-import { TimeLimit } from '../time-limit.ts';
-import type { Trace } from '../trace/trace.ts';
+import { CallCounter } from './call-counter.ts';
+import type { CallJournal, JournaledWrite, WriteOutcome } from './call-journal.ts';
+import { type CallOutcome, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
-import { fitResult } from './fit-result.ts';
-
-/** Tool calls within one run; a model that goes on is told to answer. */
-export const MAX_CALLS = 20;
-/** Time for one tool call, in ms; the run's own deadline is mostly nearer. */
-export const CALL_TIMEOUT_MS = 120_000;
-const MAX_MESSAGE_CHARACTERS = 1_000;
+import type { ConfirmationDesk } from './confirmation-desk.ts';
+import { type CallContext, type PreparedCall, performCall, prepareCall } from './perform-call.ts';
+import type { Tool, ToolArguments, ToolAudience } from './tool.ts';
 
 export interface ToolProgress {
   tool_name: string;
   status: ToolStatus;
 }
 
-/** What of the message that is being answered a bound tool needs. */
-export interface ToolRun {
+/** What of the message that is being answered the policy of calls needs. */
+export interface ToolRun extends CallContext {
   /** Tells the reader that a call has begun or ended. */
   tool(progress: ToolProgress): void;
-  clock: AlarmClock;
-  trace: Trace;
-  /** Aborts with the run. */
-  signal: AbortSignal;
-  log: Pick<Log, 'warn'>;
+  audience: ToolAudience;
+  /** Null: writes are not recorded, as in tests. */
+  journal: CallJournal | null;
+  /** Null: nobody can be asked, so a call that needs confirmation is not made. */
+  confirmation: ConfirmationDesk | null;
 }
 
 /**
- * Binds the tools to one message. Each call is checked, bounded in number, time and size, told to the reader
- * and to the trace, and its answer holds nothing shaped like a token. What goes wrong in a tool becomes an
- * answer in words; a call rejects only when the run's signal aborts.
+ * Binds the tools to one message. This is the one place where the policy of calls is enforced, whatever their source
+ * (agentd-agent(7), "Tools"). What goes wrong in a call becomes an answer in words; a call rejects only if the run's
+ * signal aborts.
  *
- * To be called within the request context: the tools keep it, also where a runtime calls them from an event
- * of its own, which has another context or none.
+ * To be called within the request context: the tools keep it, also if a runtime calls them from an event of its own,
+ * which has another context or none.
  */
 export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
-  const context = requestContext();
-  const inContext: InContext = (work) => (context ? withRequestContext(context, work) : work());
-  let calls = 0;
-  return tools.map((tool) => ({
-    name: tool.name,
-    title: null,
-    effect: tool.effect,
-    confirm: 'never' as const,
-    description: tool.description,
-    parameters: tool.parameters,
-    async call(given: unknown): Promise<ToolAnswer> {
-      run.signal.throwIfAborted();
-      const started_at = performance.now();
-      tell('started');
-      const { answer, reason } = await answerOf(tool, given, ++calls, run, inContext).catch(
-        (error: unknown) => {
-          tell('failed');
-          note('failed', 'aborted');
-          throw error;
-        },
-      );
-      tell(answer.ok ? 'completed' : 'failed');
-      note(answer.ok ? 'ok' : 'failed', reason);
-      return answer.ok
-        ? { ok: true, result: fitResult(answer.result) }
-        : { ok: false, message: maskTokens(answer.message).slice(0, MAX_MESSAGE_CHARACTERS) };
-
-      function tell(status: ToolStatus): void {
-        run.tool({ tool_name: tool.name, status });
-      }
-
-      function note(verdict: 'ok' | 'failed', why: string | undefined): void {
-        const took_ms = Math.round(performance.now() - started_at);
-        const detail = { tool: tool.name };
-        run.trace.note({
-          step: 'tool',
-          verdict,
-          ...(why === undefined ? {} : { reason: why }),
-          detail,
-          took_ms,
-        });
-      }
-    },
-  }));
+  const inContext = keepContext();
+  const counter = new CallCounter();
+  return tools
+    .filter((tool) => isOffered(tool, run))
+    .map((tool) => ({
+      name: tool.name,
+      title: tool.title,
+      description: tool.description,
+      effect: tool.effect,
+      confirm: tool.confirm,
+      parameters: tool.parameters,
+      call: (given: unknown) =>
+        reported(tool, run, () => inContext(() => callOnce(tool, given, counter, run))),
+    }));
 }
 
-type InContext = <T>(work: () => T) => T;
-
-interface Outcome {
-  answer: ToolAnswer;
-  /** A stable word for the trace, where the call did not go through. */
-  reason?: string;
+/** A call that its person has confirmed, as it was kept. */
+export interface ConfirmedCall {
+  action_id: string;
+  tool: string;
+  args: ToolArguments;
 }
 
-async function answerOf(
+/**
+ * Makes a confirmed call, with the credentials that the person has now. Its record in the journal has begun already, so
+ * only the outcome is recorded here. To be called within the request context.
+ */
+export async function executeConfirmed(
+  tools: readonly Tool[],
+  { action_id, tool: name, args }: ConfirmedCall,
+  run: ToolRun,
+): Promise<ToolAnswer> {
+  const write = { action_id, key: action_id };
+  const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
+  if (!tool) {
+    const gone = refusal('tool_gone', 'Nothing was done: there is no such tool any more.');
+    await recordOutcome(run, write, gone);
+    return gone.answer;
+  }
+  return reported(tool, run, async () => {
+    const prepared = await prepareCall(tool, args, run);
+    if (!('credential' in prepared)) {
+      await recordOutcome(run, write, prepared);
+      return prepared;
+    }
+    return send(prepared, write, run);
+  });
+}
+
+/** The policy, in order. */
+async function callOnce(
   tool: Tool,
   given: unknown,
-  call: number,
-  { signal, clock, log }: ToolRun,
-  inContext: InContext,
-): Promise<Outcome> {
-  if (call > MAX_CALLS)
-    return failed('too_many_calls', 'No more tool calls in this run: answer with what you have.');
+  counter: CallCounter,
+  run: ToolRun,
+): Promise<CallOutcome> {
+  const tooMany = counter.count(tool.name, given);
+  if (tooMany) return tooMany;
   const checked = checkArguments(tool.parameters, given);
-  if (!checked.ok) return failed('invalid_arguments', checked.message);
+  if (!checked.ok) return refusal('invalid_arguments', checked.message);
+  const { args } = checked;
+  const prepared = await prepareCall(tool, args, run);
+  if (!('credential' in prepared)) return prepared;
 
-  const limit = new TimeLimit(clock, CALL_TIMEOUT_MS, signal);
+  const known = isJournaled(tool) && run.journal ? await run.journal.known(tool, args) : null;
+  if (known?.state === 'ended') return { answer: known.answer, reason: 'made_before' };
+  if (known?.state === 'unknown' && !tool.idempotent) return refusal('outcome_unknown', UNKNOWN);
+
+  const isFurther = known?.state === 'new' && known.further;
+  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther)) return ask(tool, args, run);
+
+  if (!run.journal || !known) return send(prepared, null, run);
+  const { write } = known;
+  const started = await run.journal.start(write, { tool, args, again: known.state === 'unknown' });
+  if (started === 'lost')
+    return refusal('claim_lost', 'This was not done: the conversation goes on elsewhere.');
+  return send(prepared, write, run);
+}
+
+/** What the daemon keeps itself, such as memory, is no action in the person's name. */
+function isJournaled({ effect, source }: Tool): boolean {
+  return effect === 'write' && source.kind !== 'built-in';
+}
+
+const UNKNOWN =
+  'An earlier attempt at this may have been carried out: it is not known, and it was not repeated. Say so to the person.';
+
+async function ask(tool: Tool, args: ToolArguments, run: ToolRun): Promise<CallOutcome> {
+  if (!run.confirmation)
+    return refusal(
+      'cannot_be_confirmed',
+      'This was not done: it needs a confirmation, which cannot be asked for here.',
+    );
+  const asked = await run.confirmation.ask({ tool, args });
+  if (asked.outcome === 'refused') return refusal(asked.reason, asked.message);
+  const message =
+    'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
+  return {
+    answer: { ok: true, result: { waits_for_confirmation: true, message } },
+    reason: 'waits_for_confirmation',
+  };
+}
+
+/** Steps 7 to 10: the call, and its outcome in the journal. */
+async function send(
+  prepared: PreparedCall,
+  write: JournaledWrite | null,
+  run: ToolRun,
+): Promise<CallOutcome> {
+  const isWrite = prepared.tool.effect === 'write';
+  const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
   try {
-    const answer = await limit.within(inContext(() => tool.call(checked.args)));
-    return answer.ok ? { answer } : { answer, reason: 'tool_failed' };
-  } catch (err) {
-    signal.throwIfAborted();
-    if (limit.passed) return failed('tool_timeout', 'The tool did not answer in time.');
-    log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
-    return failed('tool_broken', 'The tool failed for an inner reason.');
-  } finally {
-    limit.lift();
+    const outcome = await performCall(prepared, key, run);
+    await recordOutcome(run, write, outcome);
+    return outcome;
+  } catch (error) {
+    await recordOutcome(run, write, { written: { state: 'unknown', status: null } });
+    throw error;
   }
 }
 
-function failed(reason: string, message: string): Outcome {
-  return { answer: { ok: false, message }, reason };
+/** A record that cannot be written leaves the write as `started`, which a later run takes for unknown. */
+async function recordOutcome(
+  run: ToolRun,
+  write: JournaledWrite | null,
+  { written, answer = null }: Pick<CallOutcome, 'written'> & { answer?: ToolAnswer | null },
+): Promise<void> {
+  if (!run.journal || !write) return;
+  const outcome: WriteOutcome = { ...(written ?? { state: 'failed', status: null }), answer };
+  try {
+    await run.journal.finish(write, outcome);
+  } catch (err) {
+    run.log.warn({ err, action_id: write.action_id }, 'the outcome of a write could not be recorded');
+  }
+}
+
+/** Tells the reader and the trace of a call. */
+async function reported(tool: Tool, run: ToolRun, work: () => Promise<CallOutcome>): Promise<ToolAnswer> {
+  run.signal.throwIfAborted();
+  const started_at = performance.now();
+  const tell = (status: ToolStatus) => run.tool({ tool_name: tool.name, status });
+  const note = (verdict: 'ok' | 'failed', reason: string | undefined) =>
+    run.trace.note({
+      step: 'tool',
+      verdict,
+      ...(reason === undefined ? {} : { reason }),
+      detail: { tool: tool.name },
+      took_ms: Math.round(performance.now() - started_at),
+    });
+  tell('started');
+  try {
+    const { answer, reason } = await work();
+    tell(answer.ok ? 'completed' : 'failed');
+    note(answer.ok ? 'ok' : 'failed', reason);
+    return answer;
+  } catch (err) {
+    tell('failed');
+    note('failed', run.signal.aborted ? 'aborted' : 'tool_broken');
+    run.signal.throwIfAborted();
+    run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
+    return { ok: false, message: 'The tool failed for an inner reason.' };
+  }
+}
+
+function isOffered(tool: Tool, { audience, log }: ToolRun): boolean {
+  try {
+    return tool.offered?.(audience) ?? true;
+  } catch (err) {
+    log.warn({ tool: tool.name, err }, 'a tool could not say whether it is offered, so it is not');
+    return false;
+  }
+}
+
+function keepContext(): <T>(work: () => T) => T {
+  const context = requestContext();
+  return (work) => (context ? withRequestContext(context, work) : work());
 }

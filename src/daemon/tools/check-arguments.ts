@@ -1,72 +1,113 @@
-type Checked = { ok: true; args: Record<string, unknown> } | { ok: false; message: string };
+import { Ajv } from 'ajv';
+import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { JsonSchema, ToolArguments } from './tool.ts';
 
-interface PropertySchema {
-  type?: string | readonly string[];
-  enum?: readonly unknown[];
-  maxLength?: number;
-}
+type Checked = { ok: true; args: ToolArguments } | { ok: false; message: string };
+
+const MAX_MESSAGE_CHARACTERS = 500;
+/** Each null is left out on its own. */
+const MAX_NULLS = 100;
+
+/** Schemas come from other people's documents: an unknown keyword is no error. */
+const OPTIONS: Options = { strict: false, addUsedSchema: false, logger: false };
+const validators = new WeakMap<JsonSchema, ValidateFunction>();
+let compilers: { draft7: Ajv; draft2020: Ajv2020 } | null = null;
 
 /**
- * Checks what a model filled in against a tool's JSON Schema, as far as tools here use it: an object,
- * `required`, `additionalProperties: false`, and `type`, `enum`, `maxLength` of each property. Models write
- * null for what they leave out, so a null that is not required counts as absent. `message` tells the model
- * what to mend.
+ * Checks what a model filled in against the whole JSON Schema of a tool. Models write null for what they leave out, so
+ * a null that the schema does not allow counts as absent. `message` tells the model what to correct.
  */
-export function checkArguments(schema: Record<string, unknown>, given: unknown): Checked {
-  const input = given ?? {};
-  if (typeof input !== 'object' || Array.isArray(input))
-    return refused('The arguments must be one JSON object.');
-  const properties = (schema.properties ?? {}) as Record<string, PropertySchema>;
-  const required = (schema.required ?? []) as readonly string[];
-  const args: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(input)) {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (!property) {
-      if (schema.additionalProperties === false)
-        return refused(`There is no argument \`${name.slice(0, 64)}\`.`);
-      args[name] = value;
-      continue;
-    }
-    if (value === null && !required.includes(name) && !allows(property, null)) continue;
-    if (!allows(property, value))
-      return refused(`The argument \`${name}\` must be of type ${typesOf(property).join(' or ')}.`);
-    if (property.enum && !property.enum.includes(value)) {
-      return refused(`The argument \`${name}\` must be one of ${JSON.stringify(property.enum)}.`);
-    }
-    if (property.maxLength !== undefined && typeof value === 'string' && value.length > property.maxLength) {
-      return refused(`The argument \`${name}\` must have at most ${property.maxLength} characters.`);
-    }
-    args[name] = value;
+export function checkArguments(schema: JsonSchema, given: unknown): Checked {
+  let args: unknown;
+  try {
+    // A copy: what was checked cannot change before it is sent.
+    args = JSON.parse(JSON.stringify(given ?? {}) ?? 'null');
+  } catch {
+    return refused('The arguments must be JSON.');
   }
-  const missing = required.find((name) => !Object.hasOwn(args, name));
-  return missing === undefined ? { ok: true, args } : refused(`The argument \`${missing}\` is missing.`);
+  if (!isObject(args)) return refused('The arguments must be one JSON object.');
+  const validate = validatorOf(schema);
+  for (let nulls = 0; nulls <= MAX_NULLS; nulls++) {
+    if (validate(args)) return { ok: true, args };
+    const errors = validate.errors ?? [];
+    if (!errors.some((error) => leaveOutNull(args, error))) return refused(inWords(errors));
+  }
+  return refused('The arguments have too many nulls: leave such arguments out.');
+}
+
+/** Throws if the schema cannot be used. */
+export function validatorOf(schema: JsonSchema): ValidateFunction {
+  const known = validators.get(schema);
+  if (known) return known;
+  compilers ??= { draft7: withFormats(new Ajv(OPTIONS)), draft2020: withFormats(new Ajv2020(OPTIONS)) };
+  const { $schema, ...rest } = schema;
+  const isDraft7 = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
+  const validate = (isDraft7 ? compilers.draft7 : compilers.draft2020).compile(rest);
+  validators.set(schema, validate);
+  return validate;
+}
+
+function withFormats<T extends Ajv | Ajv2020>(ajv: T): T {
+  addFormats.default(ajv);
+  // Of OpenAPI: they describe a number or a text, and allow no less than the type does.
+  for (const format of ['int32', 'int64', 'float', 'double', 'byte', 'binary', 'password'])
+    ajv.addFormat(format, true);
+  return ajv;
+}
+
+/** Takes the null away that an error is about. False: it is about something else. */
+function leaveOutNull(args: Record<string, unknown>, { instancePath }: ErrorObject): boolean {
+  const path = instancePath.split('/').slice(1).map(unescaped);
+  const name = path.pop();
+  if (name === undefined) return false;
+  let parent: unknown = args;
+  for (const segment of path)
+    parent = isObject(parent) || Array.isArray(parent) ? Reflect.get(parent, segment) : null;
+  return isObject(parent) && parent[name] === null && Reflect.deleteProperty(parent, name);
+}
+
+function inWords(errors: readonly ErrorObject[]): string {
+  const words = [...new Set(errors.map(describe))].slice(0, 3).join(' ');
+  return words.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed();
+}
+
+function describe({ instancePath, keyword, params, message }: ErrorObject): string {
+  const path = instancePath.split('/').slice(1).map(unescaped);
+  const named = (name?: unknown) =>
+    [...path, ...(name === undefined ? [] : [String(name).slice(0, 64)])].join('.');
+  const it = path.length === 0 ? 'The arguments' : `The argument \`${named()}\``;
+  switch (keyword) {
+    case 'required':
+      return `The argument \`${named(params.missingProperty)}\` is missing.`;
+    case 'additionalProperties':
+      return `There is no argument \`${named(params.additionalProperty)}\`.`;
+    case 'unevaluatedProperties':
+      return `There is no argument \`${named(params.unevaluatedProperty)}\`.`;
+    case 'type':
+      return `${it} must be of type ${[params.type].flat().join(' or ')}.`;
+    case 'enum':
+      return `${it} must be one of ${JSON.stringify(params.allowedValues)}.`;
+    case 'const':
+      return `${it} must be ${JSON.stringify(params.allowedValue)}.`;
+    case 'maxLength':
+      return `${it} must have at most ${params.limit} characters.`;
+    case 'minLength':
+      return `${it} must have at least ${params.limit} characters.`;
+    default:
+      return `${it} ${message ?? 'cannot be used'}.`;
+  }
+}
+
+/** Of a JSON pointer (RFC 6901, section 4). */
+function unescaped(segment: string): string {
+  return segment.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 function refused(message: string): Checked {
   return { ok: false, message };
 }
 
-function typesOf(property: PropertySchema): readonly string[] {
-  if (property.type === undefined) return [];
-  return typeof property.type === 'string' ? [property.type] : property.type;
-}
-
-function allows(property: PropertySchema, value: unknown): boolean {
-  const types = typesOf(property);
-  return types.length === 0 || types.some((type) => isOfType(type, value));
-}
-
-function isOfType(type: string, value: unknown): boolean {
-  switch (type) {
-    case 'null':
-      return value === null;
-    case 'array':
-      return Array.isArray(value);
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value);
-    case 'integer':
-      return Number.isInteger(value);
-    default:
-      return typeof value === type;
-  }
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

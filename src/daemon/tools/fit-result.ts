@@ -20,31 +20,35 @@ const LIMITS: readonly Limits[] = [
   { entries: 5, characters: 60, depth: 3 },
 ];
 
+type Mask = (text: string) => string;
+
 /**
- * A tool's result as the agent may see it: plain JSON, nothing in it shaped like a JWT, and at most
- * `MAX_RESULT_BYTES`. What is too large is cut where it is long, with a mark, so that its shape stays.
+ * A tool's result as the agent may see it: plain JSON with no token in it, and at most `MAX_RESULT_BYTES`. A result that
+ * is too large is cut where it is long, with a mark that says what was left out, so that its shape stays.
+ *
+ * @param mask replaces the tokens in a text. Default: everything shaped like a JWT.
  */
-export function fitResult(result: unknown): unknown {
+export function fitResult(result: unknown, mask: Mask = maskTokens): unknown {
   for (const limits of LIMITS) {
-    const fitted = cut(result, limits, 0);
+    const fitted = cut(result, limits, mask, 0);
     if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= MAX_RESULT_BYTES) return fitted;
   }
   return '[too large to show]';
 }
 
-function cut(value: unknown, limits: Limits, depth: number): unknown {
-  if (typeof value === 'string') return cutText(maskTokens(value), limits.characters);
+function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown {
+  if (typeof value === 'string') return cutText(mask(value), limits.characters);
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value !== 'object' || value === null) return null;
   if (depth === limits.depth) return '[…]';
   if (Array.isArray(value)) {
-    const kept = value.slice(0, limits.entries).map((entry) => cut(entry, limits, depth + 1));
+    const kept = value.slice(0, limits.entries).map((entry) => cut(entry, limits, mask, depth + 1));
     return value.length > kept.length ? [...kept, `[… ${value.length - kept.length} more]`] : kept;
   }
   const entries = Object.entries(value);
   const kept = entries
     .slice(0, limits.entries)
-    .map(([name, inner]) => [cutText(maskTokens(name), 200), cut(inner, limits, depth + 1)]);
+    .map(([name, inner]) => [cutText(mask(name), 200), cut(inner, limits, mask, depth + 1)]);
   if (entries.length > kept.length) kept.push(['…', `${entries.length - kept.length} more`]);
   return Object.fromEntries(kept);
 }

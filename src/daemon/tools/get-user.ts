@@ -1,7 +1,6 @@
-import type { ToolAnswer } from '../agent/agent.ts';
-import { defaultPolicy, type Tool } from '../agent/tools.ts';
 import type { UserLookUp } from '../agent/user-look-up.ts';
-import type { ApiAnswer, BusinessApi } from '../downstream/call.ts';
+import type { Sent, Tool, ToolSourceInfo } from './tool.ts';
+import type { ToolResponse } from './tool-client.ts';
 
 const MAX_EMAIL_CHARACTERS = 254;
 const EMAIL = /^[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+$/;
@@ -17,10 +16,10 @@ type Fields = Record<string, unknown>;
  * reach the agent, and whatever the API answers is put in the same words, so that nobody learns from them whether such
  * a person exists.
  */
-export function createGetUser(api: BusinessApi, publicFields: readonly string[]): Tool {
-  const credentials = defaultPolicy('read');
+export function createGetUser(source: ToolSourceInfo, publicFields: readonly string[]): Tool {
   return {
     name: 'get_user',
+    title: null,
     description:
       'Looks up a user in the business system: profile, and what else the system keeps with it, such as orders. ' +
       'Leave `email` out to look up the person who is signed in. Without sign-in it shows public fields at most.',
@@ -29,38 +28,38 @@ export function createGetUser(api: BusinessApi, publicFields: readonly string[])
       properties: {
         email: {
           type: 'string',
-          maxLength: MAX_EMAIL_CHARACTERS,
           description: 'E-mail address of the user to look up. Leave it out for the person who is signed in.',
         },
       },
       additionalProperties: false,
     },
+    source,
     effect: 'read',
-    credentials,
-    async call(args) {
+    credentials: 'user-or-default',
+    confirm: 'never',
+    summary: null,
+    // It reduces its results itself.
+    public: 'all',
+    bind: {},
+    idempotent: false,
+    async send(args, { client, person }) {
       const asked = typeof args.email === 'string' ? args.email.trim() : '';
-      if (asked !== '' && (asked.length > MAX_EMAIL_CHARACTERS || !EMAIL.test(asked))) {
-        return { ok: false, message: 'That is not an e-mail address.' };
-      }
-      const choice = await api.credentials();
-      const email = asked || (choice.use === 'user' ? choice.email : '');
+      if (asked !== '' && (asked.length > MAX_EMAIL_CHARACTERS || !EMAIL.test(asked)))
+        return failed('invalid_arguments', 'That is not an e-mail address.');
+      const email = asked || (client.credentials === 'user' ? (person?.email ?? '') : '');
       if (email === '')
         return looked({ sign_in_needed: true, message: 'Sign-in is needed to know who is asking.' });
-      const answer = await api.call(
-        { method: 'GET', path: '/users', query: { userEmail: email } },
-        credentials,
-        choice,
-      );
-      const byUser = answer.outcome === 'answered' ? answer.credentials === 'user' : choice.use === 'user';
-      return byUser ? asUser(answer, email) : asStranger(answer, email, publicFields);
+      const answer = await client.request({ method: 'GET', path: '/users', query: [['userEmail', email]] });
+      const used = answer.outcome === 'answered' ? answer.credentials : client.credentials;
+      return used === 'user' ? asUser(answer, email) : asStranger(answer, email, publicFields);
     },
   };
 }
 
-function asUser(answer: ApiAnswer, email: string): ToolAnswer {
+function asUser(answer: ToolResponse, email: string): Sent {
   if (answer.outcome !== 'answered') return failure(answer);
   const { status, body } = answer;
-  if (status === 403) return { ok: false, message: 'The business system does not allow this look-up.' };
+  if (status === 403) return failed('http_403', 'The business system does not allow this look-up.');
   if (status >= 300 && status !== 404) return failure(answer);
   const users = status === 404 ? [] : matching(usersOf(body), email);
   const [user] = users;
@@ -69,7 +68,7 @@ function asUser(answer: ApiAnswer, email: string): ToolAnswer {
 }
 
 /** Only an outage is told apart: it says nothing about any person. */
-function asStranger(answer: ApiAnswer, email: string, publicFields: readonly string[]): ToolAnswer {
+function asStranger(answer: ToolResponse, email: string, publicFields: readonly string[]): Sent {
   if (isOutage(answer)) return failure(answer);
   const users =
     answer.outcome === 'answered' && answer.status < 300 ? matching(usersOf(answer.body), email) : [];
@@ -87,7 +86,7 @@ function asStranger(answer: ApiAnswer, email: string, publicFields: readonly str
   });
 }
 
-function isOutage(answer: ApiAnswer): boolean {
+function isOutage(answer: ToolResponse): boolean {
   if (answer.outcome === 'answered')
     return answer.status >= 500 || answer.status === 401 || answer.status === 429;
   // An answer of an odd size or form may be odd for that one person.
@@ -96,18 +95,22 @@ function isOutage(answer: ApiAnswer): boolean {
   );
 }
 
-function failure(answer: ApiAnswer): ToolAnswer {
-  if (answer.outcome === 'failed') return { ok: false, message: answer.message };
-  if (answer.outcome === 'sign_in_needed') return { ok: false, message: 'Sign-in is needed for that.' };
+function failure(answer: ToolResponse): Sent {
+  if (answer.outcome !== 'answered') return answer;
   const message =
     answer.status === 401
       ? 'The business system does not accept the credentials of this service.'
       : `The business system cannot answer at the moment (status ${answer.status}).`;
-  return { ok: false, message };
+  return failed(`http_${answer.status}`, message);
 }
 
-function looked(result: UserLookUp): ToolAnswer {
-  return { ok: true, result };
+function failed(reason: string, message: string): Sent {
+  return { outcome: 'failed', reached: false, reason, message };
+}
+
+/** The words of the look-up stand for the status. */
+function looked(result: UserLookUp): Sent {
+  return { outcome: 'answered', status: null, result };
 }
 
 /** The users in an answer, whichever of the usual shapes it has: one object, a list, or a collection. */

@@ -1,29 +1,102 @@
-import type { Tool } from '../agent/tools.ts';
-import type { Clock } from '../clock.ts';
-import { createBusinessApi } from '../downstream/call.ts';
-import { createDownstream } from '../downstream/client.ts';
-import { createDefaultToken } from '../downstream/default-token.ts';
-import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings/settings.ts';
+import { admitTool } from './admit-tool.ts';
+import { builtInSource } from './describe-source.ts';
 import { createGetUser } from './get-user.ts';
+import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
+
+/** All tools of the daemon, whatever their source. */
+export interface ToolRegistry {
+  readonly access: ToolAccess;
+  readonly sources: readonly ToolSource[];
+  /** The tools that there are now. */
+  tools(): readonly Tool[];
+  /** Starts the sources one after the other. Rejects with the first configuration error. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface RegistryParts {
+  access: ToolAccess;
+  log: Pick<Log, 'warn'>;
+}
+
+export function createRegistry(sources: readonly ToolSource[], { access, log }: RegistryParts): ToolRegistry {
+  /** Null: it was not admitted. */
+  const admitted = new WeakMap<Tool, Tool | null>();
+  let last: { lists: readonly (readonly Tool[])[]; tools: readonly Tool[] } | null = null;
+
+  function admit(tool: Tool, { info }: ToolSource): Tool | null {
+    const known = admitted.get(tool);
+    if (known !== undefined) return known;
+    let one: Tool | null = null;
+    try {
+      one = admitTool(tool, info);
+    } catch (err) {
+      log.warn(
+        { source: info.name, tool: String(tool.name), err },
+        'a tool cannot be used, and is not offered',
+      );
+    }
+    admitted.set(tool, one);
+    return one;
+  }
+
+  return {
+    access,
+    sources,
+    tools() {
+      const lists = sources.map((source) => source.list());
+      if (last?.lists.every((list, index) => list === lists[index])) return last.tools;
+      const tools = new Map<string, Tool>();
+      for (const [index, list] of lists.entries()) {
+        for (const tool of list) {
+          const one = admit(tool, sources[index] as ToolSource);
+          if (!one) continue;
+          const other = tools.get(one.name);
+          if (!other) tools.set(one.name, one);
+          else
+            log.warn(
+              { tool: one.name, source: one.source.name, offered_by: other.source.name },
+              'two tools have the same name: the second one is not offered',
+            );
+        }
+      }
+      last = { lists, tools: [...tools.values()] };
+      return last.tools;
+    },
+    async start() {
+      for (const source of sources) await source.start();
+    },
+    async stop() {
+      await Promise.allSettled(sources.map((source) => source.stop()));
+    },
+  };
+}
+
+const FINE: SourceState = { status: 'ok', detail: null, withheld: [] };
+
+/** A source whose tools never change. */
+export function fixedSource(info: ToolSourceInfo, tools: readonly Tool[]): ToolSource {
+  return {
+    info,
+    start: async () => {},
+    list: () => tools,
+    state: () => FINE,
+    stop: async () => {},
+  };
+}
 
 /**
- * The tools that the settings give the agent. Without `API_BASE_URL` there is none: an agent that has no
- * tool says so better than one whose tool always fails.
+ * The tools that are part of the daemon. Without `API_BASE_URL` there is no `get_user`: an agent that has no tool says
+ * so better than one whose tool always fails.
  */
-export function createTools(settings: Settings, parts: { seal: Seal; clock: Clock; log: Log }): Tool[] {
-  if (settings.API_BASE_URL === undefined) return [];
-  const downstream = createDownstream({
-    baseUrl: settings.API_BASE_URL,
-    timeoutMs: settings.API_TIMEOUT_SECONDS * 1000,
-  });
-  const defaultToken = createDefaultToken({
-    downstream,
-    email: settings.API_EMAIL,
-    password: settings.API_PASSWORD,
-    clock: parts.clock,
-  });
-  const api = createBusinessApi({ ...parts, settings, downstream, defaultToken });
-  return [createGetUser(api, settings.API_PUBLIC_USER_FIELDS)];
+export function builtInTools(
+  settings: Pick<Settings, 'API_BASE_URL' | 'API_PUBLIC_USER_FIELDS'>,
+): ToolSource {
+  const info = builtInSource(settings.API_BASE_URL);
+  const tools =
+    settings.API_BASE_URL === undefined ? [] : [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)];
+  return fixedSource(info, tools);
 }

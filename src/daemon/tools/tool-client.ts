@@ -13,12 +13,13 @@ export interface ToolClient {
    */
   request(request: ToolRequest): Promise<ToolResponse>;
   /**
-   * `fetch` for a protocol library (MCP): one request with the credential that was chosen for this call, none where the
-   * policy is `none`. Rejects as `fetch` does; a request to another origin is refused.
+   * `fetch` for a protocol library (MCP): one request with the credential that was chosen for this call, none if the
+   * policy is `none`. It has no time limit of its own. Rejects as `fetch` does; a request to another origin is refused,
+   * and a redirect is returned as it is.
    */
   readonly fetch: typeof globalThis.fetch;
-  /** Whose credentials `fetch` adds. `sign_in_needed`: the policy needs a token that is not there, and `fetch` rejects. */
-  readonly credentials: CredentialsUsed | 'sign_in_needed';
+  /** Whose credentials were chosen for this call. */
+  readonly credentials: CredentialsUsed;
   /**
    * Names the credential without showing it: equal for two calls only if they carry the same one. A connection that was
    * opened under one is not used for another.
@@ -28,7 +29,10 @@ export interface ToolClient {
 
 export interface ToolRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-  /** Below the base URL of the source, with a leading slash, percent-encoded. */
+  /**
+   * Below the base URL of the source, with a leading slash, percent-encoded. A segment that is empty, `.` or `..` is
+   * refused.
+   */
   path: string;
   /** In order; already serialized by the style of each parameter. */
   query?: readonly (readonly [name: string, value: string])[];

@@ -1,13 +1,15 @@
-import type { ToolAnswer } from '../agent/agent.ts';
-import type { Claims } from '../identity/identity.ts';
+import type { CredentialPolicy, PersonClaims } from '../downstream/credentials.ts';
 import type { Log } from '../log.ts';
+import type { Secret } from '../secret.ts';
 import type { ToolClient } from './tool-client.ts';
 
-/** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
-export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
+export type { CredentialPolicy, PersonClaims };
 
 /** Whether a call changes something: decides the default policies, and what happens after a crash. */
 export type Effect = 'read' | 'write';
+
+/** Arguments of a call, checked against the tool's schema. */
+export type ToolArguments = Readonly<Record<string, unknown>>;
 
 /** JSON Schema of an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -31,7 +33,10 @@ export interface Tool {
   readonly confirm: 'always' | 'never';
   /** The question of the confirmation, with `{parameter}` to be filled in. Null: `title`. */
   readonly summary: string | null;
-  /** Top-level fields of a result that may be shown under default credentials. */
+  /**
+   * Top-level fields of a result, of the object or of each element of an array, that may be shown under default
+   * credentials.
+   */
   readonly public: readonly string[] | 'all';
   /** Arguments that are filled from claims of the person's token: parameter (`body.field` for a field of the body) → claim. */
   readonly bind: Readonly<Record<string, string>>;
@@ -43,17 +48,41 @@ export interface Tool {
    * Sends one call. Resolves with what came of it; rejects only if `call.signal` aborts or for a defect of the source.
    * @param args checked against the schema, the bound ones filled in.
    */
-  send(args: Readonly<Record<string, unknown>>, call: ToolCall): Promise<Sent>;
+  send(args: ToolArguments, call: ToolCall): Promise<Sent>;
 }
 
+/** What the daemon knows of a source, made by `describeSource` alone: a source does not say this of itself. */
 export interface ToolSourceInfo {
   /** `built-in`, the `name` of an entry, or the path of a module. */
   readonly name: string;
   readonly kind: 'built-in' | 'openapi' | 'mcp' | 'module';
-  /** The origin that it sends its calls to; null: none (built-in, stdio). */
+  /** The origin that it sends its calls to; null: none (stdio, or no `API_BASE_URL`). */
   readonly origin: string | null;
+  /** Where the requests of its calls go, and what they carry; null: it has no address. */
+  readonly target: SourceTarget | null;
   /** Its results come from elsewhere than the origin of `API_BASE_URL`: no memory of such a run is given unasked. */
   readonly foreign: boolean;
+}
+
+/** Where the requests of a source go, and which credentials may go there. */
+export interface SourceTarget {
+  /** All paths are below it. */
+  readonly base_url: string;
+  /** It has the origin of `API_BASE_URL`: the default token goes nowhere else. */
+  readonly is_api: boolean;
+  /** The person's own token may be sent there (agentd-agent(7), "Credentials"). */
+  readonly may_see_user_token: boolean;
+  /** Sent with each request, for example an API key. */
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly exchange: TokenExchangeEntry | null;
+}
+
+/** How the person's token is exchanged for this source (RFC 8693). */
+export interface TokenExchangeEntry {
+  readonly url: string;
+  readonly client_id: string;
+  readonly client_secret: Secret;
+  readonly audience: string;
 }
 
 /** What decides whether a tool is offered. */
@@ -69,7 +98,7 @@ export interface ToolCall {
   /** Bound to the source's origin and to this call's credential. A source without an origin has no use for it. */
   readonly client: ToolClient;
   /** Claims of the person whom the message acts for, never the token. Null: nobody. */
-  readonly person: Claims | null;
+  readonly person: PersonClaims | null;
   /** The same for each attempt at one write; null for a read. */
   readonly idempotency_key: string | null;
   /** Aborts with the run, and at the time limit of the call. */
@@ -77,10 +106,16 @@ export interface ToolCall {
   readonly log: Pick<Log, 'debug' | 'warn'>;
 }
 
-/** What came of sending a call. No token is in any of it. */
+/**
+ * What came of sending a call. Under whose credentials it was answered is not said here: the policy knows it from the
+ * client.
+ */
 export type Sent =
-  /** `status`: of the HTTP answer; null if there is none. `credentials`: those that the answer was made under. */
-  | { outcome: 'answered'; credentials: CredentialsUsed; status: number | null; result: unknown }
+  /**
+   * `status`: of the HTTP answer, also a 4xx or 5xx, with its body as the result; null if there is no status. `is_error`:
+   * the tool ran, and its result says that it failed (MCP).
+   */
+  | { outcome: 'answered'; status: number | null; result: unknown; is_error?: true }
   /** The policy needs the person's token, and there is none, or the API did not accept it. Nothing was done. */
   | { outcome: 'sign_in_needed' }
   /**
@@ -111,5 +146,3 @@ export interface SourceState {
   /** Tools that are configured and not offered now, by name, and why. */
   readonly withheld: readonly { name: string; because: string }[];
 }
-
-export type { ToolAnswer };

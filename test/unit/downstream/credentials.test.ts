@@ -34,7 +34,7 @@ const useDefault = (reason: string, level: string) => ({
 
 test("when all checks pass, it is the user's token", async () => {
   const { choice, level } = await choose(contextOf(sessionOf('s', 'u', alice)));
-  expect(choice).toMatchObject({ use: 'user', email: 'alice@example.com' });
+  expect(choice).toMatchObject({ use: 'user', claims: { sub: 'user-1', email: 'alice@example.com' } });
   expect(choice.use === 'user' && choice.token.reveal()).toBe('alices-token');
   expect(level).toBeUndefined();
 });

@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentTool, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { requestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
-import type { Tool } from '../../../src/daemon/agent/tools.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
-import { bindTools, MAX_CALLS } from '../../../src/daemon/tools/bind-tools.ts';
+import { MAX_CALLS } from '../../../src/daemon/tools/call-counter.ts';
 import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/fit-result.ts';
-import { Trace } from '../../../src/daemon/trace/trace.ts';
-import { collectLog } from '../../support/log-lines.ts';
+import type { JsonSchema, Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf } from '../../support/request-context.ts';
+import { type BoundTool, bindOne, toolOf } from '../../support/tools.ts';
 
 const parameters = {
   type: 'object',
@@ -19,46 +16,33 @@ const parameters = {
   additionalProperties: false,
 };
 
+const answered = (result: unknown): Sent => ({ outcome: 'answered', status: 200, result });
+
 function bind(
-  call: Tool['call'],
+  send: Tool['send'],
   signal = new AbortController().signal,
-  schema: Tool['parameters'] = parameters,
-) {
-  const tool: Tool = {
-    name: 'look',
-    description: 'Looks.',
-    parameters: schema,
-    effect: 'read',
-    credentials: 'user-or-default',
-    call,
-  };
-  const trace = new Trace(systemClock);
-  const statuses: string[] = [];
-  const logged = collectLog();
-  const [bound] = bindTools([tool], {
-    tool: ({ status }) => void statuses.push(status),
-    clock: systemClock,
-    trace,
-    signal,
-    log: logged.log,
-  });
-  const lines = () =>
-    trace.lines.map(({ step, verdict, reason, detail }) => [step, verdict, reason, detail?.tool]);
-  return { bound: bound as AgentTool, statuses, lines, logged };
+  schema: JsonSchema = parameters,
+): BoundTool {
+  return bindOne(toolOf({ parameters: schema, send }), { signal });
 }
 
 test('a call is told to the reader and to the trace', async () => {
-  const { bound, statuses, lines } = bind(async () => ({ ok: true, result: { n: 1 } }));
+  const { bound, statuses, lines } = bind(async () => answered({ n: 1 }));
   expect(await bound.call({})).toEqual({ ok: true, result: { n: 1 } });
   expect(statuses).toEqual(['started', 'completed']);
-  expect(lines()).toEqual([['tool', 'ok', undefined, 'look']]);
+  expect(lines()).toEqual([['ok', undefined]]);
 });
 
 test('a failure in words is handed on, and told as failed', async () => {
-  const { bound, statuses, lines } = bind(async () => ({ ok: false, message: 'No luck.' }));
+  const { bound, statuses, lines } = bind(async () => ({
+    outcome: 'failed',
+    reached: false,
+    reason: 'tool_failed',
+    message: 'No luck.',
+  }));
   expect(await bound.call({})).toEqual({ ok: false, message: 'No luck.' });
   expect(statuses).toEqual(['started', 'failed']);
-  expect(lines()).toEqual([['tool', 'failed', 'tool_failed', 'look']]);
+  expect(lines()).toEqual([['failed', 'tool_failed']]);
 });
 
 test('a tool that throws becomes an answer in words, and a warning', async () => {
@@ -66,7 +50,7 @@ test('a tool that throws becomes an answer in words, and a warning', async () =>
     throw new Error('inner detail');
   });
   expect(await bound.call({})).toEqual({ ok: false, message: 'The tool failed for an inner reason.' });
-  expect(lines()).toEqual([['tool', 'failed', 'tool_broken', 'look']]);
+  expect(lines()).toEqual([['failed', 'tool_broken']]);
   expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
 });
 
@@ -84,7 +68,7 @@ describe('arguments', () => {
     const { bound, statuses, lines } = bind(() => expect.fail('it was called'));
     expect(await bound.call(args)).toEqual({ ok: false, message });
     expect(statuses).toEqual(['started', 'failed']);
-    expect(lines()).toEqual([['tool', 'failed', 'invalid_arguments', 'look']]);
+    expect(lines()).toEqual([['failed', 'invalid_arguments']]);
   });
 
   test('a missing one is named', async () => {
@@ -99,18 +83,18 @@ describe('arguments', () => {
   });
 
   test.each([undefined, null, {}, { email: null }])('%j leaves the optional ones out', async (args) => {
-    const { bound } = bind(async (given) => ({ ok: true, result: given }));
+    const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });
 });
 
 test('nothing shaped like a token reaches the agent', async () => {
   const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
-  const answers: ToolAnswer[] = [
-    { ok: true, result: { a: [`Bearer ${jwt}`], [jwt]: 1 } },
-    { ok: false, message: `refused: ${jwt}` },
+  const answers: Sent[] = [
+    answered({ a: [`Bearer ${jwt}`], [jwt]: 1 }),
+    { outcome: 'failed', reached: false, reason: 'no', message: `refused: ${jwt}` },
   ];
-  const { bound } = bind(async () => answers.shift() as ToolAnswer);
+  const { bound } = bind(async () => answers.shift() as Sent);
   expect(await bound.call({})).toEqual({ ok: true, result: { a: ['Bearer [token]'], '[token]': 1 } });
   expect(await bound.call({})).toEqual({ ok: false, message: 'refused: [token]' });
 });
@@ -124,7 +108,7 @@ test.each([
   ],
   ['a deep and wide one', JSON.parse(`${'[[[[['.repeat(200)}"x"${']]]]]'.repeat(200)}`)],
 ])('%s is cut to a bounded size', async (_, result) => {
-  const { bound } = bind(async () => ({ ok: true, result }));
+  const { bound } = bind(async () => answered(result));
   const answer = await bound.call({});
   expect(answer.ok).toBe(true);
   expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_RESULT_BYTES + 100);
@@ -132,14 +116,14 @@ test.each([
 
 test('calls of one run are bounded', async () => {
   let calls = 0;
-  const { bound, lines } = bind(async () => ({ ok: true, result: ++calls }));
-  for (let call = 0; call < MAX_CALLS; call++) await bound.call({});
-  expect(await bound.call({})).toEqual({
+  const { bound, lines } = bind(async () => answered(++calls));
+  for (let call = 0; call < MAX_CALLS; call++) await bound.call({ count: call });
+  expect(await bound.call({ count: MAX_CALLS })).toEqual({
     ok: false,
     message: 'No more tool calls in this run: answer with what you have.',
   });
   expect(calls).toBe(MAX_CALLS);
-  expect(lines().at(-1)).toEqual(['tool', 'failed', 'too_many_calls', 'look']);
+  expect(lines().at(-1)).toEqual(['failed', 'too_many_calls']);
 });
 
 test('an aborted run rejects, also where the tool goes on', async () => {
@@ -149,12 +133,12 @@ test('an aborted run rejects, also where the tool goes on', async () => {
   controller.abort(new Error('deadline'));
   await expect(work).rejects.toThrow('deadline');
   expect(statuses).toEqual(['started', 'failed']);
-  expect(lines()).toEqual([['tool', 'failed', 'aborted', 'look']]);
+  expect(lines()).toEqual([['failed', 'aborted']]);
   await expect(bound.call({})).rejects.toThrow('deadline');
 });
 
 test('a tool reads the context of its own message, wherever it is called from', async () => {
-  const call: Tool['call'] = async () => ({ ok: true, result: requestContext()?.session_id });
+  const call: Tool['send'] = async () => answered(requestContext()?.session_id);
   const inContext = (session_id: string) =>
     withRequestContext(contextOf(null, { session_id }), () => bind(call).bound);
   const [first, second] = [inContext('first'), inContext('second')];

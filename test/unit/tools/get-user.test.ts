@@ -1,14 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
-import { createSeal } from '../../../src/daemon/identity/seal.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
-import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { createTools } from '../../../src/daemon/tools/registry.ts';
+import { builtInTools } from '../../../src/daemon/tools/registry.ts';
 import { ALICE, BOB, FakeApi, signToken } from '../../support/fake-api.ts';
-import { collectLog } from '../../support/log-lines.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { accessTo, bindOne } from '../../support/tools.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: ALICE.email }, secret);
@@ -25,21 +21,11 @@ async function ask(
   context: RequestContext,
   publicFields: string[] = [],
 ): Promise<ToolAnswer> {
-  const settings = {
-    API_BASE_URL: api.url,
-    API_TIMEOUT_SECONDS: 5,
-    API_EMAIL: 'service@example.com',
-    API_PASSWORD: new Secret('service-password'),
-    API_PUBLIC_USER_FIELDS: publicFields,
-    JWT_VERIFY_EXP: true,
-    JWT_CLOCK_SKEW_SECONDS: 0,
-  } as unknown as Settings;
-  const [tool] = createTools(settings, {
-    clock: systemClock,
-    log: collectLog().log,
-    seal: createSeal(undefined),
-  });
-  return withRequestContext(context, async () => tool?.call(args) ?? expect.fail('there is no tool'));
+  const [tool] = builtInTools({ API_BASE_URL: api.url, API_PUBLIC_USER_FIELDS: publicFields }).list();
+  if (!tool) expect.fail('there is no tool');
+  const access = accessTo(api.url);
+  const { trace, signal } = context;
+  return withRequestContext(context, () => bindOne(tool, { access, trace, signal }).bound.call(args));
 }
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
@@ -47,8 +33,7 @@ const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const looked = () => api.seen('/users').map(({ query, sub }) => [query.userEmail, sub]);
 
 test('without API_BASE_URL there is no tool', () => {
-  const parts = { clock: systemClock, log: collectLog().log, seal: createSeal(undefined) };
-  expect(createTools({} as Settings, parts)).toEqual([]);
+  expect(builtInTools({ API_BASE_URL: undefined, API_PUBLIC_USER_FIELDS: [] }).list()).toEqual([]);
 });
 
 describe('with the token of a user', () => {

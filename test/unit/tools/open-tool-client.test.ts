@@ -1,20 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
-import type { CredentialPolicy } from '../../../src/daemon/agent/tools.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
-import { createBusinessApi } from '../../../src/daemon/downstream/call.ts';
-import { createDownstream } from '../../../src/daemon/downstream/client.ts';
-import { createDefaultToken } from '../../../src/daemon/downstream/default-token.ts';
-import { createSeal } from '../../../src/daemon/identity/seal.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
+import type { CredentialPolicy } from '../../../src/daemon/tools/tool.ts';
+import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
+import type { ToolResponse } from '../../../src/daemon/tools/tool-client.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { accessTo, bindOne, toolOf } from '../../support/tools.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
 const alice = { sub: 'user-1', email: 'alice@example.com', token };
-const look = { method: 'GET', path: '/users', query: { userEmail: 'alice@example.com' } } as const;
 let api: FakeApi;
 let logged: ReturnType<typeof collectLog>;
 
@@ -24,30 +21,37 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-function businessApi() {
-  const downstream = createDownstream({ baseUrl: api.url, timeoutMs: 5_000 });
-  const email = 'service@example.com';
-  const password = new Secret('service-password');
-  return createBusinessApi({
-    downstream,
-    defaultToken: createDefaultToken({ downstream, email, password, clock: systemClock }),
-    settings: { JWT_VERIFY_EXP: true, JWT_CLOCK_SKEW_SECONDS: 0 },
-    seal: createSeal(undefined),
-    clock: systemClock,
-    log: logged.log,
+/** What the client answers to one request; null if the tool was not called. */
+async function call(
+  context: RequestContext,
+  credentials: CredentialPolicy,
+  access: ToolAccess = accessTo(api.url, logged.log),
+  email = 'alice@example.com',
+): Promise<ToolResponse | null> {
+  let response: ToolResponse | null = null;
+  const tool = toolOf({
+    source: builtInSource(api.url),
+    credentials,
+    async send(_args, { client }) {
+      response = await client.request({ method: 'GET', path: '/users', query: [['userEmail', email]] });
+      return { outcome: 'answered', status: null, result: null };
+    },
   });
-}
-
-function call(context: RequestContext, policy: CredentialPolicy, business = businessApi()) {
-  return withRequestContext(context, async () => business.call(look, policy, await business.credentials()));
+  const { trace, signal } = context;
+  await withRequestContext(context, () =>
+    bindOne(tool, { access, trace, signal, log: logged.log }).bound.call({}),
+  );
+  return response;
 }
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const subs = () => api.seen('/users').map((request) => request.sub);
 const trace = (context: RequestContext) =>
-  context.trace.lines.map(({ step, verdict, reason, detail }) => ({ step, verdict, reason, ...detail }));
-const users = { method: 'GET', path: '/users' };
+  context.trace.lines
+    .filter(({ step }) => step !== 'tool')
+    .map(({ step, verdict, reason, detail }) => ({ step, verdict, reason, ...detail }));
+const users = { method: 'GET', path: '/users', source: 'api' };
 
 describe('user-or-default', () => {
   test("uses the user's token", async () => {
@@ -60,7 +64,13 @@ describe('user-or-default', () => {
     expect(subs()).toEqual(['user-1']);
     expect(api.seen('/authentication_token')).toEqual([]);
     expect(trace(context)).toEqual([
-      { step: 'credentials', verdict: 'ok', reason: undefined, credentials: 'user' },
+      {
+        step: 'credentials',
+        verdict: 'ok',
+        reason: undefined,
+        credentials: 'user',
+        policy: 'user-or-default',
+      },
       { step: 'downstream', verdict: 'ok', reason: undefined, credentials: 'user', ...users, status: 200 },
     ]);
   });
@@ -75,7 +85,7 @@ describe('user-or-default', () => {
     expect(subs()).toEqual(['service']);
     const because = { reason: 'no_jwt_context', credentials: 'default' };
     expect(trace(context)).toEqual([
-      { step: 'credentials', verdict: 'fallback', ...because },
+      { step: 'credentials', verdict: 'fallback', ...because, policy: 'user-or-default' },
       {
         step: 'downstream',
         verdict: 'fallback',
@@ -106,10 +116,10 @@ describe('user-or-default', () => {
 describe('user', () => {
   test('makes no call without a user, and says that sign-in is needed', async () => {
     const context = anonymous();
-    expect(await call(context, 'user')).toEqual({ outcome: 'sign_in_needed' });
+    expect(await call(context, 'user')).toBeNull();
     expect(api.requests).toEqual([]);
     expect(trace(context).at(-1)).toMatchObject({
-      step: 'downstream',
+      step: 'credentials',
       verdict: 'refused',
       reason: 'no_jwt_context',
     });
@@ -131,30 +141,30 @@ test('default uses the default token, also where there is a user', async () => {
 
 describe('the default token', () => {
   test('is fetched again once after a 401', async () => {
-    const business = businessApi();
-    await call(anonymous(), 'user-or-default', business);
+    const access = accessTo(api.url, logged.log);
+    await call(anonymous(), 'user-or-default', access);
     api.revokeDefaultTokens();
-    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 200 });
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
     expect(subs()).toEqual(['service', null, 'service']);
     expect(api.seen('/authentication_token')).toHaveLength(2);
   });
 
   test('is fetched once a call where the API refuses all of them, until it takes one', async () => {
     api.misbehave('/users', { status: 401 }, 4);
-    const business = businessApi();
+    const access = accessTo(api.url, logged.log);
     for (const fetched of [2, 3]) {
-      expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 401 });
+      expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 401 });
       expect(api.seen('/authentication_token')).toHaveLength(fetched);
     }
-    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 200 });
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
     expect(api.seen('/authentication_token')).toHaveLength(3);
   });
 
   test('that could not be had is asked for again by the next call', async () => {
     api.misbehave('/authentication_token', { status: 500 }, 1);
-    const business = businessApi();
-    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ outcome: 'failed' });
-    expect(await call(anonymous(), 'user-or-default', business)).toMatchObject({ status: 200 });
+    const access = accessTo(api.url, logged.log);
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ outcome: 'failed' });
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
   });
 
   test('that cannot be had is a failure in words, and in the trace', async () => {
@@ -162,6 +172,7 @@ describe('the default token', () => {
     const context = anonymous();
     expect(await call(context, 'user-or-default')).toEqual({
       outcome: 'failed',
+      reached: false,
       reason: 'default_token_failed',
       message: 'The business API cannot be signed in to at the moment.',
     });
@@ -190,14 +201,14 @@ test("an aborted message rejects with the signal's reason", async () => {
 });
 
 test('no token is in the log or in a trace, whatever happens', async () => {
-  const business = businessApi();
+  const access = accessTo(api.url, logged.log);
   const contexts = [signedIn(), anonymous(), signedIn(), anonymous()];
-  await call(contexts[0] as RequestContext, 'user-or-default', business);
-  await call(contexts[1] as RequestContext, 'user-or-default', business);
+  await call(contexts[0] as RequestContext, 'user-or-default', access);
+  await call(contexts[1] as RequestContext, 'user-or-default', access);
   api.revoke(token);
-  await call(contexts[2] as RequestContext, 'user-or-default', business);
+  await call(contexts[2] as RequestContext, 'user-or-default', access);
   api.misbehave('/users', { status: 200, body: 'not json' });
-  await call(contexts[3] as RequestContext, 'user-or-default', business);
+  await call(contexts[3] as RequestContext, 'user-or-default', access);
   const told = JSON.stringify([contexts.map((context) => context.trace.finished()), logged.lines]);
   for (const { bearer } of api.seen('/users')) expect(told).not.toContain(bearer);
   expect(told).not.toContain('service-password');
@@ -205,7 +216,7 @@ test('no token is in the log or in a trace, whatever happens', async () => {
 });
 
 test("two hundred messages at once each act with their own person's token", async () => {
-  const business = businessApi();
+  const access = accessTo(api.url, logged.log);
   const people = Array.from({ length: 200 }, (_, index) => `person-${index}`);
   await Promise.all(
     people.map((sub) => {
@@ -213,11 +224,7 @@ test("two hundred messages at once each act with their own person's token", asyn
       const context = contextOf(
         sessionOf(`session-${sub}`, sub, { sub, email, token: signToken({ sub, email }, secret) }),
       );
-      return withRequestContext(context, async () => {
-        const choice = await business.credentials();
-        const query = { userEmail: email };
-        await business.call({ method: 'GET', path: '/users', query }, 'user-or-default', choice);
-      });
+      return call(context, 'user-or-default', access, email);
     }),
   );
   expect(

@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import { claimedExpiry, decodeToken } from '../identity/decode-token.ts';
+import { Secret } from '../secret.ts';
+import { unlessAborted } from '../unless-aborted.ts';
+import { readBounded } from './client.ts';
+
+/** Exchanged tokens that are kept at a time; the one that was used longest ago goes first. */
+const MAX_KEPT = 1_000;
+/** A token with neither `expires_in` nor `exp` is taken to live this long. */
+const ASSUMED_LIFE_MS = 60_000;
+/** A token is not used in the last seconds of its life: the request is still on its way then. */
+const MARGIN_MS = 5_000;
+
+/** How the token of a person is exchanged for one of another system (RFC 8693, section 2.1). */
+export interface ExchangeSettings {
+  readonly url: string;
+  readonly client_id: string;
+  readonly client_secret: Secret;
+  readonly audience: string;
+}
+
+export interface TokenExchange {
+  /**
+   * The token that stands for the person at `source`: from memory, or exchanged once, however many wait for it. Rejects
+   * with `TokenExchangeFailure`, or with the signal's reason; a waiter that aborts leaves the exchange to the others.
+   */
+  exchange(
+    source: string,
+    settings: ExchangeSettings,
+    subject: Secret,
+    signal?: AbortSignal,
+  ): Promise<Secret>;
+  /** The system answered 401 to this token: it is not used again. */
+  refused(token: Secret): void;
+}
+
+export type TokenExchangeReason = 'exchange_refused' | 'exchange_failed' | 'subject_expired';
+
+/** There is no token for the system. `message` is in words that an agent can use. */
+export class TokenExchangeFailure extends Error {
+  readonly reason: TokenExchangeReason;
+
+  constructor(reason: TokenExchangeReason, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'TokenExchangeFailure';
+    this.reason = reason;
+  }
+}
+
+interface Kept {
+  token: Secret;
+  use_until: number;
+}
+
+export interface TokenExchangeOptions {
+  clock: Clock;
+  timeoutMs: number;
+  maxKept?: number;
+}
+
+/** Keeps exchanged tokens in memory alone. */
+export function createTokenExchange({
+  clock,
+  timeoutMs,
+  maxKept = MAX_KEPT,
+}: TokenExchangeOptions): TokenExchange {
+  /** In the order of their last use. */
+  const kept = new Map<string, Kept>();
+  const pending = new Map<string, Promise<Secret>>();
+
+  async function obtain(key: string, settings: ExchangeSettings, subject: Secret): Promise<Secret> {
+    try {
+      const asked_at = clock.now();
+      const { token, expires_in } = await requestExchange(settings, subject, timeoutMs);
+      const ownEnds = [
+        claimedExpiry(decodeToken(token.reveal())),
+        expires_in === null ? null : asked_at + expires_in * 1000,
+      ].filter((end) => end !== null);
+      if (ownEnds.length === 0) ownEnds.push(asked_at + ASSUMED_LIFE_MS);
+      const subjectEnd = claimedExpiry(decodeToken(subject.reveal())) ?? Number.POSITIVE_INFINITY;
+      const use_until = Math.min(subjectEnd, ...ownEnds) - MARGIN_MS;
+      if (use_until > clock.now()) {
+        kept.set(key, { token, use_until });
+        const oldest = kept.size > maxKept ? kept.keys().next() : null;
+        if (oldest && !oldest.done) kept.delete(oldest.value);
+      }
+      return token;
+    } finally {
+      pending.delete(key);
+    }
+  }
+
+  return {
+    async exchange(source, settings, subject, signal) {
+      signal?.throwIfAborted();
+      const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
+      if (subjectEnd !== null && subjectEnd <= clock.now())
+        throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');
+      const key = keyOf(source, settings.audience, subject);
+      const found = kept.get(key);
+      kept.delete(key);
+      if (found && clock.now() < found.use_until) {
+        kept.set(key, found);
+        return found.token;
+      }
+      let work = pending.get(key);
+      if (!work) {
+        work = obtain(key, settings, subject);
+        pending.set(key, work);
+      }
+      return signal ? unlessAborted(work, signal) : work;
+    },
+    refused(token) {
+      for (const [key, entry] of kept) if (entry.token === token) kept.delete(key);
+    },
+  };
+}
+
+function keyOf(source: string, audience: string, subject: Secret): string {
+  const hash = createHash('sha256').update(subject.reveal()).digest('base64url');
+  return JSON.stringify([source, audience, hash]);
+}
+
+async function requestExchange(
+  { url, client_id, client_secret, audience }: ExchangeSettings,
+  subject: Secret,
+  timeoutMs: number,
+): Promise<{ token: Secret; expires_in: number | null }> {
+  const body = new URLSearchParams({
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token: subject.reveal(),
+    subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    audience,
+  });
+  let status: number;
+  let text: string;
+  try {
+    // No signal of any one call: others may be waiting for the same token.
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { accept: 'application/json', authorization: basic(client_id, client_secret) },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    status = response.status;
+    text = await readBounded(response, 'The token endpoint');
+  } catch (cause) {
+    throw failed('the token endpoint cannot be reached', cause);
+  }
+  const answer = parse(text);
+  if (status === 400 || status === 401 || status === 403) {
+    // `error` is a fixed word (RFC 6749, section 5.2); the description may quote the request.
+    const word = typeof answer?.error === 'string' && /^[a-z_]{1,40}$/.test(answer.error) ? answer.error : '';
+    throw new TokenExchangeFailure(
+      'exchange_refused',
+      "The person's sign-in is not accepted by the other system.",
+      { cause: new Error(`the token endpoint answered ${status} ${word}`.trim()) },
+    );
+  }
+  const token = answer?.access_token;
+  if (status !== 200 || !isToken(token))
+    throw failed(`the token endpoint answered ${status}${status === 200 ? ' without a token' : ''}`);
+  const type = answer?.token_type;
+  // Only a bearer can be sent as one (RFC 8693, section 2.2.1).
+  if (typeof type === 'string' && type.toLowerCase() !== 'bearer')
+    throw failed('the token endpoint answered with a token that is no bearer token');
+  const seconds = Number(answer?.expires_in);
+  const expires_in = answer?.expires_in !== undefined && Number.isFinite(seconds) ? seconds : null;
+  return { token: new Secret(token), expires_in };
+}
+
+function failed(why: string, cause?: unknown): TokenExchangeFailure {
+  return new TokenExchangeFailure(
+    'exchange_failed',
+    'The other system cannot be signed in to at the moment.',
+    {
+      cause: new Error(why, cause === undefined ? {} : { cause }),
+    },
+  );
+}
+
+/** Client credentials in the header (RFC 6749, section 2.3.1). */
+function basic(client_id: string, client_secret: Secret): string {
+  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
+  return `Basic ${Buffer.from(`${encode(client_id)}:${encode(client_secret.reveal())}`).toString('base64')}`;
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    // The status says what can be said then.
+    return null;
+  }
+}
+
+/** Printable ASCII without blanks: what a header can carry. */
+function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
+}

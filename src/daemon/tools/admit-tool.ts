@@ -1,0 +1,37 @@
+import type { Tool, ToolSourceInfo } from './tool.ts';
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * The record of a tool as the policy uses it: each member is read once, so that a source cannot change it between check
+ * and call, and what the daemon knows of the source comes from the registry. Throws if the record cannot be used.
+ */
+export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
+  const { name, title, description, parameters, effect, credentials, confirm, summary, bind, idempotent } =
+    tool;
+  if (tool.source !== source) throw new Error('it names another source than its own');
+  if (!NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
+  if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
+  if (confirm !== 'always' && confirm !== 'never')
+    throw new Error('its `confirm` is neither `always` nor `never`');
+  const shown = tool.public;
+  const { offered } = tool;
+  return Object.freeze({
+    name,
+    title,
+    description,
+    parameters,
+    source,
+    effect,
+    credentials,
+    confirm,
+    summary,
+    public: shown === 'all' ? shown : Object.freeze([...shown]),
+    bind: Object.freeze({ ...bind }),
+    idempotent,
+    ...(offered === undefined
+      ? {}
+      : { offered: (run: Parameters<typeof offered>[0]) => offered.call(tool, run) }),
+    send: (args, call) => tool.send(args, call),
+  } satisfies Tool);
+}

@@ -1,0 +1,89 @@
+import { maskSecrets } from '../downstream/client.ts';
+import { maskTokens } from '../secret.ts';
+import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
+import { fitResult } from './fit-result.ts';
+import type { OpenedClient } from './open-tool-client.ts';
+import { reduceResult } from './reduce-result.ts';
+import type { Sent, Tool } from './tool.ts';
+
+/** What is told of the body of a 4xx, in characters. */
+const MAX_REFUSAL_CHARACTERS = 1_000;
+const MAX_MESSAGE_CHARACTERS = 1_000;
+
+type Mask = (text: string) => string;
+
+/** What the agent, the trace and the journal get of a call that was sent. */
+export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutcome {
+  const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
+  switch (sent.outcome) {
+    case 'sign_in_needed':
+      return { ...signInNeeded('user_token_refused'), written: { state: 'failed', status: 401 } };
+    case 'failed': {
+      const reached = sent.reached || opened.reached;
+      return {
+        ...refusal(
+          sent.reason,
+          mask(failureWords(tool, sent.message, opened)).slice(0, MAX_MESSAGE_CHARACTERS),
+        ),
+        written: { state: reached ? 'unknown' : 'failed', status: null },
+      };
+    }
+    case 'answered': {
+      const { status } = sent;
+      if (status !== null && status >= 400) return refusedBy(status, sent.result, opened, mask);
+      if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
+      return {
+        answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask) },
+        written: { state: 'done', status },
+      };
+    }
+  }
+}
+
+/** A module's results were reduced when they were fetched; the built-in tools name their public fields themselves. */
+function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): unknown {
+  if (!usedDefault || tool.source.kind === 'module' || tool.public === 'all') return result;
+  if (tool.public.length === 0)
+    return {
+      sign_in_needed: true,
+      message: 'Personal data needs sign-in. Without it, nothing of the answer is shown.',
+    };
+  return reduceResult(result, tool.public);
+}
+
+/** Under default credentials a source may quote what it read, so only the client's own words are told. */
+function failureWords(tool: Tool, message: string, { usedDefault, failure }: OpenedClient): string {
+  if (!usedDefault || tool.source.kind === 'built-in' || tool.public === 'all') return message;
+  return failure ?? 'The tool failed.';
+}
+
+function refusedBy(status: number, body: unknown, { usedDefault }: OpenedClient, mask: Mask): CallOutcome {
+  const written = { state: status >= 500 ? 'unknown' : 'failed', status } as const;
+  const reason = `http_${status}`;
+  if (status >= 500)
+    return {
+      ...refusal(reason, `The other system cannot answer at the moment (status ${status}).`),
+      written,
+    };
+  if (status === 401)
+    return {
+      ...refusal(reason, 'The other system does not accept the credentials of this service.'),
+      written,
+    };
+  const told = usedDefault ? '' : textOf(body, mask);
+  const message = `The call was refused with the status ${status}.${told === '' ? '' : ` The answer was: ${told}`}`;
+  return { ...refusal(reason, message), written };
+}
+
+/** The tool ran, and says itself that it failed. */
+function reportedError(tool: Tool, result: unknown, { usedDefault }: OpenedClient, mask: Mask): CallOutcome {
+  const told = usedDefault && tool.public !== 'all' ? '' : textOf(result, mask);
+  const message = `The tool reported an error${told === '' ? '.' : `: ${told}`}`;
+  return { ...refusal('tool_failed', message), written: { state: 'failed', status: null } };
+}
+
+function textOf(body: unknown, mask: Mask): string {
+  if (body === null || body === undefined) return '';
+  const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
+  return mask(text).slice(0, MAX_REFUSAL_CHARACTERS).toWellFormed();
+}

@@ -1,0 +1,53 @@
+import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
+import type { PersonClaims, Tool, ToolArguments } from './tool.ts';
+
+/** A bound field of the body, as `bind` names it. */
+const BODY_FIELD = /^body\.(.+)$/;
+
+type Bound = { ok: true; args: ToolArguments } | { ok: false; refusal: Refusal };
+
+/**
+ * Fills the bound parameters of a call from the claims of the person whom the message acts for. A bound name anywhere in
+ * the arguments is refused, in whatever case it is written: an API may read it from there.
+ */
+export function bindParameters(tool: Tool, given: ToolArguments, person: PersonClaims | null): Bound {
+  let args = given;
+  for (const [parameter, claim] of Object.entries(tool.bind)) {
+    const field = BODY_FIELD.exec(parameter)?.[1];
+    if (names(field === undefined ? given : given.body, field ?? parameter))
+      return {
+        ok: false,
+        refusal: refusal(
+          'bound_argument',
+          `Leave \`${parameter}\` out: it is filled in from the person's sign-in.`,
+        ),
+      };
+    const value = person && Object.hasOwn(person, claim) ? person[claim] : undefined;
+    if (!isUsable(value))
+      return { ok: false, refusal: signInNeeded(person ? 'claim_missing' : 'sign_in_needed') };
+    if (field === undefined) {
+      args = { ...args, [parameter]: value };
+      continue;
+    }
+    const body = args.body ?? {};
+    if (typeof body !== 'object' || Array.isArray(body))
+      return {
+        ok: false,
+        refusal: refusal('invalid_arguments', 'The argument `body` must be of type object.'),
+      };
+    args = { ...args, body: { ...body, [field]: value } };
+  }
+  return { ok: true, args };
+}
+
+function isUsable(claim: unknown): boolean {
+  return (typeof claim === 'string' && claim.trim() !== '') || typeof claim === 'number';
+}
+
+/** Does an object in this value have that name, at any depth? */
+function names(value: unknown, name: string): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some((entry) => names(entry, name));
+  const wanted = name.toLowerCase();
+  return Object.entries(value).some(([key, inner]) => key.toLowerCase() === wanted || names(inner, name));
+}

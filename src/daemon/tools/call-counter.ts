@@ -1,0 +1,28 @@
+import { type Refusal, refusal } from './call-outcome.ts';
+import { canonicalJson } from './canonical-json.ts';
+
+/** Tool calls within one run; a model that goes on is told to answer. */
+export const MAX_CALLS = 20;
+/** The next equal call of a run is not made. */
+const MAX_EQUAL_CALLS = 2;
+
+/** Counts the calls of one run: all of them, and those with equal arguments. */
+export class CallCounter {
+  #calls = 0;
+  readonly #equal = new Map<string, number>();
+
+  /** Null: the call may be made. */
+  count(tool: string, args: unknown): Refusal | null {
+    if (++this.#calls > MAX_CALLS)
+      return refusal('too_many_calls', 'No more tool calls in this run: answer with what you have.');
+    const key = canonicalJson([tool, args ?? {}]);
+    const made = this.#equal.get(key) ?? 0;
+    if (made >= MAX_EQUAL_CALLS)
+      return refusal(
+        'repeated_call',
+        `This call was made ${MAX_EQUAL_CALLS} times in this run, with the same arguments. It is not made again: use the results that you have.`,
+      );
+    this.#equal.set(key, made + 1);
+    return null;
+  }
+}

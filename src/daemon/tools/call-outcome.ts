@@ -1,0 +1,26 @@
+import type { ToolAnswer } from '../agent/agent.ts';
+import type { WriteOutcome } from './call-journal.ts';
+
+/** What came of a call: the answer to the agent, and what the trace and the journal say. */
+export interface CallOutcome {
+  answer: ToolAnswer;
+  /** A stable word for the trace; absent if the call went through. */
+  reason?: string;
+  /** What the journal records; absent if nothing was sent. */
+  written?: Omit<WriteOutcome, 'answer'>;
+}
+
+/** A call that is not made, and why. */
+export type Refusal = CallOutcome & { answer: { ok: false; message: string }; reason: string };
+
+export function refusal(reason: string, message: string): Refusal {
+  return { answer: { ok: false, message }, reason };
+}
+
+/** The call needs the person's token, and there is none that can be used. */
+export function signInNeeded(reason: string): Refusal {
+  return refusal(
+    reason,
+    'Sign-in is needed for this: nothing was done. Tell the person that they must sign in first.',
+  );
+}

@@ -1,0 +1,65 @@
+import type { CredentialChoice } from '../downstream/credentials.ts';
+import type { Secret } from '../secret.ts';
+import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
+import type { Tool } from './tool.ts';
+
+/** The credential of one call. */
+export type CallCredential =
+  /** `fallback`: after a 401 the call is repeated with default credentials. */
+  | { use: 'user'; token: Secret; fallback: boolean }
+  /** `token`: the person's own, which is exchanged. */
+  | { use: 'exchange'; token: Secret }
+  /** `because`: why it is not the person's; null if the policy asks for the default credentials. */
+  | { use: 'default'; because: string | null }
+  | { use: 'none' };
+
+type Choice = { ok: true; credential: CallCredential } | { ok: false; refusal: Refusal };
+
+/**
+ * Which credential a call carries, by the policy of the tool, the origin of its source, and the person whom the message
+ * acts for (agentd-agent(7), "Credentials"). A policy that the origin does not allow is refused: no entry of the
+ * configuration file leads here, but a source might.
+ */
+export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
+  const { target } = tool.source;
+  switch (tool.credentials) {
+    case 'none':
+      return chosen({ use: 'none' });
+    case 'default':
+      if (target === null) return chosen({ use: 'none' });
+      return target.is_api ? chosen({ use: 'default', because: null }) : notAllowed();
+    case 'exchange':
+      if (!target?.exchange) return notAllowed();
+      if (person.use !== 'user') return { ok: false, refusal: signInNeeded(person.reason) };
+      return chosen({ use: 'exchange', token: person.token });
+    case 'user':
+      if (target !== null && !target.may_see_user_token) return notAllowed();
+      if (person.use !== 'user') return { ok: false, refusal: signInNeeded(person.reason) };
+      if (target === null) return chosen({ use: 'none' });
+      return chosen({ use: 'user', token: person.token, fallback: false });
+    case 'user-or-default':
+      if (target === null) return chosen({ use: 'none' });
+      if (!target.is_api) return notAllowed();
+      if (person.use !== 'user') return chosen({ use: 'default', because: person.reason });
+      return chosen({ use: 'user', token: person.token, fallback: mayFallBack(tool) });
+  }
+}
+
+/** Default credentials never act in a person's stead. */
+function mayFallBack({ effect, bind }: Tool): boolean {
+  return effect === 'read' && Object.keys(bind).length === 0;
+}
+
+function chosen(credential: CallCredential): Choice {
+  return { ok: true, credential };
+}
+
+function notAllowed(): Choice {
+  return {
+    ok: false,
+    refusal: refusal(
+      'credentials_not_allowed',
+      'This tool is not set up correctly: its credentials may not be sent to its address.',
+    ),
+  };
+}

@@ -1,0 +1,87 @@
+import { isLoopback } from '../loopback.ts';
+import { Secret } from '../secret.ts';
+import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
+import type { CredentialPolicy, SourceTarget, ToolSourceInfo } from './tool.ts';
+
+/**
+ * What the daemon knows of a source: where its calls go, and which credentials may go there. It comes from the entry in
+ * the configuration file alone, never from the source, and it is frozen.
+ *
+ * @param api_base_url `API_BASE_URL`
+ */
+export function describeSource(entry: SourceEntry, api_base_url: string | undefined): ToolSourceInfo {
+  if (entry.kind === 'module') {
+    const target = apiTarget(api_base_url);
+    return frozen({ name: entry.module, kind: 'module', origin: originOf(target), target, foreign: false });
+  }
+  const target = targetOf(entry, api_base_url);
+  return frozen({
+    name: entry.name,
+    kind: entry.kind,
+    origin: originOf(target),
+    target,
+    foreign: target?.is_api !== true,
+  });
+}
+
+/** The tools that are part of the daemon. */
+export function builtInSource(api_base_url: string | undefined): ToolSourceInfo {
+  const target = apiTarget(api_base_url);
+  return frozen({ name: 'built-in', kind: 'built-in', origin: originOf(target), target, foreign: false });
+}
+
+/** The business API itself. */
+function apiTarget(api_base_url: string | undefined): SourceTarget | null {
+  if (api_base_url === undefined) return null;
+  return frozen({
+    base_url: api_base_url,
+    is_api: true,
+    may_see_user_token: true,
+    headers: frozen({}),
+    exchange: null,
+  });
+}
+
+function targetOf(entry: OpenApiEntry | McpEntry, api_base_url: string | undefined): SourceTarget | null {
+  const base_url = baseUrlOf(entry);
+  if (base_url === null) return null;
+  const url = new URL(base_url);
+  const is_api = api_base_url !== undefined && url.origin === new URL(api_base_url).origin;
+  const is_private = url.protocol === 'https:' || isLoopback(url);
+  const { exchange } = entry;
+  return frozen({
+    base_url,
+    is_api,
+    may_see_user_token: is_api || (is_private && policiesOf(entry).some(namesUser)),
+    headers: frozen(
+      Object.fromEntries(Object.entries(entry.headers).map(([name, value]) => [name, new Secret(value)])),
+    ),
+    exchange:
+      exchange === undefined
+        ? null
+        : frozen({ ...exchange, client_secret: new Secret(exchange.client_secret) }),
+  });
+}
+
+function baseUrlOf(entry: OpenApiEntry | McpEntry): string | null {
+  if (entry.kind === 'openapi') return entry.base_url;
+  return 'url' in entry.server ? entry.server.url : null;
+}
+
+/** Every policy that the entry names: for all its tools, and for each of them. */
+function policiesOf(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {
+  const tools = Object.values(entry.kind === 'openapi' ? entry.operations : entry.tools);
+  return [entry.credentials, ...tools.map(({ credentials }) => credentials)];
+}
+
+function namesUser(policy: CredentialPolicy | undefined): boolean {
+  return policy === 'user' || policy === 'user-or-default';
+}
+
+function originOf(target: SourceTarget | null): string | null {
+  return target === null ? null : new URL(target.base_url).origin;
+}
+
+function frozen<T extends object>(value: T): Readonly<T> {
+  return Object.freeze(value);
+}

@@ -1,0 +1,120 @@
+import { requestContext } from '../agent/context.ts';
+import type { AlarmClock } from '../clock.ts';
+import { type CredentialChoice, chooseCredentials } from '../downstream/credentials.ts';
+import type { Log } from '../log.ts';
+import { TimeLimit } from '../time-limit.ts';
+import type { Trace } from '../trace/trace.ts';
+import { answerOf } from './answer-of.ts';
+import { bindParameters } from './bind-parameters.ts';
+import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
+import { type CallCredential, chooseCredential } from './choose-credential.ts';
+import { type OpenedClient, openToolClient } from './open-tool-client.ts';
+import type { PersonClaims, Sent, Tool, ToolArguments } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
+
+/** Time for one tool call, in ms; the deadline of the run is mostly nearer. */
+export const CALL_TIMEOUT_MS = 120_000;
+
+export interface CallContext {
+  clock: AlarmClock;
+  trace: Trace;
+  /** Aborts with the run. */
+  signal: AbortSignal;
+  log: Pick<Log, 'debug' | 'warn'>;
+  access: ToolAccess;
+}
+
+/** A call whose arguments are complete, and whose credential is chosen. */
+export interface PreparedCall {
+  tool: Tool;
+  args: ToolArguments;
+  person: PersonClaims | null;
+  credential: CallCredential;
+}
+
+/**
+ * Steps 3 and 4 of a call: bound parameters, and the credential. The person is read once, from the context of the
+ * message and never from arguments.
+ */
+export async function prepareCall(
+  tool: Tool,
+  given: ToolArguments,
+  context: CallContext,
+): Promise<PreparedCall | Refusal> {
+  const choice = await chooseCredentials(requestContext(), context.access, tool.credentials);
+  const person = choice.use === 'user' ? choice.claims : null;
+  const bound = bindParameters(tool, given, person);
+  if (!bound.ok) {
+    note(context, tool, {
+      refused: bound.refusal.reason === 'sign_in_needed' ? why(choice) : bound.refusal.reason,
+    });
+    return bound.refusal;
+  }
+  const chosen = chooseCredential(tool, choice);
+  if (!chosen.ok) {
+    note(context, tool, { refused: chosen.refusal.reason });
+    return chosen.refusal;
+  }
+  note(context, tool, chosen.credential);
+  return { tool, args: bound.args, person, credential: chosen.credential };
+}
+
+/** Sends a call within its time limit. Rejects only if the signal of the run aborts. */
+export async function performCall(
+  prepared: PreparedCall,
+  idempotency_key: string | null,
+  context: CallContext,
+): Promise<CallOutcome> {
+  const { tool, credential } = prepared;
+  const limit = new TimeLimit(context.clock, CALL_TIMEOUT_MS, context.signal);
+  try {
+    const { sent, opened } = await send(prepared, idempotency_key, context, limit);
+    if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
+      return answerOf(tool, sent, opened);
+    // Only a protocol library comes here: `request` falls back itself.
+    const byDefault = { use: 'default', because: 'user_token_refused' } as const;
+    note(context, tool, byDefault);
+    const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);
+    return answerOf(tool, second.sent, second.opened);
+  } catch (err) {
+    context.signal.throwIfAborted();
+    const written = { state: 'unknown', status: null } as const;
+    if (limit.passed) return { ...refusal('tool_timeout', 'The tool did not answer in time.'), written };
+    context.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
+    return { ...refusal('tool_broken', 'The tool failed for an inner reason.'), written };
+  } finally {
+    limit.lift();
+  }
+}
+
+async function send(
+  { tool, args, person, credential }: PreparedCall,
+  idempotency_key: string | null,
+  { trace, log, access }: CallContext,
+  limit: TimeLimit,
+): Promise<{ sent: Sent; opened: OpenedClient }> {
+  const { signal } = limit;
+  const call = { signal, trace, request_id: requestContext()?.request_id, log };
+  const opened = openToolClient(tool, credential, call, access);
+  const sending = tool.send(args, { client: opened.client, person, idempotency_key, signal, log });
+  return { sent: await limit.within(sending), opened };
+}
+
+function why(choice: CredentialChoice): string {
+  return choice.use === 'default' ? choice.reason : 'claim_missing';
+}
+
+function note({ trace }: CallContext, tool: Tool, chosen: CallCredential | { refused: string }): void {
+  const policy = { policy: tool.credentials };
+  if ('refused' in chosen) {
+    trace.note({ step: 'credentials', verdict: 'refused', reason: chosen.refused, detail: policy });
+    return;
+  }
+  const because = chosen.use === 'default' ? chosen.because : null;
+  const detail = { credentials: chosen.use, ...policy };
+  trace.note({
+    step: 'credentials',
+    ...(because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because }),
+    detail,
+  });
+}

@@ -1,0 +1,20 @@
+/**
+ * What may be shown of a result that was fetched under default credentials: the public fields of an object, or of each
+ * element of an array. Anything else, such as a text, is shown whole with `all`, or not at all.
+ */
+export function reduceResult(result: unknown, shown: readonly string[] | 'all'): unknown {
+  if (shown === 'all') return result;
+  if (Array.isArray(result))
+    return shown.length === 0 ? [] : result.filter(isObject).map((entry) => pick(entry, shown));
+  return isObject(result) ? pick(result, shown) : null;
+}
+
+function pick(value: Readonly<Record<string, unknown>>, fields: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    fields.filter((name) => Object.hasOwn(value, name)).map((name) => [name, value[name]]),
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

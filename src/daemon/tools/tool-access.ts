@@ -1,0 +1,68 @@
+import type { Clock } from '../clock.ts';
+import { createDownstream, type Downstream } from '../downstream/client.ts';
+import type { CredentialSources } from '../downstream/credentials.ts';
+import { createDefaultToken, type DefaultToken } from '../downstream/default-token.ts';
+import { createTokenExchange, type TokenExchange } from '../downstream/token-exchange.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { ToolSourceInfo } from './tool.ts';
+
+/** What the calls of tools need to leave with their credentials; made once, and shared by all sources. */
+export interface ToolAccess extends CredentialSources {
+  /** Null without `API_BASE_URL`. */
+  readonly defaultToken: DefaultToken | null;
+  readonly exchange: TokenExchange;
+  /** The client of a source's address. */
+  downstreamOf(source: ToolSourceInfo & { target: object }): Downstream;
+}
+
+type AccessSettings = Pick<
+  Settings,
+  | 'API_BASE_URL'
+  | 'API_EMAIL'
+  | 'API_PASSWORD'
+  | 'API_TIMEOUT_SECONDS'
+  | 'JWT_VERIFY_EXP'
+  | 'JWT_CLOCK_SKEW_SECONDS'
+>;
+
+export function createToolAccess(
+  settings: AccessSettings,
+  { seal, clock, log }: { seal: Seal; clock: Clock; log: Log },
+): ToolAccess {
+  const timeoutMs = settings.API_TIMEOUT_SECONDS * 1000;
+  const clients = new WeakMap<object, Downstream>();
+  const api =
+    settings.API_BASE_URL === undefined
+      ? null
+      : createDownstream({ baseUrl: settings.API_BASE_URL, timeoutMs });
+  return {
+    settings,
+    seal,
+    clock,
+    log,
+    defaultToken:
+      api &&
+      createDefaultToken({
+        downstream: api,
+        email: settings.API_EMAIL,
+        password: settings.API_PASSWORD,
+        clock,
+      }),
+    exchange: createTokenExchange({ clock, timeoutMs }),
+    downstreamOf({ name, target }) {
+      const known = clients.get(target);
+      if (known) return known;
+      const { base_url } = target as NonNullable<ToolSourceInfo['target']>;
+      const isApi = base_url === settings.API_BASE_URL;
+      const client = createDownstream({
+        baseUrl: base_url,
+        timeoutMs,
+        ...(isApi ? {} : { system: `The system \`${name}\`` }),
+      });
+      clients.set(target, client);
+      return client;
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import type { AgentTool } from '../../src/daemon/agent/agent.ts';
+import { systemClock } from '../../src/daemon/clock.ts';
+import { createSeal } from '../../src/daemon/identity/seal.ts';
+import { Secret } from '../../src/daemon/secret.ts';
+import { bindTools, type ToolRun } from '../../src/daemon/tools/bind-tools.ts';
+import { builtInSource, describeSource } from '../../src/daemon/tools/describe-source.ts';
+import type { OpenApiEntry } from '../../src/daemon/tools/source-entry.ts';
+import type { Tool, ToolSourceInfo } from '../../src/daemon/tools/tool.ts';
+import { createToolAccess, type ToolAccess } from '../../src/daemon/tools/tool-access.ts';
+import { Trace } from '../../src/daemon/trace/trace.ts';
+import { collectLog } from './log-lines.ts';
+
+/** A tool that reads, of a source with no address, that answers `{ n: 1 }`. */
+export function toolOf(rest: Partial<Tool> = {}): Tool {
+  return {
+    name: 'look',
+    title: null,
+    description: 'Looks.',
+    parameters: { type: 'object', properties: {}, additionalProperties: false },
+    source: builtInSource(undefined),
+    effect: 'read',
+    credentials: 'none',
+    confirm: 'never',
+    summary: null,
+    public: [],
+    bind: {},
+    idempotent: false,
+    send: async () => ({ outcome: 'answered', status: 200, result: { n: 1 } }),
+    ...rest,
+  };
+}
+
+/** The entry of an OpenAPI source, with no operations. */
+export function openApiEntry(rest: Partial<OpenApiEntry> = {}): OpenApiEntry {
+  return {
+    kind: 'openapi',
+    place: 'tools[0] (agentd.yaml, line 1)',
+    name: 'shop',
+    path: '/nowhere/shop.yaml',
+    base_url: 'https://api.example.com',
+    headers: {},
+    operations: {},
+    operation_places: {},
+    ...rest,
+  };
+}
+
+/** A source as that entry describes it. */
+export function sourceOf(rest: Partial<OpenApiEntry>, api_base_url?: string): ToolSourceInfo {
+  return describeSource(openApiEntry(rest), api_base_url);
+}
+
+/** What the calls of tools need to reach the API at this address. */
+export function accessTo(api_base_url: string | undefined, log = collectLog().log): ToolAccess {
+  return createToolAccess(
+    {
+      API_BASE_URL: api_base_url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: new Secret('service-password'),
+      API_TIMEOUT_SECONDS: 5,
+      JWT_VERIFY_EXP: true,
+      JWT_CLOCK_SKEW_SECONDS: 0,
+    },
+    { clock: systemClock, log, seal: createSeal(undefined) },
+  );
+}
+
+export interface BoundTool {
+  bound: AgentTool;
+  statuses: string[];
+  trace: Trace;
+  logged: ReturnType<typeof collectLog>;
+  /** Lines of the tool itself: verdict and reason. */
+  lines(): unknown[];
+}
+
+/** The tool, bound as for one message. */
+export function bindOne(tool: Tool, rest: Partial<ToolRun> = {}): BoundTool {
+  const statuses: string[] = [];
+  const logged = collectLog();
+  const run: ToolRun = {
+    tool: ({ status }) => void statuses.push(status),
+    audience: { memory_of: null, shared: false },
+    access: accessTo(tool.source.target?.is_api ? tool.source.target.base_url : undefined, logged.log),
+    journal: null,
+    confirmation: null,
+    clock: systemClock,
+    trace: new Trace(systemClock),
+    signal: new AbortController().signal,
+    log: logged.log,
+    ...rest,
+  };
+  const [bound] = bindTools([tool], run);
+  const { trace } = run;
+  const lines = () =>
+    trace.lines.filter(({ step }) => step === 'tool').map(({ verdict, reason }) => [verdict, reason]);
+  return { bound: bound as AgentTool, statuses, trace, logged, lines };
+}
