@@ -120,6 +120,7 @@ export async function startDaemon(
       stopping: stopping.signal,
     });
     life.started('renewal of claims', () => services.claims.stop());
+    life.started('summaries', () => services.summaries.stop());
 
     const inbox = new InboxWorker(services);
     const platforms = new PlatformWatch(log, environment);

@@ -9,6 +9,7 @@ import { BudgetExhausted, meteredModel } from './metered-model.ts';
 import { describeModelError, modelFailure } from './model-failure.ts';
 import { type Models, modelWithFallback, runWithFallback } from './model-fallback.ts';
 import { conversation, systemPrompt } from './prompt.ts';
+import { summarize } from './summarize.ts';
 
 const OUT_OF_STEPS =
   'I did not get to an answer within the steps that I may take. Please ask again, for one thing at a time.';
@@ -38,9 +39,18 @@ export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentR
   const { AGENT_MODEL: model, AGENT_FALLBACK_MODEL: fallback } = settings;
   log.info({ model, ...(fallback === undefined ? {} : { fallback }) }, 'agent answers with a language model');
   const run = (turn: AgentTurn) => converse(turn, { models, instructions, settings });
-  if (fallback !== BUILTIN) return { apiVersion: 1, run };
   const builtin = { name: BUILTIN, runtime: createBuiltin() };
-  return { apiVersion: 1, run: (turn) => runWithFallback(turn, run, builtin) };
+  return {
+    apiVersion: 1,
+    run: fallback === BUILTIN ? (turn) => runWithFallback(turn, run, builtin) : run,
+    summarize: (request) =>
+      summarize(models.first, request, {
+        temperature: settings.AGENT_TEMPERATURE,
+        maxOutputTokens: settings.AGENT_MAX_OUTPUT_TOKENS,
+        // What did not fit, and the message that was one too many.
+        tokens: 2 * settings.AGENT_HISTORY_TOKENS,
+      }),
+  };
 }
 
 /** Why a model call ended: as the SDK sees it, and in the server's word. */

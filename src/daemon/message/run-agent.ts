@@ -1,24 +1,22 @@
 import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
-import { budgetKey } from '../agent/budget-key.ts';
 import { type RequestContext, withRequestContext } from '../agent/context.ts';
-import { RunMeter } from '../agent/model-meter.ts';
+import type { RunMeter } from '../agent/model-meter.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
-import type { StoredTurn } from '../session/session.ts';
 import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { bindTools } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { meterOfTurn } from './meter-of-turn.ts';
+import { pastExchange, type RunHistory, readHistory } from './run-history.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Answering, Guarded, Resolved } from './turn.ts';
 
 type Turn = Answering & Guarded & Resolved;
 
-/** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
-const HISTORY_TURNS = 50;
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
@@ -36,13 +34,14 @@ export const runAgent: Step<Turn, Answered> = {
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, ...ends);
-    const meter = meterOf(turn, services, limit.deadline);
+    const meter = meterOfTurn(turn, services, turn.trace, limit.deadline);
     try {
+      const history = await readHistory(turn, services);
       const context = requestContextOf(turn, services, limit.signal);
       const answered = await withRequestContext(context, () =>
-        converse(turn, services, { limit, meter }, line),
+        converse(turn, services, { limit, meter, history }, line),
       );
-      return { ...answered, usage: meter.usage };
+      return { ...answered, history, usage: meter.usage };
     } catch (error) {
       throw failureOf(error, turn, services, limit, line);
     } finally {
@@ -93,31 +92,22 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
-/** What a run is held to. */
-interface Bounds {
+/** What a run is given, and held to. */
+interface Run {
   limit: TimeLimit;
   meter: RunMeter;
-}
-
-function meterOf(turn: Turn, services: Services, deadline: number): RunMeter {
-  const { clock, log, settings, store } = services;
-  const { channel, address, principal, trace } = turn;
-  const { user_id } = turn.message;
-  const max = settings.AGENT_DAILY_TOKENS;
-  const key = budgetKey({ person: principal.person, channel, user_id, address });
-  const budget = max === 0 ? null : { store: store.budgets, key, max };
-  return new RunMeter({ trace, clock, log, budget, deadline });
+  history: RunHistory;
 }
 
 async function converse(
   turn: Turn,
   services: Services,
-  bounds: Bounds,
+  run: Run,
   line: StepLine,
-): Promise<Omit<Answered, 'usage'>> {
-  const { limit } = bounds;
+): Promise<Omit<Answered, 'usage' | 'history'>> {
+  const { limit } = run;
   const isStopped = () => turn.stopped?.aborted === true;
-  const pieces = isStopped() ? null : await startRun(turn, services, bounds);
+  const pieces = isStopped() ? null : await startRun(turn, services, run);
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -144,8 +134,8 @@ async function converse(
   return { reply, stopped: isStopped() };
 }
 
-async function startRun(turn: Turn, services: Services, bounds: Bounds): Promise<AsyncIterator<string>> {
-  return services.agent.run(await agentTurn(turn, services, bounds))[Symbol.asyncIterator]();
+async function startRun(turn: Turn, services: Services, run: Run): Promise<AsyncIterator<string>> {
+  return services.agent.run(await agentTurn(turn, services, run))[Symbol.asyncIterator]();
 }
 
 /** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
@@ -160,17 +150,16 @@ function leave(pieces: AsyncIterator<string>, { request_id }: Turn, { log }: Ser
 async function agentTurn(
   turn: Turn,
   services: Services,
-  { limit: { signal, deadline }, meter }: Bounds,
+  { limit: { signal, deadline }, meter, history }: Run,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
-  const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
   const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
   const log = services.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
-    history,
-    summary: null,
+    history: history.turns.map((past) => pastExchange(past, turn)),
+    summary: history.summary?.text ?? null,
     person: principal.person === null ? null : knownOf(principal.claims),
     sign_in_expired:
       principal.person === null &&
@@ -202,28 +191,6 @@ async function agentTurn(
     deadline,
     log,
   };
-}
-
-/**
- * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person in
- * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
- * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
- */
-async function historyOf(
-  { session, principal, channel }: Turn,
-  services: Services,
-): Promise<AgentTurn['history']> {
-  const { person } = principal;
-  const reader = { person, nobodys: channel.has_platform || session.generated };
-  const isBeforeSignIn = (past: StoredTurn) =>
-    !channel.has_platform && person !== null && past.person === null;
-  const turns = await services.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
-  return turns.map((past) => ({
-    user: past.text,
-    speaker: past.user_id,
-    reply: past.reply ?? '',
-    ...(isBeforeSignIn(past) ? { before_sign_in: true as const } : {}),
-  }));
 }
 
 function knownOf(claims: {
