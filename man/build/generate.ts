@@ -8,15 +8,17 @@ import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
 import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts';
 import { COMMON_OPTIONS, JSON_SENTENCE } from '../../src/cli/program-help.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
+import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { optionTerm, type PageText, pageLink, pageText, prose, seeAlso, shell, terms } from './markdown.ts';
 import { settingsFiles } from './settings-page.ts';
 
-/** The pages made from commands and errors: file name and content. */
+/** The pages made from commands, errors and metrics: file name and content. */
 export async function pages(): Promise<Map<string, string>> {
   const commands = await Promise.all(COMMANDS.map((entry) => entry.load()));
   const all = [
     programPage(),
     errorsPage(),
+    metricsPage(),
     ...pageNames().map((name) => commandPage(name, of(name, commands))),
   ];
   return new Map(all.map((page) => [`${page.name}.${page.section}.md`, pageText(page)]));
@@ -236,6 +238,46 @@ function errorsPage(): PageText {
         body: seeAlso([
           ['agentd', '1'],
           ['agentd-explain', '1'],
+          ['agentd-settings', '5'],
+          ['agentd-service', '7'],
+        ]),
+      },
+    ],
+  };
+}
+
+function metricsPage(): PageText {
+  return {
+    name: 'agentd-metrics',
+    section: '7',
+    summary: 'metrics of the daemon',
+    sections: [
+      {
+        title: 'Description',
+        body: [
+          'With ADMIN_LISTEN set, the daemon answers `GET /metrics` there in the text format of Prometheus. With ADMIN_TOKEN set as well, the request must carry it as the bearer token, or it is answered with 401. The metrics of the process (`process_*`, `nodejs_*`) stand beside those below.',
+          'Names and labels are stable. No label names a person, a session or a message. Each process counts for itself and from its start; the gauges of the inbox count the whole store, so take their maximum over the replicas.',
+          'Durations are histograms in seconds. Dashboard and alert rules are in `config/`.',
+        ]
+          .map(prose)
+          .join('\n\n'),
+      },
+      {
+        title: 'Metrics',
+        body: terms(
+          METRICS.map(({ name, kind, labels, sentence }) => ({
+            term: `\`${name}\``,
+            body: `${kind === 'histogram' ? 'Histogram' : kind === 'gauge' ? 'Gauge' : 'Counter'}${
+              labels.length === 0 ? '' : `, by ${labels.map((label) => `\`${label}\``).join(', ')}`
+            }. ${prose(sentence)}`,
+          })),
+        ),
+      },
+      {
+        title: 'See also',
+        body: seeAlso([
+          ['agentd-explain', '1'],
+          ['agentd-serve', '1'],
           ['agentd-settings', '5'],
           ['agentd-service', '7'],
         ]),

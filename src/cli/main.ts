@@ -1,6 +1,6 @@
+import { version } from '../daemon/version.ts';
 import { EXIT } from './exit-codes.ts';
 import { programHelp } from './program-help.ts';
-import { version } from './version.ts';
 
 /**
  * The program, and the only module that ends it. It sets the exit code and does not call `exit`, so that a slow reader

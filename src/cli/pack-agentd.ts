@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { packageFolder } from './package-folder.ts';
+import { packageFolder } from '../daemon/package-folder.ts';
 import { type TarFile, tarball } from './tarball.ts';
 
 /** Files that npm puts into every package. */

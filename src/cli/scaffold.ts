@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { packageFolder } from '../daemon/package-folder.ts';
+import { version } from '../daemon/version.ts';
 import { failed } from './cli-error.ts';
 import { packAgentd } from './pack-agentd.ts';
-import { packageFolder } from './package-folder.ts';
-import { version } from './version.ts';
 
 /** Name of the channel in the template. All its spellings are replaced. */
 const TEMPLATE_NAME = 'pigeonpost';

@@ -35,6 +35,7 @@ export function createServices(given: GivenServices): StreamServices {
     claims,
     broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
     readers: new Readers(),
+    streaming: new Set(),
     running: new Set(),
   };
 }

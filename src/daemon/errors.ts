@@ -23,9 +23,10 @@ export const ERRORS = {
   },
   token_missing: {
     status: 401,
-    meaning: 'A stream was opened without any token, and SSE_REQUIRE_TOKEN asks for one.',
+    meaning:
+      'A stream was opened without any token, and SSE_REQUIRE_TOKEN asks for one; or `/metrics` was asked for without ADMIN_TOKEN.',
     solve:
-      'Send the token with the message or when the stream is opened; browsers send its cookie with credentials.',
+      'Send the token with the message or when the stream is opened; browsers send its cookie with credentials. For metrics, send ADMIN_TOKEN as the bearer.',
   },
   forbidden: {
     status: 403,

@@ -5,9 +5,10 @@ import { tokenRecord } from './message/create-stream.ts';
 import { sealRecord } from './session/jwt-context.ts';
 import type { Store } from './store/store.ts';
 import type { StoredToken } from './store/stored-tokens.ts';
+import { actionTextRecord } from './tools/action-texts.ts';
 
 /**
- * Seals the live tokens that were stored before there was a key. Called at the start, before messages are
+ * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before messages are
  * handled: to a message that had read the record, the sealed token would look like another person's.
  *
  * A store that cannot be written is not a reason to stop the start; the next start tries again.
@@ -28,9 +29,9 @@ export async function sealStoredTokens(
     }
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
-    log.warn({ err: error }, 'stored tokens could not all be sealed; the next start tries again');
+    log.warn({ err: error }, 'stored tokens and actions could not all be sealed; the next start tries again');
   }
-  if (count > 0) log.info({ count }, 'sealed the tokens that were stored without a key');
+  if (count > 0) log.info({ count }, 'sealed the tokens and actions that were stored without a key');
 }
 
 /** What the sealed token belongs to. */
@@ -42,5 +43,7 @@ function recordOf(token: StoredToken): string {
       return sealRecord(token.tag, token.user_id);
     case 'stream':
       return tokenRecord(token.stream_id);
+    case 'action':
+      return actionTextRecord(token.action_id, token.field);
   }
 }

@@ -5,14 +5,19 @@ import { type AlarmClock, systemClock } from './clock.ts';
 import type { Configuration } from './configuration/configure.ts';
 import { createServices } from './create-services.ts';
 import { createAdminServer } from './http/admin-server.ts';
+import { metricsRoute } from './http/metrics-route.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/encryption-keys.ts';
 import { importKeys } from './identity/keys.ts';
+import { observedValidator } from './identity/observed-validator.ts';
 import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
+import { gaugesOf } from './metrics/gauges.ts';
+import { measuredStore } from './metrics/measured-store.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
@@ -28,6 +33,8 @@ import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
+import { observers } from './trace/observer.ts';
+import { version } from './version.ts';
 
 /** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
@@ -74,10 +81,13 @@ export async function startDaemon(
   const life = new Lifecycle();
   try {
     const readiness = new Readiness();
-    const adminUrl = await listenForProbes(settings, readiness, life, log);
+    const metrics = settings.ADMIN_LISTEN === undefined ? null : await createMetrics();
+    const observer = observers(metrics === null ? [] : [metrics]);
+    const adminUrl = await listenForProbes(settings, { readiness, metrics }, life, log);
 
     readiness.starting('opening the store');
-    const store = await openStore(settings, { role: 'daemon', clock });
+    const opened = await openStore(settings, { role: 'daemon', clock });
+    const store = metrics === null ? opened : measuredStore(opened, metrics);
     life.started('store', () => store.close());
     readiness.useStore(store);
     if (isInContainerLayer(settings.STATE_DIR))
@@ -90,7 +100,7 @@ export async function startDaemon(
 
     readiness.starting('reading the keys of tokens');
     const keys = await importKeys(settings, log);
-    const tokens = createValidator(settings, keys, clock, log);
+    const tokens = observedValidator(createValidator(settings, keys, clock, log), observer);
     const seal = await openSeal(settings, store, log);
     if (!isSealingOff(settings.TOKEN_ENCRYPTION_KEY)) {
       readiness.starting('sealing stored tokens');
@@ -101,7 +111,7 @@ export async function startDaemon(
     life.started('agent', () => agent.stop?.());
 
     readiness.starting('starting the sources of tools');
-    const access = createToolAccess(settings, { clock, log, seal });
+    const access = createToolAccess(settings, { clock, log, seal, observer });
     const tools = createRegistry([builtInTools(settings)], { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
@@ -111,6 +121,7 @@ export async function startDaemon(
       settings,
       clock,
       log,
+      observer,
       store,
       tokens,
       seal,
@@ -121,6 +132,7 @@ export async function startDaemon(
     });
     life.started('renewal of claims', () => services.claims.stop());
     life.started('summaries', () => services.summaries.stop());
+    metrics?.readFrom(gaugesOf(services));
 
     const inbox = new InboxWorker(services);
     const platforms = new PlatformWatch(log, environment);
@@ -145,6 +157,7 @@ export async function startDaemon(
       tokens,
       log,
       clock,
+      observer,
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: shop,
@@ -192,26 +205,32 @@ export async function startDaemon(
   }
 }
 
+/** The library of the metrics is loaded only if somebody can ask for them. */
+async function createMetrics(): Promise<Metrics> {
+  const { Metrics } = await import('./metrics/metrics.ts');
+  return new Metrics(version());
+}
+
 /**
  * The listener of ADMIN_LISTEN is the first part to start and the last to stop, so that it can say that the daemon
  * is starting or stopping.
  * @returns its address, null if the setting is unset.
  */
 async function listenForProbes(
-  { ADMIN_LISTEN, KEEP_ALIVE_SECONDS }: Settings,
-  readiness: Readiness,
+  { ADMIN_LISTEN, ADMIN_TOKEN, KEEP_ALIVE_SECONDS }: Settings,
+  { readiness, metrics }: { readiness: Readiness; metrics: Metrics | null },
   life: Lifecycle,
   log: Log,
 ): Promise<string | null> {
   const address = ADMIN_LISTEN === undefined ? null : parseListenAddress(ADMIN_LISTEN);
-  if (address === null) return null;
-  const admin = createAdminServer(readiness, {
+  if (address === null || metrics === null) return null;
+  const admin = createAdminServer(readiness, metricsRoute(metrics, ADMIN_TOKEN), {
     log: log.child({ listener: 'admin' }),
     keepAliveSeconds: KEEP_ALIVE_SECONDS,
   });
   const { url } = await admin.listen(address);
   life.started('admin listener', () => admin.close());
-  log.info({ address: url }, 'the admin listener answers /live and /ready');
+  log.info({ address: url }, 'the admin listener answers /live, /ready and /metrics');
   return url;
 }
 

@@ -11,12 +11,14 @@ import type { Settings } from './settings/settings.ts';
 import type { ClaimKeeper } from './store/claim-keeper.ts';
 import type { Store } from './store/store.ts';
 import type { ToolRegistry } from './tools/registry.ts';
+import type { Observer } from './trace/observer.ts';
 
 /** The services that the steps of a message use; made once, in serve.ts. */
 export interface Services {
   settings: Settings;
   clock: AlarmClock;
   log: Log;
+  observer: Observer;
   store: Store;
   tokens: TokenValidator;
   seal: Seal;

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
-import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
+import { type Session, type StoredTurn, tagOf } from '../../src/daemon/session/session.ts';
+import type { NewAction, NewPendingAction } from '../../src/daemon/store/actions.ts';
 import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
 import type { NewStream } from '../../src/daemon/store/streams.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
@@ -103,6 +104,38 @@ export function anInboxMessage(members: Partial<NewInboxMessage> & { text?: stri
     sent_at: 1,
     request_id: randomUUID(),
     ...rest,
+  };
+}
+
+/** A write of nobody, in no session that is stored. */
+export function anAction(members: Partial<NewAction> = {}): NewAction {
+  return {
+    action_id: randomUUID(),
+    session_tag: 's',
+    session_id: 's',
+    platform: 'chat',
+    user_id: 'u1',
+    person: null,
+    operator: null,
+    turn_key: randomUUID(),
+    tool: 'shop_cancelOrder',
+    args: '{"id":7}',
+    summary: 'Cancel order 7',
+    ...members,
+  };
+}
+
+/** An action that the channel user of a session must confirm, asked by the commit. */
+export function aPendingAction(session: Session, members: Partial<NewPendingAction> = {}): NewPendingAction {
+  const { session_id, platform, user_id } = session;
+  return {
+    ...anAction({ session_id, platform, user_id }),
+    session_tag: tagOf(session),
+    principal: `${platform}:${user_id}`,
+    asked_by: null,
+    answer_ms: HOUR / 4,
+    unasked_ms: HOUR / 2,
+    ...members,
   };
 }
 

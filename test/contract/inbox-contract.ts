@@ -100,6 +100,29 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
     });
 
+    describe('counts', () => {
+      it('tells how many messages are in each state, and how old the oldest one is', async () => {
+        expect(await inbox.counts()).toEqual([]);
+        const received_at = test.now();
+        await inbox.enqueue([anInboxMessage(), anInboxMessage(), anInboxMessage({ platform: 'mail' })]);
+        test.advance(1000);
+        await inbox.enqueue([anInboxMessage()]);
+        const [first, second] = await inbox.claim('run', ['chat'], 2);
+        await inbox.settle(first as InboxClaim, { kind: 'failed', failure: 'x' });
+        await storeReply(test.store, second as InboxClaim, 'reply');
+        await inbox.settle(second as InboxClaim, { kind: 'sent' });
+        const counts = await inbox.counts();
+        expect(counts).toHaveLength(3);
+        expect(counts).toEqual(
+          expect.arrayContaining([
+            { platform: 'chat', state: 'failed', messages: 1, oldest_at: received_at },
+            { platform: 'chat', state: 'waiting', messages: 1, oldest_at: received_at + 1000 },
+            { platform: 'mail', state: 'waiting', messages: 1, oldest_at: received_at },
+          ]),
+        );
+      });
+    });
+
     describe('screen', () => {
       const limits: GuardLimits = {
         max_messages: 2,

@@ -7,6 +7,7 @@ import type { GuardedMessage } from '../../src/daemon/guard/verdict.ts';
 import { CLAIM_MS, type KeyClaim, type StreamClaim } from '../../src/daemon/store/claims.ts';
 import type { AttemptOutcome, InboxClaim } from '../../src/daemon/store/inbox.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { describeActionPeers } from './actions-contract.ts';
 import { ada, anInboxMessage, aSession, aStream, aTrace, aTurn, bob, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession } from './store-writes.ts';
@@ -104,6 +105,8 @@ export function describePeers(current: () => StoreUnderTest): void {
         },
       );
     });
+
+    describeActionPeers(() => ({ test, one, two }));
 
     describe('committing a turn', () => {
       it('see all of it at once', async () => {

@@ -5,6 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import type { NewPendingAction } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
 import type {
   Arrival,
@@ -19,7 +20,18 @@ import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
 import { type SeededRandom, seededRandom } from '../support/random.ts';
-import { ada, anInboxMessage, aSession, aStream, aTrace, aTurn, bob, GUARD_LIMITS } from './fixtures.ts';
+import {
+  ada,
+  anAction,
+  anInboxMessage,
+  aPendingAction,
+  aSession,
+  aStream,
+  aTrace,
+  aTurn,
+  bob,
+  GUARD_LIMITS,
+} from './fixtures.ts';
 import { sweepAll } from './store-writes.ts';
 
 // Each backend gives the answers of the reference store, whatever is done to it in whatever order.
@@ -54,6 +66,7 @@ class Choices {
   readonly stream_ids: string[] = ['unknown'];
   readonly session_ids = ['s0', 's1', 's2', 's3'];
   readonly message_ids: string[] = ['unknown'];
+  readonly action_ids: string[] = ['unknown'];
   now = Date.UTC(2030, 0, 1);
   #made = 0;
 
@@ -68,6 +81,7 @@ class Choices {
   command(): [name: string, command: Command] {
     const commands = Object.entries<() => Command>({
       ...this.#sessions(),
+      ...this.#actions(),
       ...this.#keys(),
       ...this.#streams(),
       ...this.#inbox(),
@@ -128,6 +142,7 @@ class Choices {
     const [created, ends] = [aSession(now, { user_id: pick(['u1', 'u2']) }), chance(0.5)];
     const trace = aTrace(null, { turn_id: record.turn_id, session_id: created.session_id });
     const ttl_ms = pick([HOUR / 4, HOUR, 2 * HOUR]);
+    const pending = chance(0.4) ? this.#pending() : null;
     return under(claimOf, async ({ store, inbox, keys, streams }, claim) => {
       const session: Session = { ...created, session_id: claim.session_tag };
       const [message, key, stream] = [inbox.at(-1 - place), keys.at(-1 - place), streams.at(-1 - place)];
@@ -141,6 +156,13 @@ class Choices {
         ...(failed && message && { failed: { claim: message, outcome: failed } }),
         ...(parts.answer &&
           key && { answer: { claim: key, answer: { session_id: 's', response: 'x' }, ttl_ms } }),
+        ...(pending && {
+          pending: {
+            ...pending,
+            ...{ session_tag: claim.session_tag, session_id: claim.session_tag },
+            asked_by: parts.reply && message ? message.message.id : null,
+          },
+        }),
         ...(ends &&
           stream && { events: { claim: stream, events: [{ id: last + 1, event: 'complete', data }] } }),
       };
@@ -186,6 +208,72 @@ class Choices {
       findSummary: () => {
         const [of, principal] = [pick(this.session_ids), pick([ada, bob])];
         return ({ store }) => store.summaries.find(of, principal);
+      },
+    };
+  }
+
+  #pending(): NewPendingAction {
+    const { pick } = this.random;
+    const principal = pick([ada, bob, 'chat:u1']);
+    return aPendingAction(aSession(this.now), {
+      ...{ action_id: this.id('action'), turn_key: pick(['t1', 't2']), principal },
+      ...{ person: principal === ada ? ada : null, args: pick(['{}', 'sealed.v1.x']) },
+      ...{ answer_ms: 60 * SECOND, unasked_ms: 90 * SECOND },
+    });
+  }
+
+  #actions(): Record<string, () => Command> {
+    const { pick, below } = this.random;
+    const id = () => {
+      // A hash is the same again; the id of a pending action is random.
+      const action_id = pick([this.id('action'), ...this.action_ids.slice(-5)]);
+      this.action_ids.push(action_id);
+      return action_id;
+    };
+    const claimOf = (place: number) => (side: Side) => side.sessions.at(-1 - place);
+    return {
+      startAction: () => {
+        const [place, owner] = [below(2), pick([null, ada, bob])];
+        const about = { person: owner, turn_key: pick(['t1', 't2']), session_tag: pick(this.session_ids) };
+        const action = anAction({ action_id: id(), ...about, args: pick(['{}', 'sealed.v1.x']) });
+        return under(claimOf(below(2)), ({ store, keys }, session) =>
+          store.actions.start({ session, key: keys.at(-1 - place) ?? null }, action),
+        );
+      },
+      restartAction: () => {
+        const [action_id, attempt] = [id(), 1 + below(2)];
+        return under(claimOf(below(2)), ({ store }, session) =>
+          store.actions.restart({ session, key: null }, action_id, attempt),
+        );
+      },
+      finishAction: () => {
+        const [action_id, attempt] = [id(), 1 + below(2)];
+        const state = pick(['done', 'failed', 'unknown'] as const);
+        return ({ store }) => store.actions.finish(action_id, attempt, { state, status: 200, answer: 'x' });
+      },
+      settleAction: () => {
+        const [to, place] = [pick(['started', 'declined', 'withdrawn'] as const), below(3)];
+        return under(claimOf(below(2)), async ({ store }, claim) => {
+          const waiting = await store.actions.pendingIn(claim.session_tag);
+          return store.actions.settle(claim, waiting.at(place)?.action_id ?? 'unknown', to, 't3');
+        });
+      },
+      withdrawActions: () => {
+        const of = pick([
+          { session_tag: pick(this.session_ids) },
+          { platform: 'chat', user_id: 'u1', keep: ada },
+          { action_id: id() },
+        ]);
+        return ({ store }) => store.actions.withdraw(of);
+      },
+      listActions: () => {
+        const who = pick([{ person: ada }, { platform: 'chat', user_id: 'u1', nobodys: true }]);
+        const filter = pick([
+          { who },
+          { session: pick(this.session_ids) },
+          { since: this.now - 60 * SECOND },
+        ]);
+        return ({ store }) => store.actions.list({ ...filter, limit: 5 });
       },
     };
   }
@@ -464,6 +552,9 @@ async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices):
     outages: (await store.outages.list()).sort((a, b) => (a.platform < b.platform ? -1 : 1)),
     streams: await Promise.all(stream_ids.map((id) => store.streams.find(id))),
     events: await Promise.all(stream_ids.map((id) => store.streams.read(id, 0))),
+    actions: await store.actions.list({ limit: 1000 }),
+    ofTurns: await Promise.all(['t1', 't2', 't3'].map((turn) => store.actions.ofTurn(turn))),
+    pending: await Promise.all(session_ids.map((id) => store.actions.pendingIn(id))),
     tokens: await store.countTokens(''),
   };
 }

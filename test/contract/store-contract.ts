@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { describeActions } from './actions-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { aSession } from './fixtures.ts';
@@ -39,6 +40,7 @@ export interface StoreUnderTest {
 /** How the suite wants a new store. */
 export interface StoreWanted {
   traceRetentionMs: number;
+  actionsRetentionMs: number;
   tracesMax: number;
   refusedMax: number;
   anonymousMax: number;
@@ -50,6 +52,7 @@ const HOUR = 60 * 60 * 1000;
 
 export const WANTED: StoreWanted = {
   traceRetentionMs: 7 * 24 * HOUR,
+  actionsRetentionMs: 90 * 24 * HOUR,
   tracesMax: 300,
   refusedMax: 100,
   anonymousMax: 200_000,
@@ -73,6 +76,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     afterEach(() => test.dispose());
 
     describeSessions(() => test);
+    describeActions(() => test);
     describeTurns(() => test);
     describeTraces(() => test);
     describeLimits(() => test);

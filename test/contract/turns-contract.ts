@@ -9,7 +9,7 @@ import {
 import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
-import { anInboxMessage, aSession, aStream, aTrace, aTurn } from './fixtures.ts';
+import { anInboxMessage, aPendingAction, aSession, aStream, aTrace, aTurn } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, commitUnderClaim, saveSession } from './store-writes.ts';
 
@@ -47,6 +47,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     turn: { record, ttl_ms: 2 * HOUR },
     trace: aTrace(session, { turn_id: record.turn_id }),
     reply: { claim: inbox_claim, text: 'the reply' },
+    pending: aPendingAction(session),
     answer: { claim: (key as { claim: KeyClaim }).claim, answer: ANSWER, ttl_ms: HOUR },
     events: { claim: stream_claim as StreamClaim, events: END },
   };
@@ -55,6 +56,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     turns: await store.sessions.turns(session_id),
     traces: await store.traces.find(record.turn_id),
     message: await store.inbox.find(message.id),
+    pending: await store.actions.find(changes.pending.action_id),
     answer: await store.idempotency.look(session_id, 'body'),
     stream: await store.streams.find(stream_id),
     events: await store.streams.read(stream_id, 0),
@@ -101,6 +103,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
         turns: [turn.record],
         traces: [trace],
         message: { state: 'replied', reply: 'the reply', sends: 1, text_stored_at: test.now() },
+        pending: { state: 'pending', asked_at: test.now() },
         answer: { outcome: 'done', answer: ANSWER },
         stream: { state: 'ended', last_event: 2 },
         events: events.events,
@@ -143,6 +146,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
         turns: [],
         traces: [changes.trace],
         message: { state: 'replied' },
+        pending: null,
         answer: { outcome: 'done' },
         stream: { state: 'ended' },
       });

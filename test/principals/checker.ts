@@ -319,18 +319,21 @@ export class Checker {
     if (request.isForeign) return seen.status === 404 && !stream ? [] : expectRefusal(seen);
     if (!stream) return expectCode(seen, 404);
     const { message } = stream;
-    if (stream.keptUnder !== null && isStillRunning(seen)) return [];
     const cookie = message.presented.kind === 'signed-out' ? NONE : request.cookie;
+    const isMeant =
+      personOf(cookie) !== null && [personOf(message.presented), message.cookie].includes(personOf(cookie));
+    const counted = isMeant ? cookie : NONE;
+    const chosen = counted.kind === 'none' ? request.query : counted;
+    if (stream.keptUnder !== null && isStillRunning(seen)) {
+      if (seen.status === 200) this.#endUnanswered(stream, personOf(chosen), chosen === request.query);
+      return [];
+    }
     const people = [personOf(cookie), personOf(request.query)].filter((person) => person !== null);
     const isOfAnother = people.some((person) => this.#isOfAnother(stream, person));
     // At once with the message that makes the session another's, the run can begin and be refused.
     const isRefusedByRun =
       seen.isConcurrent && seen.code === 'session_forbidden' && stream.state === 'waiting';
     if (isOfAnother && !isRefusedByRun) return expectRefusal(seen);
-    const isMeant =
-      personOf(cookie) !== null && [personOf(message.presented), message.cookie].includes(personOf(cookie));
-    const counted = isMeant ? cookie : NONE;
-    const chosen = counted.kind === 'none' ? request.query : counted;
     if (cutOff !== null) {
       if (!stream.isStopped) return [{ kind: 'unanswered', text: 'a run was cut off that nobody stopped' }];
       return this.#cutOff(stream, chosen, { isQuery: chosen === request.query, cutOff }, seen);
@@ -622,6 +625,13 @@ export class Checker {
     if (cutOff === 'after-calls') this.#countCalls(outcome.person, message.calls);
     session.turns.push({ person: outcome.person, mark, marks: [...new Set([mark, ...seen.marks])] });
     return seen.status === 200 ? marksProblems(seen.marks, []) : expectCode(seen, 200);
+  }
+
+  /** Its run began and found that the same message was being answered in another way: that is its last event. */
+  #endUnanswered(stream: Stream, person: Person | null, isQuery: boolean): void {
+    const byQuery = isQuery && person !== null && personOf(stream.message.presented) !== person;
+    Object.assign(stream, { state: 'ended', keptUnder: null, owner: person ?? stream.owner, byQuery });
+    stream.answer = { session_id: stream.session_id ?? '', marks: [], actedFor: undefined };
   }
 
   #readAgain(stream: Stream, { method, after }: StreamRequest, seen: Seen): Problem[] {

@@ -11,6 +11,7 @@ import { startReaper } from '../../src/daemon/stream/reaper.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import { createRegistry, fixedSource } from '../../src/daemon/tools/registry.ts';
 import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
+import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
 import { simulatedAgent, whoAmI } from './agent.ts';
 import { CHAT, FEED } from './platform.ts';
 import { simulatedRequest } from './request.ts';
@@ -61,6 +62,7 @@ export class SimulatedDaemon {
       settings,
       clock,
       log,
+      observer: NO_OBSERVER,
       store,
       tokens: {
         validate: (token, request_id) =>

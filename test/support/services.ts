@@ -11,6 +11,7 @@ import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import { builtInTools, createRegistry } from '../../src/daemon/tools/registry.ts';
 import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
+import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
 import { baseEnv } from './daemon.ts';
 import { collectLog, type LogLine } from './log-lines.ts';
 
@@ -44,6 +45,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
     settings,
     clock,
     log,
+    observer: NO_OBSERVER,
     store,
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,

@@ -9,9 +9,11 @@ import { tokenRecord } from '../../src/daemon/message/create-stream.ts';
 import { sealStoredTokens } from '../../src/daemon/seal-stored-tokens.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import { sealRecord, storedToken } from '../../src/daemon/session/jwt-context.ts';
+import type { NewAction } from '../../src/daemon/store/actions.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { ada, aSession, aStream } from '../contract/fixtures.ts';
+import { actionTextRecord } from '../../src/daemon/tools/action-texts.ts';
+import { ada, anAction, aSession, aStream } from '../contract/fixtures.ts';
 import { saveSession } from '../contract/store-writes.ts';
 
 const HOUR = 3_600_000;
@@ -46,6 +48,12 @@ function fixture() {
   return { store, log, logged };
 }
 
+async function startedAction(store: Store, members: Partial<NewAction> = {}): Promise<NewAction> {
+  const action = anAction(members);
+  await store.actions.start(null, action);
+  return action;
+}
+
 it('seals each token for the record that holds it', async () => {
   const { store, log, logged } = fixture();
   await store.links.put({ ...link, token: 'of-the-link' }, null);
@@ -70,6 +78,37 @@ it('seals each token for the record that holds it', async () => {
   expect(stored.session && storedToken(stored.session, seal)).toBe('of-the-session');
   expect(seal.open(stored.stream?.token ?? '', tokenRecord(stream_id))).toBe('of-the-stream');
   expect(logged).toEqual([['info', { count: 3 }]]);
+});
+
+it('seals the texts of actions, each for its action and its place', async () => {
+  const { store, log, logged } = fixture();
+  const { action_id } = await startedAction(store);
+  await store.actions.finish(action_id, 1, { state: 'done', status: 200, answer: '{"ok":true}' });
+  await sealStoredTokens(store, seal, log);
+  const stored = await store.actions.find(action_id);
+  const open = (field: 'args' | 'summary' | 'answer', of = action_id) =>
+    seal.open(stored?.[field] ?? '', actionTextRecord(of, field));
+  expect([open('args'), open('summary'), open('answer')]).toEqual([
+    '{"id":7}',
+    'Cancel order 7',
+    '{"ok":true}',
+  ]);
+  expect(open('args', 'another')).toBeNull();
+  expect(seal.open(stored?.args ?? '', actionTextRecord(action_id, 'summary'))).toBeNull();
+  expect(logged).toEqual([['info', { count: 3 }]]);
+
+  await sealStoredTokens(store, seal, log);
+  expect(await store.actions.find(action_id)).toEqual(stored);
+  expect(logged).toHaveLength(1);
+});
+
+it('leaves actions that another key has sealed as they are', async () => {
+  const { store, log, logged } = fixture();
+  const args = `${SEALED}other.x`;
+  const { action_id } = await startedAction(store, { args, summary: args });
+  await sealStoredTokens(store, seal, log);
+  expect(await store.actions.find(action_id)).toMatchObject({ args, summary: args });
+  expect(logged).toEqual([]);
 });
 
 it('leaves sealed tokens as they are, also those of another key', async () => {

@@ -7,7 +7,7 @@ import type { Health } from '../daemon-health.ts';
  * @throws CliError (1) if no active channel has event streams
  */
 export async function findEventStream({ platforms }: Pick<Health, 'platforms'>): Promise<EventStreamPaths> {
-  const { bundledPlugins } = await import('../../daemon/plugin/locate.ts');
+  const { bundledPlugins } = await import('../../daemon/plugin/bundled-plugins.ts');
   const bundled = await bundledPlugins();
   for (const name of platforms) {
     const file = bundled.get(name);

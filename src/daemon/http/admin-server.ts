@@ -28,11 +28,12 @@ export interface AdminServer {
 }
 
 /**
- * The listener of ADMIN_LISTEN, for probes of an orchestrator or load balancer: `/live` as long as the process
- * answers, `/ready` as long as it should get requests. It is never the public one.
+ * The listener of ADMIN_LISTEN: probes of an orchestrator or load balancer, `/live` as long as the process answers,
+ * `/ready` as long as it should get requests; and `/metrics`. It is never the public one.
  */
 export function createAdminServer(
   readiness: Readiness,
+  metrics: Route,
   { log, keepAliveSeconds }: { log: Log; keepAliveSeconds: number },
 ): AdminServer {
   const inFlight = new InFlight();
@@ -41,7 +42,11 @@ export function createAdminServer(
   app.use(problems(log));
   app.use(securityHeaders());
   app.use(requireHost());
-  app.use(findRoute(createRouter(adminRoutes(readiness).map((route) => ({ ...route, channel: null })))));
+  app.use(
+    findRoute(
+      createRouter([...probeRoutes(readiness), metrics].map((route) => ({ ...route, channel: null }))),
+    ),
+  );
   app.use(async (ctx) => {
     inFlight.add(ctx.res);
     const route = routeOf(ctx.state.found, ctx.method);
@@ -61,7 +66,7 @@ export function createAdminServer(
   };
 }
 
-function adminRoutes(readiness: Readiness): Route[] {
+function probeRoutes(readiness: Readiness): Route[] {
   return [
     { method: 'GET', path: '/live', handle: () => ({ body: { status: 'ok' } }) },
     {

@@ -9,6 +9,8 @@ export interface Exchange {
   request_id: string;
   /** request-id; the request target up to the query, as it was sent. Koa's own getter can throw. */
   path: string;
+  /** problems; the code of what was answered, absent if nothing went wrong */
+  problem?: string;
   /** find-route */
   found: Found;
   /** receive */

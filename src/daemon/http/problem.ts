@@ -60,8 +60,13 @@ export function problems(log: Log): Middleware {
     } catch (error) {
       logFailure(error, ctx.state.request_id, ctx.res, log);
       // Half an answer is out: only a broken connection can still say that it is not whole.
-      if (ctx.res.headersSent) ctx.res.destroy();
-      else writeProblem(ctx, refusalOf(ctx, error, log));
+      if (ctx.res.headersSent) {
+        ctx.res.destroy();
+        return;
+      }
+      const problem = refusalOf(ctx, error, log);
+      ctx.state.problem = problem.code;
+      writeProblem(ctx, problem);
     }
   };
 }

@@ -7,6 +7,7 @@ import type { Log } from '../log.ts';
 import type { RequestSequencer } from '../message/request-sequencer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
+import type { Observer } from '../trace/observer.ts';
 import { answer } from './answer.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import { cors } from './cors.ts';
@@ -16,6 +17,7 @@ import { warnOfForwarded } from './forwarded-warning.ts';
 import { admit, InFlight } from './in-flight.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
+import { observeRequests } from './observe-requests.ts';
 import { problems } from './problem.ts';
 import { rateLimit } from './rate-limit.ts';
 import { receive } from './receive.ts';
@@ -36,6 +38,7 @@ export interface ServerParts {
   tokens: TokenValidator;
   log: Log;
   clock: Clock;
+  observer: Pick<Observer, 'requestEnded'>;
   sequencer: RequestSequencer;
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
@@ -68,6 +71,7 @@ export function createServer(parts: ServerParts): Server {
   setMaxListeners(0, streams.signal);
   const app = new Koa<Exchange>();
   app.use(requestId(log));
+  app.use(observeRequests(parts.observer));
   app.use(warnOfForwarded(settings.TRUST_PROXY, log));
   app.use(problems(log));
   app.use(securityHeaders());

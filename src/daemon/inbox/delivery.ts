@@ -9,6 +9,7 @@ import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import type { Services } from '../services.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
 import { TimeLimit } from '../time-limit.ts';
+import type { DeliveryOutcome } from '../trace/observer.ts';
 import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
 import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
 import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run.ts';
@@ -91,6 +92,7 @@ export class Delivery {
 
   async #run(lost: AbortController): Promise<void> {
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
+      this.#services.observer.messageFailed(this.#message.platform);
       await this.#end({ ...failedForGood(this.#message, 'interrupted'), begun: false });
       return;
     }
@@ -128,6 +130,7 @@ export class Delivery {
     const reply = outgoingReply(this.#message);
     if (reply === null) throw new Error('a message that has a reply has no text');
     if (this.#message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
+      this.#observe('failed');
       await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
       return;
     }
@@ -143,6 +146,7 @@ export class Delivery {
       await this.#sendFailed(error, began);
       return;
     }
+    this.#observe('sent');
     await this.#noteReach(() => this.#reach.answered(this.#message.platform));
     if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
     await this.#end({ kind: 'sent' });
@@ -190,8 +194,10 @@ export class Delivery {
     const refused = error instanceof DeliveryFailed && error.final;
     const failure = failureOfDelivery(refused ? 'refused' : 'failed', error);
     const [isAway] = await Promise.all([this.#noteFailure(error), this.#trace(failure, began)]);
+    const outcome = refused ? { kind: 'failed' as const, failure } : this.#sendAgain(error, failure, isAway);
+    this.#observe(outcome.kind === 'failed' ? 'failed' : 'retried');
     await Promise.all([
-      this.#end(refused ? { kind: 'failed', failure } : this.#sendAgain(error, failure, isAway)),
+      this.#end(outcome),
       isAway && this.#admitted === 'probe' ? this.#expireWaiting() : null,
     ]);
   }
@@ -276,6 +282,10 @@ export class Delivery {
       }
       await wait(clock, STORE_AGAIN_MS);
     }
+  }
+
+  #observe(outcome: DeliveryOutcome): void {
+    this.#services.observer.deliveryEnded(this.#message.platform, outcome);
   }
 
   #logOutcome(outcome: AttemptOutcome): void {

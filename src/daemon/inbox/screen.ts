@@ -23,7 +23,7 @@ export async function screen(
   services: Services,
   arrived: readonly ArrivedMessage[],
 ): Promise<('kept' | 'repeated' | 'blocked')[]> {
-  const { store, settings, log } = services;
+  const { store, settings, log, observer } = services;
   if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(arrived)) ?? tooMany();
   const arrivals = arrived.map((message) => ({
     message,
@@ -32,7 +32,9 @@ export async function screen(
   }));
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));
   arrivals.forEach(({ message, guarded }, index) => {
-    tell(verdicts[index] as GuardVerdict, guarded, message.request_id, log);
+    const verdict = verdicts[index] as GuardVerdict;
+    tell(verdict, guarded, message.request_id, log);
+    if (!verdict.allowed && !verdict.repeated) observer.messageBlocked(plugin.name, verdict.reason);
   });
   return (outcomes ?? tooMany()).map((outcome, index) => {
     return verdicts[index]?.allowed && outcome !== null ? outcome : 'blocked';

@@ -18,7 +18,7 @@ const SUMMARY_MAX = 4000;
 const AT_ONCE = 4;
 
 type Turn = Answering & Resolved & Answered;
-type SummaryServices = Pick<Services, 'agent' | 'store' | 'settings' | 'clock' | 'log'>;
+type SummaryServices = Pick<Services, 'agent' | 'store' | 'settings' | 'clock' | 'log' | 'observer'>;
 
 /** What is summed up of a conversation: its oldest turns, so that the rest is well within the room for history. */
 interface Overflow {
@@ -112,6 +112,8 @@ export class HistorySummaries {
     }
     trace.note({ step: 'summarize', ...line, took_ms: clock.now() - started_at });
     const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
+    // It is no message of its own.
+    this.#services.observer.turnTraced(record, true);
     await store.traces.keep(record).catch((err: unknown) => {
       log.warn({ request_id: turn.request_id, err }, 'the trace of a summary could not be stored');
     });

@@ -21,10 +21,13 @@ type Turn = Answering & Resolved;
  * Whoever knows a session id that a client chose may write there as nobody, so a person's run sees nothing of that;
  * before sign-in the same holds for a generated id, so those turns are marked.
  */
-export async function readHistory(turn: Turn, { store }: Pick<Services, 'store'>): Promise<RunHistory> {
+export async function readHistory(
+  turn: Turn,
+  { store, agent }: Pick<Services, 'store' | 'agent'>,
+): Promise<RunHistory> {
   const { session, session_origin, principal, channel } = turn;
   if (session_origin !== 'found') return { summary: null, turns: [] };
-  const owner = summaryOwner(turn);
+  const owner = agent.summarize ? summaryOwner(turn) : null;
   const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };
   const [summary, turns] = await Promise.all([
     owner === null ? null : store.summaries.find(tagOf(session), owner),

@@ -11,6 +11,16 @@ export class RunSlots {
     this.#waits = waits;
   }
 
+  /** Runs that go on now. */
+  get running(): number {
+    return this.#slots.taken;
+  }
+
+  /** Messages that wait for one. */
+  get waiting(): number {
+    return this.#slots.waiting;
+  }
+
   /**
    * One of the runs; the result releases it.
    * @throws `unavailable` if none is free in time

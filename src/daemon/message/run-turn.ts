@@ -56,6 +56,7 @@ async function answer<Turn extends Answering>(
 ): Promise<CompleteReply> {
   const found = await steps.run(turn, services);
   if (found instanceof Ended) return replay(turn, found.result, services);
+  services.observer.turnTraced(traceOf(turn, 'answered', services.clock.now()), false);
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
@@ -77,7 +78,9 @@ async function replay(
   await append(events, services.store.streams);
   turn.outlet.complete(reply);
   services.log.info(describeTurn(turn, services), 'message answered again');
-  await storeTrace(turn, traceOf(turn, 'replayed', services.clock.now()), services);
+  const trace = traceOf(turn, 'replayed', services.clock.now());
+  services.observer.turnTraced(trace, false);
+  await storeTrace(turn, trace, services);
   return reply;
 }
 
@@ -99,6 +102,7 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
   const finished_at = services.clock.now();
   const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
   const trace = traceOf(turn, failure, finished_at);
+  services.observer.turnTraced(trace, runs_again === true);
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };

@@ -13,6 +13,16 @@ export class Semaphore {
     return this.#taken === 0;
   }
 
+  /** Slots that somebody holds. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Those who wait for a slot. */
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
   /** A slot, if one is free now. The result releases it; calling it again has no effect. */
   tryAcquire(): (() => void) | null {
     if (this.#taken >= this.#slots) return null;

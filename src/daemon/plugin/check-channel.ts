@@ -1,6 +1,6 @@
 import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import { type Refusal, unfit } from '../modules/refusal.ts';
 import type { SettingProblem } from '../settings/problem.ts';
-import { type Refusal, unfit } from './refusal.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
 const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'stop'] as const;

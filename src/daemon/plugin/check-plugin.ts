@@ -1,7 +1,7 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import { inWords, type Refusal, unfit } from '../modules/refusal.ts';
 import { fileSettingOf } from '../settings/secret-files.ts';
 import { readValue } from '../settings/value.ts';
-import { inWords, type Refusal, unfit } from './refusal.ts';
 import { prefixOf } from './setting-prefix.ts';
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;

@@ -1,7 +1,7 @@
 import type { ChannelPlugin, PlatformSimulator } from '../../channel/index.ts';
+import { type Refusal, unfit } from '../modules/refusal.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import { describeThrown } from '../source-location.ts';
-import { type Refusal, unfit } from './refusal.ts';
 
 const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as const;
 const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;

@@ -1,13 +1,14 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
+import { isPath, type Located, locatePackage, locatePath } from '../modules/locate-module.ts';
+import type { Refusal } from '../modules/refusal.ts';
 import { provideContracts } from '../provide-contracts.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';
+import { bundledPlugins } from './bundled-plugins.ts';
 import { checkPlugin } from './check-plugin.ts';
 import { importPlugin } from './import.ts';
-import { bundledPlugins, isPath, type Located, locatePackage, locatePath } from './locate.ts';
-import type { Refusal } from './refusal.ts';
 
 /** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
 const PACKAGE_PREFIX = 'agentd-channel-';
@@ -83,7 +84,9 @@ async function bundledCandidates(): Promise<Candidate[]> {
 
 async function givenCandidates({ entries, platforms, folders }: PluginSearch): Promise<Candidate[]> {
   const ofFile = entries.map(async ({ path, name, folder, setting, source }): Promise<Candidate> => {
-    const located = isPath(path) ? await locatePath(path, folder) : await locatePackage(path, folders);
+    const located = isPath(path)
+      ? await locatePath(path, folder, 'channel')
+      : await locatePackage(path, folders, 'channel');
     const from = isPath(path) ? path : `package ${path}`;
     return {
       located,
@@ -95,7 +98,7 @@ async function givenCandidates({ entries, platforms, folders }: PluginSearch): P
     };
   });
   const ofPlatforms = (platforms?.items ?? []).filter(isPath).map(async (item): Promise<Candidate> => {
-    const located = await locatePath(item, platforms?.folder ?? '');
+    const located = await locatePath(item, platforms?.folder ?? '', 'channel');
     const source = platforms?.source ?? null;
     return { located, from: item, bundled: false, setting: 'MESSAGING_PLATFORMS', source, item };
   });
@@ -110,7 +113,7 @@ async function packageCandidates(
     (item) => !isPath(item) && !isReserved(item) && plugins.every(({ plugin }) => plugin.name !== item),
   );
   const candidates = missing.map(async (name): Promise<Candidate> => {
-    const located = await locatePackage(`${PACKAGE_PREFIX}${name}`, folders);
+    const located = await locatePackage(`${PACKAGE_PREFIX}${name}`, folders, 'channel');
     const from = `package ${PACKAGE_PREFIX}${name}`;
     const source = platforms?.source ?? null;
     return {

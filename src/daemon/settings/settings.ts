@@ -55,8 +55,14 @@ export const SETTINGS = [
     name: 'ADMIN_LISTEN',
     kind: 'string',
     sentence:
-      'Address of a second listener for the probes `/live` and `/ready`, on a port of its own; unset, there is none. Keep it private.',
+      'Address of a second listener for the probes `/live` and `/ready` and for `/metrics`, on a port of its own; unset, there is none. Keep it private.',
     example: '127.0.0.1:9464',
+  },
+  {
+    name: 'ADMIN_TOKEN',
+    kind: 'string',
+    secret: true,
+    sentence: 'Bearer token that `/metrics` asks for; unset, it asks for none. The probes never do.',
   },
   {
     name: 'SHUTDOWN_DELAY_SECONDS',
@@ -237,6 +243,15 @@ export const SETTINGS = [
     default: 7,
     unit: 'days',
     sentence: 'How long the traces of turns are kept for `agentd explain`.',
+  },
+  {
+    name: 'ACTIONS_RETENTION_DAYS',
+    kind: 'integer',
+    min: 1,
+    max: 3650,
+    default: 90,
+    unit: 'days',
+    sentence: 'How long the journal of actions is kept for `agentd actions list` and `my_actions`.',
   },
   {
     name: 'ANONYMOUS_STORE_BYTES',

@@ -19,6 +19,9 @@ export const TRACES_MAX = 100_000;
 /** The same for traces of refused requests. */
 export const REFUSED_MAX = 10_000;
 
+/** How long the record of an action is kept if ACTIONS_RETENTION_DAYS does not say. */
+export const ACTIONS_RETENTION_MS = 90 * DAY_MS;
+
 /** Messages of the inbox that one search returns: the newest. */
 export const INBOX_FOUND_MAX = 100;
 /** Traces that one look-up returns: the newest. */

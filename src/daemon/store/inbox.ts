@@ -67,6 +67,8 @@ export interface InboxStore {
 
   /** Newest first: those in these states. */
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]>;
+  /** How many messages of each platform are in each state, those that are done left out. */
+  counts(): Promise<InboxCount[]>;
   /** By `id`; null where there is none (any more). */
   find(id: string): Promise<InboxMessage | null>;
   /**
@@ -110,6 +112,14 @@ export type FinalFailure =
  * `failed`.
  */
 export type InboxState = 'waiting' | 'running' | 'replied' | 'done' | 'failed';
+
+export interface InboxCount {
+  platform: string;
+  state: Exclude<InboxState, 'done'>;
+  messages: number;
+  /** When the first of them was received. */
+  oldest_at: number;
+}
 
 export interface NewInboxMessage {
   /** Also the `turn_id` of its turn. */

@@ -27,6 +27,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
       return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
         ...options,
         traceRetentionMs: settings.TRACE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
+        actionsRetentionMs: settings.ACTIONS_RETENTION_DAYS * 24 * 60 * 60 * 1000,
         reserveBytes: RESERVE_BYTES,
         anonymousMax: settings.ANONYMOUS_STORE_BYTES,
       });

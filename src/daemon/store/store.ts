@@ -1,3 +1,4 @@
+import type { ActionStore } from './actions.ts';
 import type { BudgetStore } from './budgets.ts';
 import type { SessionClaim } from './claims.ts';
 import type { GuardStore } from './guard.ts';
@@ -23,6 +24,7 @@ export interface Store {
   /** Which backend, for people: `sqlite /var/lib/agentd/agentd.db`. */
   readonly description: string;
   readonly sessions: SessionStore;
+  readonly actions: ActionStore;
   readonly traces: TraceStore;
   readonly limits: LimitStore;
   readonly budgets: BudgetStore;
@@ -47,11 +49,14 @@ export interface Store {
   expectRoom(): void;
   /** Resolves if the store can be written: it writes. */
   check(): Promise<void>;
-  /** How many live tokens, of links, sessions and streams, are stored with a value that begins like this. */
+  /**
+   * How many live tokens, of links, sessions and streams, and how many actions are stored with a value that begins like
+   * this.
+   */
   countTokens(prefix: string): Promise<number>;
-  /** The live tokens of links, sessions and streams, in bounded bites. */
+  /** The live tokens of links, sessions and streams, and the texts of actions that are not sealed, in bounded bites. */
   storedTokens(): AsyncIterable<readonly StoredToken[]>;
-  /** Stores another value of a token; atomic. False if the token was replaced or deleted meanwhile. */
+  /** Stores another value of a token or text; atomic. False if it was replaced or deleted meanwhile. */
   replaceToken(token: StoredToken, value: string): Promise<boolean>;
   close(): Promise<void>;
 }

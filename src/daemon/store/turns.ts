@@ -1,6 +1,7 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
+import type { NewPendingAction } from './actions.ts';
 import type { KeyClaim, StreamClaim } from './claims.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { FinalFailure, InboxClaim } from './inbox.ts';
@@ -21,12 +22,15 @@ export interface TurnChanges {
   failed?: { claim: InboxClaim; outcome: FinalFailure };
   /** The answer of an idempotency key, found for `ttl_ms`. It ends the claim of the key. */
   answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
+  /** The action that the reply asks the person to confirm. Not stored if the session has ended. */
+  pending?: NewPendingAction;
   /** The next events of a stream, as `StreamStore.append` adds them. */
   events?: { claim: StreamClaim; events: readonly StreamEvent[] };
 }
 
 /**
- * `session_ended`: an administrator ended the session during the run. Everything is stored except the turn.
+ * `session_ended`: an administrator ended the session during the run. Everything is stored except the turn and
+ * its pending action.
  * `lost`: one of the claims is gone. Nothing is stored.
  */
 export type CommitOutcome = 'committed' | 'session_ended' | 'lost';

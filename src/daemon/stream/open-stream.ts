@@ -89,8 +89,10 @@ async function begin(
   const work = isReplay
     ? replay(services, claim, known.answer)
     : runStream(plugin, services, { admitted, claim, stop, opened_by: request.id, ticket });
-  services.running.add(work);
-  work.finally(() => services.running.delete(work));
+  for (const set of [services.running, services.streaming]) {
+    set.add(work);
+    work.finally(() => set.delete(work));
+  }
   return isReplay ? 'replay' : 'run';
 }
 

@@ -51,6 +51,7 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
     return found instanceof Ended ? found.result : found.stream;
   } catch (error) {
     const trace = traceOf(turn, reportFailure(turn, error, services), services.clock.now());
+    services.observer.turnTraced(trace, false);
     await storeTrace(turn, trace, services).catch((storeError: unknown) =>
       services.log.warn({ err: storeError }, 'the trace of a failed message could not be stored'),
     );

@@ -8,4 +8,6 @@ export interface StreamServices extends Services {
   broadcaster: Broadcaster;
   /** The readers, counted. */
   readers: Readers;
+  /** Runs whose events go onto a stream. */
+  streaming: Set<Promise<void>>;
 }

@@ -139,12 +139,22 @@ class CallClient {
     this.reached = true;
     if (bearer.use === 'default') this.usedDefault = true;
     const note = this.#line(request.method, new URL(request.url).pathname, bearer);
+    const began = performance.now();
+    const observe = (status: number | string) =>
+      this.#access.observer.downstreamEnded(
+        this.#tool.source.name,
+        status,
+        (performance.now() - began) / 1000,
+      );
     try {
       const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
       note(response.status);
+      observe(response.status);
       return response;
     } catch (error) {
-      note(null, this.#call.signal.aborted ? 'aborted' : 'unreachable');
+      const isAborted = this.#call.signal.aborted;
+      note(null, isAborted ? 'aborted' : 'unreachable');
+      if (!isAborted) observe('unreachable');
       throw error;
     }
   }

@@ -2,10 +2,12 @@ import type { Clock } from '../clock.ts';
 import { createDownstream, type Downstream } from '../downstream/client.ts';
 import type { CredentialSources } from '../downstream/credentials.ts';
 import { createDefaultToken, type DefaultToken } from '../downstream/default-token.ts';
+import { observedDownstream } from '../downstream/observed-downstream.ts';
 import { createTokenExchange, type TokenExchange } from '../downstream/token-exchange.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings/settings.ts';
+import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import type { ToolSourceInfo } from './tool.ts';
 
 /** What the calls of tools need to leave with their credentials; made once, and shared by all sources. */
@@ -13,6 +15,7 @@ export interface ToolAccess extends CredentialSources {
   /** Null without `API_BASE_URL`. */
   readonly defaultToken: DefaultToken | null;
   readonly exchange: TokenExchange;
+  readonly observer: Pick<Observer, 'downstreamEnded'>;
   /** The client of a source's address. */
   downstreamOf(source: ToolSourceInfo & { target: object }): Downstream;
 }
@@ -27,21 +30,32 @@ type AccessSettings = Pick<
   | 'JWT_CLOCK_SKEW_SECONDS'
 >;
 
+interface AccessParts {
+  seal: Seal;
+  clock: Clock;
+  log: Log;
+  observer?: Pick<Observer, 'downstreamEnded'>;
+}
+
+/** What the requests to API_BASE_URL are counted as. */
+const API = 'api';
+
 export function createToolAccess(
   settings: AccessSettings,
-  { seal, clock, log }: { seal: Seal; clock: Clock; log: Log },
+  { seal, clock, log, observer = NO_OBSERVER }: AccessParts,
 ): ToolAccess {
   const timeoutMs = settings.API_TIMEOUT_SECONDS * 1000;
   const clients = new WeakMap<object, Downstream>();
   const api =
     settings.API_BASE_URL === undefined
       ? null
-      : createDownstream({ baseUrl: settings.API_BASE_URL, timeoutMs });
+      : observedDownstream(createDownstream({ baseUrl: settings.API_BASE_URL, timeoutMs }), API, observer);
   return {
     settings,
     seal,
     clock,
     log,
+    observer,
     defaultToken:
       api &&
       createDefaultToken({
@@ -56,11 +70,12 @@ export function createToolAccess(
       if (known) return known;
       const { base_url } = target as NonNullable<ToolSourceInfo['target']>;
       const isApi = base_url === settings.API_BASE_URL;
-      const client = createDownstream({
-        baseUrl: base_url,
-        timeoutMs,
-        ...(isApi ? {} : { system: `The system \`${name}\`` }),
-      });
+      const system = isApi ? {} : { system: `The system \`${name}\`` };
+      const client = observedDownstream(
+        createDownstream({ baseUrl: base_url, timeoutMs, ...system }),
+        isApi ? API : name,
+        observer,
+      );
       clients.set(target, client);
       return client;
     },

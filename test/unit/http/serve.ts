@@ -8,6 +8,7 @@ import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';
+import { NO_OBSERVER } from '../../../src/daemon/trace/observer.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
 /** What the tests of this folder set; the rest of the settings is not looked at here. */
@@ -57,6 +58,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   };
   const server = createServer({
     sequencer: new RequestSequencer(),
+    observer: NO_OBSERVER,
     settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
     store: {
       limits: options.limits ?? countingLimits(hits),

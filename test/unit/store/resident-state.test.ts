@@ -8,6 +8,7 @@ import { GuardTurns } from '../../../src/daemon/store/sqlite/guard-turns.ts';
 import { KnownMessages } from '../../../src/daemon/store/sqlite/known-messages.ts';
 import { LIMIT_PACKING, SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
+import { PendingActions } from '../../../src/daemon/store/sqlite/pending-actions.ts';
 import { SqliteSessions } from '../../../src/daemon/store/sqlite/sessions.ts';
 import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
 import { GroupCommit, type Resident } from '../../../src/daemon/store/sqlite/writer.ts';
@@ -58,7 +59,13 @@ function processOn(db: Database.Database, clock: { now(): number }): Process {
   commit.keep(known);
   const turns = new GuardTurns(db, commit, 1000);
   const guard = new SqliteGuard(db, commit, clock, known, turns, SURPLUS);
-  const sessions = new SqliteSessions(db, commit, clock, turns, null);
+  const sessions = new SqliteSessions(
+    db,
+    commit,
+    clock,
+    { counts: turns, pending: new PendingActions(db, clock) },
+    null,
+  );
   return { commit, guard, turns, sessions, limits: new SqliteLimits(db, commit, clock, SURPLUS) };
 }
 

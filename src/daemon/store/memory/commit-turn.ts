@@ -3,13 +3,14 @@ import type { CommitOutcome, TurnChanges } from '../turns.ts';
 import type { MemoryContext } from './context.ts';
 import { storeAnswer } from './idempotency.ts';
 import { settleClaimed, storeReply } from './inbox.ts';
+import { addPending } from './pending-actions.ts';
 import { createSession, expectFreeIds, expectTag, findSession } from './sessions.ts';
 import { appendEvents, expectNext } from './streams.ts';
 import { keepTrace } from './traces.ts';
 
 /** `Store.commitTurn`. Everything that can refuse the turn comes first, so that all of it is stored or nothing. */
 export function commitTurn(context: MemoryContext, claim: SessionClaim, changes: TurnChanges): CommitOutcome {
-  const { session, turn, trace, reply, failed, answer, events } = changes;
+  const { session, turn, trace, reply, failed, answer, pending, events } = changes;
   if (!areHeld(context, claim, changes)) return 'lost';
   if (session) {
     expectTag(session, claim.session_tag);
@@ -23,6 +24,7 @@ export function commitTurn(context: MemoryContext, claim: SessionClaim, changes:
   if (reply) storeReply(context, reply.claim.message.id, reply.text);
   if (failed) settleClaimed(context, failed.claim, failed.outcome);
   if (answer) storeAnswer(context, answer.claim, answer.answer, answer.ttl_ms);
+  if (pending && isStored) addPending(context, pending);
   if (events) appendEvents(context, events.claim, events.events);
   return isStored ? 'committed' : 'session_ended';
 }

@@ -5,6 +5,8 @@ import type { MemoryState } from './state.ts';
 export interface MemoryBounds {
   /** TRACE_RETENTION_DAYS, in ms. */
   traceRetentionMs: number;
+  /** ACTIONS_RETENTION_DAYS, in ms. */
+  actionsRetentionMs: number;
   tracesMax: number;
   refusedMax: number;
   inboxMax: number;

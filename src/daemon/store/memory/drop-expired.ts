@@ -23,6 +23,7 @@ export function dropExpired({ state, clock, bounds }: MemoryContext): void {
     const kept = traces.findIndex(({ kept_at }) => kept_at > now - bounds.traceRetentionMs);
     traces.splice(0, kept < 0 ? traces.length : kept);
   }
+  drop(state.actions, ({ action }) => action.created_at <= now - bounds.actionsRetentionMs);
   drop(state.inbox, ({ message: { state: at, ended_at } }) => {
     if (ended_at === null) return false;
     return ended_at <= now - (at === 'done' ? DONE_MS : FAILED_MS);

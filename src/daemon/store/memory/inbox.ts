@@ -5,6 +5,7 @@ import type {
   AttemptKind,
   AttemptOutcome,
   InboxClaim,
+  InboxCount,
   InboxMessage,
   InboxStore,
   NewInboxMessage,
@@ -13,6 +14,7 @@ import { settled } from '../settled.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
 import { checkMessage } from './guard.ts';
+import { noteAsked, withdraw } from './pending-actions.ts';
 import { noteSeen, seenMessage } from './seen.ts';
 import type { StoredMessage } from './state.ts';
 import { keepTrace } from './traces.ts';
@@ -115,8 +117,10 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
           (found.message.text_stored_at ?? 0) <= stored_until &&
           !isClaimed(found),
       );
-      for (const found of expired)
+      for (const found of expired) {
         change(found, settled(found.message, { kind: 'failed', failure }, clock.now()));
+        settleQuestion(context, found);
+      }
       return expired.length;
     },
     reap() {
@@ -137,6 +141,21 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
       newestFirst()
         .filter(({ state: at }) => states.includes(at))
         .slice(0, limit),
+    counts: () => {
+      const groups = Map.groupBy(
+        stored().filter(({ message }) => message.state !== 'done'),
+        ({ message }) => JSON.stringify([message.platform, message.state]),
+      );
+      return [...groups.values()].map((group): InboxCount => {
+        const { platform, state: at } = (group[0] as StoredMessage).message;
+        return {
+          platform,
+          state: at as InboxCount['state'],
+          messages: group.length,
+          oldest_at: Math.min(...group.map(({ message }) => message.received_at)),
+        };
+      });
+    },
     find: (id) => state.inbox.get(id)?.message ?? null,
     search: (id) =>
       newestFirst()
@@ -158,6 +177,7 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
     },
     discard(id) {
       claims.end(id);
+      dropUnasked(context, id);
       return state.inbox.delete(id);
     },
   };
@@ -171,7 +191,19 @@ export function settleClaimed(
 ): void {
   const found = claimedMessage(context, id);
   changeMessage(context, found, settled(found.message, outcome, context.clock.now()));
+  settleQuestion(context, found);
   context.claims.inbox.end(id);
+}
+
+/** The question of a reply was asked once the reply was sent. */
+function settleQuestion(context: MemoryContext, { message: { id, state } }: StoredMessage): void {
+  if (state === 'done') noteAsked(context, id);
+  if (state === 'failed') dropUnasked(context, id);
+}
+
+/** The reply of this message will not be sent: nobody can answer its question. */
+function dropUnasked(context: MemoryContext, id: string): void {
+  withdraw(context, ({ asked_at }, asked_by) => asked_at === null && asked_by === id);
 }
 
 /** Stores the reply of a message whose claim the caller has compared; the first attempt to send it has begun. */

@@ -2,6 +2,7 @@ import { type Session, tagOf } from '../../session/session.ts';
 import type { SessionStore } from '../sessions.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
+import { withdraw } from './pending-actions.ts';
 import type { StoredSession } from './state.ts';
 
 export function sessionSteps(context: MemoryContext): Steps<SessionStore> {
@@ -68,6 +69,7 @@ export function createSession(context: MemoryContext, session: Session): void {
   const tag = tagOf(session);
   for (const [other, { session: expired }] of sessions)
     if (namesOf(expired).some((name) => namesOf(session).includes(name))) sessions.delete(other);
+  withdraw(context, (action) => action.session_tag === tag);
   sessions.set(tag, { session, turns: [], summaries: [], summarizing: null });
   const count = guard_turns.get(tag);
   if (count && count.ends_at > context.clock.now())
@@ -85,9 +87,11 @@ export function expectTag(session: Session, session_tag: string): void {
   if (tagOf(session) !== session_tag) throw new Error('the claim is one to another session');
 }
 
-function endSession({ state }: MemoryContext, { session }: StoredSession): void {
-  state.sessions.delete(tagOf(session));
-  state.guard_turns.delete(tagOf(session));
+function endSession(context: MemoryContext, { session }: StoredSession): void {
+  const tag = tagOf(session);
+  context.state.sessions.delete(tag);
+  context.state.guard_turns.delete(tag);
+  withdraw(context, (action) => action.session_tag === tag);
 }
 
 function namesOf({ session_id, former_id }: Session): string[] {

@@ -5,6 +5,7 @@ import type { GuardUserState } from '../../guard/judge.ts';
 import type { GuardVerdict, SessionTurns } from '../../guard/verdict.ts';
 import type { Session, StoredTurn } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
+import type { Action } from '../actions.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage } from '../inbox.ts';
 import type { Link, NewLink } from '../links.ts';
@@ -57,10 +58,19 @@ export interface StoredStream {
   expires_at: number | null;
 }
 
+/** An action, and what only a pending one has. */
+export interface StoredAction {
+  action: Action;
+  asked_by: string | null;
+  answer_ms: number;
+}
+
 /** Everything that is stored. Several stores on one state are several daemons on one store. */
 export interface MemoryState {
   /** By their tags. */
   readonly sessions: Map<string, StoredSession>;
+  /** By their ids, in the order in which they were stored. */
+  readonly actions: Map<string, StoredAction>;
   readonly traces: StoredTrace[];
   readonly refused: StoredTrace[];
   readonly limits: Map<string, { hits: Hits; expires_at: number }>;
@@ -86,6 +96,7 @@ export interface MemoryState {
 export function emptyState(): MemoryState {
   return {
     sessions: new Map(),
+    actions: new Map(),
     traces: [],
     refused: [],
     limits: new Map(),

@@ -1,9 +1,10 @@
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../errors.ts';
-import { FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
+import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
 import type { Store } from '../store.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { StreamListener, StreamStore } from '../streams.ts';
+import { actionSteps } from './actions.ts';
 import { asPort } from './as-port.ts';
 import { budgetSteps } from './budgets.ts';
 import { Claims } from './claims.ts';
@@ -18,7 +19,7 @@ import { linkSteps } from './links.ts';
 import { outageSteps } from './outages.ts';
 import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
-import { listTokens, replaceToken } from './stored-tokens.ts';
+import { countTokens, listTokens, replaceToken } from './stored-tokens.ts';
 import { streamSteps } from './streams.ts';
 import { summarySteps } from './summaries.ts';
 import { traceSteps } from './traces.ts';
@@ -46,6 +47,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     clock,
     bounds: {
       traceRetentionMs: WEEK_MS,
+      actionsRetentionMs: ACTIONS_RETENTION_MS,
       tracesMax: TRACES_MAX,
       refusedMax: REFUSED_MAX,
       inboxMax: INBOX_MAX,
@@ -68,7 +70,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     {
       commitTurn: (claim, changes) => commitTurn(context, claim, changes),
       check: () => undefined,
-      countTokens: (prefix) => listTokens(context).filter(({ token }) => token.startsWith(prefix)).length,
+      countTokens: (prefix) => countTokens(context, prefix),
       listTokens: () => listTokens(context),
       replaceToken: (token, value) => replaceToken(context, token, value),
     },
@@ -77,6 +79,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
   return {
     description: 'memory',
     sessions: asPort(sessionSteps(context), begin),
+    actions: asPort(actionSteps(context), begin),
     traces: asPort(traceSteps(context), begin),
     limits: asPort(limitSteps(context), begin),
     budgets: asPort(budgetSteps(context), begin),

@@ -1,10 +1,30 @@
+import { SEALED } from '../../identity/seal.ts';
 import { tagOf } from '../../session/session.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { MemoryContext } from './context.ts';
 import { findSession } from './sessions.ts';
 
+/** `Store.countTokens`. */
+export function countTokens(context: MemoryContext, prefix: string): number {
+  const args = [...context.state.actions.values()].map(({ action }) => action.args);
+  const tokens = tokensOf(context).map(({ token }) => token);
+  return [...tokens, ...args].filter((text) => text.startsWith(prefix)).length;
+}
+
+/** `Store.storedTokens`. */
+export function listTokens(context: MemoryContext): StoredToken[] {
+  const texts = [...context.state.actions.values()].flatMap(({ action }) =>
+    (['answer', 'summary', 'args'] as const).flatMap((field) => {
+      const { action_id, [field]: token } = action;
+      if (token === null || token.startsWith(SEALED)) return [];
+      return { kind: 'action' as const, action_id, field, token };
+    }),
+  );
+  return [...tokensOf(context), ...texts];
+}
+
 /** The tokens of links, sessions and streams. Everything that has expired was dropped before. */
-export function listTokens({ state }: MemoryContext): StoredToken[] {
+function tokensOf({ state }: MemoryContext): StoredToken[] {
   const links = [...state.links.values()].map(({ key, token }) => ({ kind: 'link' as const, key, token }));
   const sessions = [...state.sessions.values()].flatMap(({ session }) => {
     const token = session.metadata.jwt_context?.token;
@@ -24,6 +44,12 @@ export function listTokens({ state }: MemoryContext): StoredToken[] {
 
 /** `Store.replaceToken`. */
 export function replaceToken(context: MemoryContext, found: StoredToken, value: string): boolean {
+  if (found.kind === 'action') {
+    const action = context.state.actions.get(found.action_id)?.action;
+    if (action?.[found.field] !== found.token) return false;
+    action[found.field] = value;
+    return true;
+  }
   const holder = holderOf(context, found);
   if (holder?.token !== found.token) return false;
   holder.token = value;
@@ -31,7 +57,10 @@ export function replaceToken(context: MemoryContext, found: StoredToken, value: 
 }
 
 /** The record that holds the token, or another one by now; undefined if it was deleted. */
-function holderOf(context: MemoryContext, found: StoredToken): { token: string | null } | undefined {
+function holderOf(
+  context: MemoryContext,
+  found: Exclude<StoredToken, { kind: 'action' }>,
+): { token: string | null } | undefined {
   switch (found.kind) {
     case 'link':
       return context.state.links.get(found.key);

@@ -1,12 +1,13 @@
 import type Database from 'better-sqlite3';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
-import type { InboxMessage, InboxState } from '../inbox.ts';
+import type { InboxCount, InboxMessage, InboxState } from '../inbox.ts';
 import { COLUMNS, type InboxRow, messageOf } from './inbox-row.ts';
 import { read } from './writer.ts';
 
 /** Reads messages of the inbox for administrators. */
 export class InboxReader {
   readonly #list;
+  readonly #counts;
   readonly #find;
   readonly #search;
 
@@ -18,6 +19,13 @@ export class InboxReader {
           UNION ALL
           SELECT seq FROM inbox WHERE ended_at IS NOT NULL AND state IN (SELECT value FROM json_each(@states)))
        ORDER BY seq DESC LIMIT @limit`,
+    );
+    this.#counts = db.prepare<[], InboxCount>(
+      `SELECT platform, state, count(*) AS messages, min(received_at) AS oldest_at FROM
+         (SELECT platform, state, received_at FROM inbox WHERE ended_at IS NULL
+          UNION ALL
+          SELECT platform, state, received_at FROM inbox WHERE ended_at IS NOT NULL AND state = 'failed')
+       GROUP BY platform, state`,
     );
     this.#find = db.prepare<[string], InboxRow>(`SELECT ${COLUMNS} FROM inbox WHERE id = ?`);
     // An id is looked for channel by channel, and among those that are not done: there are indexes for both.
@@ -40,6 +48,10 @@ export class InboxReader {
 
   list({ states, limit }: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
     return read(() => this.#list.all({ states: JSON.stringify(states), limit }).map(messageOf));
+  }
+
+  counts(): Promise<InboxCount[]> {
+    return read(() => this.#counts.all());
   }
 
   find(id: string): Promise<InboxMessage | null> {

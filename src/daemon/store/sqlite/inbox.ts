@@ -8,6 +8,7 @@ import type {
   AttemptKind,
   AttemptOutcome,
   InboxClaim,
+  InboxCount,
   InboxMessage,
   InboxState,
   InboxStore,
@@ -21,6 +22,7 @@ import { InboxReader } from './inbox-reader.ts';
 import { InboxRetention } from './inbox-retention.ts';
 import { COLUMNS, type InboxRow, messageOf } from './inbox-row.ts';
 import type { KnownMessages } from './known-messages.ts';
+import type { PendingActions } from './pending-actions.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -37,6 +39,7 @@ export interface InboxNeighbours {
   known: KnownMessages;
   guard: SqliteGuard;
   traces: SqliteTraces;
+  pending: PendingActions;
 }
 
 /** In the order in which a new message is inserted. */
@@ -223,7 +226,9 @@ export class SqliteInbox implements InboxStore {
     const row = this.#find.get(id);
     if (!row) throw new Error('a message that is claimed is not in the inbox');
     const now = this.#bounds.clock.now();
-    this.#settle.run({ id, now, ...settled(messageOf(row), outcome, now) });
+    const change = settled(messageOf(row), outcome, now);
+    this.#settle.run({ id, now, ...change });
+    this.#settleQuestion(id, change);
     this.#queues.followClaimed(queue);
   }
 
@@ -254,6 +259,7 @@ export class SqliteInbox implements InboxStore {
       for (const { seq, ...row } of rows) {
         const change = settled(messageOf(row), { kind: 'failed', failure }, now);
         this.#settle.run({ id: row.id, now, ...change });
+        this.#settleQuestion(row.id, change);
         this.#queues.follow(row.queue, seq);
       }
       return rows.length;
@@ -274,6 +280,10 @@ export class SqliteInbox implements InboxStore {
 
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
     return this.#reader.list(filter);
+  }
+
+  counts(): Promise<InboxCount[]> {
+    return this.#reader.counts();
   }
 
   find(id: string): Promise<InboxMessage | null> {
@@ -302,7 +312,10 @@ export class SqliteInbox implements InboxStore {
   }
 
   discard(id: string): Promise<boolean> {
-    return this.#change(() => this.#delete.get(id));
+    return this.#change(() => {
+      this.#neighbours.pending.dropUnasked(id);
+      return this.#delete.get(id);
+    });
   }
 
   /** Within a commit: deletes at most `bite` rows that are too old or too many. @returns how many. */
@@ -361,6 +374,12 @@ export class SqliteInbox implements InboxStore {
       due_at: now,
     });
     if (message_id !== null) this.#neighbours.known.note(platform, message_id, { id }, now);
+  }
+
+  /** The question of a reply was asked once the reply was sent. */
+  #settleQuestion(id: string, { state }: InboxChange): void {
+    if (state === 'done') this.#neighbours.pending.noteAsked(id);
+    if (state === 'failed') this.#neighbours.pending.dropUnasked(id);
   }
 
   /** Has a message changed by an administrator. False where there is none. */

@@ -7,6 +7,7 @@ import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
 import { Claims } from './claims.ts';
 import type { GuardTurns } from './guard-turns.ts';
+import type { PendingActions } from './pending-actions.ts';
 import type { InsertedTrace } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -44,12 +45,19 @@ const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
 /** By the id that it has, or the one that it had before sign-in. */
 const NAMED = '(session_id = @name OR former_id = @name)';
 
+/** What ends with a session. */
+export interface SessionParts {
+  counts: GuardTurns;
+  pending: PendingActions;
+}
+
 /** Sessions and their turns, with the claims of sessions in memory. */
 export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
   readonly #claims: Claims;
   readonly #counts: GuardTurns;
+  readonly #pending: PendingActions;
   /** Null: this process bounds nothing. */
   readonly #anonymous: AnonymousBytes | null;
   readonly #find;
@@ -80,13 +88,14 @@ export class SqliteSessions implements SessionStore {
     db: Database.Database,
     commit: GroupCommit,
     clock: Clock,
-    counts: GuardTurns,
+    { counts, pending }: SessionParts,
     anonymousMax: number | null,
   ) {
     this.#clock = clock;
     this.#commit = commit;
     this.#claims = new Claims(commit, clock);
     this.#counts = counts;
+    this.#pending = pending;
     this.#anonymous =
       anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
     if (this.#anonymous) commit.keep(this.#anonymous);
@@ -296,7 +305,7 @@ export class SqliteSessions implements SessionStore {
       const { deleted, last_turn } = this.#deleteTurns(session, left);
       left -= deleted;
       if (last_turn === null && left > 0) {
-        this.#deleteRow(session.id);
+        this.#deleteRow(session);
         left--;
       } else if (deleted > 0) this.#setLastTurn.run(last_turn, session.id);
     }
@@ -320,11 +329,12 @@ export class SqliteSessions implements SessionStore {
 
   #deleteWhole(session: Chained): void {
     this.#deleteTurns(session, Number.POSITIVE_INFINITY);
-    this.#deleteRow(session.id);
+    this.#deleteRow(session);
   }
 
-  #deleteRow(id: number): void {
+  #deleteRow({ id, tag }: Chained): void {
     this.#counts.save();
+    this.#pending.withdraw({ session_tag: tag });
     const { client = null, bytes = 0 } = this.#delete.get(id) ?? {};
     if (client !== null) this.#anonymous?.add(client, -bytes);
   }

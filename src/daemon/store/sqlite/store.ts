@@ -1,11 +1,19 @@
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
-import { FAILED_MAX, GUARD_LISTED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
+import {
+  ACTIONS_RETENTION_MS,
+  FAILED_MAX,
+  GUARD_LISTED_MAX,
+  INBOX_MAX,
+  REFUSED_MAX,
+  TRACES_MAX,
+} from '../bounds.ts';
 import { StoreFull } from '../failures.ts';
 import type { OpenOptions } from '../open.ts';
 import { Reserve } from '../reserve.ts';
 import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
+import { SqliteActions } from './actions.ts';
 import { backUp } from './backup.ts';
 import { SqliteBudgets } from './budgets.ts';
 import { conditionOf } from './condition.ts';
@@ -22,6 +30,7 @@ import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
+import { PendingActions } from './pending-actions.ts';
 import { SqliteSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
@@ -42,6 +51,8 @@ export interface SqliteOptions extends OpenOptions {
   tracesMax?: number;
   /** Traces of refused requests kept at most; `REFUSED_MAX` where absent. */
   refusedMax?: number;
+  /** ACTIONS_RETENTION_DAYS, in ms; `ACTIONS_RETENTION_MS` if absent. */
+  actionsRetentionMs?: number;
   /** ANONYMOUS_STORE_BYTES; without it, what anonymous clients store is not bounded. */
   anonymousMax?: number;
   /** Messages in the inbox that have not ended, at most; `INBOX_MAX` where absent. */
@@ -141,7 +152,7 @@ function assemble(
   unlock: () => void,
 ): SqliteStore {
   const { clock, traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
-  const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
+  const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX, actionsRetentionMs = ACTIONS_RETENTION_MS } = options;
   const volume = new Volume(dirname(db.name));
   const space = new DiskSpace(db, volume, reserve);
   const commit = new GroupCommit(db, space);
@@ -153,7 +164,8 @@ function assemble(
   });
   const anonymousMax = options.role === 'daemon' ? (options.anonymousMax ?? null) : null;
   const counts = new GuardTurns(db, commit, GUARD_LISTED_MAX);
-  const sessions = new SqliteSessions(db, commit, clock, counts, anonymousMax);
+  const pending = new PendingActions(db, clock);
+  const sessions = new SqliteSessions(db, commit, clock, { counts, pending }, anonymousMax);
   const limits = new SqliteLimits(db, commit, clock);
   const budgets = new SqliteBudgets(db, commit, clock);
   const summaries = new SqliteSummaries(db, commit, clock, sessions);
@@ -161,25 +173,46 @@ function assemble(
   commit.keep(known);
   const guard = new SqliteGuard(db, commit, clock, known, counts);
   const idempotency = new SqliteIdempotency(db, commit, clock);
-  const inbox = new SqliteInbox(db, commit, { clock, max: inboxMax, failedMax }, { known, guard, traces });
+  const inbox = new SqliteInbox(
+    db,
+    commit,
+    { clock, max: inboxMax, failedMax },
+    {
+      known,
+      guard,
+      traces,
+      pending,
+    },
+  );
   const links = new SqliteLinks(db, commit, clock);
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
-  const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams });
+  const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams, pending });
+  const actions = new SqliteActions(db, commit, {
+    clock,
+    retentionMs: actionsRetentionMs,
+    pending,
+    sessions,
+    idempotency,
+  });
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const sweep = new Sweep([sessions, limits, budgets, guard, idempotency, inbox, links, streams, traces], {
-    db,
-    commit,
-    volume,
-    space,
-    reserve,
-    clock,
-  });
+  const sweep = new Sweep(
+    [sessions, limits, budgets, guard, idempotency, inbox, links, streams, traces, actions],
+    {
+      db,
+      commit,
+      volume,
+      space,
+      reserve,
+      clock,
+    },
+  );
 
   return {
     description: `sqlite ${db.name}`,
     sessions,
+    actions,
     traces,
     limits,
     budgets,

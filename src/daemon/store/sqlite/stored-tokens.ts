@@ -19,7 +19,7 @@ interface Bite {
 
 const TOKEN_OF_SESSION = `metadata ->> '$.jwt_context.token'`;
 
-/** The tokens of links, sessions and streams, as they are stored. */
+/** The tokens of links, sessions and streams, as they are stored, and the texts of actions. */
 export class StoredTokens {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -38,6 +38,8 @@ export class StoredTokens {
            SELECT token FROM streams WHERE token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now)
            UNION ALL
            SELECT ${TOKEN_OF_SESSION} FROM sessions WHERE expires_at > @now AND metadata <> '{}'
+           UNION ALL
+           SELECT args FROM actions
          )
          SELECT count(*) FROM stored WHERE substr(token, 1, length(@prefix)) = @prefix`,
       )
@@ -60,7 +62,18 @@ export class StoredTokens {
         `SELECT id AS place, 'stream' AS kind, stream_id, token FROM streams
          WHERE id > @after AND (expires_at IS NULL OR expires_at > @now) ORDER BY id LIMIT @bite`,
       ),
+      // The index of unsealed actions goes by the arguments, so these are replaced last.
+      ...(['answer', 'summary', 'args'] as const).map((field) =>
+        table(
+          0,
+          `SELECT id AS place, 'action' AS kind, action_id, '${field}' AS field,
+             iif(substr(${field}, 1, 10) = 'sealed.v1.', NULL, ${field}) AS token FROM actions
+           WHERE id > @after AND substr(args, 1, 10) <> 'sealed.v1.' ORDER BY id LIMIT @bite`,
+        ),
+      ),
     ];
+    const replaceText = (field: string) =>
+      db.prepare(`UPDATE actions SET ${field} = @value WHERE action_id = @action_id AND ${field} = @token`);
     this.#replace = {
       link: db.prepare('UPDATE links SET token = @value WHERE key = @key AND token = @token'),
       session: db.prepare(
@@ -69,6 +82,9 @@ export class StoredTokens {
            AND bound_user_id = @user_id AND ${TOKEN_OF_SESSION} = @token`,
       ),
       stream: db.prepare('UPDATE streams SET token = @value WHERE stream_id = @stream_id AND token = @token'),
+      args: replaceText('args'),
+      summary: replaceText('summary'),
+      answer: replaceText('answer'),
     };
   }
 
@@ -91,7 +107,8 @@ export class StoredTokens {
   }
 
   replace(token: StoredToken, value: string): Promise<boolean> {
-    return this.#commit.write(() => this.#replace[token.kind].run({ ...token, value }).changes > 0);
+    const replace = this.#replace[token.kind === 'action' ? token.field : token.kind];
+    return this.#commit.write(() => replace.run({ ...token, value }).changes > 0);
   }
 }
 

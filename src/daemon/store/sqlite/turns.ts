@@ -2,6 +2,7 @@ import type { SessionClaim } from '../claims.ts';
 import type { CommitOutcome, TurnChanges } from '../turns.ts';
 import type { SqliteIdempotency } from './idempotency.ts';
 import type { SqliteInbox } from './inbox.ts';
+import type { PendingActions } from './pending-actions.ts';
 import type { SqliteSessions } from './sessions.ts';
 import type { SqliteStreams } from './streams.ts';
 import type { SqliteTraces } from './traces.ts';
@@ -14,6 +15,7 @@ export interface TurnParts {
   inbox: SqliteInbox;
   idempotency: SqliteIdempotency;
   streams: SqliteStreams;
+  pending: PendingActions;
 }
 
 /** Stores everything that a turn changes, as one write of the group commit (`Store.commitTurn`). */
@@ -49,7 +51,7 @@ export class SqliteTurns {
 
   #store(
     claim: SessionClaim,
-    { session, turn, trace, reply, failed, answer, events }: TurnChanges,
+    { session, turn, trace, reply, failed, answer, pending, events }: TurnChanges,
   ): CommitOutcome {
     const { sessions, traces, inbox, idempotency, streams } = this.#parts;
     if (session) sessions.add(claim, session);
@@ -58,6 +60,7 @@ export class SqliteTurns {
     if (reply) inbox.addReply(reply.claim, reply.text);
     if (failed) inbox.settleClaimed(failed.claim, failed.outcome);
     if (answer) idempotency.addAnswer(answer.claim, answer.answer, answer.ttl_ms);
+    if (pending && !ended) this.#parts.pending.add(pending);
     if (events) streams.add(events.claim.stream_id, events.events);
     return ended ? 'session_ended' : 'committed';
   }

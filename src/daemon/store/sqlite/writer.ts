@@ -268,9 +268,7 @@ export class GroupCommit {
         }
       }
       for (const resident of this.#residents) resident.save?.();
-      // If the commit fails now, nobody knows what is on the disk, and nothing may be counted twice.
-      this.#decisions = [];
-      this.#commit.run();
+      this.#commitDecided();
       done = true;
       for (const resident of this.#residents) resident.committed?.();
       // A commit without a change writes nothing, so it proves nothing.
@@ -278,6 +276,21 @@ export class GroupCommit {
       return { values };
     } finally {
       if (!done) this.#undo();
+    }
+  }
+
+  /**
+   * If the commit fails, nobody knows what is on the disk, and nothing may be counted twice: the decisions are forgotten.
+   * If it is refused because of a lock, nothing was written, and they are stored with the next commit.
+   */
+  #commitDecided(): void {
+    const decisions = this.#decisions;
+    this.#decisions = [];
+    try {
+      this.#commit.run();
+    } catch (error) {
+      if (isBusy(error)) this.#decisions = decisions;
+      throw error;
     }
   }
 

@@ -1,19 +1,18 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join, resolve, sep } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 
-/** The bundled channels, from the sources and from the build alike. */
-const BUNDLED = new URL('../../../plugins/', import.meta.url);
-const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-const TEMPLATE = 'template';
-/** The sources of a channel: they come before what a build made of them. */
+/** Sources come before what a build made of them. */
 const SOURCE_INDEX = 'index.ts';
 const INDEX_FILES = ['index.js', 'index.mjs'];
 
-/** Where a plugin's module is, or why it is nowhere. */
+/** Where a module of the operator's is, or why it is nowhere. */
 export type Located = { found: true; file: string } | { found: false; problem: string; right: string };
+
+/** What the module is for, in messages. */
+type Whose = 'channel' | 'tool';
 
 /** A path begins with `.`, `/` or `~`, or ends like a module; anything else is the name of a package. */
 export function isPath(text: string): boolean {
@@ -21,24 +20,12 @@ export function isPath(text: string): boolean {
   return text.includes('/') && !text.startsWith('@');
 }
 
-/** The folders of `plugins/` that are channels: name → module. */
-export async function bundledPlugins(): Promise<Map<string, string>> {
-  const folder = fileURLToPath(BUNDLED);
-  const found = new Map<string, string>();
-  const entries = await readdir(folder, { withFileTypes: true });
-  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    const file = join(folder, entry.name, `index${ENDING}`);
-    if (entry.isDirectory() && entry.name !== TEMPLATE && (await isFile(file))) found.set(entry.name, file);
-  }
-  return found;
-}
-
 /**
  * The module at a path, relative to a folder. Of a directory it is `index.ts`, so that nothing needs to be built, else
  * the module that its `package.json` names, else `index.js` or `index.mjs`. An installed package ships no sources that
  * Node runs: there, `package.json` comes first.
  */
-export async function locatePath(path: string, folder: string): Promise<Located> {
+export async function locatePath(path: string, folder: string, whose: Whose): Promise<Located> {
   const full = /^~(?=\/|$)/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
   const entry = await packageEntry(full);
   const sources = full.split(sep).includes('node_modules') ? [] : [SOURCE_INDEX];
@@ -46,21 +33,21 @@ export async function locatePath(path: string, folder: string): Promise<Located>
   for (const file of [full, ...candidates.map((name) => join(full, name))]) {
     if (await isFile(file)) return { found: true, file };
   }
-  if (entry !== null) return noModule(`names the package in ${full}`, entry);
+  if (entry !== null) return noModule(`names the package in ${full}`, entry, whose);
   return (await isDirectory(full))
-    ? noModule(`names the folder ${full}`, [SOURCE_INDEX, ...INDEX_FILES].join(', '))
+    ? noModule(`names the folder ${full}`, [SOURCE_INDEX, ...INDEX_FILES].join(', '), whose)
     : {
         found: false,
         problem: `names a file that does not exist: ${full}`,
-        right: 'the path of the module of a channel, or of its folder',
+        right: `the path of the module of a ${whose}, or of its folder`,
       };
 }
 
-function noModule(what: string, wanted: string): Located {
+function noModule(what: string, wanted: string, whose: Whose): Located {
   return {
     found: false,
     problem: `${what}, which has no module ${wanted}`,
-    right: 'a folder with the index.ts of a channel, or a package whose `exports` names its module',
+    right: `a folder with the index.ts of a ${whose}, or a package whose \`exports\` names its module`,
   };
 }
 
@@ -77,7 +64,11 @@ async function packageEntry(folder: string): Promise<string | null> {
 }
 
 /** The module of an installed package: looked for from each folder in turn, then beside agentd itself. */
-export async function locatePackage(name: string, folders: readonly string[]): Promise<Located> {
+export async function locatePackage(
+  name: string,
+  folders: readonly string[],
+  whose: Whose,
+): Promise<Located> {
   for (const from of [
     ...folders.map((folder) => pathToFileURL(join(folder, 'package.json'))),
     import.meta.url,
@@ -90,7 +81,7 @@ export async function locatePackage(name: string, folders: readonly string[]): P
     return {
       found: false,
       problem: `names the package ${name}, which has no module ${entry ?? 'index.js'}`,
-      right: 'a package whose `exports` names the module of a channel',
+      right: `a package whose \`exports\` names the module of a ${whose}`,
     };
   }
   return {

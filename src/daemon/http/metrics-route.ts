@@ -1,0 +1,38 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Route } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+import type { Secret } from '../secret.ts';
+
+export interface MetricsPage {
+  readonly contentType: string;
+  text(): Promise<string>;
+}
+
+/**
+ * `GET /metrics` of the admin listener.
+ * @param token ADMIN_TOKEN, asked for as a bearer; undefined: nothing is asked for.
+ */
+export function metricsRoute(metrics: MetricsPage, token: Secret | undefined): Route {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    async handle({ headers }) {
+      if (token !== undefined && !isBearer(headers.authorization, token))
+        throw new AgentdError('token_missing', 'The metrics need ADMIN_TOKEN as the bearer token.');
+      return { headers: { 'Content-Type': metrics.contentType }, body: await metrics.text() };
+    },
+  };
+}
+
+/** Compares hashes, so that the time it takes tells nothing about the token. */
+function isBearer(authorization: unknown, token: Secret): boolean {
+  if (typeof authorization !== 'string') return false;
+  return timingSafeEqual(
+    digest(authorization.replace(/^bearer +/i, 'Bearer ')),
+    digest(`Bearer ${token.reveal()}`),
+  );
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,16 @@
+import type { Observer } from '../trace/observer.ts';
+import type { TokenValidator } from './identity.ts';
+
+/** The same validator; it tells the observer how each check ended. */
+export function observedValidator(
+  validator: TokenValidator,
+  observer: Pick<Observer, 'tokenChecked'>,
+): TokenValidator {
+  return {
+    async validate(token, request_id) {
+      const verdict = await validator.validate(token, request_id);
+      observer.tokenChecked(verdict.valid ? 'valid' : verdict.reason);
+      return verdict;
+    },
+  };
+}

@@ -1,0 +1,206 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AgentdError, ERRORS, type ErrorCode, StoreUnavailable } from '../errors.ts';
+import type { DeliveryOutcome, EndedRequest, Observer } from '../trace/observer.ts';
+import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+import { METRICS, type MetricName, type MetricRecord } from './metric-list.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** What is counted only when somebody asks for the metrics. */
+export interface Gauges {
+  runs(): Readonly<Record<'running' | 'waiting', number>>;
+  streams(): Readonly<Record<'running' | 'read', number>>;
+  inbox(): Promise<readonly InboxGauge[]>;
+}
+
+export interface InboxGauge {
+  platform: string;
+  state: string;
+  messages: number;
+  /** Age of the oldest one, seconds; null if it does not wait for anything. */
+  oldest_seconds: number | null;
+}
+
+/** Methods of HTTP that have a label value of their own: a client may send any word. */
+const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** Lines of a trace that are no steps of the message path, but what happened within one. */
+const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
+
+/** The metrics of one daemon (agentd-metrics(7)), made of what it is told. */
+export class Metrics implements Observer {
+  readonly #registry = new Registry();
+  readonly #counters = new Map<string, Counter>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #histograms = new Map<string, Histogram>();
+  #read: Gauges | null = null;
+
+  constructor(version: string) {
+    for (const metric of METRICS) this.#register(metric);
+    collectDefaultMetrics({ register: this.#registry });
+    this.#gauge('agentd_build_info').set({ version, node: process.versions.node }, 1);
+    this.#counter('agentd_store_errors_total').inc(0);
+  }
+
+  /** Says where the gauges are read. They are absent until then, while the daemon starts. */
+  readFrom(gauges: Gauges): void {
+    this.#read = gauges;
+  }
+
+  /** The media type of `text`. */
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** All metrics in the text format of Prometheus. A gauge whose source cannot be read is left out. */
+  async text(): Promise<string> {
+    await this.#readGauges();
+    return this.#registry.metrics();
+  }
+
+  turnTraced(trace: TraceRecord, runs_again: boolean): void {
+    const channel = trace.platform;
+    for (const line of trace.lines) this.#countLine(channel, line);
+    if (runs_again) return;
+    const outcome = outcomeOf(trace);
+    this.#count('agentd_messages_total', { channel, outcome });
+    if (outcome === 'answered' || outcome === 'failed' || outcome === 'stopped')
+      this.#observe(
+        'agentd_turn_duration_seconds',
+        { channel },
+        (trace.finished_at - trace.started_at) / 1000,
+      );
+  }
+
+  messageBlocked(channel: string, reason: string): void {
+    this.#count('agentd_guard_blocks_total', { channel, reason });
+    this.#count('agentd_messages_total', { channel, outcome: 'blocked' });
+  }
+
+  messageFailed(channel: string): void {
+    this.#count('agentd_messages_total', { channel, outcome: 'failed' });
+  }
+
+  deliveryEnded(channel: string, outcome: DeliveryOutcome): void {
+    this.#count('agentd_deliveries_total', { channel, outcome });
+  }
+
+  requestEnded({ route, method, status, code, seconds }: EndedRequest): void {
+    const labels = { route: route ?? 'none', method: HTTP_METHODS.includes(method) ? method : 'other' };
+    this.#count('agentd_http_requests_total', { ...labels, status: String(status) });
+    this.#observe('agentd_http_request_duration_seconds', labels, seconds);
+    if (code === 'rate_limited') this.#count('agentd_rate_limited_total', { route: labels.route });
+  }
+
+  tokenChecked(outcome: string): void {
+    this.#count('agentd_token_checks_total', { outcome });
+  }
+
+  downstreamEnded(source: string, status: number | string, seconds: number): void {
+    this.#count('agentd_downstream_requests_total', { source, status: String(status) });
+    this.#observe('agentd_downstream_duration_seconds', { source }, seconds);
+  }
+
+  /** An operation of the store has ended. @param error why it failed; undefined if it did not. */
+  storeEnded(operation: string, seconds: number, error?: unknown): void {
+    this.#observe('agentd_store_duration_seconds', { operation }, seconds);
+    if (error instanceof StoreUnavailable) this.#counter('agentd_store_errors_total').inc();
+  }
+
+  #countLine(channel: string, { step, verdict, reason, detail, took_ms }: TraceLine): void {
+    const outcome = verdict === 'ok' ? 'ok' : (reason ?? verdict);
+    switch (step) {
+      case 'tool':
+        this.#count('agentd_tool_calls_total', { tool: String(detail?.tool), outcome });
+        return;
+      case 'credentials':
+        this.#count('agentd_credentials_total', {
+          used: String(detail?.credentials),
+          reason: reason ?? 'valid_token',
+        });
+        return;
+      case 'model':
+        this.#countModelCall(outcome, detail ?? {});
+        return;
+      case 'guard':
+        if (verdict === 'refused' && reason !== undefined)
+          this.#count('agentd_guard_blocks_total', { channel, reason });
+    }
+    if (took_ms !== undefined && !WITHIN_A_STEP.includes(step))
+      this.#observe('agentd_step_duration_seconds', { step }, took_ms / 1000);
+  }
+
+  #countModelCall(outcome: string, detail: NonNullable<TraceLine['detail']>): void {
+    const { model } = detail;
+    // That another model answers in its place is no call.
+    if (typeof model !== 'string') return;
+    this.#count('agentd_model_requests_total', { model, outcome });
+    for (const direction of ['input', 'output'] as const) {
+      const tokens = detail[`${direction}_tokens`];
+      if (typeof tokens === 'number') this.#count('agentd_model_tokens_total', { model, direction }, tokens);
+    }
+  }
+
+  async #readGauges(): Promise<void> {
+    if (this.#read === null) return;
+    for (const [name, values] of [
+      ['agentd_runs', this.#read.runs()],
+      ['agentd_streams', this.#read.streams()],
+    ] as const)
+      for (const [state, value] of Object.entries(values)) this.#gauge(name).set({ state }, value);
+    const messages = this.#gauge('agentd_inbox_messages');
+    const oldest = this.#gauge('agentd_inbox_oldest_seconds');
+    messages.reset();
+    oldest.reset();
+    // A store that is out of reach must not hide the other metrics; the wrapper of the store counts the error.
+    const inbox = await this.#read.inbox().catch((error: unknown) => {
+      if (error instanceof AgentdError) return [];
+      throw error;
+    });
+    for (const { platform: channel, state, messages: count } of inbox)
+      messages.set({ channel, state }, count);
+    for (const [channel, seconds] of oldestOf(inbox)) oldest.set({ channel }, seconds);
+  }
+
+  #count(name: MetricName, labels: Labels, by = 1): void {
+    this.#counter(name).inc(labels, by);
+  }
+
+  #observe(name: MetricName, labels: Labels, seconds: number): void {
+    (this.#histograms.get(name) as Histogram).observe(labels, seconds);
+  }
+
+  #counter(name: MetricName): Counter {
+    return this.#counters.get(name) as Counter;
+  }
+
+  #gauge(name: MetricName): Gauge {
+    return this.#gauges.get(name) as Gauge;
+  }
+
+  #register({ name, kind, labels, sentence, buckets = [] }: MetricRecord): void {
+    const options = { name, help: sentence, labelNames: [...labels], registers: [this.#registry] };
+    if (kind === 'counter') this.#counters.set(name, new Counter(options));
+    else if (kind === 'gauge') this.#gauges.set(name, new Gauge(options));
+    else this.#histograms.set(name, new Histogram({ ...options, buckets: [...buckets] }));
+  }
+}
+
+/** How a message ended, in one of six words. */
+function outcomeOf({ outcome, lines }: TraceRecord): string {
+  if (outcome === 'answered') {
+    const isStopped = lines.some(({ step, reason }) => step === 'run-agent' && reason === 'stopped');
+    return isStopped ? 'stopped' : 'answered';
+  }
+  if (outcome === 'replayed') return 'replayed';
+  if (outcome === 'loop_guard_blocked') return 'blocked';
+  const status = outcome in ERRORS ? ERRORS[outcome as ErrorCode].status : 500;
+  return status < 500 ? 'refused' : 'failed';
+}
+
+function oldestOf(inbox: readonly InboxGauge[]): Map<string, number> {
+  const oldest = new Map<string, number>();
+  for (const { platform, oldest_seconds } of inbox)
+    oldest.set(platform, Math.max(oldest.get(platform) ?? 0, oldest_seconds ?? 0));
+  return oldest;
+}

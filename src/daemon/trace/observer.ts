@@ -1,0 +1,64 @@
+import type { TraceRecord } from './trace-record.ts';
+
+/** Is told what the daemon does; metrics and spans are made of it. No method throws or waits. */
+export interface Observer {
+  /**
+   * A message has ended, or one of its runs has.
+   * @param runs_again the message has not ended: its run failed and will be repeated.
+   */
+  turnTraced(trace: TraceRecord, runs_again: boolean): void;
+  /** The loop guard has blocked a message as it arrived. */
+  messageBlocked(platform: string, reason: string): void;
+  /** A message of the inbox has failed for good without a turn of its own. */
+  messageFailed(platform: string): void;
+  /** An attempt to send a stored text to a platform has ended. */
+  deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
+  requestEnded(request: EndedRequest): void;
+  /** A user token was checked. @param outcome `valid`, or the reason why it is not. */
+  tokenChecked(outcome: string): void;
+  /**
+   * A request to an API has ended, log-ins included.
+   * @param status of the answer, or why there is none.
+   */
+  downstreamEnded(source: string, status: number | string, seconds: number): void;
+}
+
+/** `sent`: the platform took it. `retried`: it will be sent again. `failed`: it will not. */
+export type DeliveryOutcome = 'sent' | 'retried' | 'failed';
+
+export interface EndedRequest {
+  /** The path as the route has it, with the names of its parameters; null: there is no such route. */
+  route: string | null;
+  method: string;
+  status: number;
+  /** The code of the problem that was answered; null if there was none. */
+  code: string | null;
+  seconds: number;
+}
+
+const ignore = () => {};
+
+export const NO_OBSERVER: Observer = {
+  turnTraced: ignore,
+  messageBlocked: ignore,
+  messageFailed: ignore,
+  deliveryEnded: ignore,
+  requestEnded: ignore,
+  tokenChecked: ignore,
+  downstreamEnded: ignore,
+};
+
+/** Tells each of them. */
+export function observers(all: readonly Observer[]): Observer {
+  const [first = NO_OBSERVER, ...rest] = all;
+  if (rest.length === 0) return first;
+  return {
+    turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
+    messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
+    messageFailed: (...of) => all.forEach((one) => void one.messageFailed(...of)),
+    deliveryEnded: (...of) => all.forEach((one) => void one.deliveryEnded(...of)),
+    requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
+    tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),
+    downstreamEnded: (...of) => all.forEach((one) => void one.downstreamEnded(...of)),
+  };
+}

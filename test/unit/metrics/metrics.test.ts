@@ -1,0 +1,211 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { measuredStore } from '../../../src/daemon/metrics/measured-store.ts';
+import { METRICS } from '../../../src/daemon/metrics/metric-list.ts';
+import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
+
+let metrics: Metrics;
+beforeEach(() => {
+  metrics = new Metrics('1.2.3');
+});
+
+/** The value of a sample, as it stands in the text. */
+async function sample(name: string): Promise<number | undefined> {
+  const line = (await metrics.text()).split('\n').find((candidate) => candidate.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(name.length + 1));
+}
+
+function trace(outcome: string, lines: Omit<TraceLine, 'at'>[] = []): TraceRecord {
+  return {
+    turn_id: 't1',
+    request_id: 'r1',
+    session_id: 's1',
+    message_id: null,
+    platform: 'webchat',
+    user_id: 'u1',
+    started_at: 1000,
+    finished_at: 1500,
+    outcome,
+    lines: lines.map((line) => ({ at: 1000, ...line })),
+  };
+}
+
+describe('metrics', () => {
+  it('have the help of their records, and no others of agentd exist', async () => {
+    const text = await metrics.text();
+    const named = [...text.matchAll(/^# HELP (agentd_\w+) (.*)$/gm)].map(([, name, help]) => ({
+      name,
+      help,
+    }));
+    expect(named.sort((a, b) => String(a.name).localeCompare(String(b.name)))).toEqual(
+      METRICS.map(({ name, sentence }) => ({ name, help: sentence })).sort((a, b) =>
+        a.name.localeCompare(b.name),
+      ),
+    );
+  });
+
+  it.each([
+    ['answered', [], 'answered'],
+    ['answered', [{ step: 'run-agent', verdict: 'ok', reason: 'stopped' }], 'stopped'],
+    ['replayed', [], 'replayed'],
+    ['loop_guard_blocked', [], 'blocked'],
+    ['session_forbidden', [], 'refused'],
+    ['idempotency_key_reused', [], 'refused'],
+    ['agent_failed', [], 'failed'],
+    ['unavailable', [], 'failed'],
+    ['internal_error', [], 'failed'],
+  ] as const)('count a message whose trace ends in %s %j as %s', async (outcome, lines, counted) => {
+    metrics.turnTraced(trace(outcome, [...lines]), false);
+    expect(await sample(`agentd_messages_total{channel="webchat",outcome="${counted}"}`)).toBe(1);
+  });
+
+  it('do not count a message that runs again, but what its run did', async () => {
+    const lines = [
+      { step: 'tool', verdict: 'failed', reason: 'tool_failed', detail: { tool: 'get_user' } },
+    ] as const;
+    metrics.turnTraced(trace('agent_failed', [...lines]), true);
+    expect(await metrics.text()).not.toContain('agentd_messages_total{');
+    expect(await sample('agentd_tool_calls_total{tool="get_user",outcome="tool_failed"}')).toBe(1);
+    metrics.turnTraced(trace('answered', [...lines]), false);
+    expect(await sample('agentd_messages_total{channel="webchat",outcome="answered"}')).toBe(1);
+    expect(await sample('agentd_tool_calls_total{tool="get_user",outcome="tool_failed"}')).toBe(2);
+  });
+
+  it('time turns and steps, but not what happened within a step', async () => {
+    metrics.turnTraced(
+      trace('answered', [
+        { step: 'run-agent', verdict: 'ok', took_ms: 400 },
+        { step: 'tool', verdict: 'ok', detail: { tool: 'get_user' }, took_ms: 100 },
+      ]),
+      false,
+    );
+    expect(await sample('agentd_turn_duration_seconds_sum{channel="webchat"}')).toBe(0.5);
+    expect(await sample('agentd_step_duration_seconds_sum{step="run-agent"}')).toBe(0.4);
+    expect(await metrics.text()).not.toContain('step="tool"');
+  });
+
+  it('count credentials, models, blocks of the guard, and deliveries', async () => {
+    metrics.turnTraced(
+      trace('answered', [
+        { step: 'credentials', verdict: 'ok', detail: { credentials: 'user' } },
+        { step: 'credentials', verdict: 'fallback', reason: 'no_token', detail: { credentials: 'default' } },
+        { step: 'model', verdict: 'ok', detail: { model: 'm1', input_tokens: 10, output_tokens: 3 } },
+        { step: 'model', verdict: 'failed', reason: 'model_unreachable', detail: { model: 'm1' } },
+        // Not a call: another one answers in its place.
+        { step: 'model', verdict: 'fallback', reason: 'model_unreachable', detail: { fallback: 'm2' } },
+      ]),
+      false,
+    );
+    metrics.turnTraced(
+      trace('loop_guard_blocked', [{ step: 'guard', verdict: 'refused', reason: 'repetition' }]),
+      false,
+    );
+    metrics.messageBlocked('teamchat', 'rate_limit');
+    metrics.deliveryEnded('teamchat', 'retried');
+    expect(await sample('agentd_credentials_total{used="user",reason="valid_token"}')).toBe(1);
+    expect(await sample('agentd_credentials_total{used="default",reason="no_token"}')).toBe(1);
+    expect(await sample('agentd_model_requests_total{model="m1",outcome="ok"}')).toBe(1);
+    expect(await metrics.text()).not.toContain('undefined');
+    expect(await sample('agentd_model_requests_total{model="m1",outcome="model_unreachable"}')).toBe(1);
+    expect(await sample('agentd_model_tokens_total{model="m1",direction="input"}')).toBe(10);
+    expect(await sample('agentd_model_tokens_total{model="m1",direction="output"}')).toBe(3);
+    expect(await sample('agentd_guard_blocks_total{channel="webchat",reason="repetition"}')).toBe(1);
+    expect(await sample('agentd_guard_blocks_total{channel="teamchat",reason="rate_limit"}')).toBe(1);
+    expect(await sample('agentd_messages_total{channel="teamchat",outcome="blocked"}')).toBe(1);
+    expect(await sample('agentd_deliveries_total{channel="teamchat",outcome="retried"}')).toBe(1);
+  });
+
+  it('name a route by its pattern, and methods that a client made up as one', async () => {
+    const request = { route: '/sse/stream/:stream_id', method: 'GET', status: 200, code: null, seconds: 0.1 };
+    metrics.requestEnded(request);
+    metrics.requestEnded({ ...request, route: null, method: 'BREW', status: 404, code: 'not_found' });
+    metrics.requestEnded({
+      ...request,
+      route: '/webchat/message',
+      method: 'POST',
+      status: 429,
+      code: 'rate_limited',
+    });
+    const requests = 'agentd_http_requests_total';
+    expect(await sample(`${requests}{route="/sse/stream/:stream_id",method="GET",status="200"}`)).toBe(1);
+    expect(await sample(`${requests}{route="none",method="other",status="404"}`)).toBe(1);
+    expect(await sample('agentd_rate_limited_total{route="/webchat/message"}')).toBe(1);
+    expect(await metrics.text()).not.toContain('BREW');
+  });
+
+  it('read the gauges when they are asked for, and forget states that no message is in any more', async () => {
+    let inbox = [{ platform: 'teamchat', state: 'waiting', messages: 2, oldest_seconds: 7 }];
+    metrics.readFrom({
+      runs: () => ({ running: 3, waiting: 1 }),
+      streams: () => ({ running: 2, read: 4 }),
+      inbox: async () => inbox,
+    });
+    expect(await sample('agentd_runs{state="running"}')).toBe(3);
+    expect(await sample('agentd_streams{state="read"}')).toBe(4);
+    expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(2);
+    expect(await sample('agentd_inbox_oldest_seconds{channel="teamchat"}')).toBe(7);
+    inbox = [];
+    expect(await metrics.text()).not.toContain('channel="teamchat"');
+  });
+
+  it('leave the gauges of the inbox out while the store is out of reach', async () => {
+    metrics.readFrom({
+      runs: () => ({ running: 0, waiting: 0 }),
+      streams: () => ({ running: 0, read: 0 }),
+      inbox: () => Promise.reject(new AgentdError('unavailable', 'away')),
+    });
+    expect(await sample('agentd_runs{state="running"}')).toBe(0);
+    expect(await metrics.text()).not.toContain('agentd_inbox_messages{');
+  });
+
+  it('name the version', async () => {
+    const node = process.versions.node;
+    expect(await sample(`agentd_build_info{version="1.2.3",node="${node}"}`)).toBe(1);
+  });
+});
+
+describe('a measured store', () => {
+  it('times each operation, counts outages, and is otherwise the same store', async () => {
+    class Sessions {
+      #found = 'found';
+      find = async () => this.#found;
+      async claim() {
+        throw new StoreUnavailable(new Error('ENOSPC'));
+      }
+    }
+    const empty = {};
+    const store = {
+      description: 'test',
+      sessions: new Sessions(),
+      ...Object.fromEntries(
+        [
+          ...[
+            'traces',
+            'limits',
+            'budgets',
+            'summaries',
+            'guard',
+            'idempotency',
+            'inbox',
+            'links',
+            'outages',
+          ],
+          'streams',
+        ].map((name) => [name, empty]),
+      ),
+      commitTurn: async () => 'committed',
+    } as unknown as Store;
+    const measured = measuredStore(store, metrics);
+    expect(measured.description).toBe('test');
+    expect(await measured.sessions.find('s1')).toBe('found');
+    expect(await measured.commitTurn({} as never, {} as never)).toBe('committed');
+    await expect(measured.sessions.claim('s1')).rejects.toThrow(StoreUnavailable);
+    const count = 'agentd_store_duration_seconds_count';
+    expect(await sample(`${count}{operation="sessions.find"}`)).toBe(1);
+    expect(await sample(`${count}{operation="sessions.claim"}`)).toBe(1);
+    expect(await sample(`${count}{operation="commitTurn"}`)).toBe(1);
+    expect(await sample('agentd_store_errors_total')).toBe(1);
+  });
+});
