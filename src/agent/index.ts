@@ -62,6 +62,11 @@ export interface AgentTurn {
   tools: readonly AgentTool[];
   /** Every call of a language model begins and ends here. */
   meter: ModelMeter;
+  /**
+   * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
+   * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
+   */
+  memories: readonly AgentMemory[];
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
   /** When the time of the run is over, ms since the epoch. */
@@ -129,6 +134,18 @@ export interface ModelCallResult {
   estimated?: boolean;
   /** When the first token came, ms after the begin. */
   first_token_ms?: number;
+}
+
+/** A text that an earlier run remembered (agentd-agent(7), "Memory"). */
+export interface AgentMemory {
+  text: string;
+  /** When it was stored: `2030-01-31`. */
+  date: string;
+  /**
+   * Results of tools of another origin than the API were in the run that stored it. Only a tool call returns such a
+   * memory: it is never given unasked.
+   */
+  from_elsewhere?: true;
 }
 
 /** The person of a valid token. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeActions } from './actions-contract.ts';
+import { describeAudit } from './audit-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { aSession } from './fixtures.ts';
@@ -16,6 +17,7 @@ import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
 import { describeStreams } from './streams-contract.ts';
 import { describeSummaries } from './summaries-contract.ts';
+import { describeToolDigests } from './tool-digests-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
 
@@ -77,6 +79,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeSessions(() => test);
     describeActions(() => test);
+    describeAudit(() => test);
     describeTurns(() => test);
     describeTraces(() => test);
     describeLimits(() => test);
@@ -89,6 +92,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeOutages(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
+    describeToolDigests(() => test);
     describeClock(() => test);
     describePeers(() => test);
 

@@ -18,6 +18,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     app_name: 'agentd',
     tools: [],
     meter: FREE_METER,
+    memories: [],
     signal: new AbortController().signal,
     deadline: Date.now() + 60_000,
     log: { debug: () => {}, warn: () => {} },
