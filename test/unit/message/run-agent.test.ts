@@ -9,7 +9,15 @@ import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.
 import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { claimSession, keepTurn, saveSession } from '../../contract/store-writes.ts';
-import { aTurnOf, ON_PLATFORM, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
+import {
+  aTurnOf,
+  nothingWaits,
+  ON_PLATFORM,
+  person,
+  runStep,
+  type StepWorld,
+  stepWorld,
+} from '../../support/step.ts';
 import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 
 const NOBODY: Principal = { person: null, reason: 'no_token' };
@@ -42,6 +50,7 @@ beforeEach(async () => {
 function resolved(principal = NOBODY, members: object = {}) {
   const session = aSession(world.clock.now(), { session_id: 's' });
   return aTurnOf(world, {
+    ...nothingWaits(world),
     counted_in: null,
     key: null,
     claim: { session_tag: 's', owner: 'owner' },
