@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeActions } from './actions-contract.ts';
+import { describeAudit } from './audit-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
@@ -14,6 +15,7 @@ import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
 import { describeStreams } from './streams-contract.ts';
+import { describeToolDigests } from './tool-digests-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
 
@@ -75,6 +77,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeSessions(() => test);
     describeActions(() => test);
+    describeAudit(() => test);
     describeTurns(() => test);
     describeTraces(() => test);
     describeLimits(() => test);
@@ -85,6 +88,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeOutages(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
+    describeToolDigests(() => test);
     describeClock(() => test);
     describePeers(() => test);
 

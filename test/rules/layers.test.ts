@@ -9,8 +9,10 @@ const DAEMON = 'src/daemon/';
  */
 const LAYERS: readonly (readonly string[])[] = [
   [
+    'back-off.ts',
     'clock.ts',
     'errors.ts',
+    'fold-text.ts',
     'import-failure.ts',
     'loopback.ts',
     'network-failure.ts',
@@ -27,6 +29,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'unless-aborted.ts',
     'yaml-lines.ts',
   ],
+  ['texts'],
   ['settings', 'modules'],
   ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],
   ['trace'],
@@ -38,6 +41,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['agent'],
   ['downstream'],
   ['tools'],
+  ['confirmation'],
+  ['journal'],
   ['message', 'services.ts'],
   ['inbox'],
   ['stream'],
