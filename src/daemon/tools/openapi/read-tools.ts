@@ -106,6 +106,19 @@ function readTool(
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = openApiTool(entry, told, operation, { info, parameters });
     checkSchema(tool, found);
+    const unknown = unknownInSummary(tool);
+    if (unknown !== undefined) {
+      const setting = `${place.setting}.summary`;
+      const problem = `names \`{${unknown}}\`, which is not a parameter of the operation`;
+      const known = Object.keys(tool.parameters.properties as object);
+      problems.push({
+        ...place,
+        setting,
+        value: null,
+        problem,
+        right: `one of ${known.join(', ')} in braces`,
+      });
+    }
     if (tool.name.length > TOOL_NAME_MAX) {
       const problem = `makes the name ${tool.name}, which has more than ${TOOL_NAME_MAX} characters`;
       problems.push({ ...place, value: null, problem, right: '`as`, with a shorter name' });
@@ -120,6 +133,13 @@ function readTool(
     else throw error;
     return undefined;
   }
+}
+
+/** A name in braces that no argument can fill in. A part of an argument is named with dots: `{body.note}`. */
+function unknownInSummary({ summary, parameters, bind }: Tool): string | undefined {
+  const known = [...Object.keys(parameters.properties as object), ...Object.keys(bind)];
+  const names = [...(summary ?? '').matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
+  return names.find((name) => !known.some((one) => name === one || name.startsWith(`${one}.`)));
 }
 
 /** Compiles the schema: a mistake in it would keep every call from being checked. */

@@ -167,6 +167,22 @@ describe('a name', () => {
   });
 });
 
+it('a summary names only arguments that there are', async () => {
+  const operation = {
+    operationId: 'a',
+    parameters: [ID],
+    requestBody: json({ type: 'object', properties: { note: {}, owner: {} } }),
+    ...OK,
+  };
+  const document = documentOf({ '/a/{id}': { post: operation } });
+  const withSummary = (summary: string) =>
+    problemsOf(document, { a: { summary, bind: { 'body.owner': 'sub' } } });
+  expect(await withSummary('Do {id} with {body.note} for {body.owner}')).toEqual([]);
+  expect(await withSummary('Do {orderId}')).toEqual([
+    'tools[0].operations.a.summary names `{orderId}`, which is not a parameter of the operation',
+  ]);
+});
+
 describe('a document', () => {
   it.each([
     ['openapi: 3.0.0\npaths: {}', []],
