@@ -135,6 +135,17 @@ describe('a key that names no operation', () => {
     ]);
   });
 
+  it('is reported together with the problems of other operations', async () => {
+    const document = documentOf({
+      '/a': { post: { operationId: 'a', requestBody: { content: { 'text/plain': {} } }, ...OK } },
+    });
+    const problems = await problemsOf(document, { missing: {}, a: {} });
+    expect(problems).toEqual([
+      expect.stringMatching(/^tools\[0\]\.operations\.missing is not an operation/),
+      expect.stringMatching(/^tools\[0\]\.operations\.a .* takes a body of text\/plain/),
+    ]);
+  });
+
   it('is refused if several operations have that operationId', async () => {
     const get = { operationId: 'same', ...OK };
     const document = documentOf({ '/a': { get }, '/b': { get } });
