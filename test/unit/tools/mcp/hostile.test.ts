@@ -289,6 +289,19 @@ describe('an MCP server that misbehaves', () => {
     expect(await call()).toEqual({ outcome: 'answered', status: null, result: orders });
   });
 
+  it('and refuses to list its tools says why in bounded words', async () => {
+    server.intercept = ({ rpc }, { response, body }) => {
+      if (rpc !== 'tools/list') return false;
+      const { id } = JSON.parse(body) as { id: number };
+      const error = { code: -32603, message: `not today\n${'x'.repeat(100_000)}` };
+      response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+      return true;
+    };
+    await start();
+    expect(test.source.state().detail).toMatch(/^The server refused the request: not today x{290}$/);
+    expect(JSON.stringify(test.lines).length).toBeLessThan(10_000);
+  });
+
   it('and asks the daemon for something gets no more than a refusal', async () => {
     await start();
     const asked = { jsonrpc: '2.0', id: 'q1', method: 'sampling/createMessage', params: {} };

@@ -62,11 +62,11 @@ describe('many persons over one MCP server', () => {
   });
 
   it('keeps a bounded number of connections, and closes those of others for the next person', async () => {
-    for (let person = 0; person < 60; person++)
+    for (let person = 0; person < 80; person++)
       await send(test.tool('docs_search'), { query: 'x' }, { client: clientWith(`token-${person}`) });
-    expect(server.of('initialize')).toHaveLength(61);
-    await test.until(() => server.sessions.length <= 33);
-    expect(server.sessions.length).toBeGreaterThan(20);
+    expect(server.of('initialize')).toHaveLength(81);
+    await test.until(() => server.sessions.length <= 65);
+    expect(server.sessions.length).toBeGreaterThan(40);
   });
 
   it('lets a call wait while its person has four connections in use', async () => {
