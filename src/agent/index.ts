@@ -53,6 +53,11 @@ export interface AgentTurn {
   /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
+  /**
+   * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
+   * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
+   */
+  memories: readonly AgentMemory[];
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
   /** When the time of the run is over, ms since the epoch. */
@@ -72,6 +77,18 @@ export interface PastExchange {
    * data, marked as unverified.
    */
   before_sign_in?: true;
+}
+
+/** A text that an earlier run remembered (agentd-agent(7), "Memory"). */
+export interface AgentMemory {
+  text: string;
+  /** When it was stored: `2030-01-31`. */
+  date: string;
+  /**
+   * Results of tools of another origin than the API were in the run that stored it. Only a tool call returns such a
+   * memory: it is never given unasked.
+   */
+  from_elsewhere?: true;
 }
 
 /** The person of a valid token. */

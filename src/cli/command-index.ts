@@ -35,6 +35,9 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'inbox retry': 'Retry one message, or all messages that have failed.',
   'inbox discard': 'Delete a platform message: it is no longer answered.',
   'tools trust': 'Accept a tool of an MCP server whose description or schema has changed.',
+  'memory list': 'List what is remembered of somebody, newest first.',
+  'memory search': 'Search what is remembered of somebody, best match first.',
+  'memory forget': 'Delete one memory of somebody, or all.',
   logs: 'Read the log file, filtered, and follow it.',
   'channels list': 'List the installed channels, active or not.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
@@ -61,6 +64,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   sessions: 'List, show and end sessions.',
   inbox: 'List, show, retry and discard platform messages.',
   tools: 'List and call the tools of the agent, and accept those that have changed.',
+  memory: 'List, search and delete what is remembered of somebody.',
   channels: 'List the installed channels, and create one of your own.',
   guard: 'List and unblock the users and sessions that the loop guard blocks.',
 };

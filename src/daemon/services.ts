@@ -1,4 +1,5 @@
 import type { AgentRuntime } from './agent/agent.ts';
+import type { LongTermMemory } from './agent/long-term-memory.ts';
 import type { AlarmClock } from './clock.ts';
 import type { TokenValidator } from './identity/identity.ts';
 import type { Seal } from './identity/seal.ts';
@@ -23,6 +24,8 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: ToolRegistry;
+  /** Null: nothing is remembered. */
+  memory: LongTermMemory | null;
   /** The order of arrival of requests, up to their session's lock. */
   sequencer: RequestSequencer;
   /** One message of a session at a time. */

@@ -79,6 +79,7 @@ export class SimulatedDaemon {
         access: createToolAccess(settings, { seal: world.seal, clock, log }),
         log,
       }),
+      memory: null,
       channelNames: ['chat', 'feed', 'post'],
       stopping: this.#stopping.signal,
     });

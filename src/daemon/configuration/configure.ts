@@ -16,6 +16,7 @@ import {
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
+  checkMemorySettings,
   checkOrigins,
 } from './cross-checks.ts';
 import { checkTokenSettings } from './token-settings.ts';
@@ -55,7 +56,7 @@ export interface Inspection extends Omit<Configuration, 'settings'> {
 }
 
 /** What a command needs the settings for: nothing else in them can make it fail. */
-export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link';
+export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory';
 
 const STORE: readonly (keyof Settings)[] = [
   'STATE_DIR',
@@ -73,6 +74,7 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
   tokens: TOKENS,
   links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
   link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
+  memory: [...STORE, 'MEMORY_BACKEND', 'DATABASE_URL'],
 };
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link'];
@@ -135,6 +137,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   await checkTokenSettings(look);
   checkApiSettings(look);
   checkAgentSettings(look);
+  checkMemorySettings(look);
   checkAdminListener(look);
   checkOrigins(
     look,
@@ -189,6 +192,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   const look = new Examination(effective, sources, surroundings(sources, place));
   if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
+  if (purpose === 'memory') checkMemorySettings(look);
   const all = [
     ...sources.problems,
     ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),

@@ -1,7 +1,10 @@
 import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
-import { type RequestContext, withRequestContext } from '../agent/context.ts';
+import { type RequestContext, requestContext, withRequestContext } from '../agent/context.ts';
+import type { RunMemory } from '../agent/long-term-memory.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
+import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
 import type { StoredTurn } from '../session/session.ts';
@@ -134,7 +137,10 @@ async function agentTurn(
   { signal, deadline }: TimeLimit,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
-  const history = turn.session_origin !== 'found' ? [] : await historyOf(turn, services);
+  const [history, memories] = await Promise.all([
+    turn.session_origin !== 'found' ? [] : historyOf(turn, services),
+    requestContext()?.memory?.given(message.text) ?? [],
+  ]);
   const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
   const log = services.log.child({ request_id: turn.request_id });
@@ -158,7 +164,7 @@ async function agentTurn(
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools.tools(), {
       tool: (progress) => turn.outlet.tool(progress),
-      audience: { memory_of: null, shared: message.shared ?? false },
+      audience: { memory_of: rememberedBy(turn)?.key ?? null, shared: message.shared ?? false },
       access: services.tools.access,
       journal: null,
       confirmation: null,
@@ -167,6 +173,7 @@ async function agentTurn(
       signal,
       log,
     }),
+    memories,
     signal,
     deadline,
     log,
@@ -210,6 +217,26 @@ function knownOf(claims: {
   };
 }
 
+/** For whom this run remembers; null: nobody is known, or others read along. */
+function rememberedBy({ message, principal, channel }: Turn): MemoryOwner | null {
+  // A platform may write one id in several ways.
+  const [user_id = message.user_id] = writingsOf(channel, message.user_id);
+  return memoryOwner({
+    person: principal.person,
+    platform: channel.has_platform ? channel.name : null,
+    user_id,
+    alias_id: message.alias_id ?? null,
+    shared: message.shared ?? false,
+  });
+}
+
+function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMemory | null {
+  const owner = rememberedBy(turn);
+  if (owner === null || memory === null) return null;
+  const { turn_id, request_id, trace } = turn;
+  return memory.ofRun({ owner, turn_id, request_id, trace, signal });
+}
+
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
@@ -221,6 +248,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    memory: memoryOf(turn, services, signal),
     trace,
     request_id,
     signal,

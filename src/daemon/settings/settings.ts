@@ -264,6 +264,20 @@ export const SETTINGS = [
       'Space for the sessions of anonymous web clients; past it, the longest idle sessions of the address that holds most are deleted first.',
   },
   {
+    name: 'MEMORY_BACKEND',
+    kind: 'choice',
+    choices: ['sqlite', 'postgres', 'cloudsql', 'none'],
+    sentence:
+      'Store of long-term memory: `sqlite`, in the embedded database; `postgres` (`cloudsql` is another name), in the database of DATABASE_URL; `none`. Unset, `sqlite`.',
+  },
+  {
+    name: 'DATABASE_URL',
+    kind: 'string',
+    secret: true,
+    sentence:
+      'Postgres database of long-term memory: `postgres://user:password@host/name`, with `sslmode=verify-full` for TLS.',
+  },
+  {
     name: 'INBOX_MAX_ATTEMPTS',
     kind: 'integer',
     min: 1,

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { memoryBackend } from '../settings/memory-backend.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { MemoryStore } from './memories.ts';
 import { RESERVE_BYTES } from './reserve.ts';
 import type { Store } from './store.ts';
 
@@ -31,6 +34,28 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
         reserveBytes: RESERVE_BYTES,
         anonymousMax: settings.ANONYMOUS_STORE_BYTES,
       });
+    }
+  }
+}
+
+/**
+ * Opens the long-term memory that the settings name (agentd-settings(5), `MEMORY_BACKEND`); null if there is none. A
+ * database that is out of reach fails the first use, not this.
+ * @param store memory in the embedded store is a part of it, and is closed with it
+ */
+export async function openMemories(
+  settings: Settings,
+  store: Pick<Store, 'memories'>,
+  options: { clock: Clock; log: Pick<Log, 'debug'> },
+): Promise<MemoryStore | null> {
+  switch (memoryBackend(settings)) {
+    case 'none':
+      return null;
+    case 'sqlite':
+      return store.memories;
+    case 'postgres': {
+      const { openPostgresMemories } = await import('./postgres/memories.ts');
+      return openPostgresMemories({ url: settings.DATABASE_URL?.reveal().trim() ?? '', ...options });
     }
   }
 }

@@ -5,6 +5,7 @@ import type { IdempotencyStore } from './idempotency.ts';
 import type { InboxStore } from './inbox.ts';
 import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
+import type { MemoryStore } from './memories.ts';
 import type { OutageStore } from './outages.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
@@ -30,6 +31,8 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
   readonly links: LinkStore;
+  /** Null: the backend keeps none (agentd-settings(5), `MEMORY_BACKEND`). */
+  readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;

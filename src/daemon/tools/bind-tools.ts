@@ -46,7 +46,7 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
       confirm: tool.confirm,
       parameters: tool.parameters,
       call: (given: unknown) =>
-        reported(tool, run, () => inContext(() => callOnce(tool, given, counter, run))),
+        inContext(() => reported(tool, run, () => callOnce(tool, given, counter, run))),
     }));
 }
 
@@ -185,7 +185,7 @@ async function reported(tool: Tool, run: ToolRun, work: () => Promise<CallOutcom
     });
   tell('started');
   try {
-    const { answer, reason } = await work();
+    const { answer, reason } = await markedAsForeign(tool, await work());
     tell(answer.ok ? 'completed' : 'failed');
     note(answer.ok ? 'ok' : 'failed', reason);
     return answer;
@@ -195,6 +195,22 @@ async function reported(tool: Tool, run: ToolRun, work: () => Promise<CallOutcom
     run.signal.throwIfAborted();
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ok: false, message: 'The tool failed for an inner reason.' };
+  }
+}
+
+/** Before a result from elsewhere reaches the agent: what the run remembers is not given to later runs unasked. */
+async function markedAsForeign(tool: Tool, outcome: CallOutcome): Promise<CallOutcome> {
+  const memory = requestContext()?.memory;
+  const hasResult = outcome.written !== undefined || outcome.reason === 'made_before';
+  if (!memory || !tool.source.foreign || !hasResult) return outcome;
+  try {
+    await memory.noteForeignResult();
+    return outcome;
+  } catch {
+    return refusal(
+      'memory_unmarked',
+      'The call was made, but its result cannot be shown: what you remembered before it could not be marked.',
+    );
   }
 }
 

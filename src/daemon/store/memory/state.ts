@@ -9,6 +9,7 @@ import type { Action } from '../actions.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage } from '../inbox.ts';
 import type { Link, NewLink } from '../links.ts';
+import type { Memory } from '../memories.ts';
 import type { Outage } from '../outages.ts';
 import type { StreamRecord } from '../streams.ts';
 import type { ToolDigest } from '../tool-digests.ts';
@@ -54,6 +55,12 @@ export interface StoredStream {
   expires_at: number | null;
 }
 
+export interface StoredMemories {
+  alias: string | null;
+  /** Newest first. */
+  memories: Memory[];
+}
+
 /** An action, and what only a pending one has. */
 export interface StoredAction {
   action: Action;
@@ -79,6 +86,8 @@ export interface MemoryState {
   /** By their ids, in the order in which they were stored. */
   readonly inbox: Map<string, StoredMessage>;
   readonly links: Map<string, StoredLink>;
+  /** By the keys of their owners. */
+  readonly memories: Map<string, StoredMemories>;
   readonly outages: Map<string, Outage & { wait_ms: number }>;
   readonly streams: Map<string, StoredStream>;
   readonly tool_digests: Map<string, ToolDigest>;
@@ -102,6 +111,7 @@ export function emptyState(): MemoryState {
     answers: new Map(),
     inbox: new Map(),
     links: new Map(),
+    memories: new Map(),
     outages: new Map(),
     streams: new Map(),
     tool_digests: new Map(),

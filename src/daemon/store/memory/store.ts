@@ -1,6 +1,13 @@
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../errors.ts';
-import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
+import {
+  ACTIONS_RETENTION_MS,
+  FAILED_MAX,
+  INBOX_MAX,
+  MEMORIES_MAX,
+  REFUSED_MAX,
+  TRACES_MAX,
+} from '../bounds.ts';
 import type { Store } from '../store.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { StreamListener, StreamStore } from '../streams.ts';
@@ -15,6 +22,7 @@ import { idempotencySteps } from './idempotency.ts';
 import { inboxSteps } from './inbox.ts';
 import { limitSteps } from './limits.ts';
 import { linkSteps } from './links.ts';
+import { memorySteps } from './memories.ts';
 import { outageSteps } from './outages.ts';
 import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
@@ -51,6 +59,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       refusedMax: REFUSED_MAX,
       inboxMax: INBOX_MAX,
       failedMax: FAILED_MAX,
+      memoriesMax: MEMORIES_MAX,
       ...wanted,
     },
     claims: {
@@ -85,6 +94,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     idempotency: asPort(idempotencySteps(context), begin),
     inbox: asPort(inboxSteps(context), begin),
     links: asPort(linkSteps(context), begin),
+    memories: { description: 'memory', ...asPort(memorySteps(context), begin) },
     outages: asPort(outageSteps(context), begin),
     streams: {
       ...asPort(streamSteps(context), begin),

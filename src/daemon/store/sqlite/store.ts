@@ -5,6 +5,7 @@ import {
   FAILED_MAX,
   GUARD_LISTED_MAX,
   INBOX_MAX,
+  MEMORIES_MAX,
   REFUSED_MAX,
   TRACES_MAX,
 } from '../bounds.ts';
@@ -27,6 +28,7 @@ import { KnownMessages } from './known-messages.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
+import { SqliteMemories } from './memories.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
 import { PendingActions } from './pending-actions.ts';
@@ -58,6 +60,8 @@ export interface SqliteOptions extends OpenOptions {
   inboxMax?: number;
   /** Failed messages kept at most; `FAILED_MAX` where absent. */
   failedMax?: number;
+  /** Memories of one owner at most; `MEMORIES_MAX` if absent. */
+  memoriesMax?: number;
   /** Size of the reserve file that the daemon keeps; none if absent. */
   reserveBytes?: number;
 }
@@ -182,6 +186,7 @@ function assemble(
     },
   );
   const links = new SqliteLinks(db, commit, clock);
+  const memories = new SqliteMemories(db, commit, clock, options.memoriesMax ?? MEMORIES_MAX);
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams, pending });
@@ -213,6 +218,7 @@ function assemble(
     idempotency,
     inbox,
     links,
+    memories,
     outages,
     streams,
     toolDigests: new SqliteToolDigests(db, commit, clock),
