@@ -7,6 +7,7 @@ import {
   type SourceWanted,
   send,
 } from '../../../support/mcp-source.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../fixtures/mcp-program.ts');
 
@@ -87,9 +88,10 @@ describe('an MCP server that is a program', () => {
   });
 
   it('that changes its tools does not get them offered', async () => {
-    await start();
+    const clock = new VirtualClock(0);
+    await start({}, { clock });
     expect(await resultOf('change')).toBe('change');
-    await test.until(() => test.source.list().length === 0);
+    await test.inTime(clock, () => test.source.list().length === 0);
     expect(test.source.state().withheld[0]?.because).toContain('agentd tools trust docs_search');
   });
 
