@@ -14,6 +14,7 @@ const MAX_NULLS = 100;
 const OPTIONS: Options = {
   strict: false,
   addUsedSchema: false,
+  ownProperties: true,
   logger: false,
   code: { regExp: boundedPattern },
 };
