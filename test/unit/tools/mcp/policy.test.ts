@@ -158,9 +158,11 @@ describe('tools of an MCP server, under the policy of calls', () => {
       { ...SEARCH, name: 'open' },
     ];
     await start({ effect: 'read', credentials: 'user', bind: { customer: 'sub' } });
-    expect(test.tool('docs_search').parameters).toMatchObject({
+    expect(test.tool('docs_search').parameters).toEqual({
+      type: 'object',
       properties: { query: { type: 'string' } },
       required: [],
+      additionalProperties: false,
     });
     await callAs(personOf('ada'), { query: 'x' });
     expect(server.of('tools/call').map(({ args }) => args)).toEqual([{ query: 'x', customer: 'ada' }]);
