@@ -1,6 +1,5 @@
 import { type AlarmClock, every } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { ConfigurationError } from '../../settings/problem.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import type { McpEntry, ToolEntry } from '../source-entry.ts';
 import type {
@@ -13,7 +12,6 @@ import type {
   ToolSource,
   ToolSourceInfo,
 } from '../tool.ts';
-import { TOOL_NAME_MAX, toolName } from '../tool-name.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { defineTool } from './define-tool.ts';
 import { HttpTransport } from './http-transport.ts';
@@ -23,6 +21,7 @@ import { readResult } from './read-result.ts';
 import { sentFailure } from './sent-failure.ts';
 import { ServerLink } from './server-link.ts';
 import { StdioTransport } from './stdio-transport.ts';
+import { toolNames } from './tool-names.ts';
 import { toolParameters } from './tool-parameters.ts';
 
 /** How soon the daemon notices that an administrator trusts a changed tool, ms. */
@@ -56,7 +55,7 @@ export class McpSource implements ToolSource {
   readonly #entry: McpEntry;
   readonly #parts: McpSourceParts;
   readonly #log: Log;
-  readonly #tools: readonly Configured[];
+  #tools: readonly Configured[] = [];
   #list: readonly Tool[] = [];
   readonly #link: ServerLink;
   readonly #pool: ConnectionPool;
@@ -67,15 +66,6 @@ export class McpSource implements ToolSource {
     this.#entry = entry;
     this.#parts = parts;
     this.#log = parts.log.child({ source: entry.name });
-    this.#tools = Object.entries(entry.tools).map(([own, tool]) => ({
-      name: toolName(entry.name, own, tool.as),
-      own,
-      entry: tool,
-      definition: null,
-      tool: null,
-      because: 'the server has not listed it yet',
-      withheld: null,
-    }));
     const { clock } = parts;
     this.#link = new ServerLink({
       open: ({ signal, toolsChanged }) =>
@@ -88,7 +78,16 @@ export class McpSource implements ToolSource {
   }
 
   async start(): Promise<void> {
-    this.#checkNames();
+    const names = toolNames(this.#entry);
+    this.#tools = Object.entries(this.#entry.tools).map(([own, entry]) => ({
+      name: names.get(own) ?? own,
+      own,
+      entry,
+      definition: null,
+      tool: null,
+      because: 'the server has not listed it yet',
+      withheld: null,
+    }));
     this.#stopLooking = every(this.#parts.clock, LOOK_FOR_TRUST_MS, () => this.#lookForTrust());
     await this.#link.start();
   }
@@ -110,23 +109,6 @@ export class McpSource implements ToolSource {
   async stop(): Promise<void> {
     await this.#stopLooking();
     await Promise.all([this.#pool.close(), this.#link.stop()]);
-  }
-
-  #checkNames(): void {
-    const names = this.#tools.map(({ name }) => name);
-    const problems = this.#tools.flatMap(({ name, own }, at) => {
-      const problem =
-        name.length > TOOL_NAME_MAX
-          ? `makes a name of more than ${TOOL_NAME_MAX} characters`
-          : names.indexOf(name) < at
-            ? 'makes a name that another tool has'
-            : null;
-      const setting = `${this.#entry.place}: tools.${own}`;
-      return problem === null
-        ? []
-        : [{ setting, value: name, source: null, problem, right: 'another name, with `as`' }];
-    });
-    if (problems.length > 0) throw new ConfigurationError(problems);
   }
 
   #listingTransport(): HttpTransport | StdioTransport {

@@ -109,8 +109,8 @@ describe('an MCP server over HTTP', () => {
       await expect(refused).rejects.toThrow(ConfigurationError);
       const { problems } = (await refused.catch((error: unknown) => error)) as ConfigurationError;
       expect(problems.map(({ value, problem }) => [value, problem])).toEqual([
-        [`docs_${long}`, 'makes a name of more than 64 characters'],
-        ['docs_a_b', 'makes a name that another tool has'],
+        [`docs_${long}`, 'is the name of the tool: it has more than 64 characters'],
+        ['docs_a_b', 'is the name of another tool of the entry, too'],
       ]);
       expect(problems[0]?.setting).toContain('tools[0] (agentd.yaml, line 1)');
     });
