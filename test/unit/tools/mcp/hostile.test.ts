@@ -230,11 +230,14 @@ describe('an MCP server that misbehaves', () => {
     await start({ clock });
     for (let times = 0; times < 50; times++) await server.tellOfTools();
     clock.moveTo(4_999);
+    // By the time of these answers, a listing would have been asked for.
+    for (let times = 0; times < 5; times++) await call(clientWith(null));
     expect(server.of('tools/list')).toHaveLength(1);
     clock.moveTo(5_000);
     await test.until(() => server.of('tools/list').length === 2);
     await server.tellOfTools();
     clock.moveTo(9_000);
+    for (let times = 0; times < 5; times++) await call(clientWith(null));
     expect(server.of('tools/list')).toHaveLength(2);
   });
 
