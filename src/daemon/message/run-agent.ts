@@ -1,6 +1,7 @@
 import { AgentFailure, type AgentTurn, type ConfirmedAction } from '../agent/agent.ts';
 import { type RequestContext, requestContext, withRequestContext } from '../agent/context.ts';
 import type { RunMemory } from '../agent/long-term-memory.ts';
+import type { RunMeter } from '../agent/model-meter.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { confirmationGone } from '../confirmation/confirmation-gone.ts';
 import { confirmerOf } from '../confirmation/confirmer.ts';
@@ -14,7 +15,6 @@ import type { TurnJournal } from '../journal/turn-journal.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
-import type { StoredTurn } from '../session/session.ts';
 import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
@@ -22,8 +22,10 @@ import { bindTools, type ToolRun } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { carryOut } from './carry-out.ts';
 import { journalOf } from './journal-of.ts';
+import { meterOfTurn } from './meter-of-turn.ts';
 import { ownActionsOf } from './own-actions-of.ts';
 import { reportAction } from './report-action.ts';
+import { pastExchange, type RunHistory, readHistory } from './run-history.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved, Settled } from './turn.ts';
 import { turnKey } from './turn-key.ts';
@@ -31,8 +33,8 @@ import { unknownWrites } from './unknown-writes.ts';
 
 type Turn = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
 
-/** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
-const HISTORY_TURNS = 50;
+/** A run that was not needed has read nothing. */
+const NO_HISTORY: RunHistory = { summary: null, turns: [] };
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
@@ -50,18 +52,24 @@ export const runAgent: Step<Turn, Answered> = {
     const { settlement } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
-      return onlySaid(turn, settlement.text);
+      return { ...onlySaid(turn, settlement.text), history: NO_HISTORY, usage: null };
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, ...ends);
+    const meter = meterOfTurn(turn, services, turn.trace, limit.deadline);
     try {
+      const history = await readHistory(turn, services);
       const context = requestContextOf(turn, services, limit.signal);
-      return await withRequestContext(context, () => converse(turn, services, limit, line));
+      const answered = await withRequestContext(context, () =>
+        converse(turn, services, { limit, meter, history }, line),
+      );
+      return { ...answered, history, usage: meter.usage };
     } catch (error) {
       throw failureOf(error, turn, services, limit, line);
     } finally {
+      await meter.settled();
       limit.lift();
       release();
     }
@@ -108,12 +116,23 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
-function onlySaid({ outlet }: Turn, reply: string): Answered {
+/** What the person is answered; the rest is known once the run has ended. */
+type Said = Omit<Answered, 'usage' | 'history'>;
+
+function onlySaid({ outlet }: Turn, reply: string): Said {
   outlet.text(reply);
   return { reply, stopped: false, asked: null };
 }
 
-async function converse(turn: Turn, services: Services, limit: TimeLimit, line: StepLine): Promise<Answered> {
+/** What a run is given, and held to. */
+interface Run {
+  limit: TimeLimit;
+  meter: RunMeter;
+  history: RunHistory;
+}
+
+async function converse(turn: Turn, services: Services, run: Run, line: StepLine): Promise<Said> {
+  const { limit } = run;
   const isStopped = () => turn.stopped?.aborted === true;
   const desk = deskOf(turn, services);
   const journal = await journalOf(turn, services);
@@ -145,7 +164,7 @@ async function converse(turn: Turn, services: Services, limit: TimeLimit, line: 
   const before = reply.length;
   let pieces: AsyncIterator<string> | null = null;
   try {
-    if (!isStopped()) pieces = await startRun(turn, services, limit, { tools, confirmed });
+    if (!isStopped()) pieces = await startRun(turn, services, run, { tools, confirmed });
     while (pieces && !isStopped() && reply.length < REPLY_MAX) {
       const next = await limit.within(pieces.next()).catch((error: unknown) => {
         if (isStopped()) return null;
@@ -186,7 +205,7 @@ function mustEnd({ lost }: Turn, { stopping }: Services): boolean {
 }
 
 /** It was answered, withdrawn or expired since settle-pending looked. @throws `confirmation_gone` to a web client's button */
-function noLongerWaits(turn: Turn): Answered {
+function noLongerWaits(turn: Turn): Said {
   if (turn.message.confirm && !turn.channel.has_platform) throw confirmationGone();
   return onlySaid(turn, turn.texts.say('confirm_gone'));
 }
@@ -230,10 +249,10 @@ interface Prepared {
 async function startRun(
   turn: Turn,
   services: Services,
-  limit: TimeLimit,
+  run: Run,
   prepared: Prepared,
 ): Promise<AsyncIterator<string>> {
-  return services.agent.run(await agentTurn(turn, services, limit, prepared))[Symbol.asyncIterator]();
+  return services.agent.run(await agentTurn(turn, services, run, prepared))[Symbol.asyncIterator]();
 }
 
 /** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
@@ -248,18 +267,16 @@ function leave(pieces: AsyncIterator<string>, { request_id }: Turn, { log }: Ser
 async function agentTurn(
   turn: Turn,
   services: Services,
-  { signal, deadline }: TimeLimit,
+  { limit: { signal, deadline }, meter, history }: Run,
   { tools, confirmed }: Prepared,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
-  const [history, memories] = await Promise.all([
-    turn.session_origin !== 'found' ? [] : historyOf(turn, services),
-    requestContext()?.memory?.given(message.text) ?? [],
-  ]);
+  const memories = (await requestContext()?.memory?.given(message.text)) ?? [];
   const { user_name, page_url, user_agent, other } = message.metadata;
   return {
     text: message.text,
-    history,
+    history: history.turns.map((past) => pastExchange(past, turn)),
+    summary: history.summary?.text ?? null,
     person: principal.person === null ? null : knownOf(principal.claims),
     sign_in_expired:
       principal.person === null &&
@@ -278,6 +295,7 @@ async function agentTurn(
     tools: bindTools(services.tools.tools(), tools),
     confirmed,
     already_done: tools.journal.alreadyDone,
+    meter,
     memories,
     signal,
     deadline,
@@ -302,28 +320,6 @@ function toolRun<Parts extends Pick<ToolRun, 'journal' | 'confirmation'>>(
     // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
     log: services.log.child({ request_id: turn.request_id }),
   };
-}
-
-/**
- * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person in
- * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
- * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
- */
-async function historyOf(
-  { session, principal, channel }: Turn,
-  services: Services,
-): Promise<AgentTurn['history']> {
-  const { person } = principal;
-  const reader = { person, nobodys: channel.has_platform || session.generated };
-  const isBeforeSignIn = (past: StoredTurn) =>
-    !channel.has_platform && person !== null && past.person === null;
-  const turns = await services.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
-  return turns.map((past) => ({
-    user: past.text,
-    speaker: past.user_id,
-    reply: past.reply ?? '',
-    ...(isBeforeSignIn(past) ? { before_sign_in: true as const } : {}),
-  }));
 }
 
 function knownOf(claims: {

@@ -59,6 +59,7 @@ async function answer<Turn extends Answering>(
   services.observer.turnTraced(traceOf(turn, 'answered', services.clock.now()), false);
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
+  services.summaries.afterTurn(found, found.record);
   const { session_id, reply, question, stopped } = found;
   return { session_id, response: reply, question, stopped, replayed: false };
 }

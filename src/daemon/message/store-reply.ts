@@ -22,13 +22,13 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
  * Everything that the turn changes is stored in one commit, before anything leaves: what was answered survives a crash. An
  * action that the reply asks for is stored with it, so that there is no question without its action.
  *
- * Adds `stored` and the question. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
+ * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
  * fails, and nobody knows whether the turn is stored (`CommitUnknown`). Nothing leaves in either case.
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services, line) {
-    const { session_id, reply, stopped, asked, key, outlet, claim } = turn;
+    const { session_id, reply, stopped, usage, asked, key, outlet, claim } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
     const complete = { session_id, response: reply, question, stopped, replayed: false };
@@ -38,10 +38,11 @@ export const storeReply: Step<Turn, Stored> = {
       ...(question === null ? {} : { confirmation: question.confirmation }),
       reader: turn.reader,
     };
+    const turnOfSession = storedTurn(turn, services, { reply, stopped, usage, finished_at });
     const changes: TurnChanges = {
       ...turn.changes,
       ...(await outlet.changes({ answered: true, reply: complete })),
-      turn: storedTurn(turn, services, { reply, stopped, finished_at }),
+      turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
       ...(asked === null ? {} : { pending: pendingAction(asked, turn, services) }),
@@ -54,7 +55,7 @@ export const storeReply: Step<Turn, Stored> = {
       throw new ClaimLost();
     }
     if (outcome === 'session_ended') line.reason = 'session_ended_meanwhile';
-    return { stored: true, question };
+    return { record: turnOfSession.record, question };
   },
 };
 

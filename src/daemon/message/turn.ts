@@ -1,7 +1,8 @@
 import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
+import type { Usage } from '../agent/model-meter.ts';
 import type { Credential, PersonKey, ValidatedToken } from '../identity/identity.ts';
 import type { Principal } from '../identity/principal.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { TurnChanges } from '../store/turns.ts';
@@ -9,6 +10,7 @@ import type { LocalTexts } from '../texts/texts.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
 import type { Ticket } from './request-sequencer.ts';
+import type { RunHistory } from './run-history.ts';
 
 /**
  * The datum of the message path: a message that has arrived, and what each step adds to it. A step's parameter names
@@ -157,6 +159,10 @@ export interface Answered {
   reply: string;
   /** The person stopped it: the reply is what was said until then, perhaps nothing. */
   stopped: boolean;
+  /** What its model calls used; null if there was none. */
+  usage: Usage | null;
+  /** What the run was shown of the conversation. */
+  history: RunHistory;
   /** The question at the end of the reply; null: nothing is asked. */
   asked: AskedQuestion | null;
 }
@@ -173,6 +179,6 @@ export interface AskedQuestion {
 
 /** store-reply: the turn is durable. */
 export interface Stored {
-  stored: true;
+  record: StoredTurn;
   question: ReplyQuestion | null;
 }

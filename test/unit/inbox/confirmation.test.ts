@@ -182,10 +182,7 @@ describe('other people in the thread', () => {
     const first = await ask('ada', 'cancel 1');
     const second = await ask('bob', 'cancel 2');
     expect(await world.write('yes', 'bob')).toEqual([DONE]);
-    expect([await stateOf(first), await stateOf(second)]).toEqual([
-      'pending',
-      'done',
-    ]);
+    expect([await stateOf(first), await stateOf(second)]).toEqual(['pending', 'done']);
     expect(world.calls).toMatchObject([{ args: { id: '2' } }]);
   });
 });
