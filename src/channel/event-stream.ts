@@ -5,6 +5,8 @@
 
 import type { Confirmation } from './message.ts';
 
+export type { Confirmation, ConfirmationAnswer } from './message.ts';
+
 /** The end of an answer. */
 export interface StreamEnd {
   session_id: string;

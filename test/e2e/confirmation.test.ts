@@ -136,7 +136,11 @@ describe('webchat', () => {
     expect(calls).toEqual([]);
     const metadata = { confirm: { id: confirmation.id, approve: true } };
     const done = await say('', { bearer: ada, metadata });
-    expect([done.status, done.body.response, done.body.metadata.confirmation]).toEqual([200, DONE, undefined]);
+    expect([done.status, done.body.response, done.body.metadata.confirmation]).toEqual([
+      200,
+      DONE,
+      undefined,
+    ]);
     expect(calls).toEqual([
       {
         line: 'POST /v1/orders/1004/cancel',
@@ -184,7 +188,10 @@ describe('webchat', () => {
 describe('sse', () => {
   async function start(message: string, options: { bearer?: string; metadata?: object } = {}) {
     const body = { user_id: 'ada', session_id: `room-${tests}`, message, metadata: options.metadata };
-    return post(daemon.url, body, { path: '/sse/chat', ...(options.bearer ? { bearer: options.bearer } : {}) });
+    return post(daemon.url, body, {
+      path: '/sse/chat',
+      ...(options.bearer ? { bearer: options.bearer } : {}),
+    });
   }
   async function read(stream_id: string): Promise<Seen[]> {
     return eventsIn(await (await fetch(`${daemon.url}/sse/stream/${stream_id}`)).text());
@@ -235,7 +242,12 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
   }
   const questions = () => platform().shown.filter(({ buttons }) => buttons);
   const press = (asked: Shown, index: number, event: Partial<SimulatedEvent> = {}) =>
-    platform().deliver(daemon, { kind: 'press', text: asked.buttons?.[index]?.press ?? '', number, ...event });
+    platform().deliver(daemon, {
+      kind: 'press',
+      text: asked.buttons?.[index]?.press ?? '',
+      number,
+      ...event,
+    });
   const messages = () => platform().shown.filter(({ what }) => what === 'message');
 
   it('shows two buttons below the question, and a press makes the call', async () => {
@@ -276,19 +288,22 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     expect(calls).toHaveLength(1);
   });
 
-  it.runIf(hasRooms)('shows a person who presses the button of another one that it does nothing', async () => {
-    const [asker, stranger] = people();
-    const asked = await ask({ place: 'group', ...(asker ? { user: asker } : {}) });
-    const pressed = { place: 'group', ...(stranger ? { user: stranger } : {}) } as const;
-    expect((await press(asked, 0, pressed)).status).toBe(200);
-    const alone = () => platform().shown.filter(({ what }) => what === 'private');
-    await platform().until(() => alone().length > 0);
-    expect(alone().map(({ text }) => text)).toEqual(['Only the person who was asked can answer this.']);
-    expect(calls).toEqual([]);
-    await press(asked, 0, { place: 'group', ...(asker ? { user: asker } : {}) });
-    await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
-    expect(calls).toHaveLength(1);
-  });
+  it.runIf(hasRooms)(
+    'shows a person who presses the button of another one that it does nothing',
+    async () => {
+      const [asker, stranger] = people();
+      const asked = await ask({ place: 'group', ...(asker ? { user: asker } : {}) });
+      const pressed = { place: 'group', ...(stranger ? { user: stranger } : {}) } as const;
+      expect((await press(asked, 0, pressed)).status).toBe(200);
+      const alone = () => platform().shown.filter(({ what }) => what === 'private');
+      await platform().until(() => alone().length > 0);
+      expect(alone().map(({ text }) => text)).toEqual(['Only the person who was asked can answer this.']);
+      expect(calls).toEqual([]);
+      await press(asked, 0, { place: 'group', ...(asker ? { user: asker } : {}) });
+      await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
+      expect(calls).toHaveLength(1);
+    },
+  );
 
   it('refuses a press with a wrong signature', async () => {
     const asked = await ask();
@@ -300,7 +315,10 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
 describe('the command line', () => {
   it('`agentd chat` asks, and takes y and n', async () => {
     const args = ['chat', '--url', daemon.url, '--token', ada];
-    const { code, stdout, stderr } = await agentd(args, { cwd: folder, input: 'mine 1004\ny\nmine 1005\nn\n' });
+    const { code, stdout, stderr } = await agentd(args, {
+      cwd: folder,
+      input: 'mine 1004\ny\nmine 1005\nn\n',
+    });
     expect([code, calls.map(({ line }) => line)]).toEqual([0, ['POST /v1/orders/1004/cancel']]);
     expect(stdout).toContain('Please confirm: Cancel order "1004"');
     expect(stdout).toContain('It was done');

@@ -17,8 +17,8 @@ import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run
 import { outgoingReply } from './outgoing-reply.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { pushOutlet } from './push-outlet.ts';
-import { traceDelivery } from './trace-delivery.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
+import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
 import { isVoidPress } from './void-press.ts';
 

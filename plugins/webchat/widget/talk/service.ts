@@ -1,6 +1,9 @@
-import { readConfirmation } from '../../../../src/channel/event-stream.ts';
+import {
+  type Confirmation,
+  type ConfirmationAnswer,
+  readConfirmation,
+} from '../../../../src/channel/event-stream.ts';
 import { jsonObject } from '../../../../src/channel/json-object.ts';
-import type { Confirmation, ConfirmationAnswer } from '../../../../src/channel/message.ts';
 import { Failure, failureOf, unreachable } from './failure.ts';
 
 /** Path of messages that are answered in the response. The daemon replaces it by WEBCHAT_WEBHOOK_PATH. */
