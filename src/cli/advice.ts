@@ -285,6 +285,47 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     happened: 'The agent called tools more often than a run may.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another one.',
   },
+  tool_withdrawn: {
+    happened: 'The tool changed or disappeared on its MCP server while the message was being answered.',
+    todo: 'Run `agentd tools list`. If the tool has changed, compare and accept it with `agentd tools trust`.',
+  },
+  mcp_unreachable: {
+    happened: 'The MCP server could not be reached, or its connection broke during the call.',
+    todo: 'Run `agentd doctor`, and check the log of the server.',
+  },
+  mcp_timeout: {
+    happened: 'The MCP server did not answer the handshake in time.',
+    todo: 'Check the log of the server.',
+  },
+  mcp_redirect: {
+    happened: 'The MCP server answered with a redirect, which is not followed.',
+    todo: 'Write the address that it redirects to in the entry under `tools`.',
+  },
+  mcp_too_large: {
+    happened: 'The MCP server answered with more than 1 MiB, or with values that are nested too deeply.',
+    todo: 'Have the server send less.',
+  },
+  mcp_flood: {
+    happened: 'The MCP server sent too many messages that nobody asked for. The connection was closed.',
+    todo: 'Report it to those who run the server.',
+  },
+  not_mcp: {
+    happened: 'The MCP server answered with something that is not MCP.',
+    todo: 'Check the address in the entry under `tools`, and the log of the server.',
+  },
+  mcp_session_changed: {
+    happened: 'The MCP server answered in another session than that of the request. The answer was not used.',
+    todo: 'Report it to those who run the server: the answer may have been meant for another person.',
+  },
+  mcp_session_gone: {
+    happened: 'The MCP server ended its session twice in a row. Nothing was done.',
+    todo: 'Check the log of the server. If it runs several times behind one address, sessions must reach the same one.',
+  },
+  mcp_ended: { happened: 'The connection to the MCP server was closed because the daemon stops.' },
+  mcp_refused: {
+    happened: 'The MCP server refused the connection.',
+    todo: 'Check the log of the server.',
+  },
   tool_broken: { happened: 'A tool failed with an internal error.', todo: REQUEST_LOG },
 
   // The agent

@@ -88,6 +88,7 @@ class Choices {
       ...this.#guard(),
       ...this.#links(),
       ...this.#outages(),
+      ...this.#toolDigests(),
     });
     const [name, make] = this.random.pick(commands);
     return [name, make()];
@@ -465,6 +466,22 @@ class Choices {
       endOutage: on((store, of) => store.outages.end(of)),
     };
   }
+
+  #toolDigests(): Record<string, () => Command> {
+    const { pick } = this.random;
+    const name = () => pick(['docs_search', 'docs_read']);
+    const digest = () => pick(['d1', 'd2', 'd3']);
+    return {
+      observeTool: () => {
+        const [of, seen] = [name(), { digest: digest(), title: null, description: 'x', schema: '{}' }];
+        return ({ store }) => store.toolDigests.observe(of, 'docs', seen);
+      },
+      trustTool: () => {
+        const [of, as] = [name(), digest()];
+        return ({ store }) => store.toolDigests.trust(of, as);
+      },
+    };
+  }
 }
 
 /** Notes a claim. @returns it without its owner, which is random. */
@@ -506,6 +523,7 @@ async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices):
     inbox: await store.inbox.list({ states: STATES, limit: 1000 }),
     links: await store.links.list({ limit: 100 }),
     outages: (await store.outages.list()).sort((a, b) => (a.platform < b.platform ? -1 : 1)),
+    tools: await store.toolDigests.list(),
     streams: await Promise.all(stream_ids.map((id) => store.streams.find(id))),
     events: await Promise.all(stream_ids.map((id) => store.streams.read(id, 0))),
     actions: await store.actions.list({ limit: 1000 }),

@@ -14,6 +14,7 @@ import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
 import { describeStreams } from './streams-contract.ts';
+import { describeToolDigests } from './tool-digests-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
 
@@ -85,6 +86,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeOutages(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
+    describeToolDigests(() => test);
     describeClock(() => test);
     describePeers(() => test);
 

@@ -9,6 +9,7 @@ const DAEMON = 'src/daemon/';
  */
 const LAYERS: readonly (readonly string[])[] = [
   [
+    'back-off.ts',
     'clock.ts',
     'errors.ts',
     'import-failure.ts',

@@ -1,4 +1,5 @@
 import type { Channel, ChannelPlugin, OutgoingReply } from '../../channel/index.ts';
+import { backOff, LONGEST_MS, withinBudget } from '../back-off.ts';
 import { wait } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { type Arrival, arrivedChannel } from '../message/arrival.ts';
@@ -10,7 +11,6 @@ import type { Services } from '../services.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
 import { TimeLimit } from '../time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import { backOff, LONGEST_MS, withinBudget } from './back-off.ts';
 import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
 import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run.ts';
 import { outgoingReply } from './outgoing-reply.ts';

@@ -1,7 +1,7 @@
 import type { ChannelHealth } from '../../channel/index.ts';
+import { backOff, LONGEST_MS } from '../back-off.ts';
 import type { Services } from '../services.ts';
 import type { Outage, OutageReason } from '../store/outages.ts';
-import { backOff, LONGEST_MS } from './back-off.ts';
 
 /** So many messages in a row must meet a platform that is unreachable. */
 const MESSAGES_IN_A_ROW = 3;

@@ -10,6 +10,7 @@ import type { OutageStore } from './outages.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
+import type { ToolDigestStore } from './tool-digests.ts';
 import type { TraceStore } from './traces.ts';
 import type { CommitOutcome, TurnChanges } from './turns.ts';
 
@@ -34,6 +35,7 @@ export interface Store {
   readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
   readonly streams: StreamStore;
+  readonly toolDigests: ToolDigestStore;
   /**
    * Stores everything that a turn changes: all of it or nothing, durable when it resolves. Refused as a whole, `lost`,
    * if the session's claim or any claim named in the changes is gone. The session's claim stays; it is released when

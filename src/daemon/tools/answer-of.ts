@@ -19,7 +19,8 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
     case 'sign_in_needed':
       return { ...signInNeeded('user_token_refused'), written: { state: 'failed', status: 401 } };
     case 'failed': {
-      const reached = sent.reached || opened.reached;
+      // The requests before the call itself, such as a handshake, carry out nothing.
+      const reached = sent.reached || (opened.reached && tool.source.kind !== 'mcp');
       return {
         ...refusal(
           sent.reason,

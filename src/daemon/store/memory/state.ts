@@ -12,6 +12,7 @@ import type { Link, NewLink } from '../links.ts';
 import type { Memory } from '../memories.ts';
 import type { Outage } from '../outages.ts';
 import type { StreamRecord } from '../streams.ts';
+import type { ToolDigest } from '../tool-digests.ts';
 
 export interface StoredClaim {
   owner: string;
@@ -89,6 +90,7 @@ export interface MemoryState {
   readonly memories: Map<string, StoredMemories>;
   readonly outages: Map<string, Outage & { wait_ms: number }>;
   readonly streams: Map<string, StoredStream>;
+  readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
   /** The fingerprints of claimed keys. */
   readonly fingerprints: Map<string, string>;
@@ -112,6 +114,7 @@ export function emptyState(): MemoryState {
     memories: new Map(),
     outages: new Map(),
     streams: new Map(),
+    tool_digests: new Map(),
     claims: { sessions: new Map(), keys: new Map(), streams: new Map(), inbox: new Map() },
     fingerprints: new Map(),
     changes: new EventEmitter().setMaxListeners(0),

@@ -28,6 +28,7 @@ import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
 import { countTokens, listTokens, replaceToken } from './stored-tokens.ts';
 import { streamSteps } from './streams.ts';
+import { toolDigestSteps } from './tool-digests.ts';
 import { traceSteps } from './traces.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
@@ -100,6 +101,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       subscribe: subscriber(state, closing.signal),
       hintsMayBeLost: true,
     },
+    toolDigests: asPort(toolDigestSteps(context), begin),
     ...whole,
     async *storedTokens() {
       yield await list();

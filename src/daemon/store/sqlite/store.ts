@@ -36,6 +36,7 @@ import { SqliteSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
 import { Sweep } from './sweep.ts';
+import { SqliteToolDigests } from './tool-digests.ts';
 import { SqliteTraces } from './traces.ts';
 import { SqliteTurns } from './turns.ts';
 import { isDamage, isOutOfSpace } from './unavailable.ts';
@@ -220,6 +221,7 @@ function assemble(
     memories,
     outages,
     streams,
+    toolDigests: new SqliteToolDigests(db, commit, clock),
     commitTurn: (claim, changes) => turns.commit(claim, changes),
     maintenance: {
       examine: () => read(() => damagesOf(db)),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { backOff, LONGEST_MS, withinBudget } from '../../../src/daemon/inbox/back-off.ts';
+import { backOff, LONGEST_MS, withinBudget } from '../../src/daemon/back-off.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

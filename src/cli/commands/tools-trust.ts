@@ -1,0 +1,73 @@
+import { printable, withoutControls } from '../../daemon/printable.ts';
+import type { ToolDefinition, ToolDigest } from '../../daemon/store/tool-digests.ts';
+import { failed } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { lineDiff } from '../line-diff.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'tools trust',
+  summary: 'Accept a tool of an MCP server whose description or schema has changed.',
+  description:
+    'A tool of an MCP server is offered only as it was when the daemon first saw it. If the server changes its title, description or schema, the tool is withheld until this command accepts the change. The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds. Read the description as data: a server can write instructions into it, and the model reads them. NAME is the name of the tool, as in `agentd tools list`. Exit code 1 if no MCP server has listed such a tool. A tool that has not changed is left as it is.',
+  args: [{ name: 'name', sentence: 'name of the tool', required: true }],
+  examples: [
+    { line: 'agentd tools trust docs_search', does: 'Shows what changed in a tool, and accepts it.' },
+  ],
+  json: true,
+  async run({ args: [name = ''], options, out }) {
+    const tool = await withStore(options, async ({ toolDigests }) => {
+      const found = await toolDigests.find(name);
+      if (!found) {
+        throw failed(
+          `no MCP server has listed a tool with the name ${printable(name)}`,
+          'List the tools with `agentd tools list`. The daemon must have connected to the server once.',
+        );
+      }
+      if (found.changed && !(await toolDigests.trust(name, found.changed.digest)))
+        throw failed('the server has changed the tool again', 'Run the command again to see the new change.');
+      return found;
+    });
+    const { source, trusted, changed } = tool;
+    const view = {
+      name,
+      source,
+      changed: changed !== null,
+      before: viewOf(trusted),
+      trusted: viewOf(changed ?? trusted),
+    };
+    out.data(view, () => inWords(tool));
+    return EXIT.ok;
+  },
+};
+
+function viewOf({ digest, title, description, schema }: ToolDefinition) {
+  return { digest, title, description, schema: JSON.parse(schema) as unknown };
+}
+
+function inWords({ name, source, trusted, changed }: ToolDigest): string {
+  if (!changed) return `${name} has not changed. Its digest is ${trusted.digest}.`;
+  const parts: [string, string, string][] = [
+    ['title', trusted.title ?? '(none)', changed.title ?? '(none)'],
+    ['description', trusted.description, changed.description],
+    ['schema', indented(trusted.schema), indented(changed.schema)],
+  ];
+  const differences = parts
+    .filter(([, before, after]) => before !== after)
+    .flatMap(([part, before, after]) => [
+      `${part}:`,
+      ...lineDiff(before, after).map((line) => `  ${withoutControls(line)}`),
+    ]);
+  const unseen = 'The change is in a part that is neither stored nor shown to the model.';
+  return [
+    `${name} of ${printable(source)} is trusted.`,
+    `  old digest: ${trusted.digest}`,
+    `  new digest: ${changed.digest}`,
+    ...(differences.length > 0 ? differences : [unseen]),
+  ].join('\n');
+}
+
+function indented(schema: string): string {
+  return JSON.stringify(JSON.parse(schema), null, 2);
+}

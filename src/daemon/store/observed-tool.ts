@@ -1,0 +1,23 @@
+import type { ToolDefinition, ToolDigest } from './tool-digests.ts';
+
+/** The record of a tool after a server was seen to send this definition (`ToolDigestStore.observe`). */
+export function observedTool(
+  known: ToolDigest | null,
+  { name, source, seen, now }: { name: string; source: string; seen: ToolDefinition; now: number },
+): ToolDigest {
+  const { trusted, trusted_at, changed, changed_at } = known ?? {
+    trusted: seen,
+    trusted_at: now,
+    changed: null,
+    changed_at: null,
+  };
+  const record = { name, source, trusted, trusted_at };
+  if (seen.digest === trusted.digest) return { ...record, changed: null, changed_at: null };
+  return { ...record, changed: seen, changed_at: seen.digest === changed?.digest ? changed_at : now };
+}
+
+/** The record after an administrator has trusted a definition; null if that is not the changed one. */
+export function trustedTool(known: ToolDigest | null, digest: string, now: number): ToolDigest | null {
+  if (!known?.changed || known.changed.digest !== digest) return null;
+  return { ...known, trusted: known.changed, trusted_at: now, changed: null, changed_at: null };
+}

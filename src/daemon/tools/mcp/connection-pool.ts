@@ -1,0 +1,173 @@
+import type { AlarmClock } from '../../clock.ts';
+import { onAbort } from '../../on-abort.ts';
+import type { McpConnection } from './mcp-connection.ts';
+import { McpFailure } from './mcp-failure.ts';
+
+/** Connections of one source, at most; of one credential, at most. */
+export const MAX_CONNECTIONS = 32;
+const MAX_OF_ONE = 4;
+/** How long a connection that nobody uses is kept, ms. */
+export const IDLE_MS = 60_000;
+
+/** Whose credential a connection carries, and how its requests are sent. */
+export interface Carrier {
+  readonly identity: string;
+  readonly fetch: typeof globalThis.fetch;
+}
+
+/** A connection whose requests carry one credential. */
+export interface CarryingConnection extends McpConnection {
+  /** Sends the requests of the next call with this. */
+  carry(fetch: Carrier['fetch']): void;
+}
+
+interface Pooled {
+  readonly identity: string;
+  /** Null while it is opened. */
+  connection: CarryingConnection | null;
+  busy: boolean;
+  cancelIdle: () => void;
+}
+
+export interface ConnectionPoolOptions {
+  open(fetch: Carrier['fetch'], signal: AbortSignal): Promise<CarryingConnection>;
+  clock: AlarmClock;
+}
+
+/**
+ * The connections that carry a credential. Each belongs to one credential for its whole life, and to one call at a time,
+ * so that no answer can reach another call. One that a call was not happy with is closed.
+ */
+export class ConnectionPool {
+  readonly #open: ConnectionPoolOptions['open'];
+  readonly #clock: AlarmClock;
+  readonly #pooled = new Set<Pooled>();
+  /** Calls that wait for a connection to be given back, in their order. */
+  readonly #waiting = new Set<() => void>();
+  readonly #closing = new Set<Promise<void>>();
+  #stopped = false;
+
+  constructor({ open, clock }: ConnectionPoolOptions) {
+    this.#open = open;
+    this.#clock = clock;
+  }
+
+  /** Does the work of one call on a connection of its credential. */
+  async use<T>(
+    carrier: Carrier,
+    signal: AbortSignal,
+    work: (connection: McpConnection) => Promise<T>,
+  ): Promise<T> {
+    const pooled = await this.#take(carrier, signal);
+    try {
+      const connection = pooled.connection ?? (await this.#open(carrier.fetch, signal));
+      pooled.connection = connection;
+      if (!this.#pooled.has(pooled)) {
+        await connection.close();
+        throw stopping();
+      }
+      connection.carry(carrier.fetch);
+      const result = await work(connection);
+      this.#giveBack(pooled);
+      return result;
+    } catch (error) {
+      this.#discard(pooled);
+      throw error;
+    }
+  }
+
+  /** How many connections there are. */
+  get size(): number {
+    return this.#pooled.size;
+  }
+
+  /** Closes every connection. Calls that are under way fail. */
+  async close(): Promise<void> {
+    this.#stopped = true;
+    for (const pooled of this.#pooled) this.#discard(pooled);
+    await Promise.all(this.#closing);
+  }
+
+  async #take({ identity }: Carrier, signal: AbortSignal): Promise<Pooled> {
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.#stopped) throw stopping();
+      const own = [...this.#pooled].filter((pooled) => pooled.identity === identity);
+      const idle = own.find(isIdle);
+      if (idle) return take(idle);
+      if (own.length < MAX_OF_ONE) {
+        // Who has one already can wait for it: nobody else's is closed for a second one.
+        if (this.#pooled.size >= MAX_CONNECTIONS && own.length === 0) this.#discardIdle();
+        if (this.#pooled.size < MAX_CONNECTIONS) {
+          const opened: Pooled = { identity, connection: null, busy: true, cancelIdle: () => {} };
+          this.#pooled.add(opened);
+          return opened;
+        }
+      }
+      await this.#nextGivenBack(signal);
+    }
+  }
+
+  /** The one that has been idle longest. */
+  #discardIdle(): void {
+    const idle = [...this.#pooled].find(isIdle);
+    if (idle) this.#discard(idle);
+  }
+
+  #nextGivenBack(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const given = () => {
+        stopListening();
+        resolve();
+      };
+      const stopListening = onAbort(signal, () => {
+        this.#waiting.delete(given);
+        reject(signal.reason);
+      });
+      this.#waiting.add(given);
+    });
+  }
+
+  #giveBack(pooled: Pooled): void {
+    if (this.#stopped || pooled.connection?.ended.aborted) {
+      this.#discard(pooled);
+      return;
+    }
+    pooled.busy = false;
+    pooled.cancelIdle = this.#clock.after(IDLE_MS, () => this.#discard(pooled));
+    // Behind the others: the first one that is idle is the one that has been so longest.
+    this.#pooled.delete(pooled);
+    this.#pooled.add(pooled);
+    this.#wakeAll();
+  }
+
+  #discard(pooled: Pooled): void {
+    if (!this.#pooled.delete(pooled)) return;
+    pooled.cancelIdle();
+    if (pooled.connection) {
+      const closing = pooled.connection.close().finally(() => this.#closing.delete(closing));
+      this.#closing.add(closing);
+    }
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const given of waiting) given();
+  }
+}
+
+function stopping(): McpFailure {
+  return new McpFailure('mcp_ended', 'The service is stopping.');
+}
+
+function isIdle({ busy, connection }: Pooled): boolean {
+  return !busy && connection !== null && !connection.ended.aborted;
+}
+
+function take(pooled: Pooled): Pooled {
+  pooled.busy = true;
+  pooled.cancelIdle();
+  return pooled;
+}

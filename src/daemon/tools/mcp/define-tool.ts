@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { printable } from '../../printable.ts';
+import { maskTokens } from '../../secret.ts';
+import type { ToolDefinition } from '../../store/tool-digests.ts';
+import { canonicalJson } from '../canonical-json.ts';
+import type { ListedTool } from './mcp-connection.ts';
+import { nestsDeeper } from './parse-message.ts';
+
+/** What is shown of a description to the model and to administrators, in characters. */
+const MAX_DESCRIPTION = 4_000;
+const MAX_TITLE = 200;
+/** The largest schema of arguments, in characters of JSON, and how deep it may be nested. */
+const MAX_SCHEMA = 32_768;
+const MAX_SCHEMA_DEPTH = 24;
+/** Characters that are not seen, so that nobody could compare them: controls, bidirectional marks, tags. */
+const UNSEEN = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u{200b}\u{2060}\u{feff}\u{e0000}-\u{e007f}]/gu;
+
+/**
+ * What a server says of a tool, as it is kept and shown: data, whatever it says. The digest is of all of it, before
+ * anything is cut or masked.
+ * @returns or why the tool cannot be offered, as the end of a sentence
+ */
+export function defineTool(listed: ListedTool): ToolDefinition | { unusable: string } {
+  const { name, description = '', inputSchema, annotations } = listed;
+  const title = listed.title ?? annotations?.title ?? null;
+  const schema = canonicalJson(inputSchema);
+  if (schema.length > MAX_SCHEMA) return { unusable: 'the schema of its arguments is too large' };
+  if (nestsDeeper(schema, MAX_SCHEMA_DEPTH))
+    return { unusable: 'the schema of its arguments is nested too deeply' };
+  const digest = createHash('sha256')
+    .update(JSON.stringify([name, title, description, schema]))
+    .digest('hex');
+  return {
+    digest,
+    title: title === null ? null : cut(printable(seen(title)), MAX_TITLE),
+    description: cut(seen(description), MAX_DESCRIPTION),
+    schema: maskTokens(schema),
+  };
+}
+
+function seen(text: string): string {
+  return maskTokens(text.replace(UNSEEN, ''));
+}
+
+function cut(text: string, characters: number): string {
+  return text.length > characters ? `${text.slice(0, characters).toWellFormed()}…` : text;
+}

@@ -1,0 +1,295 @@
+import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
+import { type AlarmClock, wait } from '../../clock.ts';
+import { InboundMeter } from './inbound-meter.ts';
+import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
+import { isAnswer, isNotification, type McpTransport, requestId } from './mcp-transport.ts';
+import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
+import { readEvents } from './read-events.ts';
+
+/** The most that is read of one answer, with the notifications before it, in bytes. */
+const MAX_ANSWER_BYTES = 4_194_304;
+/** The most that is read of an answer with an error status, in bytes. */
+const MAX_ERROR_BYTES = 16_384;
+/** How long the end of a session may take, ms. */
+const END_MS = 2_000;
+/** Waits before the stream of notifications is opened again, ms. */
+const REOPEN_MS = { first: 1_000, longest: 60_000 } as const;
+const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
+
+export interface HttpTransportOptions {
+  url: string;
+  /** Used for every request; sets the credential. */
+  fetch: typeof globalThis.fetch;
+  clock: AlarmClock;
+  /** Listens for notifications between requests. */
+  listens: boolean;
+}
+
+/**
+ * MCP over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). The transport of
+ * the library has no bounds, and takes over whatever session a server names in an answer.
+ */
+export class HttpTransport implements McpTransport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  onnotification?: (method: string) => void;
+  protocolVersion?: string;
+  /** Of the call that the connection is used for now. */
+  fetch: typeof globalThis.fetch;
+  readonly #url: string;
+  readonly #clock: AlarmClock;
+  readonly #listens: boolean;
+  readonly #meter: InboundMeter;
+  readonly #end = new AbortController();
+  #session_id: string | null = null;
+
+  constructor({ url, fetch, clock, listens }: HttpTransportOptions) {
+    this.#url = url;
+    this.fetch = fetch;
+    this.#clock = clock;
+    this.#listens = listens;
+    this.#meter = new InboundMeter(clock);
+  }
+
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  async start(): Promise<void> {}
+
+  ready(): void {
+    if (this.#listens) void this.#listen();
+  }
+
+  /** Sends one message, and delivers everything that the server answers to it. */
+  async send(message: JSONRPCMessage, { signal }: MCPTransportSendOptions = {}): Promise<void> {
+    const end = signal ? AbortSignal.any([signal, this.#end.signal]) : this.#end.signal;
+    const id = requestId(message);
+    try {
+      const response = await this.#post(message, end);
+      const ok = response.status >= 200 && response.status < 300;
+      if (!ok) throw await this.#failureOf(response);
+      this.#checkSession(message, response);
+      if (id === null || response.status === 202) {
+        await response.body?.cancel();
+        if (id !== null) throw new McpFailure('not_mcp', 'The server did not answer the request.');
+        return;
+      }
+      if (!(await this.#deliver(response, id)))
+        throw new McpFailure('mcp_unreachable', 'The server ended its answer too early.');
+    } catch (error) {
+      end.throwIfAborted();
+      throw asFailure(error);
+    }
+  }
+
+  fail(failure: Error): void {
+    if (this.#end.signal.aborted) return;
+    this.#end.abort(failure);
+    this.onerror?.(failure);
+    this.onclose?.();
+  }
+
+  async close(): Promise<void> {
+    const wasOpen = !this.#end.signal.aborted;
+    this.#end.abort(new McpFailure('mcp_ended', 'The connection was closed.'));
+    const session_id = this.#session_id;
+    this.#session_id = null;
+    if (wasOpen && session_id !== null) await this.#endSession(session_id);
+    this.onclose?.();
+  }
+
+  #post(message: JSONRPCMessage, signal: AbortSignal): Promise<Response> {
+    return this.#request('POST', signal, {
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(message),
+    });
+  }
+
+  async #request(
+    method: 'POST' | 'GET' | 'DELETE',
+    signal: AbortSignal,
+    { headers, body }: { headers: Record<string, string>; body?: string },
+  ): Promise<Response> {
+    const all = new Headers(headers);
+    if (this.protocolVersion !== undefined) all.set('mcp-protocol-version', this.protocolVersion);
+    if (this.#session_id !== null) all.set('mcp-session-id', this.#session_id);
+    const init: RequestInit = { method, headers: all, redirect: 'manual', signal };
+    if (body !== undefined) init.body = body;
+    return this.fetch(this.#url, init);
+  }
+
+  /** The session is named in the answer to `initialize`. Whoever names another one later is not believed. */
+  #checkSession(message: JSONRPCMessage, response: Response): void {
+    const named = response.headers.get('mcp-session-id');
+    if (named === null || named === this.#session_id) return;
+    const begins = 'method' in message && message.method === 'initialize';
+    if (begins && SESSION_ID.test(named)) {
+      this.#session_id = named;
+      return;
+    }
+    void response.body?.cancel();
+    const failure = new McpFailure('mcp_session_changed', 'The server answered in another session.');
+    this.fail(failure);
+    throw failure;
+  }
+
+  async #failureOf(response: Response): Promise<Error> {
+    if (response.status >= 300 && response.status < 400) {
+      await response.body?.cancel();
+      return new McpFailure('mcp_redirect', 'The server answered with a redirect that is not followed.', {
+        reached: false,
+      });
+    }
+    if (response.status === 404 && this.#session_id !== null) {
+      await response.body?.cancel();
+      const gone = new McpSessionGone();
+      this.#session_id = null;
+      this.fail(gone);
+      return gone;
+    }
+    return new McpStatus(response.status, await beginningOf(response));
+  }
+
+  /** @returns whether the answer to the request was among what the server sent. */
+  async #deliver(response: Response, id: string | number): Promise<boolean> {
+    const type = (response.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase();
+    const body = bounded(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
+    if (type === 'text/event-stream') {
+      for await (const data of readEvents(body)) if (this.#receive(data, id)) return true;
+      return false;
+    }
+    if (type === 'application/json') return this.#receive(await textOf(body), id);
+    await response.body?.cancel();
+    throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
+  }
+
+  /** @returns whether it is the answer to the request. Answers to other requests are not delivered. */
+  #receive(text: string, id: string | number | null): boolean {
+    const message = parseMessage(text);
+    if (isAnswer(message)) {
+      if (message.id === id || (message.id === undefined && 'error' in message && id !== null)) {
+        this.onmessage?.({ ...message, id } as JSONRPCMessage);
+        return true;
+      }
+    }
+    this.#countUnasked();
+    if (isNotification(message)) this.onnotification?.(message.method);
+    else if ('method' in message) this.onmessage?.(message);
+    return false;
+  }
+
+  #countUnasked(): void {
+    try {
+      this.#meter.message();
+    } catch (error) {
+      this.fail(asFailure(error));
+      throw error;
+    }
+  }
+
+  /** Reads the stream of notifications, and opens it again when it ends. Not every server has one. */
+  async #listen(): Promise<void> {
+    const { signal } = this.#end;
+    for (let wait_ms: number = REOPEN_MS.first; ; wait_ms = Math.min(2 * wait_ms, REOPEN_MS.longest)) {
+      const opened_at = this.#clock.now();
+      try {
+        if (!(await this.#readNotifications(signal))) return;
+      } catch (error) {
+        if (!signal.aborted) this.fail(asFailure(error));
+        return;
+      }
+      if (this.#clock.now() - opened_at > REOPEN_MS.longest) wait_ms = REOPEN_MS.first;
+      try {
+        await wait(this.#clock, wait_ms, signal);
+      } catch {
+        return;
+      }
+      // It may have changed its tools while nobody listened.
+      this.onnotification?.('notifications/tools/list_changed');
+    }
+  }
+
+  /** @returns false if the server offers no such stream. */
+  async #readNotifications(signal: AbortSignal): Promise<boolean> {
+    const response = await this.#request('GET', signal, { headers: { accept: 'text/event-stream' } });
+    if (response.status === 404 && this.#session_id !== null) throw await this.#failureOf(response);
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      return false;
+    }
+    const metered = meteredBy(this.#meter, response);
+    try {
+      for await (const data of readEvents(metered)) this.#receive(data, null);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof McpFailure) throw error;
+      // A proxy may end a stream that is silent for long in any way.
+    }
+    return true;
+  }
+
+  /** Asks the server to forget the session. It may refuse; sessions end by themselves, too. */
+  async #endSession(session_id: string): Promise<void> {
+    const headers = { 'mcp-session-id': session_id };
+    try {
+      const response = await this.#request('DELETE', AbortSignal.timeout(END_MS), { headers });
+      await response.body?.cancel();
+    } catch (error) {
+      this.onerror?.(asFailure(error));
+    }
+  }
+}
+
+async function* bounded(response: Response, max: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  // Leaving the loop by the throw cancels the rest of the body.
+  for await (const piece of response.body ?? []) {
+    size += piece.byteLength;
+    if (size > max)
+      throw new McpFailure('mcp_too_large', 'The server answered with more data than can be used.');
+    yield piece;
+  }
+}
+
+async function* meteredBy(meter: InboundMeter, response: Response): AsyncGenerator<Uint8Array> {
+  for await (const piece of response.body ?? []) {
+    meter.bytes(piece.byteLength);
+    yield piece;
+  }
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+/** The beginning of the body of an answer with an error status. */
+async function beginningOf(response: Response): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of response.body ?? []) {
+    pieces.push(piece.subarray(0, MAX_ERROR_BYTES - size));
+    size += piece.byteLength;
+    if (size >= MAX_ERROR_BYTES) break;
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+/** No connection could be made, so that nothing was sent. */
+function isUnsent(error: unknown): boolean {
+  const code = error instanceof Error && (error.cause as { code?: unknown } | undefined)?.code;
+  return (
+    typeof code === 'string' &&
+    /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
+  );
+}
+
+function asFailure(error: unknown): Error {
+  if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
+    return error;
+  const reached = !isUnsent(error);
+  return new McpFailure('mcp_unreachable', 'The server cannot be reached.', { cause: error, reached });
+}

@@ -1,0 +1,44 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { printable } from '../../printable.ts';
+
+const WINDOW_MS = 60_000;
+/** Lines that are logged a minute. */
+const MAX_LINES = 100;
+const MAX_CHARACTERS = 1_000;
+
+/** Logs what a program writes to its standard error, at debug; long lines are cut, and what is too much is left out. */
+export function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<Log, 'debug'> }): void {
+  let since = clock.now();
+  let lines = 0;
+  let left_out = 0;
+  let rest = '';
+  stderr.setEncoding('utf8');
+  stderr.on('data', (piece: string) => {
+    const all = `${rest}${piece}`.split('\n');
+    // The rest of a line that is cut anyway is not kept.
+    rest = (all.pop() ?? '').slice(0, MAX_CHARACTERS + 1);
+    for (const line of all) write(line);
+  });
+  stderr.on('end', () => {
+    if (rest !== '') write(rest);
+  });
+
+  function write(line: string): void {
+    const now = clock.now();
+    if (Math.abs(now - since) >= WINDOW_MS) {
+      if (left_out > 0) log.debug({ left_out }, 'lines of the program were left out');
+      since = now;
+      lines = 0;
+      left_out = 0;
+    }
+    if (lines === MAX_LINES) {
+      left_out++;
+      return;
+    }
+    lines++;
+    const shown = printable(line.slice(0, MAX_CHARACTERS));
+    log.debug({ line: line.length > MAX_CHARACTERS ? `${shown}…` : shown }, 'a line of the program');
+  }
+}

@@ -1,0 +1,123 @@
+import {
+  type CallToolResult,
+  createMCPClient,
+  type ListToolsResult,
+  type MCPClient,
+  MCPClientError,
+} from '@ai-sdk/mcp';
+import type { AlarmClock } from '../../clock.ts';
+import { TimeLimit } from '../../time-limit.ts';
+import { version } from '../../version.ts';
+import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
+import type { McpTransport } from './mcp-transport.ts';
+
+/** How long a server may take for the handshake, and to list one page of its tools, ms. */
+const ANSWER_MS = 10_000;
+const MAX_PAGES = 20;
+const MAX_TOOLS = 1_000;
+const TOOLS_CHANGED = 'notifications/tools/list_changed';
+
+/** A tool as a server lists it. */
+export type ListedTool = ListToolsResult['tools'][number];
+
+/** An open connection to an MCP server: one session of it. */
+export interface McpConnection {
+  /** All pages. Rejects if the server lists more than can be used. */
+  listTools(signal: AbortSignal): Promise<ListedTool[]>;
+  /** Rejects with `MCPClientError` if the server refuses the call, with what the transport throws if there is no answer. */
+  callTool(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<CallToolResult>;
+  /** Aborts when the connection has ended, with the failure that ended it. */
+  readonly ended: AbortSignal;
+  close(): Promise<void>;
+}
+
+export interface ConnectionOptions {
+  clock: AlarmClock;
+  /** Ends the handshake. */
+  signal: AbortSignal;
+  /** Called when the server says that its tools have changed. */
+  toolsChanged?: () => void;
+}
+
+/** Connects to a server, with the handshake. The transport is closed if that fails. */
+export async function openConnection(
+  transport: McpTransport,
+  { clock, signal, toolsChanged }: ConnectionOptions,
+): Promise<McpConnection> {
+  transport.onnotification = (method) => {
+    if (method === TOOLS_CHANGED) toolsChanged?.();
+  };
+  const within = async <T>(outer: AbortSignal, work: (inner: AbortSignal) => Promise<T>): Promise<T> => {
+    const limit = new TimeLimit(clock, ANSWER_MS, outer);
+    try {
+      return await limit.within(work(limit.signal));
+    } catch (error) {
+      outer.throwIfAborted();
+      if (limit.passed)
+        throw new McpFailure('mcp_timeout', 'The server did not answer in time.', { cause: error });
+      throw causeOf(transport, error);
+    } finally {
+      limit.lift();
+    }
+  };
+
+  let client: MCPClient;
+  try {
+    client = await within(signal, (inner) =>
+      createMCPClient({
+        transport,
+        clientName: 'agentd',
+        version: version(),
+        // Its probe for the next protocol would be a request before `initialize`, which servers of today refuse.
+        protocolVersionDiscovery: false,
+        initializationOptions: { signal: inner },
+      }),
+    );
+  } catch (error) {
+    await transport.close();
+    throw error;
+  }
+  transport.ready();
+
+  return {
+    ended: transport.ended,
+    async listTools(outer) {
+      const tools: ListedTool[] = [];
+      let cursor: string | undefined;
+      for (let page = 0; page < MAX_PAGES; page++) {
+        const params = cursor === undefined ? {} : { cursor };
+        const listed = await within(outer, (inner) =>
+          client.listTools({ params, options: { signal: inner } }),
+        );
+        tools.push(...listed.tools);
+        if (tools.length > MAX_TOOLS) break;
+        cursor = listed.nextCursor;
+        if (cursor === undefined) return tools;
+      }
+      throw new McpFailure('mcp_too_large', 'The server lists more tools than can be used.');
+    },
+    async callTool(name, args, outer) {
+      try {
+        return await client.callTool({ name, arguments: { ...args }, options: { signal: outer } });
+      } catch (error) {
+        outer.throwIfAborted();
+        throw causeOf(transport, error);
+      }
+    },
+    close: () => client.close(),
+  };
+}
+
+/** The client of the library does not say why the connection has ended, nor what was wrong with an answer. */
+function causeOf({ ended }: McpTransport, error: unknown): unknown {
+  if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
+    return error;
+  if (ended.aborted) return ended.reason;
+  if (MCPClientError.isInstance(error) && error.code === undefined)
+    return new McpFailure('not_mcp', 'The server answered with something that is not MCP.', { cause: error });
+  return error;
+}

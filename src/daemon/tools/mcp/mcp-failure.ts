@@ -1,0 +1,50 @@
+/** Why an MCP server gave no usable answer: a stable word for the trace. */
+export type McpFailureReason =
+  | 'mcp_unreachable'
+  | 'mcp_timeout'
+  | 'mcp_redirect'
+  | 'mcp_too_large'
+  | 'mcp_flood'
+  | 'not_mcp'
+  | 'mcp_session_changed'
+  | 'mcp_ended';
+
+/** There is no usable answer. `message` is in words that an agent can use; `cause` is for the log. */
+export class McpFailure extends Error {
+  readonly reason: McpFailureReason;
+  /** The request may have been carried out. */
+  readonly reached: boolean;
+
+  constructor(
+    reason: McpFailureReason,
+    message: string,
+    { reached = true, ...options }: ErrorOptions & { reached?: boolean } = {},
+  ) {
+    super(message, options);
+    this.name = 'McpFailure';
+    this.reason = reason;
+    this.reached = reached;
+  }
+}
+
+/** The server answered a request with an HTTP status that is no success. */
+export class McpStatus extends Error {
+  readonly status: number;
+  /** The body of the answer, bounded. */
+  readonly body: string;
+
+  constructor(status: number, body: string) {
+    super(`The server answered with status ${status}.`);
+    this.name = 'McpStatus';
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** The server does not know the MCP session any more, so it did nothing. */
+export class McpSessionGone extends Error {
+  constructor() {
+    super('The server has ended the session.');
+    this.name = 'McpSessionGone';
+  }
+}

@@ -1,0 +1,298 @@
+import { type AlarmClock, every } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { ConfigurationError } from '../../settings/problem.ts';
+import type { ToolDefinition, ToolDigestStore } from '../../store/tool-digests.ts';
+import type { McpEntry, ToolEntry } from '../source-entry.ts';
+import type {
+  CredentialPolicy,
+  Effect,
+  Sent,
+  SourceState,
+  Tool,
+  ToolCall,
+  ToolSource,
+  ToolSourceInfo,
+} from '../tool.ts';
+import { TOOL_NAME_MAX, toolName } from '../tool-name.ts';
+import { ConnectionPool } from './connection-pool.ts';
+import { defineTool } from './define-tool.ts';
+import { HttpTransport } from './http-transport.ts';
+import { type ListedTool, type McpConnection, openConnection } from './mcp-connection.ts';
+import { McpSessionGone } from './mcp-failure.ts';
+import { readResult } from './read-result.ts';
+import { sentFailure } from './sent-failure.ts';
+import { ServerLink } from './server-link.ts';
+import { StdioTransport } from './stdio-transport.ts';
+import { toolParameters } from './tool-parameters.ts';
+
+/** How soon the daemon notices that an administrator trusts a changed tool, ms. */
+const LOOK_FOR_TRUST_MS = 2_000;
+
+export interface McpSourceParts {
+  clock: AlarmClock;
+  log: Log;
+  digests: ToolDigestStore;
+}
+
+/** A tool of the entry. */
+interface Configured {
+  readonly name: string;
+  /** The server's name for it. */
+  readonly own: string;
+  readonly entry: ToolEntry;
+  /** As the server defines it now; null while that is unknown. */
+  definition: ToolDefinition | null;
+  /** Null while it is not offered. */
+  tool: Tool | null;
+  /** Why it is not offered. */
+  because: string;
+}
+
+/** The tools of one MCP server (agentd-agent(7), "MCP"). */
+export class McpSource implements ToolSource {
+  readonly info: ToolSourceInfo;
+  readonly #entry: McpEntry;
+  readonly #parts: McpSourceParts;
+  readonly #log: Log;
+  readonly #tools: readonly Configured[];
+  #list: readonly Tool[] = [];
+  readonly #link: ServerLink;
+  readonly #pool: ConnectionPool;
+  #stopLooking: () => Promise<void> = () => Promise.resolve();
+
+  constructor(entry: McpEntry, info: ToolSourceInfo, parts: McpSourceParts) {
+    this.info = info;
+    this.#entry = entry;
+    this.#parts = parts;
+    this.#log = parts.log.child({ source: entry.name });
+    this.#tools = Object.entries(entry.tools).map(([own, tool]) => ({
+      name: toolName(entry.name, own, tool.as),
+      own,
+      entry: tool,
+      definition: null,
+      tool: null,
+      because: 'the server has not listed it yet',
+    }));
+    const { clock } = parts;
+    this.#link = new ServerLink({
+      open: ({ signal, toolsChanged }) =>
+        openConnection(this.#listingTransport(), { clock, signal, toolsChanged }),
+      listed: (tools) => this.#listed(tools),
+      clock,
+      log: this.#log,
+    });
+    this.#pool = new ConnectionPool({ open: (fetch, signal) => this.#openFor(fetch, signal), clock });
+  }
+
+  async start(): Promise<void> {
+    this.#checkNames();
+    this.#stopLooking = every(this.#parts.clock, LOOK_FOR_TRUST_MS, () => this.#lookForTrust());
+    await this.#link.start();
+  }
+
+  /** The same array until the tools change. */
+  list(): readonly Tool[] {
+    return this.#list;
+  }
+
+  state(): SourceState {
+    const withheld = this.#tools
+      .filter(({ tool }) => tool === null)
+      .map(({ name, because }) => ({ name, because }));
+    const { failure } = this.#link;
+    const detail = failure instanceof Error ? failure.message : null;
+    return { status: detail === null && withheld.length === 0 ? 'ok' : 'degraded', detail, withheld };
+  }
+
+  async stop(): Promise<void> {
+    await this.#stopLooking();
+    await Promise.all([this.#pool.close(), this.#link.stop()]);
+  }
+
+  #checkNames(): void {
+    const names = this.#tools.map(({ name }) => name);
+    const problems = this.#tools.flatMap(({ name, own }, at) => {
+      const problem =
+        name.length > TOOL_NAME_MAX
+          ? `makes a name of more than ${TOOL_NAME_MAX} characters`
+          : names.indexOf(name) < at
+            ? 'makes a name that another tool has'
+            : null;
+      const setting = `${this.#entry.place}: tools.${own}`;
+      return problem === null
+        ? []
+        : [{ setting, value: name, source: null, problem, right: 'another name, with `as`' }];
+    });
+    if (problems.length > 0) throw new ConfigurationError(problems);
+  }
+
+  #listingTransport(): HttpTransport | StdioTransport {
+    const { server } = this.#entry;
+    const { clock } = this.#parts;
+    return 'url' in server
+      ? new HttpTransport({ url: server.url, fetch: fetchWith(this.info), clock, listens: true })
+      : new StdioTransport({ ...server, clock, log: this.#log });
+  }
+
+  /** A connection that carries a credential. The tools are listed again, too, since the server may be a new one. */
+  async #openFor(fetch: typeof globalThis.fetch, signal: AbortSignal) {
+    const { server } = this.#entry;
+    if (!('url' in server)) throw new TypeError('a program takes no credentials');
+    const { clock } = this.#parts;
+    const transport = new HttpTransport({ url: server.url, fetch, clock, listens: false });
+    const connection = await openConnection(transport, { clock, signal });
+    this.#link.lookAgain();
+    const carry = (next: typeof fetch) => {
+      transport.fetch = next;
+    };
+    return { ...connection, carry };
+  }
+
+  async #listed(tools: readonly ListedTool[]): Promise<void> {
+    for (const configured of this.#tools) await this.#update(configured, tools);
+  }
+
+  /** Brings a tool up to date with what the server says of it. */
+  async #update(configured: Configured, tools: readonly ListedTool[]): Promise<void> {
+    const { name, own } = configured;
+    const [listed, ...others] = tools.filter((tool) => tool.name === own);
+    const definition = listed ? defineTool(listed) : { unusable: 'the server does not list it' };
+    if (others.length > 0 || 'unusable' in definition) {
+      configured.definition = null;
+      const because = 'unusable' in definition ? definition.unusable : 'the server lists it more than once';
+      this.#set(configured, { because });
+      return;
+    }
+    const { trusted } = await this.#parts.digests.observe(name, this.#entry.name, definition);
+    const isNews = configured.definition?.digest !== definition.digest;
+    configured.definition = definition;
+    if (trusted.digest === definition.digest) {
+      if (isNews || configured.tool === null) this.#set(configured, this.#toolOf(configured, definition));
+      return;
+    }
+    const because = `its title, description or schema has changed; compare and accept it with \`agentd tools trust ${name}\``;
+    this.#set(configured, { because });
+    if (isNews)
+      this.#log.warn(
+        { tool: name, digest: definition.digest, trusted: trusted.digest },
+        'a tool of an MCP server has changed and is not offered until `agentd tools trust`',
+      );
+  }
+
+  #set(configured: Configured, now: Tool | { because: string }): void {
+    const { tool } = configured;
+    configured.tool = 'because' in now ? null : now;
+    configured.because = 'because' in now ? now.because : '';
+    if (tool !== configured.tool) this.#list = this.#tools.flatMap((one) => one.tool ?? []);
+  }
+
+  #toolOf(configured: Configured, definition: ToolDefinition): Tool | { because: string } {
+    const { name, entry } = configured;
+    const made = toolParameters(definition.schema, entry.bind ?? {});
+    if ('unusable' in made) return { because: made.unusable };
+    const effect = entry.effect ?? 'write';
+    const { title, description, digest } = definition;
+    return {
+      name,
+      title,
+      description: description === '' ? (title ?? name) : description,
+      parameters: made.parameters,
+      source: this.info,
+      effect,
+      credentials: policyOf(this.#entry, entry, effect),
+      confirm: entry.confirm ?? (effect === 'write' ? 'always' : 'never'),
+      summary: entry.summary ?? null,
+      public: entry.public ?? [],
+      bind: entry.bind ?? {},
+      idempotent: entry.idempotent ?? false,
+      send: (args, call) => this.#send({ configured, digest }, args, call),
+    };
+  }
+
+  /** Looks whether an administrator trusts what has changed. */
+  async #lookForTrust(): Promise<void> {
+    const { digests } = this.#parts;
+    for (const configured of this.#tools) {
+      const { tool, definition, name } = configured;
+      if (tool !== null || definition === null) continue;
+      try {
+        const record = await digests.find(name);
+        if (record?.trusted.digest !== definition.digest) continue;
+      } catch (error) {
+        this.#log.debug({ err: error }, 'cannot look whether a tool is trusted');
+        return;
+      }
+      // The server may have changed it again meanwhile.
+      if (configured.definition !== definition) continue;
+      this.#set(configured, this.#toolOf(configured, definition));
+      this.#log.info({ tool: name, digest: definition.digest }, 'a changed tool is trusted');
+    }
+  }
+
+  async #send(
+    { configured, digest }: { configured: Configured; digest: string },
+    args: Readonly<Record<string, unknown>>,
+    call: ToolCall,
+  ): Promise<Sent> {
+    if (configured.tool === null || configured.definition?.digest !== digest)
+      return failed('tool_withdrawn', 'The tool is not available any more.');
+    const progress = { begun: false };
+    const { credentials } = call.client;
+    const work = async (connection: McpConnection): Promise<Sent> => {
+      progress.begun = true;
+      try {
+        const result = await connection.callTool(configured.own, args, call.signal);
+        const answered = { outcome: 'answered', status: null, result: readResult(result) } as const;
+        return result.isError === true ? { ...answered, is_error: true } : answered;
+      } catch (error) {
+        call.signal.throwIfAborted();
+        const sent = sentFailure(error, { begun: true, credentials });
+        // The connection itself is sound.
+        if (sent?.outcome === 'answered') return sent;
+        throw error;
+      }
+    };
+    try {
+      return await this.#onConnection(call, work).catch((error: unknown) => {
+        if (!(error instanceof McpSessionGone)) throw error;
+        progress.begun = false;
+        return this.#onConnection(call, work);
+      });
+    } catch (error) {
+      call.signal.throwIfAborted();
+      const sent = sentFailure(error, { begun: progress.begun, credentials });
+      if (sent === null) throw error;
+      call.log.warn({ tool: configured.name, err: error }, 'the call of an MCP server failed');
+      return sent;
+    }
+  }
+
+  /** On the connection for listing if the call carries no credential, else on one of its own. */
+  async #onConnection<T>(
+    { client, signal }: ToolCall,
+    work: (connection: McpConnection) => Promise<T>,
+  ): Promise<T> {
+    if (client.credentials !== 'none') return this.#pool.use(client, signal, work);
+    return work(await this.#link.connection(signal));
+  }
+}
+
+function failed(reason: string, message: string): Sent {
+  return { outcome: 'failed', reached: false, reason, message };
+}
+
+/** The policy of a tool: its own, else that of the source; `user-or-default` of a source means `user` for writes. */
+function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): CredentialPolicy {
+  if (tool.credentials !== undefined) return tool.credentials;
+  if (source.credentials === 'user-or-default' && effect === 'write') return 'user';
+  return source.credentials ?? 'none';
+}
+
+/** Adds the fixed headers of the entry, and no credential. */
+function fetchWith({ target }: ToolSourceInfo): typeof globalThis.fetch {
+  return (input, init) => {
+    const headers = new Headers(init?.headers);
+    for (const [name, value] of Object.entries(target?.headers ?? {})) headers.set(name, value.reveal());
+    return fetch(input, { ...init, headers });
+  };
+}

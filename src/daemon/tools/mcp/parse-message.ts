@@ -1,0 +1,39 @@
+import { type JSONRPCMessage, validateJSONRPCMessage } from '@ai-sdk/mcp';
+import { McpFailure } from './mcp-failure.ts';
+
+/** The largest message that a server may send, in bytes: an answer, or one page of its tools. */
+export const MAX_MESSAGE_BYTES = 1_048_576;
+/** How deep the values of a message may be nested: code that walks through them would run out of stack. */
+const MAX_DEPTH = 100;
+
+/**
+ * Parses what a server has sent.
+ * @throws McpFailure if it is no message, or one that is nested too deeply
+ */
+export function parseMessage(text: string): JSONRPCMessage {
+  if (nestsDeeper(text, MAX_DEPTH))
+    throw new McpFailure('mcp_too_large', 'The server answered with data that is nested too deeply.');
+  try {
+    return validateJSONRPCMessage(JSON.parse(text));
+  } catch (cause) {
+    throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.', { cause });
+  }
+}
+
+/** Whether the brackets of a JSON text are nested deeper than this. Reads it once, without parsing it. */
+export function nestsDeeper(text: string, max: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (inString) {
+      if (character === '\\') at++;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
+    else if (character === '{' || character === '[') {
+      depth++;
+      if (depth > max) return true;
+    } else if (character === '}' || character === ']') depth--;
+  }
+  return false;
+}

@@ -1,0 +1,33 @@
+import { McpFailure } from './mcp-failure.ts';
+import { MAX_MESSAGE_BYTES } from './parse-message.ts';
+import { LineSplitter } from './split-lines.ts';
+
+/**
+ * The data of the messages of an event stream (text/event-stream), as they arrive. Other events are left out. Ends with
+ * the stream; leaving the loop cancels it.
+ * @throws McpFailure if an event is too large
+ */
+export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const lines = new LineSplitter();
+  let data: string[] = [];
+  let size = 0;
+  let type = '';
+  for await (const piece of body) {
+    for (const line of lines.push(piece)) {
+      if (line === '') {
+        if (data.length > 0 && (type === '' || type === 'message')) yield data.join('\n');
+        data = [];
+        size = 0;
+        type = '';
+        continue;
+      }
+      const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+      if (field === 'event') type = value;
+      if (field !== 'data') continue;
+      data.push(value);
+      size += line.length;
+      if (size > MAX_MESSAGE_BYTES)
+        throw new McpFailure('mcp_too_large', 'The server answered with more data than can be used.');
+    }
+  }
+}

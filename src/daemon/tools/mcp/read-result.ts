@@ -1,0 +1,41 @@
+import type { CallToolResult } from '@ai-sdk/mcp';
+
+/** What a result says, as text or as data; what cannot be read as text is named, and left out. */
+export function readResult({ content, structuredContent }: CallToolResult): unknown {
+  const texts: string[] = [];
+  const left_out: string[] = [];
+  for (const part of Array.isArray(content) ? content : []) {
+    const text = textOf(part);
+    if (text !== null) texts.push(text);
+    else left_out.push(`${part.type}${typeof part.mimeType === 'string' ? ` (${part.mimeType})` : ''}`);
+  }
+  const note = left_out.length === 0 ? null : `[left out: ${left_out.join(', ')}]`;
+  if (structuredContent === undefined || structuredContent === null)
+    return [...texts, ...(note === null ? [] : [note])].join('\n\n');
+  if (note === null) return structuredContent;
+  return isObject(structuredContent) && !Object.hasOwn(structuredContent, 'left_out')
+    ? { ...structuredContent, left_out: note }
+    : structuredContent;
+}
+
+type Part = Extract<CallToolResult, { content: unknown[] }>['content'][number];
+
+/** Null for images, sound and other data. */
+function textOf(part: Part): string | null {
+  switch (part.type) {
+    case 'text':
+      return typeof part.text === 'string' ? part.text : '';
+    case 'resource': {
+      const { uri, text } = part.resource as { uri: string; text?: unknown };
+      return typeof text === 'string' ? `[${uri}]\n${text}` : null;
+    }
+    case 'resource_link':
+      return `[${String(part.name)}: ${String(part.uri)}]`;
+    default:
+      return null;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,36 @@
+import { MCPClientError } from '@ai-sdk/mcp';
+import type { CredentialsUsed, Sent } from '../tool.ts';
+import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
+
+/**
+ * What a failed call comes to; null for a defect.
+ * @param begun the request of the call itself was made: before that, nothing can have been carried out
+ */
+export function sentFailure(
+  error: unknown,
+  { begun, credentials }: { begun: boolean; credentials: CredentialsUsed },
+): Sent | null {
+  if (error instanceof McpStatus) {
+    const { status, body, message } = error;
+    const isPersonal = credentials === 'user' || credentials === 'exchange';
+    if (status === 401 && isPersonal) return { outcome: 'sign_in_needed' };
+    return begun
+      ? { outcome: 'answered', status, result: body }
+      : { outcome: 'failed', reached: false, reason: `http_${status}`, message };
+  }
+  if (error instanceof McpSessionGone)
+    return { outcome: 'failed', reached: false, reason: 'mcp_session_gone', message: error.message };
+  if (error instanceof McpFailure) {
+    const { reason, message, reached } = error;
+    return { outcome: 'failed', reached: begun && reached, reason, message };
+  }
+  if (!MCPClientError.isInstance(error)) return null;
+  return begun
+    ? { outcome: 'answered', status: null, result: error.message, is_error: true }
+    : {
+        outcome: 'failed',
+        reached: false,
+        reason: 'mcp_refused',
+        message: 'The server refused the connection.',
+      };
+}

@@ -1,0 +1,174 @@
+import { backOff } from '../../back-off.ts';
+import { type AlarmClock, every, wait } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { onAbort } from '../../on-abort.ts';
+import { TimeLimit } from '../../time-limit.ts';
+import type { ListedTool, McpConnection } from './mcp-connection.ts';
+import { McpFailure } from './mcp-failure.ts';
+
+/** How long the start of the daemon waits for a server, ms. */
+const FIRST_ATTEMPT_MS = 5_000;
+/** How long a call waits for the next connection after one was lost, ms. */
+const RECONNECT_MS = 5_000;
+/** The longest wait before the server is tried again, ms. */
+const LONGEST_WAIT_MS = 60_000;
+/** A connection that ends sooner than this is no reason to begin the waits anew, ms. */
+const LASTING_MS = 60_000;
+/** How often the tools are listed again without a reason: not every server can say that they have changed, ms. */
+const LOOK_AGAIN_MS = 300_000;
+/** The shortest time between two listings, ms. */
+const LOOK_PAUSE_MS = 5_000;
+
+export interface ServerLinkOptions {
+  open(hooks: { signal: AbortSignal; toolsChanged: () => void }): Promise<McpConnection>;
+  /** Gets the tools as they are listed now. The connection is used for calls afterwards. */
+  listed(tools: readonly ListedTool[]): Promise<void>;
+  clock: AlarmClock;
+  log: Pick<Log, 'info' | 'warn' | 'debug'>;
+}
+
+/**
+ * The connection on which the tools of a server are listed, without a person's credential. It is opened again with
+ * back-off when it ends, and the tools are listed at each connection, when the server says that they have changed, and
+ * now and then.
+ */
+export class ServerLink {
+  readonly #options: ServerLinkOptions;
+  readonly #stopping = new AbortController();
+  #connection: McpConnection | null = null;
+  #failure: unknown = new McpFailure('mcp_unreachable', 'The server has not been reached yet.');
+  #work: Promise<void> = Promise.resolve();
+  /** When the last connection ended. */
+  #lost_at = Number.NEGATIVE_INFINITY;
+  /** Resolves when there is a connection. */
+  #usable = Promise.withResolvers<void>();
+  #isDue = false;
+  #wake: () => void = () => {};
+
+  constructor(options: ServerLinkOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves after the first attempt, whatever came of it; soon, if the server does not answer. */
+  async start(): Promise<void> {
+    const attempted = Promise.withResolvers<void>();
+    this.#work = this.#keepOpen(attempted.resolve);
+    const cancel = this.#options.clock.after(FIRST_ATTEMPT_MS, attempted.resolve);
+    await attempted.promise;
+    cancel();
+  }
+
+  /**
+   * The connection for calls. If it was lost a moment ago, the next one is waited for.
+   * Rejects with the reason if there is none.
+   */
+  async connection(signal: AbortSignal): Promise<McpConnection> {
+    const { clock } = this.#options;
+    const left = this.#lost_at + RECONNECT_MS - clock.now();
+    if (this.#connection === null && left > 0) {
+      const limit = new TimeLimit(clock, left, signal);
+      try {
+        await limit.within(this.#usable.promise);
+      } catch {
+        signal.throwIfAborted();
+      } finally {
+        limit.lift();
+      }
+    }
+    if (this.#connection === null) throw this.#failure;
+    return this.#connection;
+  }
+
+  /** Why there is no connection; null if there is one. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** The tools are listed again soon. */
+  lookAgain(): void {
+    this.#isDue = true;
+    this.#wake();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new McpFailure('mcp_ended', 'The service is stopping.'));
+    await this.#work;
+  }
+
+  async #keepOpen(attempted: () => void): Promise<void> {
+    const { clock, log } = this.#options;
+    const { signal } = this.#stopping;
+    let isKnown = false;
+    for (let attempts = 1; ; attempts++) {
+      const began_at = clock.now();
+      try {
+        await this.#useConnection(() => {
+          if (isKnown) log.info({}, 'the MCP server can be used again');
+          isKnown = false;
+          attempted();
+        });
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failure = error;
+        if (clock.now() - began_at >= LASTING_MS) attempts = 1;
+        const words = 'the MCP server cannot be used; it is tried again';
+        if (isKnown) log.debug({ err: error, attempts }, words);
+        else log.warn({ err: error }, words);
+        isKnown = true;
+      }
+      attempted();
+      try {
+        await wait(clock, backOff(attempts, LONGEST_WAIT_MS), signal);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  /** Opens a connection, and lists the tools again and again until it ends. Always rejects. */
+  async #useConnection(usable: () => void): Promise<never> {
+    const { open, listed, clock } = this.#options;
+    const connection = await open({
+      signal: this.#stopping.signal,
+      toolsChanged: () => this.lookAgain(),
+    });
+    const over = AbortSignal.any([this.#stopping.signal, connection.ended]);
+    const stopLooking = every(clock, LOOK_AGAIN_MS, () => this.lookAgain());
+    try {
+      for (;;) {
+        this.#isDue = false;
+        await listed(await connection.listTools(over));
+        over.throwIfAborted();
+        this.#connection = connection;
+        this.#failure = null;
+        this.#usable.resolve();
+        usable();
+        await wait(clock, LOOK_PAUSE_MS, over);
+        await this.#due(over);
+      }
+    } finally {
+      if (this.#connection !== null) {
+        this.#lost_at = clock.now();
+        this.#usable = Promise.withResolvers();
+      }
+      this.#connection = null;
+      await stopLooking();
+      await connection.close();
+    }
+  }
+
+  /** Resolves when the tools are to be listed again. Rejects when the connection is over. */
+  async #due(over: AbortSignal): Promise<void> {
+    if (this.#isDue) return;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const stopListening = onAbort(over, () => reject(over.reason));
+    if (over.aborted) reject(over.reason);
+    try {
+      await promise;
+    } finally {
+      stopListening();
+      this.#wake = () => {};
+    }
+  }
+}

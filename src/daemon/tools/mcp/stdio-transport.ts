@@ -1,0 +1,205 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
+import { type AlarmClock, wait } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { onAbort } from '../../on-abort.ts';
+import { InboundMeter } from './inbound-meter.ts';
+import { logStderr } from './log-stderr.ts';
+import { McpFailure } from './mcp-failure.ts';
+import { isAnswer, isNotification, type McpTransport, requestId } from './mcp-transport.ts';
+import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
+import { LineSplitter } from './split-lines.ts';
+
+/** How long a program may take to end after its input was closed, and after SIGTERM, ms. */
+const END_MS = { input: 1_000, SIGTERM: 2_000 } as const;
+/** How long what an ended program has written may take to arrive, ms; a program that it started may hold the pipe open. */
+const LAST_WORDS_MS = 500;
+/** The most that waits to be read by the server, in bytes. */
+const MAX_UNREAD_BYTES = 4 * MAX_MESSAGE_BYTES;
+
+export interface StdioTransportOptions {
+  command: readonly [string, ...string[]];
+  env: Readonly<Record<string, string>>;
+  clock: AlarmClock;
+  log: Pick<Log, 'debug'>;
+}
+
+/**
+ * MCP over the standard input and output of a program (agentd-agent(7), "MCP"). The program gets `PATH` and the `env` of
+ * its entry, nothing else of the daemon's environment; the transport of the library would hand on more, and has no
+ * bounds. The program is the leader of a process group of its own: programs that it starts end with it, and a signal to
+ * the daemon's terminal does not end it before the daemon has answered what is under way.
+ */
+export class StdioTransport implements McpTransport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  onnotification?: (method: string) => void;
+  readonly #options: StdioTransportOptions;
+  readonly #meter: InboundMeter;
+  readonly #lines = new LineSplitter();
+  /** Requests that were sent and are not answered; how to stop listening for their end. */
+  readonly #asked = new Map<string | number, () => void>();
+  readonly #end = new AbortController();
+  #child: ChildProcess | null = null;
+  /** Resolves when the program has ended. */
+  #exited: Promise<void> = Promise.resolve();
+  #ending: Promise<void> | null = null;
+
+  constructor(options: StdioTransportOptions) {
+    this.#options = options;
+    this.#meter = new InboundMeter(options.clock);
+  }
+
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Rejects if the program cannot be started. */
+  start(): Promise<void> {
+    const [program, ...args] = this.#options.command;
+    const { PATH } = process.env;
+    const child = spawn(program, args, {
+      env: { ...(PATH === undefined ? {} : { PATH }), ...this.#options.env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.#child = child;
+    const started = Promise.withResolvers<void>();
+    const exited = Promise.withResolvers<void>();
+    this.#exited = exited.promise;
+    child.once('spawn', () => started.resolve());
+    child.once('error', (cause) => {
+      const failure = new McpFailure('mcp_unreachable', 'The program cannot be started.', { cause });
+      started.reject(failure);
+      if (child.pid === undefined) exited.resolve();
+      this.fail(failure);
+    });
+    child.once('exit', (code, signal) => {
+      exited.resolve();
+      const failure = new McpFailure(
+        'mcp_unreachable',
+        `The program has ended (${signal ?? `code ${code}`}).`,
+      );
+      child.once('close', () => this.fail(failure));
+      this.#options.clock.after(LAST_WORDS_MS, () => this.fail(failure));
+    });
+    child.stdout.on('data', (piece: Buffer) => this.#read(piece));
+    for (const stream of [child.stdin, child.stdout, child.stderr])
+      stream.on('error', (cause) =>
+        this.fail(new McpFailure('mcp_unreachable', 'The program cannot be reached.', { cause })),
+      );
+    logStderr(child.stderr, this.#options);
+    return started.promise;
+  }
+
+  ready(): void {}
+
+  async send(message: JSONRPCMessage, { signal }: MCPTransportSendOptions = {}): Promise<void> {
+    this.#end.signal.throwIfAborted();
+    const stdin = this.#child?.stdin;
+    if (!stdin) throw new McpFailure('mcp_unreachable', 'The program is not running.', { reached: false });
+    if (stdin.writableLength > MAX_UNREAD_BYTES)
+      throw new McpFailure('mcp_unreachable', 'The program does not read its input.', { reached: false });
+    stdin.write(`${JSON.stringify(message)}\n`);
+    const id = requestId(message);
+    if (id === null) return;
+    this.#asked.set(id, signal ? onAbort(signal, () => this.#cancel(id)) : () => {});
+  }
+
+  fail(failure: Error): void {
+    if (this.#end.signal.aborted) return;
+    this.#end.abort(failure);
+    this.onerror?.(failure);
+    this.onclose?.();
+    // Once: its id may belong to another process afterwards.
+    this.#ending = this.#endProgram();
+  }
+
+  /** Resolves when the program has ended, or cannot be ended. */
+  async close(): Promise<void> {
+    this.fail(new McpFailure('mcp_ended', 'The connection was closed.'));
+    await this.#ending;
+  }
+
+  #read(piece: Buffer): void {
+    if (this.#end.signal.aborted) return;
+    try {
+      for (const line of this.#lines.push(piece)) this.#receive(line);
+    } catch (error) {
+      this.fail(error instanceof Error ? error : new McpFailure('not_mcp', String(error)));
+    }
+  }
+
+  #receive(line: string): void {
+    if (this.#end.signal.aborted) return;
+    const message = parseLine(line);
+    if (message && isAnswer(message) && this.#isAwaited(message.id)) {
+      this.onmessage?.(message);
+      return;
+    }
+    this.#meter.message();
+    this.#meter.bytes(line.length);
+    if (message === null) return;
+    if (isNotification(message)) this.onnotification?.(message.method);
+    else if ('method' in message) this.onmessage?.(message);
+  }
+
+  #isAwaited(id: string | number | undefined): boolean {
+    const stopListening = id === undefined ? undefined : this.#asked.get(id);
+    if (id === undefined || !stopListening) return false;
+    stopListening();
+    return this.#asked.delete(id);
+  }
+
+  /** Says that nobody waits for the answer any more; one that comes late is not delivered. */
+  #cancel(id: string | number): void {
+    if (!this.#asked.delete(id) || this.#end.signal.aborted) return;
+    const params = { requestId: id, reason: 'the call was ended' };
+    const notification: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/cancelled', params };
+    this.#child?.stdin?.write(`${JSON.stringify(notification)}\n`);
+  }
+
+  /** Closes its input, then SIGTERM, then SIGKILL to the group. */
+  async #endProgram(): Promise<void> {
+    const child = this.#child;
+    if (!child?.pid) return;
+    child.stdin?.end();
+    if (!(await this.#exitsWithin(END_MS.input))) {
+      signalGroup(child.pid, 'SIGTERM');
+      await this.#exitsWithin(END_MS.SIGTERM);
+    }
+    // Also what it has started, and what may outlive it.
+    signalGroup(child.pid, 'SIGKILL');
+    await this.#exited;
+  }
+
+  async #exitsWithin(ms: number): Promise<boolean> {
+    const enough = new AbortController();
+    const late = wait(this.#options.clock, ms, enough.signal).then(
+      () => false,
+      () => true,
+    );
+    const exits = await Promise.race([this.#exited.then(() => true), late]);
+    enough.abort();
+    return exits;
+  }
+}
+
+/** Some programs print other lines, too; null for those. */
+function parseLine(line: string): JSONRPCMessage | null {
+  try {
+    return parseMessage(line);
+  } catch {
+    return null;
+  }
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    // There is nothing left to signal.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

@@ -1,0 +1,53 @@
+import { validatorOf } from '../check-arguments.ts';
+import type { JsonSchema } from '../tool.ts';
+
+/** Keywords beside `properties` through which an object can get properties, or through which a bound one can be asked for. */
+const FURTHER = [
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'not',
+  'if',
+  'then',
+  'else',
+  '$ref',
+  'dependentSchemas',
+  'dependentRequired',
+];
+
+/**
+ * The schema that the model fills in: closed at the top level, without the arguments that are bound.
+ * @param schema JSON, as the server sends it
+ * @returns or why the tool cannot be offered, as the end of a sentence
+ */
+export function toolParameters(
+  schema: string,
+  bind: Readonly<Record<string, string>>,
+): { parameters: JsonSchema } | { unusable: string } {
+  const { properties = {}, required = [], ...rest } = JSON.parse(schema) as Record<string, unknown>;
+  if (!isObject(properties) || !Array.isArray(required))
+    return { unusable: 'the schema of its arguments is not a JSON Schema of an object' };
+  const bound = Object.keys(bind);
+  const unknown = bound.find((name) => !Object.hasOwn(properties, name));
+  if (unknown !== undefined) return { unusable: `it has no argument \`${unknown}\`, which the entry binds` };
+  if (bound.length > 0 && FURTHER.some((keyword) => Object.hasOwn(rest, keyword)))
+    return { unusable: 'its arguments cannot be bound, because its schema combines others' };
+  const kept = Object.entries(properties).filter(([name]) => !bound.includes(name));
+  const parameters: JsonSchema = {
+    ...rest,
+    type: 'object',
+    properties: Object.fromEntries(kept),
+    required: required.filter((name) => !bound.includes(name as string)),
+    additionalProperties: false,
+  };
+  try {
+    validatorOf(parameters);
+  } catch {
+    return { unusable: 'the schema of its arguments is not a valid JSON Schema' };
+  }
+  return { parameters };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

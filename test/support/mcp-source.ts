@@ -1,0 +1,92 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type AlarmClock, systemClock } from '../../src/daemon/clock.ts';
+import { emptyState } from '../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import type { ToolDigestStore } from '../../src/daemon/store/tool-digests.ts';
+import { describeSource } from '../../src/daemon/tools/describe-source.ts';
+import { McpSource } from '../../src/daemon/tools/mcp/mcp-source.ts';
+import type { McpEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
+import type { CredentialsUsed, Sent, Tool } from '../../src/daemon/tools/tool.ts';
+import type { ToolClient } from '../../src/daemon/tools/tool-client.ts';
+import { collectLog, type LogLine } from './log-lines.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+export interface SourceWanted extends Partial<McpEntry> {
+  tools?: Record<string, ToolEntry>;
+  clock?: AlarmClock;
+  digests?: ToolDigestStore;
+}
+
+export interface SourceUnderTest {
+  source: McpSource;
+  digests: ToolDigestStore;
+  lines: LogLine[];
+  /** The tool that is offered under this name. */
+  tool(name: string): Tool;
+  /** Resolves once this is so. */
+  until(holds: () => boolean): Promise<void>;
+  /** The same, while a virtual clock goes on by a second again and again. */
+  inTime(clock: VirtualClock, holds: () => boolean): Promise<void>;
+}
+
+/** A source of one MCP server, not started. */
+export function mcpSource(
+  server: McpEntry['server'],
+  { clock = systemClock, digests, ...wanted }: SourceWanted = {},
+): SourceUnderTest {
+  const entry: McpEntry = {
+    kind: 'mcp',
+    place: 'tools[0] (agentd.yaml, line 1)',
+    name: 'docs',
+    server,
+    headers: {},
+    tools: { search: { effect: 'read' } },
+    ...wanted,
+  };
+  const { log, lines } = collectLog();
+  const store = digests ?? openMemoryStore(emptyState(), { clock }).toolDigests;
+  const source = new McpSource(entry, describeSource(entry, undefined), { clock, log, digests: store });
+  return {
+    source,
+    digests: store,
+    lines,
+    tool(name) {
+      const found = source.list().find((tool) => tool.name === name);
+      if (!found) throw new Error(`${name} is not offered: ${JSON.stringify(source.state())}`);
+      return found;
+    },
+    async until(holds) {
+      while (!holds()) await delay(5);
+    },
+    async inTime(virtual, holds) {
+      for (; !holds(); await delay(5)) virtual.moveTo(virtual.now() + 1_000);
+    },
+  };
+}
+
+/** A client that adds a token, or nothing, as the daemon's does. */
+export function clientWith(
+  token: string | null,
+  credentials: CredentialsUsed = token ? 'user' : 'none',
+): ToolClient {
+  return {
+    credentials,
+    identity: token === null ? 'none' : `${credentials}:${token}`,
+    request: () => Promise.reject(new Error('an MCP source makes no such request')),
+    fetch(input, init) {
+      const headers = new Headers(init?.headers);
+      if (token !== null) headers.set('authorization', `Bearer ${token}`);
+      return fetch(input, { ...init, headers });
+    },
+  };
+}
+
+/** Sends a call as this person, or as nobody. */
+export function send(
+  tool: Tool,
+  args: Record<string, unknown>,
+  { client = clientWith(null), signal = new AbortController().signal } = {},
+): Promise<Sent> {
+  const { log } = collectLog();
+  return tool.send(args, { client, person: null, idempotency_key: null, signal, log });
+}

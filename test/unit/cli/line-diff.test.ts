@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { lineDiff } from '../../../src/cli/line-diff.ts';
+import { seededRandom } from '../../support/random.ts';
+
+it.each([
+  ['a', 'a', ['  a']],
+  ['a', 'b', ['- a', '+ b']],
+  ['a\nb\nc', 'a\nc', ['  a', '- b', '  c']],
+  ['a\nc', 'a\nb\nc', ['  a', '+ b', '  c']],
+  ['a\na', 'a', ['  a', '- a']],
+])('the lines of %j and %j are compared', (before, after, lines) => {
+  expect(lineDiff(before, after)).toEqual(lines);
+});
+
+it('both texts can be read from the lines, and nothing that is common is shown twice', () => {
+  const { below, pick } = seededRandom(3);
+  const text = () => Array.from({ length: 1 + below(12) }, () => pick(['a', 'b', 'c', ''])).join('\n');
+  for (let run = 0; run < 300; run++) {
+    const [before, after] = [text(), text()];
+    const lines = lineDiff(before, after);
+    const without = (sign: string) =>
+      lines
+        .filter((line) => !line.startsWith(sign))
+        .map((line) => line.slice(2))
+        .join('\n');
+    expect([without('+'), without('-')]).toEqual([before, after]);
+  }
+});
+
+it('texts with too many lines are shown one after the other', () => {
+  const [before, after] = ['a', 'b'].map((line) => Array(1_500).fill(line).join('\n')) as [string, string];
+  expect(lineDiff(before, after)).toHaveLength(3_000);
+});

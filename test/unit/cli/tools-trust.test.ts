@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { command } from '../../../src/cli/commands/tools-trust.ts';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import type { ToolDefinition } from '../../../src/daemon/store/tool-digests.ts';
+import { capturedOutput } from './captured-output.ts';
+
+const configured = vi.hoisted(() => ({ settings: {} }));
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+
+const BEFORE: ToolDefinition = {
+  digest: 'aaaa',
+  title: 'Search',
+  description: 'Finds documents.\nBy words.',
+  schema: '{"type":"object","properties":{"query":{"type":"string"}}}',
+};
+const AFTER: ToolDefinition = {
+  digest: 'bbbb',
+  title: 'Search',
+  description: 'Finds documents.\nBy \u001b[2Jwords, of everybody.',
+  schema: '{"type":"object","properties":{"query":{"type":"string"},"person":{"type":"string"}}}',
+};
+
+describe('agentd tools trust, beside a running daemon', () => {
+  let directory: string;
+  let store: Store;
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'agentd-trust-'));
+    configured.settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 };
+    const clock = { now: () => Date.UTC(2030, 0, 1) };
+    store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1 });
+    await store.toolDigests.observe('docs_search', 'docs', BEFORE);
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  async function trust(name: string, options: { json?: boolean } = {}): Promise<string> {
+    const { out, stdout } = capturedOutput(options);
+    expect(await command.run({ args: [name], options: {}, out })).toBe(0);
+    return stdout.text;
+  }
+
+  it('shows what changed, line by line and without control characters, and accepts it', async () => {
+    await store.toolDigests.observe('docs_search', 'docs', AFTER);
+    expect(await trust('docs_search')).toBe(
+      [
+        'docs_search of docs is trusted.',
+        '  old digest: aaaa',
+        '  new digest: bbbb',
+        'description:',
+        '    Finds documents.',
+        '  - By words.',
+        '  + By \u{fffd}[2Jwords, of everybody.',
+        'schema:',
+        '    {',
+        '      "type": "object",',
+        '      "properties": {',
+        '        "query": {',
+        '          "type": "string"',
+        '  +     },',
+        '  +     "person": {',
+        '  +       "type": "string"',
+        '        }',
+        '      }',
+        '    }',
+        '',
+      ].join('\n'),
+    );
+    expect(await store.toolDigests.find('docs_search')).toMatchObject({ trusted: AFTER, changed: null });
+  });
+
+  it('prints both definitions as JSON', async () => {
+    await store.toolDigests.observe('docs_search', 'docs', AFTER);
+    expect(JSON.parse(await trust('docs_search', { json: true }))).toMatchObject({
+      name: 'docs_search',
+      source: 'docs',
+      changed: true,
+      before: { digest: 'aaaa', title: 'Search', schema: JSON.parse(BEFORE.schema) },
+      trusted: { digest: 'bbbb', description: AFTER.description },
+    });
+  });
+
+  it('leaves a tool that has not changed as it is', async () => {
+    expect(await trust('docs_search')).toBe('docs_search has not changed. Its digest is aaaa.\n');
+    expect(JSON.parse(await trust('docs_search', { json: true }))).toMatchObject({ changed: false });
+  });
+
+  it('ends with 1 for a tool that no server has listed', async () => {
+    const { out } = capturedOutput();
+    await expect(command.run({ args: ['docs_\u001b[2J'], options: {}, out })).rejects.toMatchObject({
+      exitCode: 1,
+      message: 'no MCP server has listed a tool with the name docs_\u{fffd}[2J',
+    });
+  });
+});

@@ -1,0 +1,141 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  clientWith,
+  mcpSource,
+  type SourceUnderTest,
+  type SourceWanted,
+  send,
+} from '../../../support/mcp-source.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../../fixtures/mcp-program.ts');
+
+describe('an MCP server that is a program', () => {
+  let test: SourceUnderTest;
+
+  afterEach(() => test.source.stop());
+
+  async function start(env: Record<string, string> = {}, wanted: SourceWanted = {}): Promise<void> {
+    test = mcpSource({ command: [process.execPath, PROGRAM], env }, wanted);
+    await test.source.start();
+    await test.until(() => test.source.list().length === 1);
+  }
+
+  const call = (query: string, signal = new AbortController().signal) =>
+    send(test.tool('docs_search'), { query }, { signal });
+  const resultOf = async (query: string) => {
+    const sent = await call(query);
+    return sent.outcome === 'answered' ? String(sent.result) : JSON.stringify(sent);
+  };
+
+  it('answers calls, also at the same time', async () => {
+    await start();
+    expect(test.source.info).toMatchObject({ origin: null, target: null, foreign: true });
+    expect(await Promise.all(['a', 'b', 'c'].map(resultOf))).toEqual(['a', 'b', 'c']);
+  });
+
+  it('gets PATH and the variables of its entry, and nothing else of the environment', async () => {
+    process.env.AGENT_API_KEY = 'secret-of-the-daemon';
+    try {
+      await start({ SHOP_KEY: 'its own' });
+      expect(JSON.parse(await resultOf('environment'))).toEqual({
+        PATH: process.env.PATH,
+        SHOP_KEY: 'its own',
+      });
+    } finally {
+      delete process.env.AGENT_API_KEY;
+    }
+  });
+
+  it('is started again when it has died, and the call that it died in may have been carried out', async () => {
+    await start();
+    const first = await resultOf('pid');
+    expect(await call('die')).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
+    const second = await resultOf('pid');
+    expect(Number(second)).toBeGreaterThan(0);
+    expect(second).not.toBe(first);
+  });
+
+  it.each([
+    ['flood', 'mcp_flood'],
+    ['endless line', 'mcp_too_large'],
+  ])('is ended and started again after a %s', async (query, reason) => {
+    await start();
+    const pid = Number(await resultOf('pid'));
+    expect(await call(query)).toMatchObject({ outcome: 'failed', reached: true, reason });
+    await test.until(() => !isAlive(pid));
+    expect(await resultOf('again')).toBe('again');
+  });
+
+  it('is told that a call is over, and its late answer reaches nobody', async () => {
+    await start();
+    const abort = new AbortController();
+    const late = call('late', abort.signal);
+    await delay(50);
+    abort.abort(new Error('the run is over'));
+    await expect(late).rejects.toThrow('the run is over');
+    await test.until(() => test.lines.some(({ line }) => line === 'the call was cancelled'));
+    expect(await resultOf('next')).toBe('next');
+    expect(test.source.state().status).toBe('ok');
+  });
+
+  it('that changes its tools does not get them offered', async () => {
+    await start();
+    expect(await resultOf('change')).toBe('change');
+    await test.until(() => test.source.list().length === 0);
+    expect(test.source.state().withheld[0]?.because).toContain('agentd tools trust docs_search');
+  });
+
+  it('has ended, with the programs that it started, when the source is stopped', async () => {
+    await start({ MODE: 'child' });
+    const pid = Number(await resultOf('pid'));
+    const child = Number(test.lines.map(({ line }) => /^child (\d+)$/.exec(String(line))?.[1]).find(Boolean));
+    expect([pid, child].map(isAlive)).toEqual([true, true]);
+    await test.source.stop();
+    await test.until(() => !isAlive(child));
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  it('is killed if it ignores the end of its input and SIGTERM', async () => {
+    await start({ MODE: 'stubborn' });
+    const pid = Number(await resultOf('pid'));
+    await test.source.stop();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  it('has its standard error in the log, at debug and bounded', async () => {
+    await start({ MODE: 'loud' });
+    await resultOf('x');
+    const lines = test.lines.filter(({ msg }) => msg === 'a line of the program');
+    expect(lines).toHaveLength(100);
+    expect(lines[0]).toMatchObject({ level: 'debug', source: 'docs', line: `${'y'.repeat(1_000)}…` });
+    expect(lines[1]).toMatchObject({ line: 'line 0' });
+  });
+
+  it('that cannot be started is a warning', async () => {
+    test = mcpSource({ command: ['/nonexistent/program'], env: {} });
+    await test.source.start();
+    expect(test.source.state()).toMatchObject({
+      status: 'degraded',
+      detail: 'The program cannot be started.',
+    });
+    expect(test.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
+  it('carries no credentials', async () => {
+    await start({}, { tools: { search: { credentials: 'user' } } });
+    await expect(
+      send(test.tool('docs_search'), { query: 'x' }, { client: clientWith('t1') }),
+    ).rejects.toThrow('a program takes no credentials');
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
