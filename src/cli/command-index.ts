@@ -42,6 +42,9 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'channels list': 'List the installed channels, active or not.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
   simulate: 'Send a message to the daemon as the platform of a channel would.',
+  audit: 'List what administrators did, newest first.',
+  backup: 'Copy the embedded store into a file, also while the daemon runs.',
+  restore: 'Put a backup back in the place of the embedded store.',
   doctor: 'Check that everything the daemon needs is present and works.',
   completion: 'Print a shell script that completes agentd commands.',
 };

@@ -33,6 +33,7 @@ import type { Store } from './store/store.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
 import { observers } from './trace/observer.ts';
@@ -77,7 +78,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment }: Configuration,
+  { settings, channels, environment, tools: entries }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -119,7 +120,8 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const tools = createRegistry([builtInTools(settings)], { access, log });
+    const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL));
+    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 

@@ -10,7 +10,7 @@ const MAX_MESSAGE_CHARACTERS = 500;
 const MAX_NULLS = 100;
 
 /** Schemas come from other people's documents: an unknown keyword is no error. */
-const OPTIONS: Options = { strict: false, addUsedSchema: false, logger: false };
+const OPTIONS: Options = { strict: false, addUsedSchema: false, ownProperties: true, logger: false };
 const validators = new WeakMap<JsonSchema, ValidateFunction>();
 let compilers: { draft7: Ajv; draft2020: Ajv2020 } | null = null;
 

@@ -26,8 +26,8 @@ export interface OpenedClient {
   readonly client: ToolClient;
   /** An answer was made under default credentials. */
   readonly usedDefault: boolean;
-  /** A request may have been carried out. */
-  readonly reached: boolean;
+  /** A request that may change something may have been carried out. Of `fetch` only the source can know this. */
+  readonly changed: boolean;
   /** In words for the agent: the last request that had no usable answer. */
   readonly failure: string | null;
   /** Secrets that left with requests: an answer may echo them. */
@@ -66,8 +66,8 @@ export function openToolClient(
     get usedDefault() {
       return opened.usedDefault;
     },
-    get reached() {
-      return opened.reached;
+    get changed() {
+      return opened.changed;
     },
     get failure() {
       return opened.failure;
@@ -78,7 +78,7 @@ export function openToolClient(
 
 class CallClient {
   usedDefault = false;
-  reached = false;
+  changed = false;
   failure: string | null = null;
   readonly secrets: Secret[] = [];
   readonly #tool: Tool;
@@ -114,7 +114,6 @@ class CallClient {
         'call of the business API failed',
       );
       const reached = error instanceof DownstreamFailure && error.reached;
-      if (reached) this.reached = true;
       return this.#failed(error.reason, error.message, reached);
     }
   }
@@ -136,7 +135,6 @@ class CallClient {
     for (const name of ['authorization', 'cookie', 'host']) headers.delete(name);
     for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
     if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
-    this.reached = true;
     if (bearer.use === 'default') this.usedDefault = true;
     const note = this.#line(request.method, new URL(request.url).pathname, bearer);
     const began = performance.now();
@@ -248,6 +246,8 @@ class CallClient {
         method: request.method,
         path: request.path,
         ...(request.query === undefined ? {} : { query: request.query }),
+        ...(request.search === undefined ? {} : { search: request.search }),
+        ...(request.content_type === undefined ? {} : { content_type: request.content_type }),
         headers: { ...request.headers, ...fixed },
         ...(request.body === undefined ? {} : { body: request.body }),
         token: bearer.token,
@@ -256,13 +256,14 @@ class CallClient {
         expects: source.kind === 'built-in' ? 'json' : 'text',
         signal: this.#call.signal,
       });
-      // A 401 means that the request was not carried out.
-      if (response.status !== 401) this.reached = true;
-      note(response.status);
+      // A 4xx means that the request was not carried out.
+      const { status } = response;
+      if (mayChange(request.method) && (status < 400 || status >= 500)) this.changed = true;
+      note(status);
       return response;
     } catch (error) {
-      // How far it came is not known.
-      if (!(error instanceof DownstreamFailure) || error.reached) this.reached = true;
+      const reached = !(error instanceof DownstreamFailure) || error.reached;
+      if (mayChange(request.method) && reached) this.changed = true;
       note(null, error instanceof DownstreamFailure ? error.reason : 'aborted');
       throw error;
     }
@@ -326,6 +327,11 @@ function verdictOf(
   // 404 is an answer: there is no such thing.
   if (status >= 400 && status !== 404) return { verdict: 'failed', reason: `http_${status}` };
   return because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because };
+}
+
+/** Methods that are safe by definition (RFC 9110, section 9.2.1) change nothing. */
+function mayChange(method: string): boolean {
+  return !['GET', 'HEAD', 'OPTIONS'].includes(method);
 }
 
 /** The source in lines of the trace: modules call the business API, as the built-in tools do. */
