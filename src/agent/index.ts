@@ -67,6 +67,11 @@ export interface AgentTurn {
   app_name: string;
   tools: readonly AgentTool[];
   /**
+   * What an earlier run of this message has written, if it was interrupted. The same call gets the same answer, and is not
+   * made again; another write by the same tool needs a confirmation. Say what was done.
+   */
+  already_done: readonly AlreadyDone[];
+  /**
    * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
    * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
    */
@@ -76,6 +81,18 @@ export interface AgentTurn {
   /** When the time of the run is over, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** A write of an earlier run of the same message. */
+export interface AlreadyDone {
+  /** Name of the tool. */
+  tool: string;
+  /** What was done, with its arguments, on one line of plain text. */
+  summary: string;
+  /** `failed`: it was refused, or nothing was sent. `unknown`: it may have been carried out. */
+  outcome: 'done' | 'failed' | 'unknown';
+  /** Status of the HTTP answer; null if there is none. */
+  status: number | null;
 }
 
 /** One earlier message of the session, with its reply. */

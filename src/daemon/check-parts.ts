@@ -14,16 +14,16 @@ export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
   // A problem with the settings of the agent is already in the list.
   if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
     problems.push(...(await checkAgent(found.effective)));
-  problems.push(...(await checkSources(found.tools, apiOf(found))));
+  problems.push(...(await checkSources(found.tools, apiBaseUrlOf(found))));
   // Only valid settings are handed to a channel.
   if (found.problems.length === 0) problems.push(...(await checkChannels(found)));
   return problems;
 }
 
-/** `API_BASE_URL`; a source has its own address if this is missing or wrong. */
-function apiOf({ effective }: Inspection): string | undefined {
-  const value = effective.find(({ record }) => record.name === 'API_BASE_URL')?.value;
-  return typeof value === 'string' ? value : undefined;
+/** `API_BASE_URL`; undefined if it is not set, or wrong: a source has its own address then. */
+export function apiBaseUrlOf({ effective }: Pick<Inspection, 'effective'>): string | undefined {
+  const found = effective.find(({ record }) => record.name === 'API_BASE_URL')?.value;
+  return typeof found === 'string' ? found : undefined;
 }
 
 async function checkChannels({ channels }: Inspection): Promise<readonly SettingProblem[]> {

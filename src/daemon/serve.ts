@@ -14,6 +14,7 @@ import { observedValidator } from './identity/observed-validator.ts';
 import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
+import { actionTools } from './journal/my-actions.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { gaugesOf } from './metrics/gauges.ts';
@@ -78,7 +79,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment, tools: entries }: Configuration,
+  { settings, channels, environment, tools: entries, texts }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -120,8 +121,13 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL));
-    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
+    const parts = { clock, log, digests: store.toolDigests };
+    const sources = [
+      builtInTools(settings),
+      actionTools({ actions: store.actions, seal, clock }),
+      ...entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
+    ];
+    const tools = createRegistry(sources, { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 
@@ -136,6 +142,7 @@ export async function startDaemon(
       seal,
       agent,
       tools,
+      texts,
       memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,

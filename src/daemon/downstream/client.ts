@@ -92,11 +92,9 @@ export function createDownstream({
   timeoutMs,
   system = 'The business API',
 }: DownstreamOptions): Downstream {
-  const base = new URL(baseUrl);
-  const prefix = base.pathname.replace(/\/+$/, '');
   return {
     async send(request) {
-      const url = addressOf(request, base.origin, prefix);
+      const url = addressOf(baseUrl, request);
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
       try {
@@ -117,16 +115,20 @@ export function createDownstream({
   };
 }
 
-function addressOf(request: DownstreamRequest, origin: string, prefix: string): URL {
-  const { path } = request;
-  const url = new URL(origin);
-  url.pathname = `${prefix}${path}`;
+/** @throws DownstreamFailure if the path could lead out of the base URL. */
+export function addressOf(
+  baseUrl: string,
+  { path, search, query: given = {} }: Pick<DownstreamRequest, 'path' | 'search' | 'query'>,
+): URL {
+  const base = new URL(baseUrl);
+  const url = new URL(base.origin);
+  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
   // The URL parser resolves dot segments, drops tabs and newlines, and reads a backslash as a slash.
   if (!path.startsWith('/') || /[\\\s\x00-\x1f]|\/\//.test(path) || DOT_SEGMENT.test(path)) {
     throw new DownstreamFailure('path_refused', 'The address of this call is not valid.', { reached: false });
   }
-  if (request.search !== undefined) url.search = request.search;
-  const query = Array.isArray(request.query) ? request.query : Object.entries(request.query ?? {});
+  if (search !== undefined) url.search = search;
+  const query = Array.isArray(given) ? given : Object.entries(given);
   for (const [name, value] of query) url.searchParams.append(name, value);
   return url;
 }

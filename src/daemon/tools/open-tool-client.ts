@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { DownstreamFailure, type DownstreamResponse } from '../downstream/client.ts';
+import { addressOf, DownstreamFailure, type DownstreamResponse } from '../downstream/client.ts';
 import { DefaultTokenFailure, TOKEN_PATH } from '../downstream/default-token.ts';
 import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
 import type { Log } from '../log.ts';
@@ -19,6 +19,22 @@ export interface ClientCall {
   trace: Trace;
   request_id: string | undefined;
   log: Pick<Log, 'warn'>;
+  watch?: RequestWatcher | undefined;
+}
+
+/** Is shown each request with its answer; for `agentd tools call`. */
+export type RequestWatcher = (request: WatchedRequest) => void;
+
+export interface WatchedRequest {
+  method: string;
+  url: string;
+  /** Those that the tool set. Fixed headers and credentials are never among them. */
+  headers: Readonly<Record<string, string>>;
+  /** Undefined: none. */
+  body?: unknown;
+  credentials: CredentialsUsed;
+  /** Null: there is no answer. */
+  status: number | null;
 }
 
 /** A client, and what it has done: the policy relies on this, not on what a source says. */
@@ -138,21 +154,27 @@ class CallClient {
     if (bearer.use === 'default') this.usedDefault = true;
     const note = this.#line(request.method, new URL(request.url).pathname, bearer);
     const began = performance.now();
-    const observe = (status: number | string) =>
-      this.#access.observer.downstreamEnded(
-        this.#tool.source.name,
+    const ended = (status: number | null) => {
+      const { name } = this.#tool.source;
+      this.#call.watch?.({
+        method: request.method,
+        url: request.url,
+        headers: {},
+        credentials: bearer.use,
         status,
-        (performance.now() - began) / 1000,
-      );
+      });
+      if (status === null && this.#call.signal.aborted) return;
+      const seconds = (performance.now() - began) / 1000;
+      this.#access.observer.downstreamEnded(name, status ?? 'unreachable', seconds);
+    };
     try {
       const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
       note(response.status);
-      observe(response.status);
+      ended(response.status);
       return response;
     } catch (error) {
-      const isAborted = this.#call.signal.aborted;
-      note(null, isAborted ? 'aborted' : 'unreachable');
-      if (!isAborted) observe('unreachable');
+      note(null, this.#call.signal.aborted ? 'aborted' : 'unreachable');
+      ended(null);
       throw error;
     }
   }
@@ -240,6 +262,15 @@ class CallClient {
       Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
     );
     const note = this.#line(request.method, request.path, bearer);
+    const watch = (status: number | null) =>
+      this.#call.watch?.({
+        method: request.method,
+        url: addressOf(target.base_url, request).href,
+        headers: request.headers ?? {},
+        body: request.body,
+        credentials: bearer.use,
+        status,
+      });
     if (bearer.use === 'default') this.usedDefault = true;
     try {
       const response = await this.#access.downstreamOf({ ...source, target }).send({
@@ -260,11 +291,13 @@ class CallClient {
       const { status } = response;
       if (mayChange(request.method) && (status < 400 || status >= 500)) this.changed = true;
       note(status);
+      watch(status);
       return response;
     } catch (error) {
       const reached = !(error instanceof DownstreamFailure) || error.reached;
       if (mayChange(request.method) && reached) this.changed = true;
       note(null, error instanceof DownstreamFailure ? error.reason : 'aborted');
+      watch(null);
       throw error;
     }
   }
