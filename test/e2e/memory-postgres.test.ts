@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
@@ -40,7 +41,8 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(answer.status).toBe(200);
     return String(answer.body.response);
   }
-  const run = (...args: string[]) => command(args, { env });
+  const run = (...args: string[]) =>
+    command(args, { env: { ...env, STATE_DIR: join(daemon.directory, 'state') } });
   const outages = () => daemon.log().filter(({ msg }) => String(msg).startsWith('long-term memory'));
 
   it('is shared by daemons, each with a store of its own, and by commands', async () => {

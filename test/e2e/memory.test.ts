@@ -238,6 +238,15 @@ describe('agentd memory', () => {
     });
     expect(await listed(...gus)).toEqual([]);
     expect((await memory('forget', ...gus, '--yes')).code).toBe(1);
+    const audit = await command(['audit', '--json'], {
+      cwd: directory,
+      env: { STATE_DIR: join(directory, 'state') },
+    });
+    const lines = (JSON.parse(audit.stdout) as { command: string; about: string; person: string }[]).filter(
+      (line) => line.command === 'memory forget',
+    );
+    expect(lines.map(({ about }) => about).toSorted()).toEqual([found[0].memory_id, 'all']);
+    expect(audit.stdout).not.toContain('gus');
     await say('Do I like milk?', { bearer });
     expect(lastPrompt(model)).not.toContain('I like milk');
   });
