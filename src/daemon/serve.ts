@@ -152,6 +152,7 @@ export async function startDaemon(
       stopping: stopping.signal,
     });
     life.started('renewal of claims', () => services.claims.stop());
+    life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 
     if (store.replicas) {
