@@ -82,7 +82,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment, tools: entries, texts }: Configuration,
+  { settings, channels, environment, texts, tools: entries }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,

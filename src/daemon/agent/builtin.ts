@@ -1,4 +1,4 @@
-import type { AgentRuntime, AgentTurn } from './agent.ts';
+import type { AgentRuntime, AgentTurn, ConfirmedAction } from './agent.ts';
 import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
 import { fieldName, plainText, recordAsMarkdown, unmarked, valueAsMarkdown } from './record-markdown.ts';
 import { serviceName } from './service-name.ts';
@@ -40,6 +40,7 @@ export function createBuiltin(): AgentRuntime {
 }
 
 async function answer(turn: AgentTurn): Promise<string> {
+  if (turn.confirmed) return confirmed(turn.confirmed);
   const asked = askedTool(turn.text, turn.tools);
   if (asked) return useTool(asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');
@@ -47,6 +48,12 @@ async function answer(turn: AgentTurn): Promise<string> {
   if (ABOUT_ME.some((question) => question.test(turn.text))) return lookUp(turn, null);
   if (GREETING.test(turn.text) || HELP.test(turn.text)) return welcome(turn);
   return `I cannot answer that: I work by a few plain rules, without a language model.\n\n${abilities(turn)}`;
+}
+
+function confirmed({ summary, answer: { ok, ...answer } }: ConfirmedAction): string {
+  if (ok) return `Done: ${plainText(summary)}`;
+  const why = 'message' in answer ? ` ${plainText(answer.message)}` : '';
+  return `This could not be done: ${plainText(summary)}.${why}`;
 }
 
 function welcome(turn: AgentTurn): string {

@@ -18,6 +18,7 @@ import { claimSession, keepTurn, saveSession } from '../../contract/store-writes
 import {
   aMessage,
   aTurnOf,
+  nothingWaits,
   ON_PLATFORM,
   person,
   runStep,
@@ -56,6 +57,7 @@ beforeEach(async () => {
 function resolved(principal = NOBODY, members: object = {}) {
   const session = aSession(world.clock.now(), { session_id: 's' });
   return aTurnOf(world, {
+    ...nothingWaits(world),
     counted_in: null,
     key: null,
     claim: { session_tag: 's', owner: 'owner' },
