@@ -6,7 +6,7 @@ import type { Log } from '../log.ts';
 import { maskTokens, type Secret } from '../secret.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
-import { isAllowedHeader } from './allowed-header.ts';
+import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
 import type { CallCredential } from './choose-credential.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { CredentialsUsed, SourceTarget, Tool } from './tool.ts';
@@ -115,7 +115,9 @@ class CallClient {
   async request(request: ToolRequest): Promise<ToolResponse> {
     this.#call.signal.throwIfAborted();
     if (this.#target === null) return this.#failed('no_address', 'There is no API that this tool can call.');
-    const refused = Object.keys(request.headers ?? {}).find((name) => !this.#maySet(name));
+    const refused = Object.entries(request.headers ?? {}).find(
+      ([name, value]) => !this.#maySet(name) || !isHeaderValue(value),
+    )?.[0];
     if (refused !== undefined)
       return this.#failed('header_refused', `The header \`${refused}\` may not be set.`);
     try {
