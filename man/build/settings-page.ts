@@ -6,6 +6,8 @@ import type { SettingRecord } from '../../src/channel/index.ts';
 import { loadPlugins } from '../../src/daemon/plugin/load.ts';
 import { exampleFile } from '../../src/daemon/settings/example-file.ts';
 import { formOf, type SettingGroup, settingGroups } from '../../src/daemon/settings/reference.ts';
+import { defaultOf } from '../../src/daemon/settings/texts-reference.ts';
+import { TEXTS, type TextRecord } from '../../src/daemon/texts/text-records.ts';
 import { type PageText, pageText, prose, seeAlso, terms } from './markdown.ts';
 
 /** Path from the root of the repository → content, for the daemon and the bundled channels. */
@@ -32,6 +34,7 @@ export function settingsPage(groups: readonly SettingGroup[]): PageText {
       },
       { title: 'Plugins', body: PLUGINS },
       { title: 'Tools', body: TOOLS },
+      { title: 'Texts', body: TEXTS_BODY },
       { title: 'Files', body: FILES },
       { title: 'Examples', body: EXAMPLES },
       {
@@ -51,7 +54,7 @@ const DESCRIPTION = [
   'A setting has the same name in the environment, in `.env`, and in the configuration file. The environment overrides `.env`, and `.env` overrides the file. An empty value counts as not set. `agentd config check` reports all problems at once: for each one the setting, what is wrong, where the value came from, and what would be right. The exit status is then 78, as it is when the daemon starts with such settings.',
   'In the configuration file, numbers, booleans and lists may be written as such; a list may also be one text with commas, as in the environment. Quote a text that looks like a number or a boolean. Relative paths are relative to the working directory. STATE_DIR and LOG_FILE may begin with a tilde. Under systemd the default of STATE_DIR is STATE_DIRECTORY. Output shows secrets as `[secret]`.',
   'Every secret can also be given as a file, as container platforms and systemd provide them: the name of the setting followed by `_FILE` holds the path, and the content of the file, without one trailing line break, is the value. In the configuration file such a path is relative to that file. It is an error if one source sets both, or if the file cannot be read. The daemon warns if `.env` or the configuration file holds a secret and other users of the machine can read it.',
-  'An unknown name in the configuration file is an error. In the environment, which also holds variables of other programs, an unknown name is an error only if it looks like a misspelled setting. REDIS_URL, DATABASE_URL and MEMORY_BACKEND configure features that this version does not have: the daemon does not start if one of them is set, except with MEMORY_BACKEND=none.',
+  'An unknown name in the configuration file is an error. In the environment, which also holds variables of other programs, an unknown name is an error only if it looks like a misspelled setting. REDIS_URL configures a feature that this version does not have: the daemon does not start if it is set.',
   'NODE_ENV is read from the environment and from `.env`. Under `production` and `staging`, settings that are meant for development are refused. JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false need NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`; the daemon warns at each start.',
 ]
   .map(prose)
@@ -97,6 +100,24 @@ const TOOLS = [
   ),
 ].join('\n\n');
 
+const TEXTS_BODY = [
+  prose(
+    'The key `texts` of the configuration file replaces texts that people see and that the agent did not write: by language (`de`, `pt-BR`), then by name. A text is Markdown; a button is plain text of at most 20 characters. A replacement contains every placeholder of the default, and no other. An unknown name, a wrong placeholder, and a word that both confirms and declines are problems of the configuration. Quote words such as `yes` and `no`, which YAML may read as truth values.',
+  ),
+  prose(
+    'The language is the claim `locale` of the person\u2019s token, else the one that the platform tells, else DEFAULT_LOCALE. A tag finds its own texts, then those of its language (`de` for `de-AT`), then those of DEFAULT_LOCALE, then the English defaults. A language for which there are no texts is passed over.',
+  ),
+  prose(
+    'Answers are compared with the words of the person\u2019s language: trimmed, without regard to case, without final punctuation. The first word of a list is the one that the question names.',
+  ),
+  terms(
+    Object.entries<TextRecord>(TEXTS).map(([name, record]) => ({
+      term: `\`${name}\``,
+      body: `${prose(record.sentence)}\n\n${prose(`Default: ${defaultOf(record)}.`)}`,
+    })),
+  ),
+].join('\n\n');
+
 const FILES = terms([
   {
     term: '`.env`',
@@ -138,6 +159,10 @@ tools:
     headers: { X-Api-Key: '\${SHOP_DOCS_KEY}' }
     tools: { search: { effect: read } }
   - module: ./tools/refund.ts
+texts:
+  de:
+    confirm: ['ja', 'ok', 'ja bitte']
+    decline: ['nein', 'abbrechen']
 \`\`\``;
 
 function item(record: SettingRecord): { term: string; body: string } {

@@ -66,11 +66,33 @@ export interface AgentTurn {
   /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
+  /**
+   * What an earlier run of this message has written, if it was interrupted. The same call gets the same answer, and is not
+   * made again; another write by the same tool needs a confirmation. Say what was done.
+   */
+  already_done: readonly AlreadyDone[];
+  /**
+   * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
+   * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
+   */
+  memories: readonly AgentMemory[];
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
   /** When the time of the run is over, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** A write of an earlier run of the same message. */
+export interface AlreadyDone {
+  /** Name of the tool. */
+  tool: string;
+  /** What was done, with its arguments, on one line of plain text. */
+  summary: string;
+  /** `failed`: it was refused, or nothing was sent. `unknown`: it may have been carried out. */
+  outcome: 'done' | 'failed' | 'unknown';
+  /** Status of the HTTP answer; null if there is none. */
+  status: number | null;
 }
 
 /** One earlier message of the session, with its reply. */
@@ -85,6 +107,18 @@ export interface PastExchange {
    * data, marked as unverified.
    */
   before_sign_in?: true;
+}
+
+/** A text that an earlier run remembered (agentd-agent(7), "Memory"). */
+export interface AgentMemory {
+  text: string;
+  /** When it was stored: `2030-01-31`. */
+  date: string;
+  /**
+   * Results of tools of another origin than the API were in the run that stored it. Only a tool call returns such a
+   * memory: it is never given unasked.
+   */
+  from_elsewhere?: true;
 }
 
 /** The person of a valid token. */

@@ -51,6 +51,19 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     todo: 'Set JWT_AUDIENCE to an `aud` that the site writes, or correct the site.',
   },
 
+  // Memory (agentd-agent(7), "Memory")
+  memory_unavailable: {
+    happened: 'Long-term memory could not be reached: the message was answered without it.',
+    todo: 'Run `agentd doctor`: its line `memory` says what is wrong. The log says when the outage began.',
+  },
+  memory_refused: { happened: 'The agent called a tool of memory with a text that cannot be stored.' },
+  memory_of_nobody: { happened: 'A tool of memory was called for nobody: there is nothing to remember.' },
+  memory_unmarked: {
+    happened:
+      'A result from another origin was withheld: memories that the run had stored could not be marked before it.',
+    todo: 'Run `agentd doctor`: its line `memory` says what is wrong.',
+  },
+
   // Who a message acts for
   valid_token: { happened: 'The token passed all checks.' },
   token_bound: { happened: 'The tools act for the person of the token.' },

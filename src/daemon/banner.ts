@@ -13,6 +13,7 @@ function partsOf(daemon: Daemon): string[] {
   return [
     `  channels  ${daemon.channels.join(', ') || 'none'}`,
     `  state     ${daemon.store}`,
+    `  memory    ${daemon.memory}`,
     `  agent     ${daemon.agent}`,
     ...(daemon.adminUrl === null ? [] : [`  probes    ${daemon.adminUrl}/live, ${daemon.adminUrl}/ready`]),
   ];

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
+import { LongTermMemory } from './agent/long-term-memory.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
 import type { Configuration } from './configuration/configure.ts';
 import { createServices } from './create-services.ts';
@@ -13,6 +14,7 @@ import { observedValidator } from './identity/observed-validator.ts';
 import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
+import { actionTools } from './journal/my-actions.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { gaugesOf } from './metrics/gauges.ts';
@@ -27,7 +29,8 @@ import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import type { Settings } from './settings/settings.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
-import { openStore } from './store/open.ts';
+import { openMemories, openStore } from './store/open.ts';
+import type { Store } from './store/store.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
@@ -57,6 +60,8 @@ export interface Daemon {
   adminUrl: string | null;
   channels: readonly string[];
   store: string;
+  /** Where long-term memory is kept, in words. */
+  memory: string;
   agent: string;
   /** Where a message can be posted and is answered in the response; null where no channel does so. */
   messagePath: string | null;
@@ -74,7 +79,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment, tools: entries }: Configuration,
+  { settings, channels, environment, tools: entries, texts }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -107,6 +112,9 @@ export async function startDaemon(
       readiness.starting('sealing stored tokens');
       await sealStoredTokens(store, seal, log);
     }
+    readiness.starting('opening long-term memory');
+    const memory = await openMemory(settings, store, clock, log);
+    life.started('long-term memory', () => memory?.close());
     readiness.starting('loading the agent runtime');
     const agent = await loadAgent(settings, log);
     life.started('agent', () => agent.stop?.());
@@ -114,8 +122,12 @@ export async function startDaemon(
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
     const parts = { clock, log, digests: store.toolDigests };
-    const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts));
-    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
+    const sources = [
+      builtInTools(settings),
+      actionTools({ actions: store.actions, seal, clock }),
+      ...entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
+    ];
+    const tools = createRegistry(sources, { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 
@@ -130,6 +142,8 @@ export async function startDaemon(
       seal,
       agent,
       tools,
+      texts,
+      memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
     });
@@ -178,6 +192,7 @@ export async function startDaemon(
       adminUrl,
       channels: services.channelNames,
       store: store.description,
+      memory: memory?.description ?? 'none',
       agent: runtimeName(settings),
       messagePath: messagePathOf(active),
       demoPath: shop.length > 0 ? DEMO_PATH : null,
@@ -205,6 +220,20 @@ export async function startDaemon(
     await life.stop(log);
     throw error;
   }
+}
+
+/** Memory that cannot be reached does not keep the daemon from its start. */
+async function openMemory(
+  settings: Settings,
+  store: Store,
+  clock: AlarmClock,
+  log: Log,
+): Promise<LongTermMemory | null> {
+  const memories = await openMemories(settings, store, { clock, log });
+  if (memories === null) return null;
+  const memory = new LongTermMemory({ memories, clock, log });
+  await memory.check();
+  return memory;
 }
 
 /** The library of the metrics is loaded only if somebody can ask for them. */

@@ -1,4 +1,5 @@
 import type { AgentRuntime } from './agent/agent.ts';
+import type { LongTermMemory } from './agent/long-term-memory.ts';
 import type { AlarmClock } from './clock.ts';
 import type { TokenValidator } from './identity/identity.ts';
 import type { Seal } from './identity/seal.ts';
@@ -9,6 +10,7 @@ import type { SessionLock } from './message/session-lock.ts';
 import type { Settings } from './settings/settings.ts';
 import type { ClaimKeeper } from './store/claim-keeper.ts';
 import type { Store } from './store/store.ts';
+import type { Texts } from './texts/texts.ts';
 import type { ToolRegistry } from './tools/registry.ts';
 import type { Observer } from './trace/observer.ts';
 
@@ -23,6 +25,10 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: ToolRegistry;
+  /** What people read and no agent wrote. */
+  texts: Texts;
+  /** Null: nothing is remembered. */
+  memory: LongTermMemory | null;
   /** The order of arrival of requests, up to their session's lock. */
   sequencer: RequestSequencer;
   /** One message of a session at a time. */

@@ -93,6 +93,7 @@ describe('agentd doctor', () => {
       'sealing: stored tokens are sealed with the key in TOKEN_ENCRYPTION_KEY',
       expect.stringMatching(/^business API: http:\/\/127\.0\.0\.1:\d+ answers$/),
       'default credentials: service@example.com gets a token',
+      'memory: long-term memory is in the store',
       expect.stringMatching(/^model: 127\.0\.0\.1:\d+ answers, and has small$/),
       expect.stringMatching(/^channel msgbot: the platform knows the bot @\w+$/),
       expect.stringMatching(/^channel phonechat: the platform knows \+1 555/),

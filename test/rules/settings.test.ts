@@ -15,7 +15,7 @@ const NOT_SETTINGS = new Set([
 ]);
 
 /** Settings of parts that this version does not have; the daemon refuses to start with them. */
-const NOT_HERE = ['REDIS_URL', 'DATABASE_URL', 'MEMORY_BACKEND'];
+const NOT_HERE = ['REDIS_URL'];
 
 /** Telex is the channel that the documentation takes as its example; the shop has secrets of its own. */
 const OF_AN_EXAMPLE = /^(TELEX|WIRE|SHOP)_/;

@@ -10,6 +10,7 @@ const PROGRAMS = [
   { program: 'chromium', package: 'chromium', for: 'the tests of the website widget' },
   { program: 'nginx', package: 'nginx-light', for: 'the test of the sample configuration of the proxy' },
   { program: 'openssl', package: 'openssl', for: 'the certificate of that proxy' },
+  { program: 'initdb', package: 'postgresql', for: 'the tests of memory in Postgres' },
   { program: 'zsh', package: 'zsh', for: 'the completion of commands in it' },
   { program: 'fish', package: 'fish', for: 'the completion of commands in it' },
 ] as const;
@@ -28,7 +29,10 @@ if (missing.length > 0) {
 }
 
 function found(program: string): boolean {
-  return spawnSync('sh', ['-c', `PATH=$PATH:/usr/sbin command -v ${program}`]).status === 0;
+  return (
+    spawnSync('sh', ['-c', `PATH=$PATH:/usr/sbin:$(echo /usr/lib/postgresql/*/bin) command -v ${program}`])
+      .status === 0
+  );
 }
 
 function install(packages: readonly string[]): void {

@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
+import { LongTermMemory } from '../../src/daemon/agent/long-term-memory.ts';
 import { type AlarmClock, systemClock } from '../../src/daemon/clock.ts';
 import { type Configuration, configure } from '../../src/daemon/configuration/configure.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
@@ -54,6 +55,8 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       access: createToolAccess(settings, { clock, log, seal }),
       log,
     }),
+    texts: configuration.texts,
+    memory: store.memories && new LongTermMemory({ memories: store.memories, clock, log }),
     channelNames: channels.map(({ plugin }) => plugin.name),
     stopping: stopping.signal,
   });

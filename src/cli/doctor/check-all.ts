@@ -4,6 +4,7 @@ import { checkBusinessApi } from './business-api.ts';
 import { checkChannel } from './channels.ts';
 import { checkClock } from './clock.ts';
 import type { Finding } from './finding.ts';
+import { checkMemory } from './memory.ts';
 import { checkModel } from './model.ts';
 import { ProbeClient } from './probe-client.ts';
 import { checkSealing } from './sealing.ts';
@@ -27,6 +28,7 @@ export async function checkAll(
   const client = new ProbeClient();
   const remote = await Promise.all([
     checkBusinessApi(settings, client),
+    checkMemory(settings),
     checkTools({ settings, tools }),
     checkModel(settings, client),
     ...channels.map((channel) => checkChannel(channel, client, environment)),

@@ -9,13 +9,16 @@ import { fileSettings, readSecretFiles } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import { given, isBlank, type Place, readSources, type Sources } from '../settings/sources.ts';
 import { readValue } from '../settings/value.ts';
+import { Texts } from '../texts/texts.ts';
 import type { SourceEntry } from '../tools/source-entry.ts';
 import { activate } from './activate.ts';
+import { checkTexts } from './check-texts.ts';
 import {
   checkAdminListener,
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
+  checkMemorySettings,
   checkOrigins,
 } from './cross-checks.ts';
 import { checkTokenSettings } from './token-settings.ts';
@@ -37,6 +40,8 @@ export interface Configuration {
   available: readonly string[];
   /** The sources of tools, in the order of the configuration file. */
   tools: readonly SourceEntry[];
+  /** The texts that people read and no agent wrote. */
+  texts: Texts;
   /** Every setting of the daemon, of all channels, and the secrets of tool sources, in the order of their records. */
   effective: readonly EffectiveSetting[];
   /** What is allowed, but hardly ever meant; said at each start. */
@@ -55,12 +60,13 @@ export interface Inspection extends Omit<Configuration, 'settings'> {
 }
 
 /** What a command needs the settings for: nothing else in them can make it fail. */
-export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link';
+export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory';
 
 const STORE: readonly (keyof Settings)[] = [
   'STATE_DIR',
   'SESSION_BACKEND',
   'TRACE_RETENTION_DAYS',
+  'ACTIONS_RETENTION_DAYS',
   'JWT_VERIFY_EXP',
   'JWT_CLOCK_SKEW_SECONDS',
 ];
@@ -73,6 +79,7 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
   tokens: TOKENS,
   links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
   link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
+  memory: [...STORE, 'MEMORY_BACKEND', 'DATABASE_URL'],
 };
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link'];
@@ -135,6 +142,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   await checkTokenSettings(look);
   checkApiSettings(look);
   checkAgentSettings(look);
+  checkMemorySettings(look);
   checkAdminListener(look);
   checkOrigins(
     look,
@@ -146,12 +154,14 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
+  const texts = checkTexts(sources.structured.get('texts'));
   const problems = [
     ...sources.problems,
     ...checked.problems,
     ...look.problems,
     ...ownSecrets.problems,
     ...tools.problems,
+    ...texts.problems,
     ...loaded.problems,
     ...activation.problems,
     ...unknown.problems,
@@ -164,6 +174,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     loaded,
     available,
     tools: tools.entries,
+    texts: new Texts(texts.replaced, look.value('DEFAULT_LOCALE')),
     effective: checked.effective,
     warnings: [
       ...look.warnings,
@@ -189,6 +200,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   const look = new Examination(effective, sources, surroundings(sources, place));
   if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
+  if (purpose === 'memory') checkMemorySettings(look);
   const all = [
     ...sources.problems,
     ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),

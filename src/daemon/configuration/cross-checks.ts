@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ChannelPlugin } from '../../channel/index.ts';
+import { isLoopback } from '../loopback.ts';
 import type { Examination } from '../settings/examination.ts';
 import { parseListenAddress } from '../settings/listen-address.ts';
 
@@ -41,6 +42,52 @@ export function checkAgentSettings(look: Examination): void {
       'AGENT_BASE_URL set too, the address of an OpenAI-compatible server; or provider:model',
     );
   }
+}
+
+/** Can long-term memory be kept where the settings say? (agentd-store(7), "Memory") */
+export function checkMemorySettings(look: Examination): void {
+  const asked = look.value('MEMORY_BACKEND');
+  const isEmbedded = look.value('SESSION_BACKEND') === 'sqlite';
+  if (asked === 'sqlite' && !isEmbedded) {
+    look.refuse(
+      'MEMORY_BACKEND',
+      'would keep memory in a file of each daemon, while all other state is shared',
+      'postgres with DATABASE_URL, or none',
+    );
+  }
+  const text = look.value('DATABASE_URL')?.reveal();
+  if (text === undefined) {
+    if (asked === 'postgres' || asked === 'cloudsql')
+      look.demand('DATABASE_URL', `is not set, and MEMORY_BACKEND is ${asked}`);
+    return;
+  }
+  const url = databaseUrl(text);
+  if (url === null) {
+    look.refuse(
+      'DATABASE_URL',
+      'is not the address of a Postgres database',
+      'postgres://user:password@host/name, with the name of the database',
+    );
+  } else if (asked === 'sqlite' || asked === 'none' || (asked === undefined && isEmbedded)) {
+    look.warn(
+      `DATABASE_URL has no effect: MEMORY_BACKEND is ${asked ?? 'not set, so memory is kept in the embedded database'}`,
+    );
+  } else if (look.guarded && isUnencrypted(url)) {
+    look.warn(`DATABASE_URL has no sslmode: memories travel to ${url.hostname} unencrypted`);
+  }
+}
+
+/** Null if it is not the address of a Postgres database. */
+function databaseUrl(text: string): URL | null {
+  // The host is left out if the database is reached by a socket.
+  const url = URL.parse(text.trim().replace(/@(?=\/)/, '@localhost'));
+  return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.pathname.length > 1 ? url : null;
+}
+
+function isUnencrypted(url: URL): boolean {
+  const { searchParams } = url;
+  const isEncrypted = ['ssl', 'sslmode', 'sslrootcert'].some((name) => searchParams.has(name));
+  return !isEncrypted && !isLoopback(url) && searchParams.get('host')?.startsWith('/') !== true;
 }
 
 /**

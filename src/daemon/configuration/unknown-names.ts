@@ -6,22 +6,13 @@ import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts
 import { readValue } from '../settings/value.ts';
 
 /**
- * Documented settings of parts that this version does not have. A daemon that ignored them would not be what
- * its operator set up: two replicas that silently are two services, a memory that forgets.
+ * Documented settings of parts that this version does not have. A daemon that ignored them would not be what its
+ * operator set up: two replicas would silently be two services.
  */
-const NOT_HERE: Readonly<Record<string, { problem: string; right: string; means?: string }>> = {
+const NOT_HERE: Readonly<Record<string, { problem: string; right: string }>> = {
   REDIS_URL: {
     problem: 'this version cannot keep its state in Redis: each daemon would be a service of its own',
     right: 'not set; the state is kept in the SQLite database in STATE_DIR, for one daemon',
-  },
-  DATABASE_URL: {
-    problem: 'this version has no long-term memory, so it cannot keep one in Postgres',
-    right: 'not set',
-  },
-  MEMORY_BACKEND: {
-    problem: 'this version has no long-term memory',
-    right: 'none, or not set',
-    means: 'none',
   },
 };
 
@@ -58,9 +49,8 @@ export function findUnknownNames(
       if (channel !== undefined) {
         ofMissingChannel(name, value, layer, channel, channels, found);
       } else if (NOT_HERE[name] !== undefined) {
-        const { problem, right, means } = NOT_HERE[name];
-        if (String(value).trim().toLowerCase() !== means)
-          found.problems.push(stranger(name, layer, problem, right));
+        const { problem, right } = NOT_HERE[name];
+        found.problems.push(stranger(name, layer, problem, right));
       } else if (layer.kind === 'file') {
         if (complete || likely(name, known, sources)) found.problems.push(inFile(name, layer, known));
       } else {

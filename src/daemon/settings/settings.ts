@@ -83,6 +83,14 @@ export const SETTINGS = [
     sentence: 'Name of your service, which the agent speaks for; with the default it speaks of none.',
   },
   {
+    name: 'DEFAULT_LOCALE',
+    kind: 'string',
+    default: 'en',
+    pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/,
+    sentence:
+      'Language of the texts that people see, if neither their token nor their platform says one that there are texts for.',
+  },
+  {
     name: 'STATE_DIR',
     kind: 'string',
     default: '~/.local/state/agentd',
@@ -262,6 +270,20 @@ export const SETTINGS = [
     unit: 'bytes',
     sentence:
       'Space for the sessions of anonymous web clients; past it, the longest idle sessions of the address that holds most are deleted first.',
+  },
+  {
+    name: 'MEMORY_BACKEND',
+    kind: 'choice',
+    choices: ['sqlite', 'postgres', 'cloudsql', 'none'],
+    sentence:
+      'Store of long-term memory: `sqlite`, in the embedded database; `postgres` (`cloudsql` is another name), in the database of DATABASE_URL; `none`. Unset, `sqlite`.',
+  },
+  {
+    name: 'DATABASE_URL',
+    kind: 'string',
+    secret: true,
+    sentence:
+      'Postgres database of long-term memory: `postgres://user:password@host/name`, with `sslmode=verify-full` for TLS.',
   },
   {
     name: 'INBOX_MAX_ATTEMPTS',

@@ -28,3 +28,6 @@ export const INBOX_FOUND_MAX = 100;
 export const TRACES_FOUND_MAX = 200;
 /** Circuits, and sessions, that one list of the guard returns: the newest. */
 export const GUARD_LISTED_MAX = 1000;
+
+/** Memories of one owner; beyond it the one that was used longest ago is deleted. */
+export const MEMORIES_MAX = 500;

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { memoryBackend } from '../settings/memory-backend.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { MemoryStore } from './memories.ts';
 import { RESERVE_BYTES } from './reserve.ts';
 import type { Store } from './store.ts';
 
@@ -17,7 +20,7 @@ export interface OpenOptions {
  * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`), ready to use: its schema is the
  * current one. The backend is loaded only now, so that commands without a store do not pay for it.
  * @throws StoreLocked where another daemon uses it, StoreMissing for an administrator where there is none,
- * StoreTooNew where a later version wrote it, BackupFailed if it could not be backed up before its migration,
+ * StoreTooNew where a later version wrote it, MigrationBackupFailed if it could not be backed up before its migration,
  * StoreUnavailable where it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
@@ -33,6 +36,41 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
       });
     }
   }
+}
+
+/**
+ * Opens the long-term memory that the settings name (agentd-settings(5), `MEMORY_BACKEND`); null if there is none. A
+ * database that is out of reach fails the first use, not this.
+ * @param store memory in the embedded store is a part of it, and is closed with it
+ */
+export async function openMemories(
+  settings: Settings,
+  store: Pick<Store, 'memories'>,
+  options: { clock: Clock; log: Pick<Log, 'debug'> },
+): Promise<MemoryStore | null> {
+  switch (memoryBackend(settings)) {
+    case 'none':
+      return null;
+    case 'sqlite':
+      return store.memories;
+    case 'postgres': {
+      const { openPostgresMemories } = await import('./postgres/memories.ts');
+      return openPostgresMemories({ url: settings.DATABASE_URL?.reveal().trim() ?? '', ...options });
+    }
+  }
+}
+
+/**
+ * Puts a backup of the embedded store back in its place. No daemon may run on it.
+ * @returns where the store that it replaces was moved; null if there was none.
+ * @throws StoreLocked while a daemon runs, RestoreRefused if the file is no whole store of this program.
+ */
+export async function restoreStore(
+  settings: Pick<Settings, 'STATE_DIR'>,
+  file: string,
+): Promise<string | null> {
+  const { restoreSqliteStore } = await import('./sqlite/restore.ts');
+  return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
 }
 
 /**

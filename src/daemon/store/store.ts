@@ -1,10 +1,12 @@
 import type { ActionStore } from './actions.ts';
+import type { AuditStore } from './audit.ts';
 import type { SessionClaim } from './claims.ts';
 import type { GuardStore } from './guard.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { InboxStore } from './inbox.ts';
 import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
+import type { MemoryStore } from './memories.ts';
 import type { OutageStore } from './outages.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
@@ -24,12 +26,15 @@ export interface Store {
   readonly description: string;
   readonly sessions: SessionStore;
   readonly actions: ActionStore;
+  readonly audit: AuditStore;
   readonly traces: TraceStore;
   readonly limits: LimitStore;
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
   readonly links: LinkStore;
+  /** Null: the backend keeps none (agentd-settings(5), `MEMORY_BACKEND`). */
+  readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
@@ -67,6 +72,12 @@ export interface StoreMaintenance {
    * The daemon calls it now and then. @returns 0 if nothing is left to do; else how much was done.
    */
   sweep(): Promise<number>;
+  /**
+   * Copies everything that is stored into a new file, mode 0600, while the daemon runs. After a crash there is the whole
+   * copy or none.
+   * @throws BackupFailed if the file exists or cannot be written.
+   */
+  backup(file: string): Promise<void>;
 }
 
 export interface StoreCondition {

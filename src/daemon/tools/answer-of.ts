@@ -22,7 +22,8 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
         written: { state: opened.changed ? 'unknown' : 'failed', status: 401 },
       };
     case 'failed': {
-      const reached = sent.reached || opened.changed;
+      // The requests before the call itself, such as a handshake, carry out nothing.
+      const reached = sent.reached || (opened.changed && tool.source.kind !== 'mcp');
       return {
         ...refusal(
           sent.reason,

@@ -1,9 +1,11 @@
 import type { Log } from '../log.ts';
+import { memoryBackend } from '../settings/memory-backend.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { admitTool } from './admit-tool.ts';
 import { builtInSource } from './describe-source.ts';
 import { createGetUser } from './get-user.ts';
+import { createMemoryTools } from './memory-tools.ts';
 import { sameNames } from './same-names.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
@@ -98,14 +100,20 @@ export function fixedSource(info: ToolSourceInfo, tools: readonly Tool[]): ToolS
 }
 
 /**
- * The tools that are part of the daemon. Without `API_BASE_URL` there is no `get_user`: an agent that has no tool says
- * so better than one whose tool always fails.
+ * The tools that are part of the daemon. Without `API_BASE_URL` there is no `get_user`, and without a backend of memory
+ * no tool of it: an agent that has no tool says so better than one whose tool always fails.
  */
 export function builtInTools(
-  settings: Pick<Settings, 'API_BASE_URL' | 'API_PUBLIC_USER_FIELDS'>,
+  settings: Pick<
+    Settings,
+    'API_BASE_URL' | 'API_PUBLIC_USER_FIELDS' | 'MEMORY_BACKEND' | 'DATABASE_URL' | 'SESSION_BACKEND'
+  >,
 ): ToolSource {
   const info = builtInSource(settings.API_BASE_URL);
-  const tools =
-    settings.API_BASE_URL === undefined ? [] : [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)];
-  return fixedSource(info, tools);
+  const hasApi = settings.API_BASE_URL !== undefined;
+  const hasMemory = memoryBackend(settings) !== 'none';
+  return fixedSource(info, [
+    ...(hasApi ? [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)] : []),
+    ...(hasMemory ? createMemoryTools(info) : []),
+  ]);
 }

@@ -416,22 +416,20 @@ describe('unknown names', () => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
-  it.each([
-    ['REDIS_URL', 'redis://secret@example.com', 'this version cannot keep its state in Redis'],
-    ['DATABASE_URL', 'postgres://secret@example.com', 'this version has no long-term memory'],
-    ['MEMORY_BACKEND', 'sqlite', 'this version has no long-term memory'],
-  ])('of a backend that is not here are refused: %s', async (name, value, problem) => {
-    const fromFile = placeWith(VALID, { 'agentd.yaml': `${name}: ${value}` });
-    for (const place of [placeWith({ ...VALID, [name]: value }), fromFile]) {
-      const refusals = await refused(place);
-      expect(refusals).toEqual([expect.stringContaining(`${name} ${problem}`)]);
-      expect(refusals.join()).not.toContain('secret');
-    }
-  });
+  it.each([['REDIS_URL', 'redis://secret@example.com', 'this version cannot keep its state in Redis']])(
+    'of a backend that is not here are refused: %s',
+    async (name, value, problem) => {
+      const fromFile = placeWith(VALID, { 'agentd.yaml': `${name}: ${value}` });
+      for (const place of [placeWith({ ...VALID, [name]: value }), fromFile]) {
+        const refusals = await refused(place);
+        expect(refusals).toEqual([expect.stringContaining(`${name} ${problem}`)]);
+        expect(refusals.join()).not.toContain('secret');
+      }
+    },
+  );
 
   it('of a backend that is not here are fine when they name none', async () => {
-    const env = { ...VALID, MEMORY_BACKEND: 'none', REDIS_URL: '', DATABASE_URL: ' ' };
-    expect((await configure(placeWith(env))).warnings).toEqual([]);
+    expect((await configure(placeWith({ ...VALID, REDIS_URL: '' }))).warnings).toEqual([]);
   });
 
   /** What is said where only these channels are installed. */
@@ -625,5 +623,56 @@ describe('what a command needs', () => {
   it('cannot be known from a file that cannot be read', async () => {
     const place = placeWith({}, { 'agentd.yaml': '[' });
     await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
+  });
+});
+
+describe('long-term memory', () => {
+  const DATABASE_URL = 'postgres://agentd:secret@db.example.com/agentd?sslmode=verify-full';
+
+  it.each(['sqlite', 'none', undefined])('needs no database with MEMORY_BACKEND %s', async (backend) => {
+    const env = backend === undefined ? VALID : { ...VALID, MEMORY_BACKEND: backend };
+    expect((await configure(placeWith(env))).warnings).toEqual([]);
+  });
+
+  it.each(['postgres', 'cloudsql'])('needs DATABASE_URL with MEMORY_BACKEND %s', async (backend) => {
+    const env = { ...VALID, MEMORY_BACKEND: backend };
+    expect(await refused(placeWith(env))).toEqual([
+      `DATABASE_URL is not set, and MEMORY_BACKEND is ${backend}`,
+    ]);
+    expect((await configure(placeWith({ ...env, DATABASE_URL }))).warnings).toEqual([]);
+    const socket = 'postgresql://agentd@/agentd?host=/cloudsql/project:region:name';
+    expect((await configure(placeWith({ ...env, DATABASE_URL: socket }))).warnings).toEqual([]);
+  });
+
+  it.each(['mysql://db/agentd', 'db.example.com', 'postgres://db.example.com', 'postgres://'])(
+    'is refused in %s, which is not shown',
+    async (url) => {
+      const refusals = await refused(placeWith({ ...VALID, MEMORY_BACKEND: 'postgres', DATABASE_URL: url }));
+      expect(refusals).toEqual(['DATABASE_URL is not the address of a Postgres database']);
+    },
+  );
+
+  it.each(['sqlite', 'none', undefined])(
+    'does not use DATABASE_URL with MEMORY_BACKEND %s, and says so',
+    async (backend) => {
+      const env = { ...VALID, DATABASE_URL, ...(backend === undefined ? {} : { MEMORY_BACKEND: backend }) };
+      const { warnings } = await configure(placeWith(env));
+      expect(warnings).toEqual([expect.stringContaining('DATABASE_URL has no effect')]);
+      expect(warnings.join()).not.toContain('secret');
+    },
+  );
+
+  it('without TLS to another machine is a warning in production', async () => {
+    const env = { ...VALID, NODE_ENV: 'production', MEMORY_BACKEND: 'postgres' };
+    const warningsOf = async (url: string) =>
+      (await configure(placeWith({ ...env, DATABASE_URL: url }))).warnings.filter((text) =>
+        text.includes('DATABASE_URL'),
+      );
+    expect(await warningsOf('postgres://a:secret@db.example.com/agentd')).toEqual([
+      'DATABASE_URL has no sslmode: memories travel to db.example.com unencrypted',
+    ]);
+    expect(await warningsOf(DATABASE_URL)).toEqual([]);
+    expect(await warningsOf('postgres://a:secret@127.0.0.1/agentd')).toEqual([]);
+    expect(await warningsOf('postgres://a@/agentd?host=/run/postgresql')).toEqual([]);
   });
 });

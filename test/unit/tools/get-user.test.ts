@@ -16,12 +16,18 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
+const NO_MEMORY = { MEMORY_BACKEND: 'none', DATABASE_URL: undefined, SESSION_BACKEND: 'sqlite' } as const;
+
 async function ask(
   args: Record<string, unknown>,
   context: RequestContext,
   publicFields: string[] = [],
 ): Promise<ToolAnswer> {
-  const [tool] = builtInTools({ API_BASE_URL: api.url, API_PUBLIC_USER_FIELDS: publicFields }).list();
+  const [tool] = builtInTools({
+    ...NO_MEMORY,
+    API_BASE_URL: api.url,
+    API_PUBLIC_USER_FIELDS: publicFields,
+  }).list();
   if (!tool) expect.fail('there is no tool');
   const access = accessTo(api.url);
   const { trace, signal } = context;
@@ -33,7 +39,9 @@ const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const looked = () => api.seen('/users').map(({ query, sub }) => [query.userEmail, sub]);
 
 test('without API_BASE_URL there is no tool', () => {
-  expect(builtInTools({ API_BASE_URL: undefined, API_PUBLIC_USER_FIELDS: [] }).list()).toEqual([]);
+  expect(builtInTools({ ...NO_MEMORY, API_BASE_URL: undefined, API_PUBLIC_USER_FIELDS: [] }).list()).toEqual(
+    [],
+  );
 });
 
 describe('with the token of a user', () => {

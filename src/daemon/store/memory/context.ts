@@ -11,6 +11,7 @@ export interface MemoryBounds {
   refusedMax: number;
   inboxMax: number;
   failedMax: number;
+  memoriesMax: number;
 }
 
 /** What each step works on. */

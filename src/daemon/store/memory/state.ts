@@ -6,9 +6,11 @@ import type { GuardVerdict, SessionTurns } from '../../guard/verdict.ts';
 import type { Session, StoredTurn } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Action } from '../actions.ts';
+import type { AuditLine } from '../audit.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage } from '../inbox.ts';
 import type { Link, NewLink } from '../links.ts';
+import type { Memory } from '../memories.ts';
 import type { Outage } from '../outages.ts';
 import type { StreamRecord } from '../streams.ts';
 import type { ToolDigest } from '../tool-digests.ts';
@@ -54,6 +56,12 @@ export interface StoredStream {
   expires_at: number | null;
 }
 
+export interface StoredMemories {
+  alias: string | null;
+  /** Newest first. */
+  memories: Memory[];
+}
+
 /** An action, and what only a pending one has. */
 export interface StoredAction {
   action: Action;
@@ -79,8 +87,14 @@ export interface MemoryState {
   /** By their ids, in the order in which they were stored. */
   readonly inbox: Map<string, StoredMessage>;
   readonly links: Map<string, StoredLink>;
+  /** By the keys of their owners. */
+  readonly memories: Map<string, StoredMemories>;
   readonly outages: Map<string, Outage & { wait_ms: number }>;
   readonly streams: Map<string, StoredStream>;
+  /** Oldest first. */
+  readonly audit: AuditLine[];
+  /** Empty until the key is made. */
+  readonly audit_key: Uint8Array[];
   readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
   /** The fingerprints of claimed keys. */
@@ -102,8 +116,11 @@ export function emptyState(): MemoryState {
     answers: new Map(),
     inbox: new Map(),
     links: new Map(),
+    memories: new Map(),
     outages: new Map(),
     streams: new Map(),
+    audit: [],
+    audit_key: [],
     tool_digests: new Map(),
     claims: { sessions: new Map(), keys: new Map(), streams: new Map(), inbox: new Map() },
     fingerprints: new Map(),

@@ -1,11 +1,19 @@
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../errors.ts';
-import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
+import {
+  ACTIONS_RETENTION_MS,
+  FAILED_MAX,
+  INBOX_MAX,
+  MEMORIES_MAX,
+  REFUSED_MAX,
+  TRACES_MAX,
+} from '../bounds.ts';
 import type { Store } from '../store.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { StreamListener, StreamStore } from '../streams.ts';
 import { actionSteps } from './actions.ts';
 import { asPort } from './as-port.ts';
+import { auditSteps } from './audit.ts';
 import { Claims } from './claims.ts';
 import { commitTurn } from './commit-turn.ts';
 import type { MemoryBounds, MemoryContext } from './context.ts';
@@ -15,6 +23,7 @@ import { idempotencySteps } from './idempotency.ts';
 import { inboxSteps } from './inbox.ts';
 import { limitSteps } from './limits.ts';
 import { linkSteps } from './links.ts';
+import { memorySteps } from './memories.ts';
 import { outageSteps } from './outages.ts';
 import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
@@ -51,6 +60,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       refusedMax: REFUSED_MAX,
       inboxMax: INBOX_MAX,
       failedMax: FAILED_MAX,
+      memoriesMax: MEMORIES_MAX,
       ...wanted,
     },
     claims: {
@@ -79,12 +89,14 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     description: 'memory',
     sessions: asPort(sessionSteps(context), begin),
     actions: asPort(actionSteps(context), begin),
+    audit: asPort(auditSteps(context), begin),
     traces: asPort(traceSteps(context), begin),
     limits: asPort(limitSteps(context), begin),
     guard: asPort(guardSteps(context), begin),
     idempotency: asPort(idempotencySteps(context), begin),
     inbox: asPort(inboxSteps(context), begin),
     links: asPort(linkSteps(context), begin),
+    memories: { description: 'memory', ...asPort(memorySteps(context), begin) },
     outages: asPort(outageSteps(context), begin),
     streams: {
       ...asPort(streamSteps(context), begin),

@@ -5,6 +5,7 @@ import {
   FAILED_MAX,
   GUARD_LISTED_MAX,
   INBOX_MAX,
+  MEMORIES_MAX,
   REFUSED_MAX,
   TRACES_MAX,
 } from '../bounds.ts';
@@ -14,7 +15,8 @@ import { Reserve } from '../reserve.ts';
 import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { SqliteActions } from './actions.ts';
-import { backUp } from './backup.ts';
+import { SqliteAudit } from './audit.ts';
+import { backUp, copyTo } from './backup.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
@@ -27,6 +29,7 @@ import { KnownMessages } from './known-messages.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
+import { SqliteMemories } from './memories.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
 import { PendingActions } from './pending-actions.ts';
@@ -58,6 +61,8 @@ export interface SqliteOptions extends OpenOptions {
   inboxMax?: number;
   /** Failed messages kept at most; `FAILED_MAX` where absent. */
   failedMax?: number;
+  /** Memories of one owner at most; `MEMORIES_MAX` if absent. */
+  memoriesMax?: number;
   /** Size of the reserve file that the daemon keeps; none if absent. */
   reserveBytes?: number;
 }
@@ -182,6 +187,7 @@ function assemble(
     },
   );
   const links = new SqliteLinks(db, commit, clock);
+  const memories = new SqliteMemories(db, commit, clock, options.memoriesMax ?? MEMORIES_MAX);
   const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
   const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams, pending });
@@ -192,27 +198,33 @@ function assemble(
     sessions,
     idempotency,
   });
+  const audit = new SqliteAudit(db, commit, clock);
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces, actions], {
-    db,
-    commit,
-    volume,
-    space,
-    reserve,
-    clock,
-  });
+  const sweep = new Sweep(
+    [sessions, limits, guard, idempotency, inbox, links, streams, traces, actions, audit],
+    {
+      db,
+      commit,
+      volume,
+      space,
+      reserve,
+      clock,
+    },
+  );
 
   return {
     description: `sqlite ${db.name}`,
     sessions,
     actions,
+    audit,
     traces,
     limits,
     guard,
     idempotency,
     inbox,
     links,
+    memories,
     outages,
     streams,
     toolDigests: new SqliteToolDigests(db, commit, clock),
@@ -220,6 +232,7 @@ function assemble(
     maintenance: {
       examine: () => read(() => damagesOf(db)),
       sweep: () => sweep.run(),
+      backup: (file) => read(() => copyTo(db, file)),
     },
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {

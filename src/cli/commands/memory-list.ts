@@ -1,0 +1,32 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { expectWho } from '../expect-who.ts';
+import { listMemories } from '../list-memories.ts';
+import { MEMORY_COLUMNS } from '../memory-view.ts';
+import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { ownerOf } from '../with-memories.ts';
+
+export const command: Command = {
+  name: 'memory list',
+  summary: 'List what is remembered of somebody, newest first.',
+  description:
+    'Shows each memory with the time when it was stored. `elsewhere` marks a memory of a run that had results of tools of another origin than API_BASE_URL: it is never given to the agent unasked. With --json, also the turn that stored it, for `agentd explain`. Works with the daemon up or down.',
+  args: [WHO_ARGUMENT],
+  options: WHO_OPTIONS,
+  examples: [
+    { line: 'agentd memory list --sub alice', does: 'Shows the memories of a person.' },
+    {
+      line: `agentd memory list ${EXAMPLE.channel}:${EXAMPLE.user} --json`,
+      does: "Prints the memories of a platform's user as a JSON array.",
+    },
+  ],
+  json: true,
+  async run({ args, options, out }) {
+    const { who } = await expectWho(args, options);
+    const none = `Nothing is remembered of ${whoInWords(who)}.`;
+    const found = await listMemories(options, none, (memories) => memories.list(ownerOf(who)));
+    out.list(MEMORY_COLUMNS, found.items, found.none);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,43 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
+import { usageError } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { expectWho } from '../expect-who.ts';
+import { listMemories } from '../list-memories.ts';
+import { MEMORY_COLUMNS } from '../memory-view.ts';
+import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { ownerOf } from '../with-memories.ts';
+
+export const command: Command = {
+  name: 'memory search',
+  summary: 'Search what is remembered of somebody, best match first.',
+  description:
+    'Searches as the agent does: a memory matches if it has one of the words, whatever their case and ending; rarer words count more. With --sub, all words are the query. A search does not count as a use of a memory. Works with the daemon up or down.',
+  args: [WHO_ARGUMENT, { name: 'query', sentence: 'words to look for', variadic: true }],
+  options: [
+    ...WHO_OPTIONS,
+    { flags: '--limit <n>', sentence: 'maximum number of memories, 1 to 500', default: 20 },
+  ],
+  examples: [
+    { line: "agentd memory search --sub alice 'green tea'", does: 'Searches the memories of a person.' },
+    {
+      line: `agentd memory search ${EXAMPLE.channel}:${EXAMPLE.user} tea`,
+      does: "Searches those of a platform's user.",
+    },
+  ],
+  json: true,
+  async run({ args, options, out }) {
+    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 500 });
+    const { who, rest } = await expectWho(args, options);
+    const text = rest.join(' ');
+    if (text.trim() === '')
+      throw usageError('memory search takes words to look for', 'Try `agentd memory search --help`.');
+    const none = `No memory of ${whoInWords(who)} has any of these words.`;
+    const found = await listMemories(options, none, (memories) =>
+      memories.search(ownerOf(who), { text, words: 'some', limit: limit + 1 }),
+    );
+    out.list(MEMORY_COLUMNS, found.items, found.none, limit);
+    return EXIT.ok;
+  },
+};

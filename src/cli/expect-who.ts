@@ -1,0 +1,16 @@
+import { usageError } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
+import { readWho, type Who } from './who.ts';
+
+/** As `readWho`, for commands that are about somebody. @throws CliError (2) if nobody is named */
+export async function expectWho(
+  args: readonly string[],
+  options: OptionValues,
+): Promise<{ who: Who; rest: readonly string[] }> {
+  const { who, rest } = await readWho(args, options);
+  if (who !== null) return { who, rest };
+  throw usageError(
+    'nobody is named',
+    "Name a person with --sub, or a platform's user by the channel's name, a colon and the user's id.",
+  );
+}

@@ -1,0 +1,21 @@
+import { StoreMissing } from '../daemon/store/failures.ts';
+import type { Memory, MemoryStore } from '../daemon/store/memories.ts';
+import type { OptionValues } from './command.ts';
+import { withMemories } from './with-memories.ts';
+
+/**
+ * As `withMemories`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
+ * @param none what to say if the list is empty. It gets the path of a store that does not exist.
+ */
+export async function listMemories(
+  options: OptionValues,
+  none: string,
+  work: (memories: MemoryStore) => Promise<Memory[]>,
+): Promise<{ items: Memory[]; none: string }> {
+  try {
+    return { items: await withMemories(options, work), none };
+  } catch (error) {
+    if (error instanceof StoreMissing) return { items: [], none: `${none} ${error.message}` };
+    throw error;
+  }
+}

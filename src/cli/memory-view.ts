@@ -1,0 +1,13 @@
+import { printable } from '../daemon/printable.ts';
+import type { Memory } from '../daemon/store/memories.ts';
+import type { Column } from './column.ts';
+
+/** Memories in a list. */
+export const MEMORY_COLUMNS: readonly Column<Memory>[] = [
+  { title: 'ID', json: 'memory_id' },
+  { title: 'STORED', json: 'created_at', isTime: true },
+  { json: 'used_at', isTime: true },
+  { title: 'FROM', json: 'tainted', text: ({ tainted }) => (tainted ? 'elsewhere' : '') },
+  { title: 'TEXT', json: 'text', text: ({ text }) => printable(text), narrow: 'wrap' },
+  { json: 'turn_id' },
+];

@@ -1,0 +1,71 @@
+import { type PersonKey, personKey } from '../daemon/identity/identity.ts';
+import { writingsOf } from '../daemon/linking/link-ids.ts';
+import { printable } from '../daemon/printable.ts';
+import { usageError } from './cli-error.ts';
+import type { CommandArgument, CommandOption, OptionValues } from './command.ts';
+import { configLocation } from './config-location.ts';
+
+/** A person by the claims of a token, or a user of a platform. */
+export type Who = { person: PersonKey } | { platform: string; user_id: string };
+
+/** The options of a command that is about somebody. */
+export const WHO_OPTIONS: readonly CommandOption[] = [
+  { flags: '--sub <id>', sentence: 'the person whose tokens have this `sub`' },
+  { flags: '--iss <issuer>', sentence: 'with --sub: the `iss` of the tokens, if they have one' },
+  { flags: '--tenant <id>', sentence: 'with --sub: the `tenant_id` of the tokens, if they have one' },
+];
+
+/** Not required by the parser: `--sub` may name the person instead. */
+export const WHO_ARGUMENT: CommandArgument = {
+  name: 'who',
+  sentence: "a platform's user: the name of the channel, a colon, and the user's id; not with --sub",
+};
+
+/**
+ * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's user.
+ * An id is taken in the spelling under which the channel stores it.
+ * @returns null if nobody is named; and the other arguments
+ * @throws CliError (2) if both are given, or the argument names no channel's user
+ */
+export async function readWho(
+  args: readonly string[],
+  options: OptionValues,
+): Promise<{ who: Who | null; rest: readonly string[] }> {
+  const { sub, iss, tenant } = options;
+  if (typeof sub === 'string') {
+    const claims = {
+      sub,
+      ...(typeof iss === 'string' ? { iss } : {}),
+      ...(typeof tenant === 'string' ? { tenant_id: tenant } : {}),
+    };
+    return { who: { person: personKey(claims) }, rest: args };
+  }
+  if (iss !== undefined || tenant !== undefined)
+    throw usageError('--iss and --tenant need --sub', 'Name the person with `--sub`.');
+  const [named, ...rest] = args;
+  return named === undefined ? { who: null, rest } : { who: await platformUser(named, options), rest };
+}
+
+async function platformUser(named: string, options: OptionValues): Promise<Who> {
+  const [, platform, user] = /^([^:]+):(.+)$/s.exec(named) ?? [];
+  if (platform === undefined || user === undefined) {
+    throw usageError(
+      `'${printable(named)}' is not a platform's user`,
+      "Use the channel's name, a colon and the user's id, or name a person with `--sub`.",
+    );
+  }
+  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
+  const { plugins } = await pluginsAt(configLocation(options));
+  const plugin = plugins.find((loaded) => loaded.plugin.name === platform)?.plugin;
+  // What a channel left behind is still found after its plugin was removed.
+  const [user_id = user] = plugin ? writingsOf(plugin, user) : [];
+  return { platform, user_id };
+}
+
+/** Who it is, for people. */
+export function whoInWords(who: Who): string {
+  if ('platform' in who) return `${printable(who.user_id)} of ${printable(who.platform)}`;
+  const [issuer, tenant, sub] = JSON.parse(who.person) as [string, string, string];
+  const of = [issuer && `issuer ${issuer}`, tenant && `tenant ${tenant}`].filter(Boolean).join(', ');
+  return printable(of ? `${sub} (${of})` : sub);
+}

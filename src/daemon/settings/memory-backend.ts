@@ -1,0 +1,18 @@
+import type { Settings } from './settings.ts';
+
+export type MemoryBackend = 'sqlite' | 'postgres' | 'none';
+
+/**
+ * Where long-term memory is kept (agentd-settings(5), `MEMORY_BACKEND`). Unset: in the embedded store if there is one,
+ * else in Postgres if DATABASE_URL is set.
+ */
+export function memoryBackend({
+  MEMORY_BACKEND,
+  DATABASE_URL,
+  SESSION_BACKEND,
+}: Pick<Settings, 'MEMORY_BACKEND' | 'DATABASE_URL' | 'SESSION_BACKEND'>): MemoryBackend {
+  if (MEMORY_BACKEND === 'cloudsql') return 'postgres';
+  if (MEMORY_BACKEND !== undefined) return MEMORY_BACKEND;
+  if (SESSION_BACKEND === 'sqlite') return 'sqlite';
+  return DATABASE_URL === undefined ? 'none' : 'postgres';
+}

@@ -1,0 +1,63 @@
+/** A word that a search looks for. */
+export interface WantedTerm {
+  term: string;
+  /** Longer words that begin like this match as well. */
+  prefix: boolean;
+}
+
+/** Words of a query that are looked for, the longest ones. */
+const WANTED_MAX = 32;
+/** Characters of a query that are looked at. */
+const QUERY_MAX = 4_000;
+/** Characters of a word that are looked at. */
+const TERM_MAX = 64;
+
+const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+/** Scripts that put no spaces between words. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+/** A word of one letter says nothing where words are written with letters. */
+const LETTER = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
+const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+
+/**
+ * The words of a text as all backends index them: distinct, without case and diacritics, letters and digits alone, so
+ * that a word can stand in any query language.
+ */
+export function termsOf(text: string): string[] {
+  const words = (text.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? segments(word) : [word]));
+  return [...new Set(words.map(folded).filter((term) => term !== ''))];
+}
+
+/** The words of a query. */
+export function wantedTerms(query: string, words: 'some' | 'every'): WantedTerm[] {
+  const terms = termsOf(query.slice(0, QUERY_MAX)).toSorted((a, b) => b.length - a.length);
+  if (words === 'every') return terms.slice(0, WANTED_MAX).map((term) => ({ term, prefix: false }));
+  return terms
+    .filter((term) => !LETTER.test(term))
+    .slice(0, WANTED_MAX)
+    .map(withoutEnding);
+}
+
+/** Most languages inflect the end of a word; a number means itself alone. */
+function withoutEnding(term: string): WantedTerm {
+  if (term.length < 4 || /\p{N}/u.test(term)) return { term, prefix: false };
+  const kept = [...term].slice(0, term.length < 6 ? -1 : -2);
+  return { term: kept.join(''), prefix: true };
+}
+
+function segments(word: string): string[] {
+  return [...segmenter.segment(word)].filter(({ isWordLike }) => isWordLike).map(({ segment }) => segment);
+}
+
+function folded(word: string): string {
+  const plain = word.normalize('NFKD').replace(/[^\p{L}\p{N}]/gu, '');
+  return [
+    ...plain
+      .normalize('NFC')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]/gu, ''),
+  ]
+    .slice(0, TERM_MAX)
+    .join('');
+}

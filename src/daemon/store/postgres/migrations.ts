@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { StoreUnavailable } from '../../errors.ts';
+import { StoreTooNew } from '../failures.ts';
+import type { Database } from './database.ts';
+
+/** Of the advisory lock, as the server shows it: any fixed number. */
+const LOCK = 7_243_001;
+
+/**
+ * Brings the database to the schema of this version. One daemon at a time does so, the others wait for it; all of it
+ * happens or nothing.
+ * @throws StoreTooNew if a later version has written the schema; StoreUnavailable if the database cannot be reached.
+ */
+export async function migrate(database: Database): Promise<void> {
+  const steps = readSteps();
+  await database.migration(async ({ query }) => {
+    await query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+    await query('CREATE TABLE IF NOT EXISTS agentd_schema (version integer NOT NULL)');
+    const [row] = await query<{ version: number }>('SELECT version FROM agentd_schema');
+    const found = row?.version ?? 0;
+    if (found > steps.length)
+      throw new StoreUnavailable(new StoreTooNew(database.description, found, steps.length));
+    for (const step of steps.slice(found)) await query(step);
+    if (row) await query('UPDATE agentd_schema SET version = $1', [steps.length]);
+    else await query('INSERT INTO agentd_schema (version) VALUES ($1)', [steps.length]);
+  });
+}
+
+/** `001-….sql`, `002-….sql`, … beside this file: version n is the n-th. They are only ever added to. */
+function readSteps(): string[] {
+  const here = new URL('.', import.meta.url);
+  return readdirSync(here)
+    .filter((name) => /^\d{3}-.+\.sql$/.test(name))
+    .sort()
+    .map((name) => readFileSync(new URL(name, here), 'utf8'));
+}

@@ -1,0 +1,298 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../../src/daemon/identity/memory-owner.ts';
+import type { MemoryStore } from '../../src/daemon/store/memories.ts';
+import { ada, bob } from './fixtures.ts';
+
+/** The memories of one backend, with a clock that the suite moves. */
+export interface MemoriesUnderTest {
+  memories: MemoryStore;
+  /** Opens another instance on the same data: an administrator, or another daemon. */
+  beside(): Promise<MemoryStore>;
+  advance(ms: number): void;
+  /** Closes every instance and removes the data. */
+  dispose(): Promise<void>;
+}
+
+/** Memories of one owner at most, in these tests. */
+const MAX = 20;
+
+const ADA = ownerOfPerson(ada);
+const BOB = ownerOfPerson(bob);
+const NUMBER = (alias: string | null) => ownerOnPlatform('phone', '+4915112345', alias);
+
+/**
+ * The contract of the port `memories`: every backend passes it unchanged.
+ * @param make new, empty memories each time, with a bound for each owner.
+ */
+export function describeMemories(name: string, make: (max: number) => Promise<MemoriesUnderTest>): void {
+  describe(`memory contract: ${name}`, () => {
+    let test: MemoriesUnderTest;
+    let memories: MemoryStore;
+
+    beforeEach(async () => {
+      test = await make(MAX);
+      memories = test.memories;
+    });
+    afterEach(() => test.dispose());
+
+    /** Stores it a second after the one before. */
+    const add = (text: string, owner = ADA, { turn_id = 'turn-1', tainted = false } = {}) => {
+      test.advance(1000);
+      return memories.add(owner, { text, turn_id, tainted });
+    };
+    const textsOf = async (owner: MemoryOwner, from = memories) =>
+      (await from.list(owner)).map(({ text }) => text);
+    const found = async (text: string, owner = ADA, more = {}) =>
+      (await memories.search(owner, { text, words: 'some', limit: 10, ...more })).map((one) => one.text);
+    const foundWhole = (text: string, owner = ADA) => found(text, owner, { words: 'every' });
+
+    it('can be reached, and has a name', async () => {
+      await expect(memories.check()).resolves.toBeUndefined();
+      expect(memories.description).not.toBe('');
+    });
+
+    it('returns a memory as it was stored, newest first, also to an instance beside', async () => {
+      const tea = await add('I like tea', ADA, { turn_id: 'turn-7' });
+      const dog = await add('My dog is called Rex', ADA, { tainted: true });
+      expect(tea).toMatchObject({ text: 'I like tea', turn_id: 'turn-7', tainted: false });
+      expect(tea.created_at).toBe(tea.used_at);
+      expect(dog.created_at).toBe(tea.created_at + 1000);
+      expect(await memories.list(ADA)).toEqual([dog, tea]);
+      expect(await (await test.beside()).list(ADA)).toEqual([dog, tea]);
+    });
+
+    it('keeps a text to the letter, whatever it holds', async () => {
+      const hostile = `a' OR "1"="1" -- :* NEAR(x) {y} ^z \\ %s \u{1f600} é é 日本\n\ttab`;
+      await add(hostile);
+      expect(await textsOf(ADA)).toEqual([hostile]);
+      expect(await found('NEAR')).toEqual([hostile]);
+    });
+
+    it('shows and changes nothing of another owner', async () => {
+      const { memory_id, turn_id } = await add('I like tea');
+      for (const other of [BOB, ownerOnPlatform('phone', ada), NUMBER(null)]) {
+        await add('I like tea too', other, { turn_id });
+        expect(await textsOf(other)).toEqual(['I like tea too']);
+        expect(await found('tea', other)).toEqual(['I like tea too']);
+        expect(await foundWhole('tea', other)).toEqual(['I like tea too']);
+        expect(await memories.forget(other, [memory_id])).toBe(0);
+        await memories.taint(other, turn_id);
+        await memories.use(other, [memory_id]);
+        expect(await memories.forget(other, 'all')).toBe(1);
+      }
+      const [kept] = await memories.list(ADA);
+      expect(kept).toMatchObject({ text: 'I like tea', tainted: false });
+      expect(kept?.used_at).toBe(kept?.created_at);
+    });
+
+    it('has nothing for an owner that it does not know', async () => {
+      expect(await memories.list(ADA)).toEqual([]);
+      expect(await found('tea')).toEqual([]);
+      expect(await memories.forget(ADA, 'all')).toBe(0);
+      await memories.use(ADA, ['x']);
+      await memories.taint(ADA, 'turn-1');
+    });
+
+    describe('search', () => {
+      it('finds a word in any case, with and without diacritics, and with another ending', async () => {
+        await add('Ich wohne in ZÜRICH');
+        await add('Allergic to peanuts');
+        expect(await found('Zurich')).toEqual(['Ich wohne in ZÜRICH']);
+        expect(await found('zürich?')).toEqual(['Ich wohne in ZÜRICH']);
+        expect(await found('Is there one peanut?')).toEqual(['Allergic to peanuts']);
+        expect(await found('my allergies')).toEqual(['Allergic to peanuts']);
+        expect(await found('Bern')).toEqual([]);
+      });
+
+      it('finds words of scripts without spaces', async () => {
+        await add('我喜欢喝绿茶');
+        await add('私は犬を飼っています');
+        expect(await found('绿茶')).toEqual(['我喜欢喝绿茶']);
+        expect(await found('犬')).toEqual(['私は犬を飼っています']);
+      });
+
+      it('does not look for a single letter, unless every word must be there', async () => {
+        await add('I like tea');
+        expect(await found('Can I have a car?')).toEqual([]);
+        expect(await foundWhole('I')).toEqual(['I like tea']);
+      });
+
+      it('takes a number as it is', async () => {
+        await add('My order is 1004');
+        expect(await found('order 100')).toEqual(['My order is 1004']);
+        expect(await found('100')).toEqual([]);
+        expect(await found('1004')).toEqual(['My order is 1004']);
+      });
+
+      it('puts the memory with more of the rarer words first, and of equal ones the newest', async () => {
+        for (const what of ['my cat is grey', 'my car is red', 'my dog is called Rex']) await add(what);
+        expect(await found('what is my dog called')).toEqual([
+          'my dog is called Rex',
+          'my car is red',
+          'my cat is grey',
+        ]);
+        expect((await found('what is my dog called', ADA, { limit: 1 })).length).toBe(1);
+      });
+
+      it('leaves out tainted memories where they are not wanted, before it counts', async () => {
+        await add('the hotel is closed', ADA, { tainted: true });
+        await add('the hotel in Rome was good');
+        expect(await found('hotel closed', ADA, { untainted: true, limit: 1 })).toEqual([
+          'the hotel in Rome was good',
+        ]);
+        expect(await found('hotel closed', ADA, { limit: 1 })).toEqual(['the hotel is closed']);
+      });
+
+      it('finds the memories with every word as it is', async () => {
+        await add('I like green tea');
+        await add('I like black tea');
+        await add('I collect teacups');
+        expect(await foundWhole('TEA green')).toEqual(['I like green tea']);
+        expect(await foundWhole('tea')).toEqual(['I like black tea', 'I like green tea']);
+        expect(await foundWhole('tea milk')).toEqual([]);
+      });
+
+      it('finds nothing by a text without words', async () => {
+        await add('I like tea');
+        for (const nothing of ['', '  ', '"', '*', "' OR ''='", ':*', '\u0000', '🙂']) {
+          expect(await foundWhole(nothing)).toEqual([]);
+          expect(await found(nothing)).toEqual([]);
+        }
+      });
+
+      it('takes any text as words, never as a query', async () => {
+        await add('I like tea');
+        const hostile = [
+          'tea" OR "x',
+          'tea*',
+          "tea'",
+          'NOT tea',
+          'terms:tea',
+          '(tea',
+          'tea & !x',
+          'tea:*|x',
+          'tea\\',
+        ];
+        for (const text of hostile) expect([text, await found(text)]).toEqual([text, ['I like tea']]);
+        expect(await found('tea '.repeat(5000))).toEqual(['I like tea']);
+      });
+    });
+
+    describe('bounds', () => {
+      it('keeps a number of memories of an owner; past it, the one that was used longest ago is deleted', async () => {
+        const first = await add('number 0');
+        await add('number 1');
+        await add('of Bob', BOB);
+        for (let n = 2; n < MAX; n++) await add(`number ${n}`);
+        test.advance(1000);
+        await memories.use(ADA, [first.memory_id]);
+        expect(await memories.list(ADA)).toHaveLength(MAX);
+        await add('one more');
+        const left = await textsOf(ADA);
+        expect(left).toHaveLength(MAX);
+        expect(left).toContain('number 0');
+        expect(left).not.toContain('number 1');
+        expect(await found('1')).toEqual([]);
+        expect(await textsOf(BOB)).toEqual(['of Bob']);
+      });
+
+      it('holds them when many are stored at once', async () => {
+        for (let n = 1; n < MAX; n++) await add(`number ${n}`);
+        const beside = await test.beside();
+        await Promise.all(
+          ['a', 'b', 'c', 'd'].map((text, n) =>
+            (n % 2 === 0 ? memories : beside).add(ADA, { text, turn_id: 't', tainted: false }),
+          ),
+        );
+        const left = await textsOf(ADA);
+        expect(left).toHaveLength(MAX);
+        expect(left).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd']));
+      });
+
+      it('stores an equal text once, with the later date', async () => {
+        const first = await add('I like tea', ADA, { turn_id: 'turn-1' });
+        await add('something else');
+        const again = await add('I like tea', ADA, { turn_id: 'turn-2' });
+        expect(again).toMatchObject({ memory_id: first.memory_id, turn_id: 'turn-2' });
+        expect(again.created_at).toBe(first.created_at + 2000);
+        expect(await textsOf(ADA)).toEqual(['I like tea', 'something else']);
+        expect(await found('tea')).toEqual(['I like tea']);
+      });
+    });
+
+    describe('taint', () => {
+      it('marks the memories of a turn', async () => {
+        await add('before', ADA, { turn_id: 'turn-1' });
+        await add('during', ADA, { turn_id: 'turn-2' });
+        await memories.taint(ADA, 'turn-2');
+        const tainted = (await memories.list(ADA)).map((one) => [one.text, one.tainted]);
+        expect(tainted).toEqual([
+          ['during', true],
+          ['before', false],
+        ]);
+      });
+
+      it('is not put on a text that the owner had stored untainted, and goes if it is stored so', async () => {
+        await add('I like tea');
+        expect(await add('I like tea', ADA, { tainted: true })).toMatchObject({ tainted: false });
+        await add('I like milk', ADA, { tainted: true });
+        expect(await add('I like milk', ADA, { tainted: true })).toMatchObject({ tainted: true });
+        expect(await add('I like milk')).toMatchObject({ tainted: false });
+      });
+    });
+
+    it('forgets some memories, or all, with every word of them', async () => {
+      const tea = await add('I like tea');
+      await add('I like milk');
+      await add('I like water');
+      expect(await memories.forget(ADA, [tea.memory_id, 'unknown'])).toBe(1);
+      expect(await textsOf(ADA)).toEqual(['I like water', 'I like milk']);
+      expect(await found('tea')).toEqual([]);
+      expect(await memories.forget(ADA, [])).toBe(0);
+      expect(await memories.forget(ADA, 'all')).toBe(2);
+      expect(await textsOf(ADA)).toEqual([]);
+      await add('I like tea');
+      expect(await found('tea')).toEqual(['I like tea']);
+    });
+
+    describe('a user id that comes with another alias', () => {
+      const ways: [string, (owner: MemoryOwner) => Promise<unknown>][] = [
+        ['a list', (owner) => textsOf(owner)],
+        ['a search', (owner) => found('tea', owner)],
+        ['a new memory', (owner) => add('I like milk', owner)],
+        ['a use', (owner) => memories.use(owner, [])],
+        ['forgetting', (owner) => memories.forget(owner, ['x'])],
+        ['a taint', (owner) => memories.taint(owner, 'x')],
+      ];
+
+      for (const [what, access] of ways) {
+        it(`begins with no memories: ${what}`, async () => {
+          await add('I like tea', NUMBER('DE.one'));
+          await add('I like tea', ADA);
+          await access(NUMBER('DE.two'));
+          expect(await textsOf(NUMBER('DE.two'))).not.toContain('I like tea');
+          expect(await found('tea', NUMBER('DE.two'))).toEqual([]);
+          // They are deleted, not hidden.
+          expect(await textsOf(NUMBER('DE.one'))).not.toContain('I like tea');
+          expect(await textsOf(NUMBER(null))).not.toContain('I like tea');
+          expect(await textsOf(ADA)).toEqual(['I like tea']);
+        });
+      }
+
+      it('keeps them if the alias is the same, or absent, or the first one', async () => {
+        await add('I like tea', NUMBER(null));
+        expect(await textsOf(NUMBER('DE.one'))).toEqual(['I like tea']);
+        expect(await textsOf(NUMBER(null))).toEqual(['I like tea']);
+        expect(await found('tea', NUMBER('DE.one'))).toEqual(['I like tea']);
+        expect(await found('tea', NUMBER('DE.two'))).toEqual([]);
+      });
+
+      it('begins with no memories also when it is seen for the first time by a search', async () => {
+        await add('I like tea', NUMBER(null));
+        await found('tea', NUMBER('DE.one'));
+        await add('I like milk', NUMBER('DE.two'));
+        expect(await textsOf(NUMBER(null))).toEqual(['I like milk']);
+      });
+    });
+  });
+}

@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { chmodSync, chownSync, globSync, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as passed } from 'node:timers/promises';
+import { execa, execaSync } from 'execa';
+
+/** Where Debian puts the programs of the server; elsewhere they are on the PATH. */
+const FOLDERS = [...globSync('/usr/lib/postgresql/*/bin').toReversed(), process.env.PATH ?? ''];
+const PATH = FOLDERS.join(delimiter);
+
+/** With CI=true the tests then fail instead of being skipped. */
+export const withoutPostgres = isMissing() && process.env.CI !== 'true';
+
+function isMissing(): boolean {
+  const { failed } = execaSync('sh', ['-c', 'command -v initdb && command -v postgres'], {
+    env: { PATH: `${PATH}${delimiter}/bin${delimiter}/usr/bin` },
+    reject: false,
+  });
+  if (failed) console.error('SKIPPED: tests of memory in Postgres: initdb and postgres are not installed');
+  return failed;
+}
+
+/** Faster, and nothing of a test must outlive a crash. */
+const NOT_DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'].flatMap((name) => [
+  '-c',
+  `${name}=off`,
+]);
+
+/** A Postgres server of its own, on a loopback port and a socket. */
+export class Postgres {
+  readonly port: number;
+  readonly #directory: string;
+  readonly #tls: boolean;
+  readonly #user: { uid?: number; gid?: number };
+  #server: { kill(signal: NodeJS.Signals): boolean; ended: Promise<unknown> } | null = null;
+  #databases = 0;
+
+  private constructor(directory: string, port: number, tls: boolean) {
+    this.#directory = directory;
+    this.#user = unprivileged();
+    this.port = port;
+    this.#tls = tls;
+  }
+
+  /** @param tls with a certificate of its own, `certificate` */
+  static async start({ tls = false } = {}): Promise<Postgres> {
+    // Not in the directory of this run, which only its user can enter.
+    const directory = mkdtempSync('/tmp/agentd-postgres-');
+    const server = new Postgres(directory, await freePort(), tls);
+    await server.#initialize();
+    await server.resume();
+    return server;
+  }
+
+  get certificate(): string {
+    return join(this.#directory, 'server.crt');
+  }
+
+  /** For DATABASE_URL: a new, empty database. */
+  async createDatabase(): Promise<string> {
+    const name = `agentd_${++this.#databases}`;
+    await this.#sql(`CREATE DATABASE ${name}`, 'postgres');
+    return `postgres://postgres@127.0.0.1:${this.port}/${name}`;
+  }
+
+  /** The output of one statement, without headings. */
+  async sql(statement: string, url: string): Promise<string> {
+    return this.#sql(statement, new URL(url).pathname.slice(1));
+  }
+
+  /** Stops the server; the data stays. */
+  async pause(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    server?.kill('SIGINT');
+    await server?.ended;
+  }
+
+  async resume(): Promise<void> {
+    const tls = this.#tls ? ['-c', 'ssl=on'] : [];
+    const args = ['-D', join(this.#directory, 'data'), '-k', this.#directory, '-p', String(this.port)];
+    const options = ['-c', 'listen_addresses=127.0.0.1', '-c', 'shared_buffers=16MB', ...NOT_DURABLE, ...tls];
+    const child = execa('postgres', [...args, ...options], {
+      ...this.#user,
+      env: { PATH },
+      cwd: this.#directory,
+      reject: false,
+      buffer: false,
+      forceKillAfterDelay: false,
+    });
+    this.#server = { kill: (signal) => child.kill(signal), ended: child };
+    await this.#answers();
+  }
+
+  async stop(): Promise<void> {
+    await this.pause();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  async #initialize(): Promise<void> {
+    chmodSync(this.#directory, 0o700);
+    const { uid, gid } = this.#user;
+    if (uid !== undefined && gid !== undefined) chownSync(this.#directory, uid, gid);
+    const data = join(this.#directory, 'data');
+    const options = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync'];
+    await execa('initdb', ['-D', data, ...options], { ...this.#user, env: { PATH }, cwd: this.#directory });
+    if (!this.#tls) return;
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+    const files = ['-keyout', join(data, 'server.key'), '-out', join(data, 'server.crt')];
+    const openssl = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files];
+    await execa('openssl', openssl, { ...this.#user, env: { PATH }, cwd: this.#directory });
+    await execa('cp', [join(data, 'server.crt'), this.certificate], { ...this.#user, cwd: this.#directory });
+    chmodSync(this.#directory, 0o711);
+  }
+
+  async #answers(): Promise<void> {
+    for (let tries = 0; tries < 200; tries++) {
+      const { failed } = await execa('pg_isready', ['-q', '-h', this.#directory, '-p', String(this.port)], {
+        env: { PATH },
+        reject: false,
+      });
+      if (!failed) return;
+      await passed(25);
+    }
+    throw new Error('the Postgres server of the tests does not answer');
+  }
+
+  async #sql(statement: string, database: string): Promise<string> {
+    const place = ['-h', this.#directory, '-p', String(this.port), '-U', 'postgres', '-d', database];
+    const { stdout } = await execa('psql', ['-qtA', ...place, '-c', statement], { env: { PATH } });
+    return stdout;
+  }
+}
+
+/** The server refuses to run as root. */
+function unprivileged(): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag: string) => execaSync('id', [flag, 'nobody']).stdout;
+  return { uid: Number(id('-u')), gid: Number(id('-g')) };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

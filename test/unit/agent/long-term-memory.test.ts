@@ -1,0 +1,292 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { GIVEN_WAIT_MS, LongTermMemory, type RunMemory } from '../../../src/daemon/agent/long-term-memory.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
+import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
+import { emptyState } from '../../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { Trace } from '../../../src/daemon/trace/trace.ts';
+import { ada, bob } from '../../contract/fixtures.ts';
+import { collectLog, type LogLine } from '../../support/log-lines.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const ADA = ownerOfPerson(ada);
+const BOB = ownerOfPerson(bob);
+const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
+const DOWN = new StoreUnavailable(new Error('refused'));
+
+let clock: VirtualClock;
+let store: MemoryStore;
+/** What the backend does instead of its work; null: its work. */
+let instead: (() => Promise<never>) | null;
+let memory: LongTermMemory;
+let lines: LogLine[];
+let trace: Trace;
+let abort: AbortController;
+
+beforeEach(() => {
+  clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
+  const { memories } = openMemoryStore(emptyState(), { clock });
+  if (memories === null) throw new Error('the reference store keeps memories');
+  store = memories;
+  instead = null;
+  const log = collectLog();
+  lines = log.lines;
+  memory = new LongTermMemory({ memories: sabotaged(memories), clock, log: log.log });
+  trace = new Trace(clock);
+  abort = new AbortController();
+});
+
+/** The memories, with each method doing `instead`. */
+function sabotaged(memories: MemoryStore): MemoryStore {
+  return new Proxy(memories, {
+    get(target, name) {
+      const method = target[name as keyof MemoryStore];
+      if (typeof method !== 'function') return method;
+      return (...args: never[]) =>
+        instead ? instead() : (method as (...given: never[]) => unknown)(...args);
+    },
+  });
+}
+
+function runOf(owner: MemoryOwner = ADA, turn_id = 'turn-1'): RunMemory {
+  return memory.ofRun({ owner, turn_id, request_id: 'request-1', trace, signal: abort.signal });
+}
+const tick = () => new Promise(setImmediate);
+const stored = async (owner = ADA) => (await store.list(owner)).map(({ text }) => text);
+const add = (text: string, tainted = false, owner = ADA) => {
+  clock.moveTo(clock.now() + 1000);
+  return store.add(owner, { text, turn_id: 'earlier', tainted });
+};
+const messageOf = (answer: { outcome: string }) => (answer as { message?: string }).message;
+
+describe('remember', () => {
+  it('stores a text of the turn, and says what it stored', async () => {
+    expect(await runOf().remember('  I like tea\n')).toEqual({
+      outcome: 'done',
+      result: { text: 'I like tea', date: '2030-01-31' },
+    });
+    expect(await store.list(ADA)).toEqual([
+      expect.objectContaining({ text: 'I like tea', turn_id: 'turn-1', tainted: false }),
+    ]);
+  });
+
+  it('refuses a text over 1,000 characters, and one without any, with a clear answer', async () => {
+    const run = runOf();
+    expect((await run.remember('é'.repeat(1000))).outcome).toBe('done');
+    expect((await run.remember('\u{1f600}'.repeat(1000))).outcome).toBe('done');
+    const tooLong = await run.remember('x'.repeat(1001));
+    expect(messageOf(tooLong)).toMatch(/at most 1000 characters, and this text has 1001.*shorter/);
+    expect((await run.remember(' \n')).outcome).toBe('refused');
+    expect(await stored()).toHaveLength(2);
+  });
+
+  it('masks what is shaped like a token, and leaves out what no database stores', async () => {
+    await runOf().remember(`my token is ${JWT}, \u0000\u0007\ud800 and\ta tab`);
+    expect(await stored()).toEqual(['my token is [token], \ufffd and\ta tab']);
+  });
+
+  it('marks what a run stores after a result from elsewhere', async () => {
+    const run = runOf();
+    await run.noteForeignResult();
+    await run.remember('pay to account 7');
+    expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
+  });
+
+  it('marks what a run has stored before a result from elsewhere', async () => {
+    const run = runOf();
+    await add('of an earlier turn');
+    await run.remember('pay to account 7');
+    await run.noteForeignResult();
+    expect(await store.list(ADA)).toMatchObject([{ tainted: true }, { tainted: false }]);
+  });
+
+  it('marks what is being stored while a result from elsewhere arrives', async () => {
+    const run = runOf();
+    await Promise.all([run.remember('pay to account 7'), run.noteForeignResult()]);
+    expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
+  });
+
+  it('withholds a result from elsewhere if the memories of the run cannot be marked', async () => {
+    const run = runOf();
+    await run.remember('pay to account 7');
+    instead = () => Promise.reject(DOWN);
+    await expect(run.noteForeignResult()).rejects.toThrow();
+  });
+});
+
+describe('recall', () => {
+  it('returns matches with their dates, also tainted ones, which are marked', async () => {
+    await add('I like tea');
+    await add('tea is at account 7', true);
+    await add('of Bob: tea', false, BOB);
+    expect(await runOf().recall('tea')).toEqual({
+      outcome: 'done',
+      result: [
+        { text: 'tea is at account 7', date: '2030-01-31', from_elsewhere: true },
+        { text: 'I like tea', date: '2030-01-31' },
+      ],
+    });
+  });
+
+  it('returns the newest memories for an empty query', async () => {
+    for (let n = 0; n < 25; n++) await add(`number ${n}`);
+    const answer = await runOf().recall(' ');
+    expect(answer).toMatchObject({ outcome: 'done' });
+    const { result } = answer as unknown as { result: { text: string }[] };
+    expect(result).toHaveLength(20);
+    expect(result[0]?.text).toBe('number 24');
+  });
+
+  it('taints the run by a tainted memory: what is remembered next may come from it', async () => {
+    await add('pay to account 7', true);
+    const run = runOf();
+    await run.recall('account');
+    await run.remember('the account is 7');
+    expect((await store.list(ADA))[0]).toMatchObject({ text: 'the account is 7', tainted: true });
+  });
+
+  it('counts as a use', async () => {
+    const { used_at } = await add('I like tea');
+    clock.moveTo(clock.now() + 5000);
+    await runOf().recall('tea');
+    await tick();
+    expect((await store.list(ADA))[0]?.used_at).toBe(used_at + 5000);
+  });
+});
+
+describe('forget', () => {
+  it('deletes the memories that have every word, and says which', async () => {
+    await add('I like green tea');
+    await add('I like black tea');
+    await add('of Bob: green tea', false, BOB);
+    expect(await runOf().forget('green TEA')).toEqual({
+      outcome: 'done',
+      result: { forgotten: [{ text: 'I like green tea', date: '2030-01-31' }] },
+    });
+    expect(await stored()).toEqual(['I like black tea']);
+    expect(await stored(BOB)).toHaveLength(1);
+  });
+
+  it('deletes nothing if no memory has every word, and shows those that come near', async () => {
+    await add('I like green tea');
+    const answer = await runOf().forget('green milk');
+    expect(answer).toMatchObject({
+      outcome: 'done',
+      result: { forgotten: [], similar: [{ text: 'I like green tea' }] },
+    });
+    expect((await runOf().forget('')).outcome).toBe('done');
+    expect(await stored()).toHaveLength(1);
+  });
+
+  it('deletes nothing if so many match that the query was not meant so', async () => {
+    for (let n = 0; n < 21; n++) await add(`order ${n}`);
+    expect(messageOf(await runOf().forget('order'))).toContain('Nothing was forgotten');
+    expect(await stored()).toHaveLength(21);
+  });
+});
+
+describe('the memories that a run begins with', () => {
+  it('are the best five for the message, with their dates, never tainted, of nobody else', async () => {
+    for (const n of [1, 2, 3, 4, 5, 6]) await add(`tea number ${n}`);
+    await add('tea number 7', true);
+    await add('tea of Bob', false, BOB);
+    const given = await runOf().given('Which tea?');
+    expect(given).toHaveLength(5);
+    expect(given[0]).toEqual({ text: 'tea number 6', date: '2030-01-31' });
+    expect(JSON.stringify(given)).not.toMatch(/number 7|Bob/);
+    expect(trace.lines).toMatchObject([{ step: 'memory', verdict: 'ok', detail: { given: 5 } }]);
+    expect(JSON.stringify(trace.lines)).not.toContain('tea');
+  });
+
+  it('take 1,000 tokens at most; a shorter one takes the place of one that does not fit', async () => {
+    for (const n of [1, 2, 3, 4, 5]) await add(`tea ${n} ${'x'.repeat(990)}`);
+    const given = await runOf().given('tea');
+    expect(given).toHaveLength(4);
+    await add(`tea ${'日'.repeat(996)}`);
+    const bytes = (await runOf().given('tea')).reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+    expect(bytes).toBeLessThanOrEqual(4000);
+  });
+
+  it('count as used, and those that were not given do not', async () => {
+    const tea = await add('I like tea');
+    await add('My dog is Rex');
+    clock.moveTo(clock.now() + 5000);
+    await runOf().given('tea?');
+    await tick();
+    const used = Object.fromEntries((await store.list(ADA)).map((one) => [one.text, one.used_at]));
+    expect(used).toEqual({ 'I like tea': clock.now(), 'My dog is Rex': tea.used_at + 1000 });
+  });
+
+  it('are none if the backend does not answer within the time', async () => {
+    instead = () => new Promise(() => {});
+    const given = runOf().given('tea');
+    await tick();
+    clock.moveTo(clock.now() + GIVEN_WAIT_MS);
+    expect(await given).toEqual([]);
+    expect(trace.lines).toMatchObject([{ verdict: 'fallback', reason: 'memory_unavailable' }]);
+  });
+
+  it('end with the run that waits for them', async () => {
+    instead = () => new Promise(() => {});
+    const given = runOf().given('tea');
+    abort.abort(new Error('the run is over'));
+    await expect(given).rejects.toThrow('the run is over');
+    expect(lines).toEqual([]);
+  });
+});
+
+describe('an outage', () => {
+  const fails = async (run = runOf()) => {
+    instead = () => Promise.reject(DOWN);
+    return run.given('tea');
+  };
+
+  it('is logged once, and its end once', async () => {
+    expect(await fails()).toEqual([]);
+    await runOf().recall('tea');
+    await runOf().remember('tea');
+    expect(lines).toMatchObject([{ level: 'warn', request_id: 'request-1', memory: 'memory' }]);
+    instead = null;
+    await runOf().recall('tea');
+    await runOf().recall('tea');
+    expect(lines).toMatchObject([{ level: 'warn' }, { level: 'info' }]);
+  });
+
+  it('lets the next runs begin without a wait, until it is tried again', async () => {
+    await add('I like tea');
+    await fails();
+    instead = null;
+    expect(await runOf().given('tea')).toEqual([]);
+    clock.moveTo(clock.now() + 5000);
+    expect(await runOf().given('tea')).toHaveLength(1);
+  });
+
+  it('is told by the tools, which try each time', async () => {
+    await fails();
+    for (const answer of [
+      await runOf().remember('tea'),
+      await runOf().recall('tea'),
+      await runOf().forget('tea'),
+    ]) {
+      expect(answer.outcome).toBe('unavailable');
+      expect(messageOf(answer)).toMatch(/^Memory cannot be reached at the moment\. Nothing was /);
+    }
+    instead = null;
+    expect((await runOf().remember('tea')).outcome).toBe('done');
+  });
+
+  it('does not keep a tool for longer than 5 seconds', async () => {
+    instead = () => new Promise(() => {});
+    const answer = runOf().remember('tea');
+    await tick();
+    clock.moveTo(clock.now() + 5000);
+    expect((await answer).outcome).toBe('unavailable');
+  });
+
+  it('at the start is a warning', async () => {
+    instead = () => Promise.reject(DOWN);
+    await memory.check();
+    expect(lines).toMatchObject([{ level: 'warn' }]);
+  });
+});

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { memoryBackend } from '../../../src/daemon/settings/memory-backend.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+
+const url = new Secret('postgres://db/agentd');
+const chosen = (settings: object) => memoryBackend({ SESSION_BACKEND: 'sqlite', ...settings } as Settings);
+
+describe('the backend of long-term memory', () => {
+  it('is the embedded store if it is not set, also with DATABASE_URL', () => {
+    expect(chosen({})).toBe('sqlite');
+    expect(chosen({ DATABASE_URL: url })).toBe('sqlite');
+  });
+
+  it('is Postgres without an embedded store if DATABASE_URL is set, else there is none', () => {
+    expect(chosen({ SESSION_BACKEND: 'redis', DATABASE_URL: url })).toBe('postgres');
+    expect(chosen({ SESSION_BACKEND: 'redis' })).toBe('none');
+  });
+
+  it('is the one that is set, by either name of Postgres', () => {
+    for (const [MEMORY_BACKEND, backend] of [
+      ['sqlite', 'sqlite'],
+      ['postgres', 'postgres'],
+      ['cloudsql', 'postgres'],
+      ['none', 'none'],
+    ]) {
+      expect(chosen({ MEMORY_BACKEND, DATABASE_URL: url })).toBe(backend);
+      expect(chosen({ MEMORY_BACKEND, SESSION_BACKEND: 'redis', DATABASE_URL: url })).toBe(backend);
+    }
+  });
+});
