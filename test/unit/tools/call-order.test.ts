@@ -45,7 +45,7 @@ function scene({
     return value;
   };
   const journal: CallJournal = {
-    async known(_tool, args) {
+    async known({ args }) {
       events.push(['known', args]);
       return orThrow(known);
     },
