@@ -341,6 +341,14 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     todo: 'Check the quota of the account of AGENT_API_KEY.',
   },
   model_broken_stream: { happened: 'The connection to the model broke during its answer.', todo: MODEL },
+  not_summarized: {
+    happened: 'The beginning of the conversation could not be summed up; the model is not given it.',
+    todo: 'The lines before it have the reason. It is tried again after a later message.',
+  },
+  budget_exhausted: {
+    happened: 'The tokens that one person may use within 24 hours were used up, and the reply said so.',
+    todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
+  },
   empty_reply: {
     happened: 'The agent ended without a reply.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS, or try another model.',

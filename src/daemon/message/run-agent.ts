@@ -1,6 +1,7 @@
 import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
 import { type RequestContext, requestContext, withRequestContext } from '../agent/context.ts';
 import type { RunMemory } from '../agent/long-term-memory.ts';
+import type { RunMeter } from '../agent/model-meter.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
@@ -8,22 +9,21 @@ import type { TurnJournal } from '../journal/turn-journal.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
-import type { StoredTurn } from '../session/session.ts';
 import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { bindTools } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { journalOf } from './journal-of.ts';
+import { meterOfTurn } from './meter-of-turn.ts';
 import { ownActionsOf } from './own-actions-of.ts';
+import { pastExchange, type RunHistory, readHistory } from './run-history.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved } from './turn.ts';
 import { unknownWrites } from './unknown-writes.ts';
 
 type Turn = Answering & Deduplicated & Locked & Guarded & Resolved;
 
-/** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
-const HISTORY_TURNS = 50;
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
@@ -41,12 +41,18 @@ export const runAgent: Step<Turn, Answered> = {
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, ...ends);
+    const meter = meterOfTurn(turn, services, turn.trace, limit.deadline);
     try {
+      const history = await readHistory(turn, services);
       const context = requestContextOf(turn, services, limit.signal);
-      return await withRequestContext(context, () => converse(turn, services, limit, line));
+      const answered = await withRequestContext(context, () =>
+        converse(turn, services, { limit, meter, history }, line),
+      );
+      return { ...answered, history, usage: meter.usage };
     } catch (error) {
       throw failureOf(error, turn, services, limit, line);
     } finally {
+      await meter.settled();
       limit.lift();
       release();
     }
@@ -93,10 +99,23 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
-async function converse(turn: Turn, services: Services, limit: TimeLimit, line: StepLine): Promise<Answered> {
+/** What a run is given, and held to. */
+interface Run {
+  limit: TimeLimit;
+  meter: RunMeter;
+  history: RunHistory;
+}
+
+async function converse(
+  turn: Turn,
+  services: Services,
+  run: Run,
+  line: StepLine,
+): Promise<Omit<Answered, 'usage' | 'history'>> {
+  const { limit } = run;
   const isStopped = () => turn.stopped?.aborted === true;
   const journal = await journalOf(turn, services);
-  const pieces = isStopped() ? null : await startRun(turn, services, limit, journal);
+  const pieces = isStopped() ? null : await startRun(turn, services, run, journal);
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -132,10 +151,10 @@ async function converse(turn: Turn, services: Services, limit: TimeLimit, line: 
 async function startRun(
   turn: Turn,
   services: Services,
-  limit: TimeLimit,
+  run: Run,
   journal: TurnJournal,
 ): Promise<AsyncIterator<string>> {
-  return services.agent.run(await agentTurn(turn, services, limit, journal))[Symbol.asyncIterator]();
+  return services.agent.run(await agentTurn(turn, services, run, journal))[Symbol.asyncIterator]();
 }
 
 /** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
@@ -150,20 +169,18 @@ function leave(pieces: AsyncIterator<string>, { request_id }: Turn, { log }: Ser
 async function agentTurn(
   turn: Turn,
   services: Services,
-  { signal, deadline }: TimeLimit,
+  { limit: { signal, deadline }, meter, history }: Run,
   journal: TurnJournal,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
-  const [history, memories] = await Promise.all([
-    turn.session_origin !== 'found' ? [] : historyOf(turn, services),
-    requestContext()?.memory?.given(message.text) ?? [],
-  ]);
+  const memories = (await requestContext()?.memory?.given(message.text)) ?? [];
   const { user_name, page_url, user_agent, other } = message.metadata;
   // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
   const log = services.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
-    history,
+    history: history.turns.map((past) => pastExchange(past, turn)),
+    summary: history.summary?.text ?? null,
     person: principal.person === null ? null : knownOf(principal.claims),
     sign_in_expired:
       principal.person === null &&
@@ -191,33 +208,12 @@ async function agentTurn(
       log,
     }),
     already_done: journal.alreadyDone,
+    meter,
     memories,
     signal,
     deadline,
     log,
   };
-}
-
-/**
- * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person in
- * that person's runs only. Whoever knows a session id that a client chose may write there as nobody, so a person's run
- * sees nothing of that; before sign-in the same holds for a generated id, so those turns are marked.
- */
-async function historyOf(
-  { session, principal, channel }: Turn,
-  services: Services,
-): Promise<AgentTurn['history']> {
-  const { person } = principal;
-  const reader = { person, nobodys: channel.has_platform || session.generated };
-  const isBeforeSignIn = (past: StoredTurn) =>
-    !channel.has_platform && person !== null && past.person === null;
-  const turns = await services.store.sessions.history(session.session_id, reader, HISTORY_TURNS);
-  return turns.map((past) => ({
-    user: past.text,
-    speaker: past.user_id,
-    reply: past.reply ?? '',
-    ...(isBeforeSignIn(past) ? { before_sign_in: true as const } : {}),
-  }));
 }
 
 function knownOf(claims: {

@@ -12,10 +12,10 @@ import { reportFailure } from './report-failure.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import { storedTurn } from './stored-turn.ts';
 import { traceOf } from './trace-of.ts';
-import type { Answered, Answering, Arrived, Locked, Resolved } from './turn.ts';
+import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
 import { withTurn } from './with-turn.ts';
 
-type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered, StoredAnswer>;
+type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
 
 /**
  * Answers a message by these steps. A turn that fails is stored as well, if it got as far as its session, or else its
@@ -59,6 +59,7 @@ async function answer<Turn extends Answering>(
   services.observer.turnTraced(traceOf(turn, 'answered', services.clock.now()), false);
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
+  services.summaries.afterTurn(found, found.record);
   const { session_id, reply, stopped } = found;
   return { session_id, response: reply, stopped, replayed: false };
 }

@@ -15,20 +15,21 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 /**
  * Everything that the turn changes is stored in one commit, before anything leaves: what was answered survives a crash.
  *
- * Adds `stored`. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
+ * Adds `record`, the turn as it is stored. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
  * fails, and nobody knows whether the turn is stored (`CommitUnknown`). Nothing leaves in either case.
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services, line) {
-    const { session_id, reply, stopped, key, outlet, claim } = turn;
+    const { session_id, reply, stopped, usage, key, outlet, claim } = turn;
     const finished_at = services.clock.now();
     const complete = { session_id, response: reply, stopped, replayed: false };
     const answer = { session_id, response: reply, reader: turn.reader };
+    const turnOfSession = storedTurn(turn, services, { reply, stopped, usage, finished_at });
     const changes: TurnChanges = {
       ...turn.changes,
       ...(await outlet.changes({ answered: true, reply: complete })),
-      turn: storedTurn(turn, services, { reply, stopped, finished_at }),
+      turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
     };
@@ -40,6 +41,6 @@ export const storeReply: Step<Turn, Stored> = {
       throw new ClaimLost();
     }
     if (outcome === 'session_ended') line.reason = 'session_ended_meanwhile';
-    return { stored: true };
+    return { record: turnOfSession.record };
   },
 };

@@ -1,12 +1,14 @@
 import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
+import type { Usage } from '../agent/model-meter.ts';
 import type { Credential, PersonKey, ValidatedToken } from '../identity/identity.ts';
 import type { Principal } from '../identity/principal.ts';
-import type { Session } from '../session/session.ts';
+import type { Session, StoredTurn } from '../session/session.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet } from './outlet.ts';
 import type { Ticket } from './request-sequencer.ts';
+import type { RunHistory } from './run-history.ts';
 
 /**
  * The datum of the message path: a message that has arrived, and what each step adds to it. A step's parameter names
@@ -133,9 +135,13 @@ export interface Answered {
   reply: string;
   /** The person stopped it: the reply is what was said until then, perhaps nothing. */
   stopped: boolean;
+  /** What its model calls used; null if there was none. */
+  usage: Usage | null;
+  /** What the run was shown of the conversation. */
+  history: RunHistory;
 }
 
 /** store-reply: the turn is durable. */
 export interface Stored {
-  stored: true;
+  record: StoredTurn;
 }

@@ -58,7 +58,8 @@ function entry(record: SettingRecord): string[] {
 }
 
 function exampleValue({ kind, example = '' }: SettingRecord): unknown {
-  return kind === 'list' ? example.split(',') : example;
+  if (kind === 'list') return example.split(',');
+  return kind === 'integer' || kind === 'number' ? Number(example) : example;
 }
 
 /** JSON is YAML; a plain word needs no quotes. */

@@ -230,9 +230,26 @@ export const SETTINGS = [
   {
     name: 'SESSION_BACKEND',
     kind: 'choice',
-    choices: ['sqlite'],
-    default: 'sqlite',
-    sentence: 'Store of all shared state: sessions, traces, limits.',
+    choices: ['sqlite', 'redis'],
+    sentence:
+      'Store of all shared state: sessions, links, guard, limits, streams, inbox. Unset: redis if REDIS_URL is set, else sqlite.',
+    example: 'redis',
+  },
+  {
+    name: 'REDIS_URL',
+    kind: 'string',
+    secret: true,
+    sentence:
+      'Address of Redis (7.0 or newer) or Valkey: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix: (a socket); see agentd-store(7), "Redis".',
+    example: 'redis://user:password@redis.internal:6379/0',
+  },
+  {
+    name: 'REDIS_DURABILITY',
+    kind: 'choice',
+    choices: ['default', 'always'],
+    default: 'default',
+    sentence:
+      'always: what the daemon acknowledges was taken by a replica of Redis, or is on its disk; default: as the server persists by itself, so a crash may lose the last second.',
   },
   {
     name: 'SESSION_TTL_SECONDS',
@@ -420,6 +437,60 @@ export const SETTINGS = [
   },
   { name: 'AGENT_API_KEY', kind: 'string', secret: true, sentence: 'Key for the model server.' },
   {
+    name: 'AGENT_TEMPERATURE',
+    kind: 'number',
+    min: 0,
+    max: 2,
+    sentence: 'Temperature of the model; unset, the model server decides.',
+    example: '0.2',
+  },
+  {
+    name: 'AGENT_MAX_OUTPUT_TOKENS',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    unit: 'tokens',
+    sentence: 'Longest answer of one model call; unset, the model server decides.',
+    example: '1024',
+  },
+  {
+    name: 'AGENT_HISTORY_TOKENS',
+    kind: 'integer',
+    min: 0,
+    max: 1_000_000,
+    default: 8000,
+    unit: 'tokens',
+    sentence:
+      'What the model is given of the conversation so far. Older parts of a conversation with one person are summed up between messages.',
+  },
+  {
+    name: 'AGENT_FALLBACK_MODEL',
+    kind: 'string',
+    sentence:
+      '`builtin`, or a model, named as in AGENT_MODEL, that answers while the first one is out of reach, overloaded or failing.',
+  },
+  {
+    name: 'AGENT_FALLBACK_BASE_URL',
+    kind: 'url',
+    sentence: 'Address of the server of the fallback model; unset, that of AGENT_BASE_URL.',
+  },
+  {
+    name: 'AGENT_FALLBACK_API_KEY',
+    kind: 'string',
+    secret: true,
+    sentence: 'Key for the server of the fallback model; unset, AGENT_API_KEY.',
+  },
+  {
+    name: 'AGENT_DAILY_TOKENS',
+    kind: 'integer',
+    min: 0,
+    max: 1_000_000_000,
+    default: 0,
+    unit: 'tokens',
+    sentence:
+      'Tokens of the model that one person, or one address of anonymous clients, may use within 24 hours, on all channels together; 0 means no limit.',
+  },
+  {
     name: 'AGENT_INSTRUCTIONS',
     kind: 'string',
     sentence: 'Instructions for the agent: text, or the path of a text file.',
@@ -470,7 +541,7 @@ export const SETTINGS = [
 
 type ValueOf<R> = R extends { secret: true }
   ? Secret
-  : R extends { kind: 'integer' }
+  : R extends { kind: 'integer' | 'number' }
     ? number
     : R extends { kind: 'boolean' }
       ? boolean

@@ -42,8 +42,9 @@ const CALLS_OF_A_RUN = 4;
 const SECRET = 'a secret of the benchmark that is long enough';
 
 interface Contender {
-  /** Makes the calls of one run. @returns how many were answered */
-  run(worker: number): Promise<number>;
+  /** Makes the calls of one run, and says when each is answered. */
+  run(worker: number, onAnswer: () => void): Promise<void>;
+  /** @returns writes that the journal knows */
   close(): Promise<number>;
 }
 
@@ -53,14 +54,13 @@ process.once('message', async (order: CallOrder) => {
   const warm = performance.now() + order.warm_up_ms;
   const end = warm + order.measure_ms;
   let [measured, answered] = [0, 0];
+  const onAnswer = () => {
+    answered++;
+    const now = performance.now();
+    if (now >= warm && now < end) measured++;
+  };
   const keepBusy = async (worker: number) => {
-    for (;;) {
-      const made = await contender.run(worker);
-      answered += made;
-      const now = performance.now();
-      if (now >= end) return;
-      if (now >= warm) measured += made;
-    }
+    while (performance.now() < end) await contender.run(worker, onAnswer);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, (_, worker) => keepBusy(worker)));
   const recorded = await contender.close();
@@ -79,7 +79,7 @@ function personOf(worker: number) {
 function bare({ url, effect }: CallOrder): Contender {
   const tokens = Array.from({ length: AT_ONCE }, (_, worker) => personOf(worker).token);
   return {
-    async run(worker) {
+    async run(worker, onAnswer) {
       for (let call = 0; call < CALLS_OF_A_RUN; call++) {
         const headers = { accept: 'application/json', authorization: `Bearer ${tokens[worker]}` };
         const response = await fetch(
@@ -94,8 +94,8 @@ function bare({ url, effect }: CallOrder): Contender {
         );
         const { id } = (await response.json()) as { id: string };
         if (id !== '1004') throw new Error('the API answered something else');
+        onAnswer();
       }
-      return CALLS_OF_A_RUN;
     },
     close: async () => 0,
   };
@@ -118,7 +118,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
   const seal = createSeal(new Secret(Buffer.alloc(32, 7).toString('base64')));
   let turns = 0;
   return {
-    async run(worker) {
+    async run(worker, onAnswer) {
       const session = sessions[worker];
       if (!session) throw new Error('there is no such worker');
       const trace = new Trace(systemClock);
@@ -151,10 +151,9 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
           signal: context.signal,
           log,
         });
-        await callAll(tool);
+        await callAll(tool, onAnswer);
       });
       if (claim) await store.sessions.release(claim);
-      return CALLS_OF_A_RUN;
     },
     async close() {
       const recorded = await store.actions.list({ limit: 1_000_000 });
@@ -164,10 +163,11 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
   };
 }
 
-async function callAll(tool: AgentTool | undefined): Promise<void> {
+async function callAll(tool: AgentTool | undefined, onAnswer: () => void): Promise<void> {
   for (let call = 0; call < CALLS_OF_A_RUN; call++) {
     const answer = await tool?.call({ id: String(call), body: { reason: 'none' } });
     if (!answer?.ok) throw new Error(`the call failed: ${JSON.stringify(answer)}`);
+    onAnswer();
   }
 }
 

@@ -10,6 +10,7 @@ import {
 } from '../../../src/daemon/configuration/configure.ts';
 import { findUnknownNames } from '../../../src/daemon/configuration/unknown-names.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
+import { sessionBackend } from '../../../src/daemon/settings/session-backend.ts';
 import { readSources } from '../../../src/daemon/settings/sources.ts';
 import { placeWith, SECRET, VALID } from '../settings/place.ts';
 
@@ -326,6 +327,14 @@ describe('settings that go together', () => {
     [{ API_PASSWORD: 'p', API_BASE_URL: 'http://x' }, 'API_EMAIL is not set, and API_PASSWORD is'],
     [{ AGENT_RUNTIME: 'llm' }, 'AGENT_MODEL is not set, and AGENT_RUNTIME is llm'],
     [{ AGENT_MODEL: 'small' }, 'AGENT_MODEL does not say where the model runs'],
+    [
+      { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_MODEL: 'small' },
+      'AGENT_FALLBACK_MODEL does not say where the model runs',
+    ],
+    [
+      { AGENT_MODEL: 'openai:large', AGENT_DAILY_TOKENS: '1000', AGENT_MAX_OUTPUT_TOKENS: '1000' },
+      'AGENT_DAILY_TOKENS is not more than AGENT_MAX_OUTPUT_TOKENS (1000), which each model call reserves: none would be made',
+    ],
     [{ AGENT_RUNTIME: 'openai' }, 'AGENT_RUNTIME is neither a runtime that there is, nor the path of a file'],
     [{ ADMIN_LISTEN: '9464' }, 'ADMIN_LISTEN is not an address with a port'],
     [{ ADMIN_LISTEN: 'http://127.0.0.1:9464' }, 'ADMIN_LISTEN is not an address with a port'],
@@ -351,6 +360,13 @@ describe('settings that go together', () => {
   it.each<Record<string, string>>([
     { AGENT_MODEL: 'small', AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
     { AGENT_MODEL: 'openai:small' },
+    { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_MODEL: 'builtin', AGENT_DAILY_TOKENS: '1000' },
+    { AGENT_MODEL: 'large', AGENT_BASE_URL: 'http://127.0.0.1:1/v1', AGENT_FALLBACK_MODEL: 'small' },
+    {
+      AGENT_MODEL: 'openai:large',
+      AGENT_FALLBACK_MODEL: 'small',
+      AGENT_FALLBACK_BASE_URL: 'http://127.0.0.1:1/v1',
+    },
     { AGENT_MODEL: 'small', AGENT_RUNTIME: 'builtin' },
     { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com, http://localhost:3000' },
     { WEBCHAT_ALLOWED_ORIGINS: '*' },
@@ -374,6 +390,19 @@ describe('settings that go together', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([
       'AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers',
     ]);
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [
+      { AGENT_FALLBACK_MODEL: 'builtin' },
+      'AGENT_FALLBACK_MODEL has no effect: the builtin agent answers, which needs no model',
+    ],
+    [
+      { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_BASE_URL: 'http://127.0.0.1:1/v1' },
+      'AGENT_FALLBACK_BASE_URL has no effect: AGENT_FALLBACK_MODEL is not set',
+    ],
+  ])('are warned of when there is nothing to fall back to or from: %o', async (env, warning) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([warning]);
   });
 
   it('the wildcard origin is refused while a channel streams to browsers', async () => {
@@ -416,22 +445,6 @@ describe('unknown names', () => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
-  it.each([['REDIS_URL', 'redis://secret@example.com', 'this version cannot keep its state in Redis']])(
-    'of a backend that is not here are refused: %s',
-    async (name, value, problem) => {
-      const fromFile = placeWith(VALID, { 'agentd.yaml': `${name}: ${value}` });
-      for (const place of [placeWith({ ...VALID, [name]: value }), fromFile]) {
-        const refusals = await refused(place);
-        expect(refusals).toEqual([expect.stringContaining(`${name} ${problem}`)]);
-        expect(refusals.join()).not.toContain('secret');
-      }
-    },
-  );
-
-  it('of a backend that is not here are fine when they name none', async () => {
-    expect((await configure(placeWith({ ...VALID, REDIS_URL: '' }))).warnings).toEqual([]);
-  });
-
   /** What is said where only these channels are installed. */
   const withOnly = async (channels: string[], env: Record<string, string>) =>
     findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
@@ -459,11 +472,46 @@ describe('unknown names', () => {
   });
 });
 
-describe('a backend that is not here', () => {
-  it('is refused, with what there is', async () => {
-    const { problems } = await inspectConfiguration(placeWith({ ...VALID, SESSION_BACKEND: 'redis' }));
-    expect(problems).toMatchObject([
-      { setting: 'SESSION_BACKEND', value: 'redis', problem: 'is not among what there is', right: 'sqlite' },
+describe('the store', () => {
+  const sealed = { ...VALID, TOKEN_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') };
+  const backendOf = async (env: Record<string, string>) =>
+    sessionBackend((await configure(placeWith(env))).settings);
+
+  it('is the embedded one, or Redis if REDIS_URL is set', async () => {
+    expect(await backendOf(VALID)).toBe('sqlite');
+    expect(await backendOf({ ...VALID, REDIS_URL: '' })).toBe('sqlite');
+    expect(await backendOf({ ...sealed, REDIS_URL: 'redis://r' })).toBe('redis');
+    expect(await backendOf({ ...sealed, REDIS_URL: 'redis://r', SESSION_BACKEND: 'redis' })).toBe('redis');
+    expect(await backendOf({ ...VALID, REDIS_URL: 'redis://r', SESSION_BACKEND: 'sqlite' })).toBe('sqlite');
+  });
+
+  it('in Redis needs its address', async () => {
+    expect(await refused(placeWith({ ...sealed, SESSION_BACKEND: 'redis' }))).toEqual([
+      'REDIS_URL is not set, and SESSION_BACKEND is redis',
+    ]);
+    const [problem, ...others] = await refused(
+      placeWith({ ...sealed, REDIS_URL: 'redis://:pass@word@host' }),
+    );
+    expect(problem).toBe('REDIS_URL cannot be read: one of its hosts is no host and port');
+    expect(others).toEqual([]);
+  });
+
+  it('in Redis warns if replicas share no key, and of settings without effect', async () => {
+    const warningsOf = async (env: Record<string, string>) => (await configure(placeWith(env))).warnings;
+    expect(await warningsOf({ ...VALID, REDIS_URL: 'redis://r' })).toEqual([
+      expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed/),
+    ]);
+    expect(await warningsOf({ ...sealed, REDIS_URL: 'redis://r' })).toEqual([]);
+    expect(
+      await warningsOf({
+        ...VALID,
+        SESSION_BACKEND: 'sqlite',
+        REDIS_URL: 'redis://r',
+        REDIS_DURABILITY: 'always',
+      }),
+    ).toEqual([
+      'REDIS_URL has no effect: SESSION_BACKEND is sqlite',
+      'REDIS_DURABILITY has no effect: SESSION_BACKEND is sqlite',
     ]);
   });
 });
