@@ -11,6 +11,7 @@ import { questionText } from '../confirmation/question-text.ts';
 import { summaryOf } from '../confirmation/summary-of.ts';
 import { AgentdError, StoreUnavailable } from '../errors.ts';
 import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import { ownJournal } from '../journal/own-journal.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
@@ -371,6 +372,7 @@ function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMem
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
+  const own = ownActionsOf(turn);
   return {
     session_id: session.session_id,
     user_id: message.user_id,
@@ -379,7 +381,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
-    own_actions: ownActionsOf(turn),
+    own_journal: own === null ? null : ownJournal(own, services),
     memory: memoryOf(turn, services, signal),
     trace,
     request_id,
