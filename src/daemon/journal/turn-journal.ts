@@ -75,7 +75,7 @@ export class TurnJournal implements CallJournal {
   /** What earlier runs of the message have written, for the agent. */
   get alreadyDone(): AlreadyDone[] {
     return this.#earlier
-      .filter(({ is_shown }) => is_shown)
+      .filter(({ is_shown, is_confirmed }) => is_shown && !is_confirmed)
       .map(({ tool, summary, state, status }) => ({
         tool,
         summary,
@@ -119,7 +119,7 @@ export class TurnJournal implements CallJournal {
     // `known`: another run of the message has begun it, so this one has been replaced.
     if (outcome !== 'started') return 'lost';
     this.#writes.set(action_id, {
-      ...{ action_id, tool: call.tool.name, summary, is_shown: true },
+      ...{ action_id, tool: call.tool.name, summary, is_shown: true, is_confirmed: false },
       ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
     });
     return 'started';
