@@ -62,6 +62,7 @@ export class RedisConnection {
   async connect(): Promise<void> {
     try {
       await this.client.connect();
+      await Promise.all(this.nodes.map((node) => this.#load(node)));
     } catch (error) {
       this.client.disconnect();
       throw new StoreUnavailable(error);
@@ -112,6 +113,19 @@ export class RedisConnection {
     }
   }
 
+  /** The servers that hold keys. */
+  get nodes(): Redis[] {
+    return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+  }
+
+  /** Loads the scripts that a server does not know yet: calls that are made together then run in their order. */
+  async #load(node: Redis): Promise<void> {
+    const scripts = [...this.#scripts.values()];
+    const known = (await node.script('EXISTS', ...scripts.map(({ sha }) => sha))) as number[];
+    const missing = scripts.filter((_, place) => known[place] !== 1);
+    await Promise.all(missing.map(({ text }) => node.script('LOAD', text)));
+  }
+
   /** The time of the store, ms since the epoch. */
   now(): Promise<number> {
     if (this.#now) return Promise.resolve(this.#now());
@@ -123,9 +137,8 @@ export class RedisConnection {
 
   /** The keys that a pattern matches, on all nodes, in bites; those that are written meanwhile may be missing. */
   async *scan(pattern: string): AsyncGenerator<string[]> {
-    const nodes = this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
     const seen = new Set<string>();
-    for (const node of nodes) {
+    for (const node of this.nodes) {
       let cursor = '0';
       do {
         const [next, keys] = await this.send(() => node.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT));

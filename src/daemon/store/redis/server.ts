@@ -1,4 +1,3 @@
-import { Cluster } from 'ioredis';
 import { StoreTooOld } from '../failures.ts';
 import type { RedisConnection } from './connection.ts';
 
@@ -21,8 +20,7 @@ export interface ServerFacts {
 /** @throws StoreTooOld if the server lacks what scripts need. */
 export async function lookAtServer(redis: RedisConnection): Promise<ServerFacts> {
   const [info, config] = await redis.send(() => {
-    const { client } = redis;
-    const node = client instanceof Cluster ? client.nodes('master')[0] : client;
+    const [node] = redis.nodes;
     if (!node) throw new Error('no node of the Cluster can be reached');
     // Services that run Redis for others often refuse CONFIG.
     const asked = node.config('GET', 'appendfsync', 'save').catch(() => null);
