@@ -62,6 +62,14 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     exitCode: EXIT.unavailable,
   },
   BackupFailed: {
+    advice: 'Name a new file in a directory that this user can write, on a volume with enough space.',
+    exitCode: EXIT.no,
+  },
+  RestoreRefused: {
+    advice: 'Name a file that `agentd backup` has written.',
+    exitCode: EXIT.no,
+  },
+  MigrationBackupFailed: {
     advice: 'Free space on the volume of STATE_DIR, or set STATE_DIR to a copy on a larger volume.',
     exitCode: EXIT.unavailable,
   },

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeActions } from './actions-contract.ts';
+import { describeAudit } from './audit-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
@@ -76,6 +77,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeSessions(() => test);
     describeActions(() => test);
+    describeAudit(() => test);
     describeTurns(() => test);
     describeTraces(() => test);
     describeLimits(() => test);

@@ -13,6 +13,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     channel: { name: 'webchat', markdown: 'commonmark' },
     app_name: 'agentd',
     tools: [],
+    already_done: [],
     memories: [],
     signal: new AbortController().signal,
     deadline: Date.now() + 60_000,

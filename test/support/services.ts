@@ -55,6 +55,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       access: createToolAccess(settings, { clock, log, seal }),
       log,
     }),
+    texts: configuration.texts,
     memory: store.memories && new LongTermMemory({ memories: store.memories, clock, log }),
     channelNames: channels.map(({ plugin }) => plugin.name),
     stopping: stopping.signal,

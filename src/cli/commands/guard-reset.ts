@@ -1,10 +1,12 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/printable.ts';
+import { shortId } from '../../daemon/session/ids.ts';
 import type { GuardStore } from '../../daemon/store/guard.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
+import { type Administration, noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -30,8 +32,12 @@ export const command: Command = {
   ],
   json: true,
   async run({ args, options, out }) {
-    const { named, words, run } = resetOf(args, options);
-    if (!(await withStore(options, (store) => run(store.guard)))) {
+    const { named, words, audited, run } = resetOf(args, options);
+    const isReset = await withStore(options, async (store) => {
+      await noteAudit(store, { command: 'guard reset', ...audited });
+      return run(store.guard);
+    });
+    if (!isReset) {
       throw failed(
         `the loop guard has no record of ${words}`,
         'List blocked users and sessions with `agentd guard list`.',
@@ -46,6 +52,7 @@ interface Reset {
   /** For `--json`. */
   named: Record<string, string | boolean>;
   words: string;
+  audited: Pick<Administration, 'about' | 'who'>;
   /** Resolves to false if there was nothing to reset. */
   run(guard: GuardStore): Promise<boolean>;
 }
@@ -54,12 +61,18 @@ interface Reset {
 function resetOf([platform, user]: readonly string[], { session, all }: OptionValues): Reset {
   const forms = [platform !== undefined, session !== undefined, all === true].filter(Boolean).length;
   if (forms === 1 && all === true) {
-    return { named: { all: true }, words: 'everything', run: (guard) => guard.resetAll().then(() => true) };
+    return {
+      named: { all: true },
+      words: 'everything',
+      audited: { about: '--all' },
+      run: (guard) => guard.resetAll().then(() => true),
+    };
   }
   if (forms === 1 && typeof session === 'string') {
     return {
       named: { session_id: session },
       words: `session ${printable(session)}`,
+      audited: { about: shortId(session) },
       run: (guard) => guard.resetSession(session),
     };
   }
@@ -67,6 +80,7 @@ function resetOf([platform, user]: readonly string[], { session, all }: OptionVa
     return {
       named: { platform, user },
       words: `user ${printable(user)} of ${printable(platform)}`,
+      audited: { about: platform, who: { platform, user_id: user } },
       run: (guard) => guard.resetUser(platform, user),
     };
   }

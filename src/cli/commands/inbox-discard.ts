@@ -3,6 +3,7 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findInboxMessage } from '../find-inbox-message.ts';
 import { stateInWords } from '../inbox-view.ts';
+import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -16,8 +17,10 @@ export const command: Command = {
   ],
   json: true,
   async run({ args: [id = ''], options, out }) {
-    const message = await withStore(options, async ({ inbox }) => {
+    const message = await withStore(options, async (store) => {
+      const { inbox } = store;
       const found = await findInboxMessage(inbox, id);
+      await noteAudit(store, { command: 'inbox discard', about: found.id });
       if (await inbox.discard(found.id)) return found;
       throw failed(`the message ${found.id} has been deleted already`);
     });

@@ -9,6 +9,7 @@ import { EXIT } from '../exit-codes.ts';
 import { expectChannel } from '../expect-channel.ts';
 import { findInboxMessage } from '../find-inbox-message.ts';
 import { stateInWords } from '../inbox-view.ts';
+import { noteAudit } from '../note-audit.ts';
 import { parseSince } from '../time-words.ts';
 import { listFromStore, withStore } from '../with-store.ts';
 
@@ -55,6 +56,7 @@ export const command: Command = {
 async function retryOne({ options, out }: CommandCall, id: string): Promise<number> {
   const { message, isDone } = await withStore(options, async (store) => {
     const found = await findInboxMessage(store.inbox, id);
+    await noteAudit(store, { command: 'inbox retry', about: found.id });
     return { message: found, isDone: await retry(store, found) };
   });
   if (!isDone) throw nothingToRetry(message);
@@ -68,9 +70,10 @@ async function retryFailed({ options, out }: CommandCall): Promise<number> {
     ...(typeof channel === 'string' ? { platform: channel } : {}),
     ...(typeof since === 'string' ? { failed_since: parseSince(since, systemClock.now()) } : {}),
   };
-  const { items: ids, none } = await listFromStore(options, 'No failed message matches.', (store) =>
-    store.inbox.retryFailed(filter),
-  );
+  const { items: ids, none } = await listFromStore(options, 'No failed message matches.', async (store) => {
+    await noteAudit(store, { command: 'inbox retry', about: '--failed' });
+    return store.inbox.retryFailed(filter);
+  });
   if (ids.length === 0) await expectChannel(options, 'channel');
   out.data({ retried: ids.length, ids }, () =>
     ids.length === 0 ? '' : `${ids.length} ${ids.length === 1 ? 'message starts' : 'messages start'} again`,

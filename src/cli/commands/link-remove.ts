@@ -7,6 +7,7 @@ import type { Command } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
 import { linkableChannel } from '../linkable-channel.ts';
+import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -31,6 +32,8 @@ export const command: Command = {
     const isRemoved = await withStore(
       options,
       async (store, settings) => {
+        const who = { platform: channel.name, user_id };
+        await noteAudit(store, { command: 'link remove', about: channel.name, who });
         const { seal } = await openAdministratorSeal(settings);
         return unlink({ store, seal, log: { info() {}, warn() {} } }, channel, user);
       },

@@ -12,6 +12,7 @@ import { linkingWords } from '../completion/channel-words.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type LinkableChannel, linkableChannel } from '../linkable-channel.ts';
+import { noteAudit } from '../note-audit.ts';
 import { readToken } from '../read-token.ts';
 import { isoTime, relativeTime } from '../time-words.ts';
 import { withStore } from '../with-store.ts';
@@ -64,6 +65,8 @@ export const command: Command = {
           log: quiet,
         };
         const token = await readToken(given, out.note);
+        const who = { platform: channel.name, user_id };
+        await noteAudit(store, { command: 'link', about: channel.name, who });
         const outcome = await link(services, channel, user_id, token, () => options.replace === true);
         if (outcome.linked) return outcome;
         if (outcome.reason !== 'held_by_another') throw invalid(outcome.reason);

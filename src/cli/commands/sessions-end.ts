@@ -1,6 +1,8 @@
 import { printable } from '../../daemon/printable.ts';
+import { shortId } from '../../daemon/session/ids.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { noteAudit } from '../note-audit.ts';
 import { sessionNotFound } from '../session-view.ts';
 import { withStore } from '../with-store.ts';
 
@@ -13,7 +15,11 @@ export const command: Command = {
   examples: [{ line: 'agentd sessions end "$SESSION_ID"', does: 'Ends one session at once.' }],
   json: true,
   async run({ args: [id = ''], options, out }) {
-    const ended = await withStore(options, (store) => store.sessions.end(id));
+    const ended = await withStore(options, async (store) => {
+      if ((await store.sessions.find(id)) === null) return false;
+      await noteAudit(store, { command: 'sessions end', about: shortId(id) });
+      return store.sessions.end(id);
+    });
     if (!ended) throw sessionNotFound(id);
     out.data({ session_id: id, ended: true }, () => `ended ${printable(id)}`);
     return EXIT.ok;

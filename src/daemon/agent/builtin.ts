@@ -25,7 +25,9 @@ export function createBuiltin(): AgentRuntime {
   return {
     apiVersion: 1,
     async *run(turn) {
-      const reply = [expiredNote(turn), await answer(turn)].filter((part) => part !== '').join('\n\n');
+      const reply = [expiredNote(turn), doneNote(turn), await answer(turn)]
+        .filter((part) => part !== '')
+        .join('\n\n');
       turn.signal.throwIfAborted();
       const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
       // Word by word, as a model would say it: what streams can be seen to stream.
@@ -67,6 +69,16 @@ function abilities(turn: AgentTurn): string {
 function expiredNote(turn: AgentTurn): string {
   if (!turn.sign_in_expired) return '';
   return 'Your sign-in has expired. To renew it, sign in again where you signed in before; if you linked your account here, link it once more.';
+}
+
+/** What an earlier run of this message has written. The daemon itself says what is not known. */
+function doneNote({ already_done }: AgentTurn): string {
+  const words = { done: 'Done', failed: 'Not done' };
+  return already_done
+    .flatMap(({ outcome, summary }) =>
+      outcome === 'unknown' ? [] : [`${words[outcome]}: ${plainText(summary)}.`],
+    )
+    .join('\n');
 }
 
 /** @param email null looks up the person who asks. */

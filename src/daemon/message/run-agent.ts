@@ -4,6 +4,7 @@ import type { RunMemory } from '../agent/long-term-memory.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import type { TurnJournal } from '../journal/turn-journal.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
 import type { Services } from '../services.ts';
@@ -13,10 +14,13 @@ import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { bindTools } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { journalOf } from './journal-of.ts';
+import { ownActionsOf } from './own-actions-of.ts';
 import type { Step } from './sequence.ts';
-import type { Answered, Answering, Guarded, Resolved } from './turn.ts';
+import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved } from './turn.ts';
+import { unknownWrites } from './unknown-writes.ts';
 
-type Turn = Answering & Guarded & Resolved;
+type Turn = Answering & Deduplicated & Locked & Guarded & Resolved;
 
 /** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
 const HISTORY_TURNS = 50;
@@ -91,7 +95,8 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
 
 async function converse(turn: Turn, services: Services, limit: TimeLimit, line: StepLine): Promise<Answered> {
   const isStopped = () => turn.stopped?.aborted === true;
-  const pieces = isStopped() ? null : await startRun(turn, services, limit);
+  const journal = await journalOf(turn, services);
+  const pieces = isStopped() ? null : await startRun(turn, services, limit, journal);
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -115,11 +120,22 @@ async function converse(turn: Turn, services: Services, limit: TimeLimit, line: 
   line.detail = { characters: reply.length };
   if (reply.trim() === '' && !isStopped())
     throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
-  return { reply, stopped: isStopped() };
+  const { principal } = turn;
+  const texts = services.texts.in(principal.person === null ? null : principal.claims.locale);
+  const unknown = unknownWrites(journal, texts);
+  if (unknown === '' || (isStopped() && reply === '')) return { reply, stopped: isStopped() };
+  const end = reply === '' ? unknown : `\n\n${unknown}`;
+  turn.outlet.text(end);
+  return { reply: reply + end, stopped: isStopped() };
 }
 
-async function startRun(turn: Turn, services: Services, limit: TimeLimit): Promise<AsyncIterator<string>> {
-  return services.agent.run(await agentTurn(turn, services, limit))[Symbol.asyncIterator]();
+async function startRun(
+  turn: Turn,
+  services: Services,
+  limit: TimeLimit,
+  journal: TurnJournal,
+): Promise<AsyncIterator<string>> {
+  return services.agent.run(await agentTurn(turn, services, limit, journal))[Symbol.asyncIterator]();
 }
 
 /** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
@@ -135,6 +151,7 @@ async function agentTurn(
   turn: Turn,
   services: Services,
   { signal, deadline }: TimeLimit,
+  journal: TurnJournal,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
   const [history, memories] = await Promise.all([
@@ -166,13 +183,14 @@ async function agentTurn(
       tool: (progress) => turn.outlet.tool(progress),
       audience: { memory_of: rememberedBy(turn)?.key ?? null, shared: message.shared ?? false },
       access: services.tools.access,
-      journal: null,
+      journal,
       confirmation: null,
       clock: services.clock,
       trace: turn.trace,
       signal,
       log,
     }),
+    already_done: journal.alreadyDone,
     memories,
     signal,
     deadline,
@@ -248,6 +266,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    own_actions: ownActionsOf(turn),
     memory: memoryOf(turn, services, signal),
     trace,
     request_id,

@@ -19,8 +19,8 @@ export class StoreFull extends AgentdError {
 }
 
 /** The backup before a migration could not be written (exit code 69). The database was not changed. */
-export class BackupFailed extends Error {
-  readonly code = 'BackupFailed';
+export class MigrationBackupFailed extends Error {
+  readonly code = 'MigrationBackupFailed';
 
   /**
    * @param place path of the backup.
@@ -32,7 +32,29 @@ export class BackupFailed extends Error {
       `The database must be migrated, and its backup ${place} could not be written: ${reason}. Nothing was changed. Make ${Math.ceil(needed / 1024 / 1024)} MiB of space available there, then start again.`,
       { cause },
     );
+    this.name = 'MigrationBackupFailed';
+  }
+}
+
+/** A backup that an administrator asked for could not be written (exit code 1). Nothing is left of it. */
+export class BackupFailed extends Error {
+  readonly code = 'BackupFailed';
+
+  constructor(file: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`The backup ${file} could not be written: ${reason}.`, { cause });
     this.name = 'BackupFailed';
+  }
+}
+
+/** A file cannot be restored (exit code 1). The store was not changed. */
+export class RestoreRefused extends Error {
+  readonly code = 'RestoreRefused';
+
+  /** @param why as in "The file cannot be restored: {why}." */
+  constructor(file: string, why: string, options?: { cause?: unknown }) {
+    super(`The file ${file} cannot be restored: ${why}. The store was not changed.`, options);
+    this.name = 'RestoreRefused';
   }
 }
 

@@ -23,7 +23,7 @@ export interface OpenOptions {
  * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`), ready to use: its schema is the
  * current one. The backend is loaded only now, so that commands without a store do not pay for it.
  * @throws StoreLocked where another daemon uses it, StoreMissing for an administrator where there is none,
- * StoreTooNew where a later version wrote it, BackupFailed if it could not be backed up before its migration,
+ * StoreTooNew where a later version wrote it, MigrationBackupFailed if it could not be backed up before its migration,
  * StoreUnavailable where it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
@@ -73,6 +73,19 @@ export async function openMemories(
       return openPostgresMemories({ url: settings.DATABASE_URL?.reveal().trim() ?? '', ...options });
     }
   }
+}
+
+/**
+ * Puts a backup of the embedded store back in its place. No daemon may run on it.
+ * @returns where the store that it replaces was moved; null if there was none.
+ * @throws StoreLocked while a daemon runs, RestoreRefused if the file is no whole store of this program.
+ */
+export async function restoreStore(
+  settings: Pick<Settings, 'STATE_DIR'>,
+  file: string,
+): Promise<string | null> {
+  const { restoreSqliteStore } = await import('./sqlite/restore.ts');
+  return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ActionStore } from './actions.ts';
+import type { AuditStore } from './audit.ts';
 import type { SessionClaim } from './claims.ts';
 import type { GuardStore } from './guard.ts';
 import type { IdempotencyStore } from './idempotency.ts';
@@ -26,6 +27,7 @@ export interface Store {
   readonly description: string;
   readonly sessions: SessionStore;
   readonly actions: ActionStore;
+  readonly audit: AuditStore;
   readonly traces: TraceStore;
   readonly limits: LimitStore;
   readonly guard: GuardStore;
@@ -75,6 +77,12 @@ export interface StoreMaintenance {
    * The daemon calls it now and then. @returns 0 if nothing is left to do; else how much was done.
    */
   sweep(): Promise<number>;
+  /**
+   * Copies everything that is stored into a new file, mode 0600, while the daemon runs. After a crash there is the whole
+   * copy or none.
+   * @throws BackupFailed if the file exists or cannot be written.
+   */
+  backup(file: string): Promise<void>;
 }
 
 export interface StoreCondition {

@@ -3,7 +3,7 @@ import { CliError } from '../../../src/cli/cli-error.ts';
 import { explainError, reportError } from '../../../src/cli/report-error.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import {
-  BackupFailed,
+  MigrationBackupFailed,
   StoreDamaged,
   StoreLocked,
   StoreMissing,
@@ -37,7 +37,7 @@ describe('report-error', () => {
     ['a store that another daemon uses', new StoreLocked('/x/agentd.db'), 69, /Another daemon/],
     [
       'a backup that cannot be written',
-      new BackupFailed('/x/agentd.db.schema-9.backup', 1, new Error('disk full')),
+      new MigrationBackupFailed('/x/agentd.db.schema-9.backup', 1, new Error('disk full')),
       69,
       /backup .* could not be written: disk full/,
     ],

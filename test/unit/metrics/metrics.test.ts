@@ -177,10 +177,9 @@ describe('a measured store', () => {
       description: 'test',
       sessions: new Sessions(),
       ...Object.fromEntries(
-        ['traces', 'limits', 'guard', 'idempotency', 'inbox', 'links', 'outages', 'streams'].map((name) => [
-          name,
-          empty,
-        ]),
+        ['actions', 'traces', 'limits', 'guard', 'idempotency', 'inbox', 'links', 'outages', 'streams'].map(
+          (name) => [name, empty],
+        ),
       ),
       commitTurn: async () => 'committed',
     } as unknown as Store;

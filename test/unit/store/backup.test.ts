@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { BackupFailed } from '../../../src/daemon/store/failures.ts';
+import { MigrationBackupFailed } from '../../../src/daemon/store/failures.ts';
 import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { canMount, smallDisk } from '../../support/small-disk.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
@@ -92,7 +92,7 @@ it.skipIf(!canMount)('does not migrate a database that cannot be copied, and say
   const directory = smallDisk(24);
   const path = olderDatabase(directory, 5_000_000);
   writeFileSync(join(directory, 'ballast'), Buffer.alloc(16 * 1024 * 1024, 'x'));
-  expect(() => openAt(path)).toThrow(BackupFailed);
+  expect(() => openAt(path)).toThrow(MigrationBackupFailed);
   expect(() => openAt(path)).toThrow(
     /^The database must be migrated, and its backup .*agentd\.db\.schema-2\.backup could not be written: database or disk is full\. Nothing was changed\. Make 5 MiB of space available there, then start again\.$/,
   );

@@ -1,3 +1,4 @@
+import { AUDIT_RETENTION_MS } from '../audit.ts';
 import { DONE_MS, FAILED_MS } from '../bounds.ts';
 import { CLAIM_MS } from '../claims.ts';
 import type { MemoryContext } from './context.ts';
@@ -22,6 +23,8 @@ export function dropExpired({ state, clock, bounds }: MemoryContext): void {
     const kept = traces.findIndex(({ kept_at }) => kept_at > now - bounds.traceRetentionMs);
     traces.splice(0, kept < 0 ? traces.length : kept);
   }
+  const kept = state.audit.findIndex(({ at }) => at > now - AUDIT_RETENTION_MS);
+  state.audit.splice(0, kept < 0 ? state.audit.length : kept);
   drop(state.actions, ({ action }) => action.created_at <= now - bounds.actionsRetentionMs);
   drop(state.inbox, ({ message: { state: at, ended_at } }) => {
     if (ended_at === null) return false;

@@ -6,6 +6,7 @@ import type { GuardVerdict, SessionTurns } from '../../guard/verdict.ts';
 import type { Session, StoredTurn } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Action } from '../actions.ts';
+import type { AuditLine } from '../audit.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage } from '../inbox.ts';
 import type { Link, NewLink } from '../links.ts';
@@ -90,6 +91,10 @@ export interface MemoryState {
   readonly memories: Map<string, StoredMemories>;
   readonly outages: Map<string, Outage & { wait_ms: number }>;
   readonly streams: Map<string, StoredStream>;
+  /** Oldest first. */
+  readonly audit: AuditLine[];
+  /** Empty until the key is made. */
+  readonly audit_key: Uint8Array[];
   readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
   /** The fingerprints of claimed keys. */
@@ -114,6 +119,8 @@ export function emptyState(): MemoryState {
     memories: new Map(),
     outages: new Map(),
     streams: new Map(),
+    audit: [],
+    audit_key: [],
     tool_digests: new Map(),
     claims: { sessions: new Map(), keys: new Map(), streams: new Map(), inbox: new Map() },
     fingerprints: new Map(),

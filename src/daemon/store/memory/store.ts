@@ -13,6 +13,7 @@ import type { StoredToken } from '../stored-tokens.ts';
 import type { StreamListener, StreamStore } from '../streams.ts';
 import { actionSteps } from './actions.ts';
 import { asPort } from './as-port.ts';
+import { auditSteps } from './audit.ts';
 import { Claims } from './claims.ts';
 import { commitTurn } from './commit-turn.ts';
 import type { MemoryBounds, MemoryContext } from './context.ts';
@@ -88,6 +89,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     description: 'memory',
     sessions: asPort(sessionSteps(context), begin),
     actions: asPort(actionSteps(context), begin),
+    audit: asPort(auditSteps(context), begin),
     traces: asPort(traceSteps(context), begin),
     limits: asPort(limitSteps(context), begin),
     guard: asPort(guardSteps(context), begin),

@@ -12,6 +12,7 @@ import {
 import { CLAIM_MS } from '../claims.ts';
 import type { Store } from '../store.ts';
 import { RedisActions } from './actions.ts';
+import { RedisAudit } from './audit.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisGuard } from './guard.ts';
 import { GuardDesk } from './guard-desk.ts';
@@ -89,6 +90,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     description: `redis ${redis.place}`,
     sessions,
     actions,
+    audit: new RedisAudit(redis),
     traces: new RedisTraces(redis, { kept: tracesMax, refused: refusedMax }),
     limits: new RedisLimits(redis),
     guard: new RedisGuard(redis, desk, sessions),

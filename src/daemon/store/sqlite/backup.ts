@@ -1,7 +1,16 @@
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
-import { BackupFailed } from '../failures.ts';
+import { BackupFailed, MigrationBackupFailed } from '../failures.ts';
 import { asStoreFailure, isDamage } from './unavailable.ts';
 
 /** How long a backup is kept. */
@@ -13,10 +22,32 @@ const UNFINISHED = '.new';
  * Copies a database beside itself, with all that was committed: `agentd.db.schema-9.backup`, mode 0600. After
  * a crash there is the whole backup or none.
  * @param version of its schema.
- * @throws BackupFailed, StoreDamaged; nothing is left behind then.
+ * @throws MigrationBackupFailed, StoreDamaged; nothing is left behind then.
  */
 export function backUp(db: Database.Database, version: number): void {
   const path = `${db.name}.schema-${version}.backup`;
+  try {
+    writeCopy(db, path);
+  } catch (error) {
+    throw isDamage(error) ? asStoreFailure(error) : new MigrationBackupFailed(path, sizeOf(db), error);
+  }
+}
+
+/**
+ * Copies a database, with all that was committed, into a file that must not exist yet, mode 0600. After a crash there is
+ * the whole copy or none.
+ * @throws BackupFailed, StoreDamaged; nothing is left behind then.
+ */
+export function copyTo(db: Database.Database, file: string): void {
+  try {
+    if (existsSync(file)) throw new Error('the file exists');
+    writeCopy(db, file);
+  } catch (error) {
+    throw isDamage(error) ? asStoreFailure(error) : new BackupFailed(file, error);
+  }
+}
+
+function writeCopy(db: Database.Database, path: string): void {
   const unfinished = path + UNFINISHED;
   try {
     rmSync(unfinished, { force: true });
@@ -28,8 +59,7 @@ export function backUp(db: Database.Database, version: number): void {
     sync(dirname(path));
   } catch (error) {
     rmSync(unfinished, { force: true });
-    if (isDamage(error)) throw asStoreFailure(error);
-    throw new BackupFailed(path, sizeOf(db), error);
+    throw error;
   }
 }
 
@@ -46,7 +76,7 @@ export function deleteOldBackups(path: string, now: number): void {
 }
 
 /** A file, or a directory with the names of its files. */
-function sync(path: string): void {
+export function sync(path: string): void {
   const file = openSync(path, 'r');
   try {
     fsyncSync(file);

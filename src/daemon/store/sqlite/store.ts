@@ -15,7 +15,8 @@ import { Reserve } from '../reserve.ts';
 import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { SqliteActions } from './actions.ts';
-import { backUp } from './backup.ts';
+import { SqliteAudit } from './audit.ts';
+import { backUp, copyTo } from './backup.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
@@ -197,21 +198,26 @@ function assemble(
     sessions,
     idempotency,
   });
+  const audit = new SqliteAudit(db, commit, clock);
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
-  const sweep = new Sweep([sessions, limits, guard, idempotency, inbox, links, streams, traces, actions], {
-    db,
-    commit,
-    volume,
-    space,
-    reserve,
-    clock,
-  });
+  const sweep = new Sweep(
+    [sessions, limits, guard, idempotency, inbox, links, streams, traces, actions, audit],
+    {
+      db,
+      commit,
+      volume,
+      space,
+      reserve,
+      clock,
+    },
+  );
 
   return {
     description: `sqlite ${db.name}`,
     sessions,
     actions,
+    audit,
     traces,
     limits,
     guard,
@@ -226,6 +232,7 @@ function assemble(
     maintenance: {
       examine: () => read(() => damagesOf(db)),
       sweep: () => sweep.run(),
+      backup: (file) => read(() => copyTo(db, file)),
     },
     replicas: null,
     advice: async () => [],

@@ -1,0 +1,56 @@
+import { systemClock } from '../../daemon/clock.ts';
+import type { AuditLine } from '../../daemon/store/audit.ts';
+import type { Column } from '../column.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { hmacOf } from '../note-audit.ts';
+import { parseSince } from '../time-words.ts';
+import { readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { listFromStore } from '../with-store.ts';
+
+const COLUMNS: readonly Column<AuditLine>[] = [
+  { title: 'WHEN', json: 'at', isTime: true },
+  { title: 'USER', json: 'user' },
+  { title: 'COMMAND', json: 'command' },
+  { title: 'ABOUT', json: 'about', narrow: 'wrap' },
+  { title: 'PERSON', json: 'person' },
+];
+
+/** Lines that are read to find those of one person. */
+const READ_MAX = 10_000;
+
+export const command: Command = {
+  name: 'audit',
+  summary: 'List what administrators did, newest first.',
+  description:
+    "Every command that changes something or shows a person's data leaves a line: `link`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust` and `call`, `restore`. A line names the system's user, the time and the command. A person stands there as an HMAC, so the list names nobody; give the person to find their lines. Lines are kept for 400 days. With `restore` the log of the backup comes back as well.",
+  args: [{ ...WHO_ARGUMENT, required: false }],
+  options: [
+    { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
+    { flags: '--limit <n>', sentence: 'maximum number of lines, 1 to 10000', default: 100 },
+    ...WHO_OPTIONS,
+  ],
+  examples: [
+    { line: 'agentd audit --since 7d', does: 'Shows what was done in the last week.' },
+    {
+      line: 'agentd audit --sub user-4711 --json',
+      does: 'Prints what was done to one person as a JSON array.',
+    },
+  ],
+  json: true,
+  async run({ args, options, out }) {
+    const limit = wholeNumber('--limit', options.limit, { min: 1, max: READ_MAX });
+    const since =
+      typeof options.since === 'string' ? { since: parseSince(options.since, systemClock.now()) } : {};
+    const { who } = await readWho(args, options);
+    const { items, none } = await listFromStore(options, 'Nothing was done.', async ({ audit }) => {
+      if (who === null) return audit.list({ ...since, limit: limit + 1 });
+      const person = hmacOf(who, await audit.key());
+      const lines = await audit.list({ ...since, limit: READ_MAX });
+      return lines.filter((line) => line.person === person).slice(0, limit + 1);
+    });
+    out.list(COLUMNS, items, none, limit);
+    return EXIT.ok;
+  },
+};

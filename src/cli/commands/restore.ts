@@ -1,0 +1,34 @@
+import { resolve } from 'node:path';
+import { printable } from '../../daemon/printable.ts';
+import type { Command } from '../command.ts';
+import { coreSettings } from '../core-settings.ts';
+import { EXIT } from '../exit-codes.ts';
+import { noteAudit } from '../note-audit.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'restore',
+  summary: 'Put a backup back in the place of the embedded store.',
+  description:
+    'Works only while no daemon runs on the store. The file is verified as a whole before anything is changed. The store that it replaces stays beside it as `agentd.db.before-restore`, until the next restore or `agentd person erase` removes it. Messages that were waiting when the backup was made are answered again after the next start. Exit code 1 if the file is no backup of agentd or is damaged, 69 while a daemon runs.',
+  args: [{ name: 'file', sentence: 'a file that `agentd backup` has written', required: true }],
+  examples: [{ line: 'agentd restore /var/backups/agentd-2026-11-20.db', does: 'Restores that backup.' }],
+  json: true,
+  async run({ args: [file = ''], options, out }) {
+    const settings = await coreSettings(options, 'store');
+    const path = resolve(file);
+    const { restoreStore } = await import('../../daemon/store/open.ts');
+    const replaced = await restoreStore(settings, path);
+    const description = await withStore(options, async (store) => {
+      await noteAudit(store, { command: 'restore', about: path });
+      return store.description;
+    });
+    out.data({ file: path, store: description, replaced }, () =>
+      [
+        `restored ${printable(path)} to ${printable(description)}`,
+        ...(replaced === null ? [] : [`the store before is kept as ${printable(replaced)}`]),
+      ].join('\n'),
+    );
+    return EXIT.ok;
+  },
+};

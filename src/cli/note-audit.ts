@@ -1,0 +1,45 @@
+import { createHmac } from 'node:crypto';
+import { userInfo } from 'node:os';
+import type { Store } from '../daemon/store/store.ts';
+import type { Who } from './who.ts';
+
+/** What an administrator does now, for the audit log. */
+export interface Administration {
+  /** The name of the command. */
+  command: string;
+  /** What it is about, without a person's data. */
+  about?: string;
+  /** The person or the platform's user that it is about: the log holds an HMAC of it. */
+  who?: Who;
+}
+
+/** Writes a line of the audit log. To be called before the change: what is not in the log must not happen. */
+export async function noteAudit(
+  { audit }: Pick<Store, 'audit'>,
+  { command, about, who }: Administration,
+): Promise<void> {
+  const person = who === undefined ? null : hmacOf(who, await audit.key());
+  await audit.note({ user: systemUser(), command, about: about ?? null, person });
+}
+
+/** The same for each mention of one person, and of no use to whoever does not know the key and the person. */
+export function hmacOf(who: Who, key: Uint8Array): string {
+  const name = 'person' in who ? who.person : `${who.platform}:${who.user_id}`;
+  return createHmac('sha256', key).update(name).digest('base64url').slice(0, 22);
+}
+
+/** With `sudo` both names count: the account, and who used it. */
+function systemUser(): string {
+  const { SUDO_USER } = process.env;
+  const name = nameOfAccount();
+  return SUDO_USER === undefined || SUDO_USER === name ? name : `${name} (sudo: ${SUDO_USER})`;
+}
+
+/** A container may run with a number that has no account. */
+function nameOfAccount(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

@@ -1,0 +1,100 @@
+import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { makePrivateDirectory } from '../../private-directory.ts';
+import { RestoreRefused } from '../failures.ts';
+import { sync } from './backup.ts';
+import { emptyLog } from './database.ts';
+import { takeLock } from './lock.ts';
+import { readMigrations } from './migrations.ts';
+
+/**
+ * Replaces the database at `path` with a copy of `file`. The copy is verified as a whole before anything is changed, and
+ * takes the place of the database in one step: after a crash there is the one or the other. The database that it
+ * replaces stays beside it.
+ * @returns where that one is; null if there was none.
+ * @throws StoreLocked, RestoreRefused
+ */
+export function restoreSqliteStore(path: string, file: string): string | null {
+  makePrivateDirectory(dirname(path));
+  const unlock = takeLock(path);
+  const copy = `${path}.restored`;
+  try {
+    copyPrivately(file, copy);
+    verify(copy, file);
+    return replace(path, copy);
+  } finally {
+    for (const left of [copy, `${copy}-wal`, `${copy}-shm`]) rmSync(left, { force: true });
+    unlock();
+  }
+}
+
+/** What is verified is what is restored, also if somebody writes to the file meanwhile. */
+function copyPrivately(file: string, copy: string): void {
+  try {
+    rmSync(copy, { force: true });
+    copyFileSync(file, copy, constants.COPYFILE_EXCL);
+    chmodSync(copy, 0o600);
+    sync(copy);
+  } catch (cause) {
+    throw new RestoreRefused(file, cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+function verify(copy: string, file: string): void {
+  const known = readMigrations().length;
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(copy, { fileMustExist: true, readonly: true });
+    const version = db.pragma('user_version', { simple: true }) as number;
+    const hasSessions = db
+      .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'")
+      .get();
+    if (version === 0 || !hasSessions) throw new RestoreRefused(file, 'it is no store of agentd');
+    if (version > known)
+      throw new RestoreRefused(
+        file,
+        `a later version of agentd wrote it (schema ${version}, this one knows ${known})`,
+      );
+    const [damage] = db.pragma('integrity_check(1)') as { integrity_check: string }[];
+    if (damage?.integrity_check !== 'ok')
+      throw new RestoreRefused(file, `it is damaged: ${damage?.integrity_check}`);
+  } catch (cause) {
+    if (cause instanceof RestoreRefused) throw cause;
+    const words = cause instanceof Error ? cause.message : String(cause);
+    throw new RestoreRefused(file, `it cannot be read as a store: ${words}`, { cause });
+  } finally {
+    db?.close();
+  }
+}
+
+function replace(path: string, copy: string): string | null {
+  if (!existsSync(path)) {
+    renameSync(copy, path);
+    sync(dirname(path));
+    return null;
+  }
+  const kept = `${path}.before-restore`;
+  for (const old of [kept, `${kept}-wal`]) rmSync(old, { force: true });
+  moveLogIntoDatabase(path);
+  linkSync(path, kept);
+  // What could not be moved belongs to the old database; beside the new one it would be read as a part of it.
+  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
+  rmSync(`${path}-shm`, { force: true });
+  renameSync(copy, path);
+  sync(dirname(path));
+  return kept;
+}
+
+/** A database that is damaged cannot do it: its log is kept beside it as it is. */
+function moveLogIntoDatabase(path: string): void {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { fileMustExist: true });
+    emptyLog(db);
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error;
+  } finally {
+    db?.close();
+  }
+}

@@ -1,0 +1,153 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BackupFailed, RestoreRefused, StoreLocked } from '../../../src/daemon/store/failures.ts';
+import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+
+// agentd-backup(1), agentd-restore(1).
+
+const clock = { now: () => Date.now() };
+let folder: string;
+let path: string;
+let backup: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agentd-restore-'));
+  path = join(folder, 'agentd.db');
+  backup = join(folder, 'backup.db');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function open(): SqliteStore {
+  return openSqliteStore(path, { role: 'daemon', clock, traceRetentionMs: 1000 });
+}
+
+async function begin(store: SqliteStore, session_id: string): Promise<void> {
+  await saveSession(store, aSession(clock.now(), { session_id }));
+}
+
+async function sessionsOf(store: SqliteStore): Promise<string[]> {
+  const ids = (await store.sessions.list({ limit: 10 })).map(({ session_id }) => session_id);
+  await store.close();
+  return ids.sort();
+}
+
+describe('a backup', () => {
+  it('holds all that was committed, can be read by its owner alone, and comes back', async () => {
+    const store = open();
+    await begin(store, 'before');
+    await store.maintenance.backup(backup);
+    await begin(store, 'after');
+    await store.close();
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+
+    expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore`);
+    expect(await sessionsOf(open())).toEqual(['before']);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    // What it replaced is still a whole store.
+    restoreSqliteStore(path, `${path}.before-restore`);
+    expect(await sessionsOf(open())).toEqual(['after', 'before']);
+  });
+
+  it('is not written over a file that exists', async () => {
+    const store = open();
+    writeFileSync(backup, 'precious');
+    await expect(store.maintenance.backup(backup)).rejects.toThrow(BackupFailed);
+    expect(readFileSync(backup, 'utf8')).toBe('precious');
+    await expect(store.maintenance.backup(join(folder, 'none', 'x.db'))).rejects.toThrow(BackupFailed);
+    await store.close();
+  });
+});
+
+describe('a restore', () => {
+  it('works where no store was', async () => {
+    const store = open();
+    await begin(store, 'one');
+    await store.maintenance.backup(backup);
+    await store.close();
+    const other = join(folder, 'new', 'agentd.db');
+    expect(restoreSqliteStore(other, backup)).toBeNull();
+    expect(existsSync(other)).toBe(true);
+  });
+
+  it('is refused while a daemon runs, and changes nothing', async () => {
+    const store = open();
+    await begin(store, 'one');
+    await store.maintenance.backup(backup);
+    expect(() => restoreSqliteStore(path, backup)).toThrow(StoreLocked);
+    expect(await sessionsOf(store)).toEqual(['one']);
+  });
+
+  it.each([
+    ['a file that is not there', () => undefined, /no such file/],
+    ['a file of something else', () => writeFileSync(backup, 'x'.repeat(5000)), /not a database/],
+    ['an empty file', () => writeFileSync(backup, ''), /no store of agentd/],
+    [
+      'another database',
+      () => {
+        const db = new Database(backup);
+        db.exec('CREATE TABLE t (x); PRAGMA user_version = 3');
+        db.close();
+      },
+      /no store of agentd/,
+    ],
+    [
+      'a store of a later version',
+      () => {
+        const db = new Database(backup);
+        db.pragma('user_version = 9999');
+        db.close();
+      },
+      /later version/,
+    ],
+    [
+      'a damaged store',
+      () => {
+        const bytes = readFileSync(backup);
+        bytes.fill(0x5a, 4096 * 4, 4096 * 12);
+        writeFileSync(backup, bytes);
+      },
+      /damaged|cannot be read/,
+    ],
+  ])('refuses %s, and changes nothing', async (what, make, why) => {
+    const store = open();
+    await begin(store, 'one');
+    if (/store/.test(what) && !/empty/.test(what)) await store.maintenance.backup(backup);
+    await store.close();
+    make();
+    expect(() => restoreSqliteStore(path, backup)).toThrow(RestoreRefused);
+    expect(() => restoreSqliteStore(path, backup)).toThrow(why);
+    expect(existsSync(`${path}.restored`)).toBe(false);
+    expect(await sessionsOf(open())).toEqual(['one']);
+  });
+
+  it('replaces a damaged store, and no log of the old one gets into the new one', async () => {
+    const store = open();
+    await begin(store, 'good');
+    await store.maintenance.backup(backup);
+    await begin(store, 'lost');
+    // As a process that was killed leaves it: with a log.
+    for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, join(folder, `killed.db${end}`));
+    await store.close();
+    const killed = join(folder, 'killed.db');
+    const bytes = readFileSync(killed);
+    bytes.fill(0x5a, 0, 100);
+    writeFileSync(killed, bytes);
+    for (const end of ['', '-wal']) copyFileSync(join(folder, `killed.db${end}`), `${path}${end}`);
+    restoreSqliteStore(path, backup);
+    expect(existsSync(`${path}-wal`)).toBe(false);
+    expect(await sessionsOf(open())).toEqual(['good']);
+  });
+});
