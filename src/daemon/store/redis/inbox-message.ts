@@ -66,3 +66,8 @@ export function changesOf(message: InboxMessage, outcome: AttemptOutcome): strin
   }
   return JSON.stringify(changes);
 }
+
+/** A message once its reply is stored and the first attempt to send it has begun. */
+export function withReply(message: InboxMessage, reply: string): InboxMessage {
+  return { ...message, reply, state: 'replied', sends: 1, failure: null, interrupted: 0 };
+}

@@ -279,10 +279,10 @@ local function keep_due(place)
   end
 end
 
--- The places of unclaimed queues of platforms (a JSON array), first those that no process died on.
+-- The places of unclaimed queues of platforms, first those that no process died on.
 local function places_of(kind, platforms)
   local fresh, died = {}, {}
-  for _, platform in ipairs(cjson.decode(platforms)) do
+  for _, platform in ipairs(platforms) do
     fresh[#fresh + 1] = inbox('due:' .. kind .. ':' .. platform)
     died[#died + 1] = inbox('died:' .. kind .. ':' .. platform)
   end
