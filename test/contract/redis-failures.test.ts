@@ -174,6 +174,7 @@ describe('durability', () => {
       expect.stringMatching(/no append-only file/),
     ]);
     expect(adviceOn({ ...facts, version: [7, 0] }, true)).toEqual([
+      expect.stringMatching(/may make a tool repeat a write/),
       expect.stringMatching(/REDIS_DURABILITY=always has no effect/),
     ]);
     expect(adviceOn({ ...facts, version: [7, 0], fsync: 'always' }, true)).toEqual([]);

@@ -60,6 +60,10 @@ export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
     advice.push(
       'Redis has no append-only file, so that a crash of it loses what was stored since its last snapshot; set appendonly yes',
     );
+  if (hasLog && !hasWaitAof(server) && fsync !== 'always')
+    advice.push(
+      'A crash of Redis may make a tool repeat a write of the last second, because the journal of actions may not be on disk yet; set appendfsync always, or use Redis 7.2 or newer',
+    );
   if (isAlways && !hasWaitAof(server) && replicas === 0 && fsync !== 'always')
     advice.push(
       'REDIS_DURABILITY=always has no effect: the server has no WAITAOF, no replica and not appendfsync always, so that a crash of it loses the last second',

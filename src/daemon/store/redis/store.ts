@@ -77,7 +77,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   });
   await redis.connect();
   const server = await lookAtServer(redis);
-  if (options.isAlways) redis.awaitDurability(server);
+  redis.awaitDurability(server, options.isAlways ?? false);
 
   const changes = new StreamChanges(redis);
   const desk = new GuardDesk(redis);
