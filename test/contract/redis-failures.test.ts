@@ -15,7 +15,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
   let server: RedisServer;
   let store: Store;
   beforeEach(async () => {
-    server = await startRedis(['--appendonly', 'yes']);
+    server = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
     store = await openRedisStore({ url: server.url, traceRetentionMs });
   });
   afterEach(async () => {
