@@ -37,6 +37,11 @@ export interface AgentRuntime {
    * error say that the cause is expected to pass.
    */
   run(turn: AgentTurn): AsyncIterable<string>;
+  /**
+   * Sums up what the history has no room for (AGENT_HISTORY_TOKENS), between two messages of the person. Absent: the
+   * oldest exchanges are left out without a summary. An error is logged, and the next message tries again.
+   */
+  summarize?(request: SummaryRequest): Promise<string>;
   stop?(): Promise<void>;
 }
 
@@ -46,6 +51,8 @@ export interface AgentTurn {
   text: string;
   /** Earlier exchanges of the session that this sender may see, oldest first. */
   history: readonly PastExchange[];
+  /** What was said before `history`, as `summarize` put it for this person. Null: nothing was summed up. */
+  summary: string | null;
   /** The person that the tools act for. It comes from a valid token, never from what the client claims. Null: nobody. */
   person: AgentPerson | null;
   /** The sender was signed in, and the sign-in has expired. */
@@ -66,6 +73,13 @@ export interface AgentTurn {
   /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
+  /** Every call of a language model begins and ends here. */
+  meter: ModelMeter;
+  /**
+   * The person has just confirmed this action, and the service has carried it out: say what came of it. Null: nothing was
+   * confirmed.
+   */
+  confirmed: ConfirmedAction | null;
   /**
    * What an earlier run of this message has written, if it was interrupted. The same call gets the same answer, and is not
    * made again; another write by the same tool needs a confirmation. Say what was done.
@@ -81,6 +95,16 @@ export interface AgentTurn {
   /** When the time of the run is over, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** An action that the person confirmed. The daemon asked, and made the call; an agent can do neither. */
+export interface ConfirmedAction {
+  /** Name of the tool. */
+  tool: string;
+  /** What the person was shown, on one line of plain text. */
+  summary: string;
+  /** What the tool answered. */
+  answer: ToolAnswer;
 }
 
 /** A write of an earlier run of the same message. */
@@ -107,6 +131,54 @@ export interface PastExchange {
    * data, marked as unverified.
    */
   before_sign_in?: true;
+}
+
+/** Exchanges that the history will not hold any more. */
+export interface SummaryRequest {
+  /** The summary of everything before `exchanges`; null if there is none. The new summary replaces it. */
+  summary: string | null;
+  /** Oldest first. */
+  exchanges: readonly PastExchange[];
+  /** Longest summary that is kept, in characters. */
+  max_characters: number;
+  meter: ModelMeter;
+  /** Aborts at the deadline and when the daemon stops. */
+  signal: AbortSignal;
+  /** ms since the epoch. */
+  deadline: number;
+  log: AgentTurn['log'];
+}
+
+/**
+ * Counts calls of language models, one line of the trace each. What a person or an anonymous client uses is held against
+ * AGENT_DAILY_TOKENS.
+ */
+export interface ModelMeter {
+  /** To be called before each request to a model. It reserves `prompt_tokens` and `max_output_tokens`. */
+  begin(call: {
+    model: string;
+    /** An estimate. */
+    prompt_tokens: number;
+    /** Absent: a usual answer is assumed. */
+    max_output_tokens?: number | undefined;
+  }): Promise<MeteredCall>;
+}
+
+export type MeteredCall =
+  | { ok: true; end(result: ModelCallResult): Promise<void> }
+  /** AGENT_DAILY_TOKENS are used up. Make no call, and answer with this text. */
+  | { ok: false; message: string };
+
+/** How a call of a model ended. Only the first result of a call counts. */
+export interface ModelCallResult {
+  /** A stable word for the trace if the call failed. */
+  failure?: string;
+  input_tokens: number;
+  output_tokens: number;
+  /** The model did not say how many tokens it used. */
+  estimated?: boolean;
+  /** When the first token came, ms after the begin. */
+  first_token_ms?: number;
 }
 
 /** A text that an earlier run remembered (agentd-agent(7), "Memory"). */

@@ -5,6 +5,8 @@
 export type SettingRecord =
   | (SettingBase & { kind: 'string'; default?: string; pattern?: RegExp })
   | (SettingBase & { kind: 'integer'; default?: number; min: number; max: number; unit?: string })
+  /** Also with decimals. */
+  | (SettingBase & { kind: 'number'; default?: number; min: number; max: number; unit?: string })
   | (SettingBase & { kind: 'boolean'; default?: boolean })
   | (SettingBase & { kind: 'choice'; choices: readonly string[]; default?: string })
   | (SettingBase & { kind: 'list'; default?: readonly string[] })

@@ -59,7 +59,8 @@ async function tracesOf(
 
 function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | null): TraceRecord | null {
   const [first] = records;
-  const last = records.at(-1);
+  // A summary is made after the message has ended.
+  const last = records.findLast(({ outcome }) => outcome !== 'summarized');
   const begun = message === null ? first : (first ?? emptyTrace(message));
   if (!begun) return null;
   const lines = records.flatMap((record) => record.lines);

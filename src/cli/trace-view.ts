@@ -83,7 +83,7 @@ function detailInWords({ detail = {} }: TraceLine): string {
 
 function findingsInWords(findings: readonly Finding[], outcome: string, width: number): string {
   if (findings.length === 0) {
-    const isWell = outcome === 'answered' || outcome === 'replayed';
+    const isWell = ['answered', 'replayed', 'summarized'].includes(outcome);
     return isWell
       ? 'Nothing went wrong with this message.\n'
       : `It ended with ${printable(outcome)}; see \`agentd logs --request\`.\n`;

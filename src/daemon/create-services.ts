@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { HistorySummaries } from './message/history-summaries.ts';
 import { RequestSequencer } from './message/request-sequencer.ts';
 import { RunSlots } from './message/run-slots.ts';
 import { SessionLock } from './message/session-lock.ts';
@@ -10,9 +11,12 @@ import { Readers } from './stream/readers.ts';
 import type { StreamServices } from './stream/stream-services.ts';
 
 /** The services that the composition root makes itself, since they depend on how the daemon is started. */
-export type GivenServices = Omit<Services, 'sequencer' | 'sessions' | 'runs' | 'claims' | 'running'>;
+export type GivenServices = Omit<
+  Services,
+  'sequencer' | 'sessions' | 'runs' | 'summaries' | 'claims' | 'running'
+>;
 
-/** Makes the services of one daemon from those that it was given. Whoever stops the daemon stops `claims`. */
+/** Makes the services of one daemon from those that it was given. Whoever stops the daemon stops `summaries` and `claims`. */
 export function createServices(given: GivenServices): StreamServices {
   const { settings, clock, log, store, stopping } = given;
   // One listener for each run.
@@ -27,6 +31,7 @@ export function createServices(given: GivenServices): StreamServices {
     sequencer: new RequestSequencer(),
     sessions: new SessionLock({ sessions: store.sessions, claims, clock, waits }),
     runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
+    summaries: new HistorySummaries(given),
     claims,
     broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
     readers: new Readers(),

@@ -82,7 +82,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment, tools: entries, texts }: Configuration,
+  { settings, channels, environment, texts, tools: entries }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -152,6 +152,7 @@ export async function startDaemon(
       stopping: stopping.signal,
     });
     life.started('renewal of claims', () => services.claims.stop());
+    life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 
     if (store.replicas) {

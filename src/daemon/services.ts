@@ -4,6 +4,7 @@ import type { AlarmClock } from './clock.ts';
 import type { TokenValidator } from './identity/identity.ts';
 import type { Seal } from './identity/seal.ts';
 import type { Log } from './log.ts';
+import type { HistorySummaries } from './message/history-summaries.ts';
 import type { RequestSequencer } from './message/request-sequencer.ts';
 import type { RunSlots } from './message/run-slots.ts';
 import type { SessionLock } from './message/session-lock.ts';
@@ -35,6 +36,8 @@ export interface Services {
   sessions: SessionLock;
   /** A bounded number of runs at a time. */
   runs: RunSlots;
+  /** Of what the history of sessions has no room for. */
+  summaries: HistorySummaries;
   /** Renews the claims that this daemon holds. */
   claims: ClaimKeeper;
   /** Names of the active channels. */

@@ -9,6 +9,7 @@ import { cli } from './cli/cli.ts';
 import { guard } from './guard/guard.ts';
 import { describeMachine } from './machine.ts';
 import { markdown } from './markdown/markdown.ts';
+import { firstToken } from './model/model.ts';
 import { type Report, type Row, rowsOf, table } from './report.ts';
 import { runRounds } from './rounds.ts';
 import { fanOut, firstEvent, streamMemory } from './sse/sse.ts';
@@ -25,6 +26,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   streamMemory,
   fanOut,
   firstEvent,
+  firstToken,
   cli,
   start,
 ];

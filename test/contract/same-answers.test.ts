@@ -92,6 +92,8 @@ class Choices {
       ...this.#guard(),
       ...this.#links(),
       ...this.#outages(),
+      ...this.#budgets(),
+      ...this.#summaries(),
       ...this.#toolDigests(),
     });
     const [name, make] = this.random.pick(commands);
@@ -171,6 +173,48 @@ class Choices {
       };
       return store.commitTurn(claim, changes);
     });
+  }
+
+  #budgets(): Record<string, () => Command> {
+    const { pick, below } = this.random;
+    const key = () => pick(['person', 'address']);
+    const reservations = ['r0', 'r1', 'r2'];
+    return {
+      reserveTokens: () => {
+        const request = { id: this.id('r'), tokens: below(600), max: 1000, ttl_ms: pick([SECOND, HOUR]) };
+        const of = key();
+        return ({ store }) => store.budgets.reserve(of, request);
+      },
+      settleTokens: () => {
+        const [of, id, tokens] = [key(), pick(reservations), below(600)];
+        return ({ store }) => store.budgets.settle(of, id, tokens);
+      },
+    };
+  }
+
+  /** Begun and kept at once, since the tokens of two stores differ. */
+  #summaries(): Record<string, () => Command> {
+    const { pick, chance } = this.random;
+    return {
+      keepSummary: () => {
+        const [of, isKept] = [pick(this.session_ids), chance(0.8)];
+        const summary = {
+          principal: pick([ada, bob]),
+          text: this.id('text'),
+          through_turn: 't',
+          through_at: 1,
+        };
+        return async ({ store }) => {
+          const token = await store.summaries.begin(of, SECOND);
+          if (token === null) return 'not begun';
+          return isKept ? store.summaries.keep(of, token, summary) : 'begun';
+        };
+      },
+      findSummary: () => {
+        const [of, principal] = [pick(this.session_ids), pick([ada, bob])];
+        return ({ store }) => store.summaries.find(of, principal);
+      },
+    };
   }
 
   #pending(): NewPendingAction {

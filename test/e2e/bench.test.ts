@@ -39,6 +39,7 @@ it('measures everything against its bare limit, and stores what it acknowledged'
     ['sse', 'with a run each'],
     ['sse', 'fan-out'],
     ['sse', 'first event'],
+    ['model', 'first token'],
     ['cli', 'agentd --version'],
     ['cli', 'agentd --help'],
     ['start', 'agentd serve'],
@@ -72,7 +73,7 @@ it('prints a table', () => {
 
 it('says how it is used where there is no such benchmark', () => {
   const { status, stderr } = bench('speed');
-  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|markdown|sse|cli|start]');
+  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|markdown|sse|model|cli|start]');
   expect(status).toBe(2);
 });
 

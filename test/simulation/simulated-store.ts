@@ -17,6 +17,8 @@ const PORTS = [
   'sessions',
   'traces',
   'limits',
+  'budgets',
+  'summaries',
   'guard',
   'idempotency',
   'inbox',

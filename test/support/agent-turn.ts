@@ -1,10 +1,14 @@
-import type { AgentTool, AgentTurn, ToolAnswer } from '../../src/daemon/agent/agent.ts';
+import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/daemon/agent/agent.ts';
+
+/** Counts nothing and limits nothing. */
+export const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };
 
 /** A turn of a visitor who is not signed in, changed as told. */
 export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   return {
     text: 'Hello',
     history: [],
+    summary: null,
     person: null,
     sign_in_expired: false,
     claimed: {},
@@ -13,7 +17,9 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     channel: { name: 'webchat', markdown: 'commonmark' },
     app_name: 'agentd',
     tools: [],
+    confirmed: null,
     already_done: [],
+    meter: FREE_METER,
     memories: [],
     signal: new AbortController().signal,
     deadline: Date.now() + 60_000,

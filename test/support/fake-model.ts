@@ -9,15 +9,24 @@ export interface CompletionRequest {
   messages: { role: string; content: unknown; tool_calls?: unknown; tool_call_id?: string }[];
   tools?: { function: { name: string; description: string; parameters: unknown } }[];
   tool_choice?: unknown;
+  temperature?: number;
+  max_tokens?: number;
+  stream_options?: { include_usage?: boolean };
   stream: boolean;
+}
+
+/** What the model says that a request used; it says nothing if it was not asked to. */
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
 }
 
 /** One answer of the model. */
 export type ModelAnswer =
   /** Deltas of text, then `finish_reason: stop` unless told. */
-  | { text: readonly string[]; finish?: string }
+  | { text: readonly string[]; finish?: string; usage?: Usage }
   /** Calls of tools, after text where there is any; the arguments come in deltas of a few characters. */
-  | { tools: readonly { name: string; args: unknown }[]; text?: readonly string[] }
+  | { tools: readonly { name: string; args: unknown }[]; text?: readonly string[]; usage?: Usage }
   | { status: number; headers?: Record<string, string>; body?: unknown }
   /** These deltas, then the connection is cut. */
   | { cut: readonly string[] }
@@ -116,6 +125,10 @@ export class FakeModel {
         sayCall(say, index, name, JSON.stringify(args));
       say({}, 'tool_calls');
     } else say({}, answer.finish ?? 'stop');
+    if (answer.usage && body.stream_options?.include_usage)
+      response.write(
+        `data: ${JSON.stringify({ ...chunkOf(body.model, {}, null), choices: [], usage: answer.usage })}\n\n`,
+      );
     response.end('data: [DONE]\n\n');
   }
 }

@@ -95,7 +95,7 @@ export class Bench {
 /** The value that the daemon would make from the text of a setting. */
 function settingValue({ kind, secret }: SettingRecord, text: string): SettingValue {
   if (secret) return { reveal: () => text };
-  if (kind === 'integer') return Number(text);
+  if (kind === 'integer' || kind === 'number') return Number(text);
   if (kind === 'boolean') return text === 'true';
   if (kind === 'list') return text.split(',').map((item) => item.trim());
   return text;

@@ -41,9 +41,10 @@ function turnInWords(turn: StoredTurn): string {
   // The first sentence is the reason, the next one its effect.
   const means = adviceFor(why)?.happened.split('. ')[0]?.replace(/\.$/, '');
   const credentials = `${turn.credentials} credentials: ${why}${means ? ` (${means})` : ''}`;
+  const tokens = turn.usage && `${turn.usage.input_tokens} tokens in, ${turn.usage.output_tokens} out`;
   const reply = turn.reply ?? `failed: ${turn.failure ?? 'unknown'}`;
   return [
-    `${isoTime(turn.started_at)}  request ${turn.request_id}  ${credentials}`,
+    [isoTime(turn.started_at), `request ${turn.request_id}`, credentials, tokens].filter(Boolean).join('  '),
     `  ${printable(turn.user_id)}: ${indent(turn.text, '    ', '')}`,
     `  agent: ${indent(reply, '    ', '')}\n`,
   ].join('\n');

@@ -1,24 +1,53 @@
 import { jsonObject } from '../../channel/json-object.ts';
 import { runtimeName } from '../../daemon/agent/load.ts';
 import { providerWords } from '../../daemon/agent/provider-words.ts';
+import type { Secret } from '../../daemon/secret.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { describeFailure, type ProbeClient, textOf } from './probe-client.ts';
 
 const { ok, warning, failed, skipped } = findingsOf('model');
-const REACH = 'Check AGENT_BASE_URL, which usually ends in /v1, and that this machine can reach it.';
 
-/** Does the model server answer, accept the key, and have the model? Reads its list of models. */
+/** A model server, and the settings that name it. */
+interface ModelServer {
+  model: string;
+  base_url: string;
+  key: Secret | undefined;
+  names: { model: string; base_url: string; key: string };
+}
+
+/** Do the model servers answer, accept the key, and have the models? Reads their lists of models. */
 export async function checkModel(settings: Settings, client: ProbeClient): Promise<Finding[]> {
-  const { AGENT_BASE_URL, AGENT_MODEL, AGENT_API_KEY } = settings;
+  const { AGENT_BASE_URL, AGENT_MODEL = '', AGENT_API_KEY } = settings;
   const runtime = runtimeName(settings);
   if (runtime !== 'llm')
     return [
       skipped(`the runtime ${runtime} uses no model server that the doctor knows; ${valuesOf(settings)}`),
     ];
-  if (AGENT_BASE_URL === undefined)
-    return [skipped(`${AGENT_MODEL} is called through the package of its provider, which is installed`)];
-  const base = AGENT_BASE_URL.replace(/\/+$/, '');
+  const names = { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL', key: 'AGENT_API_KEY' };
+  const first =
+    AGENT_BASE_URL === undefined
+      ? skipped(`${AGENT_MODEL} is called through the package of its provider, which is installed`)
+      : checkServer({ model: AGENT_MODEL, base_url: AGENT_BASE_URL, key: AGENT_API_KEY, names }, client);
+  const fallback = fallbackServer(settings);
+  return Promise.all([first, ...(fallback ? [checkServer(fallback, client)] : [])]);
+}
+
+/** Null: there is no fallback model, or no server to ask for it. */
+function fallbackServer(settings: Settings): ModelServer | null {
+  const { AGENT_FALLBACK_MODEL: model, AGENT_FALLBACK_API_KEY, AGENT_FALLBACK_BASE_URL } = settings;
+  const base_url = AGENT_FALLBACK_BASE_URL ?? settings.AGENT_BASE_URL;
+  if (model === undefined || model === 'builtin' || base_url === undefined) return null;
+  const names = {
+    model: 'AGENT_FALLBACK_MODEL',
+    base_url: 'AGENT_FALLBACK_BASE_URL',
+    key: 'AGENT_FALLBACK_API_KEY',
+  };
+  return { model, base_url, key: AGENT_FALLBACK_API_KEY ?? settings.AGENT_API_KEY, names };
+}
+
+async function checkServer(server: ModelServer, client: ProbeClient): Promise<Finding> {
+  const base = server.base_url.replace(/\/+$/, '');
   const { host } = new URL(base);
   try {
     const response = await client.fetchFor('the model server')(`${base}/models`, {
@@ -26,43 +55,49 @@ export async function checkModel(settings: Settings, client: ProbeClient): Promi
       redirect: 'manual',
       headers: {
         Accept: 'application/json',
-        ...(AGENT_API_KEY ? { Authorization: `Bearer ${AGENT_API_KEY.reveal()}` } : {}),
+        ...(server.key ? { Authorization: `Bearer ${server.key.reveal()}` } : {}),
       },
     });
     const text = await textOf(response);
     const { status } = response;
     if (status === 401 || status === 403) {
-      const words = providerWords(text, { key: AGENT_API_KEY });
-      return [refused(host, `${status}${words === null ? '' : `: ${words}`}`, AGENT_API_KEY !== undefined)];
+      const words = providerWords(text, { keys: server.key ? [server.key] : [] });
+      return refused(server, host, `${status}${words === null ? '' : `: ${words}`}`);
     }
-    return [judge(status, modelsIn(text), host, AGENT_MODEL ?? '')];
+    return judge(server, status, modelsIn(text), host);
   } catch (error) {
-    return [failed(`${host}: ${describeFailure(error)}`, REACH)];
+    return failed(`${host}: ${describeFailure(error)}`, reach(server));
   }
 }
 
-function refused(host: string, answer: string, hasKey: boolean): Finding {
-  return hasKey
-    ? failed(`${host} refuses the key (${answer})`, 'Set AGENT_API_KEY to a key of that server.')
+function reach({ names }: ModelServer): string {
+  return `Check ${names.base_url}, which usually ends in /v1, and that this machine can reach it.`;
+}
+
+function refused({ key, names }: ModelServer, host: string, answer: string): Finding {
+  return key
+    ? failed(`${host} refuses the key (${answer})`, `Set ${names.key} to a key of that server.`)
     : failed(
-        `${host} requires a key (${answer}), and AGENT_API_KEY is not set here`,
-        'Run the doctor with the AGENT_API_KEY of the daemon: `serve --dev` does not copy secrets.',
+        `${host} requires a key (${answer}), and ${names.key} is not set here`,
+        `Run the doctor with the ${names.key} of the daemon: \`serve --dev\` does not copy secrets.`,
       );
 }
 
-function judge(status: number, models: readonly string[] | null, host: string, model: string): Finding {
-  if (status >= 500 || (status >= 300 && status < 400)) return failed(`${host} answers ${status}`, REACH);
+function judge(server: ModelServer, status: number, models: readonly string[] | null, host: string): Finding {
+  const { model, names } = server;
+  if (status >= 500 || (status >= 300 && status < 400))
+    return failed(`${host} answers ${status}`, reach(server));
   if (status !== 200 || models === null) {
     // Not every server has a list of models.
     return warning(
       `${host} answers, but has no list of its models (${status})`,
-      'Try it with `agentd chat`. If that fails, check AGENT_BASE_URL.',
+      `Try it with \`agentd chat\`. If that fails, check ${names.base_url}.`,
     );
   }
   if (models.includes(model)) return ok(`${host} answers, and has ${model}`);
   return warning(
     `${host} answers, but does not list ${model}`,
-    `Set AGENT_MODEL to one of its models: ${models.slice(0, 10).join(', ') || 'it lists none'}.`,
+    `Set ${names.model} to one of its models: ${models.slice(0, 10).join(', ') || 'it lists none'}.`,
   );
 }
 

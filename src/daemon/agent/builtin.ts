@@ -1,5 +1,6 @@
-import type { AgentRuntime, AgentTurn } from './agent.ts';
-import { plainText, recordAsMarkdown, unmarked } from './record-markdown.ts';
+import type { AgentRuntime, AgentTurn, ConfirmedAction } from './agent.ts';
+import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
+import { fieldName, plainText, recordAsMarkdown, unmarked, valueAsMarkdown } from './record-markdown.ts';
 import { serviceName } from './service-name.ts';
 import type { UserLookUp } from './user-look-up.ts';
 
@@ -16,10 +17,12 @@ const GREETING =
   /^\W*(?:hi|hello|hey|good\s+(?:morning|day|afternoon|evening)|start|help|thanks?|thank\s+you)\b/i;
 const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\b/i;
 
+/** Tools that a list of abilities names, at most. */
+const TOOLS_LISTED = 20;
+
 /**
- * The runtime that needs no model: plain rules. It looks the person up who asks "Who am I?" (and kin), or
- * whoever's e-mail address a message holds, and says honestly what it is for the rest. It really calls the
- * tools, so that all behind them can be tried and watched.
+ * The runtime that needs no model: plain rules. It looks up the person who asks "Who am I?" (and kin), or the user of an
+ * e-mail address in a message; it calls the tool whose title a message contains; for the rest, it says what it can do.
  */
 export function createBuiltin(): AgentRuntime {
   return {
@@ -37,11 +40,20 @@ export function createBuiltin(): AgentRuntime {
 }
 
 async function answer(turn: AgentTurn): Promise<string> {
+  if (turn.confirmed) return confirmed(turn.confirmed);
+  const asked = askedTool(turn.text, turn.tools);
+  if (asked) return useTool(asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');
   if (email !== undefined) return lookUp(turn, email);
   if (ABOUT_ME.some((question) => question.test(turn.text))) return lookUp(turn, null);
   if (GREETING.test(turn.text) || HELP.test(turn.text)) return welcome(turn);
   return `I cannot answer that: I work by a few plain rules, without a language model.\n\n${abilities(turn)}`;
+}
+
+function confirmed({ summary, answer: { ok, ...answer } }: ConfirmedAction): string {
+  if (ok) return `Done: ${plainText(summary)}`;
+  const why = 'message' in answer ? ` ${plainText(answer.message)}` : '';
+  return `This could not be done: ${plainText(summary)}.${why}`;
 }
 
 function welcome(turn: AgentTurn): string {
@@ -60,10 +72,47 @@ function abilities(turn: AgentTurn): string {
     '',
     '- Ask **Who am I?**, and I tell you what is known about you.',
     '- Write an **e-mail address**, and I look that person up.',
+    ...toolLines(turn),
   ].join('\n');
   return turn.person
     ? can
     : `${can}\n\nYou are not signed in, so my answers are general. Sign in, and they are about you.`;
+}
+
+function toolLines({ tools }: AgentTurn): string[] {
+  const titled = titledTools(tools);
+  const shown = titled.slice(0, TOOLS_LISTED).map(({ title, argument }) => {
+    const name = `**${plainText(title)}**`;
+    return argument === null
+      ? `- Ask for ${name}.`
+      : `- Write ${name}, and then the ${plainText(fieldName(argument.name).toLowerCase())}.`;
+  });
+  const more = titled.length - shown.length;
+  return more > 0 ? [...shown, `- And ${more} more.`] : shown;
+}
+
+/** A call by the title of a tool, and what came of it. */
+async function useTool({ tool, title, argument, args }: AskedTool): Promise<string> {
+  const name = plainText(title);
+  if (args === null) {
+    const missing = plainText(fieldName(argument?.name ?? '').toLowerCase());
+    return `To do that, I need the ${missing}. Write **${name}**, and then the ${missing}.`;
+  }
+  const answer = await tool.call(args);
+  if (!answer.ok) return `That did not work. ${plainText(answer.message)}`;
+  const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
+  // The daemon asks the person, at the end of this reply.
+  if (waits_for_confirmation === true) return 'I can do that once you confirm it.';
+  if (sign_in_needed === true) return `Sign in, and ask me again. ${plainText(message ?? '')}`.trim();
+  const shown = valueAsMarkdown(answer.result);
+  return shown === '' ? `${name}: there is nothing to show.` : `${name}:\n\n${shown}`;
+}
+
+/** What the daemon says in place of a result. */
+interface ToolWords {
+  waits_for_confirmation?: unknown;
+  sign_in_needed?: unknown;
+  message?: unknown;
 }
 
 function expiredNote(turn: AgentTurn): string {

@@ -1,28 +1,30 @@
-import {
-  dynamicTool,
-  isStepCount,
-  jsonSchema,
-  streamText,
-  ToolChoiceViolationError,
-  type ToolSet,
-  wrapLanguageModel,
-} from 'ai';
+import { dynamicTool, isStepCount, jsonSchema, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
 import type { Log } from '../log.ts';
-import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { AgentFailure, type AgentRuntime, type AgentTool, type AgentTurn } from './agent.ts';
+import { createBuiltin } from './builtin.ts';
+import { BUILTIN, type ChosenModels, loadModels, type ModelSettings } from './chosen-models.ts';
 import { loadInstructions } from './instructions.ts';
-import { loadModel, type Model, type ModelSettings } from './model.ts';
+import { BudgetExhausted, meteredModel } from './metered-model.ts';
 import { describeModelError, modelFailure } from './model-failure.ts';
+import { type Models, modelWithFallback, runWithFallback } from './model-fallback.ts';
 import { conversation, systemPrompt } from './prompt.ts';
-import { retryModelCall } from './retry-model-call.ts';
+import { summarize } from './summarize.ts';
 
 const OUT_OF_STEPS =
   'I did not get to an answer within the steps that I may take. Please ask again, for one thing at a time.';
 const FILTERED = 'I cannot answer that.';
 const NO_WORDS = 'I have no answer to that. Please put it in other words.';
 
-export type LlmSettings = ModelSettings & Pick<Settings, 'AGENT_MAX_STEPS' | 'AGENT_INSTRUCTIONS'>;
+export type LlmSettings = ModelSettings &
+  Pick<
+    Settings,
+    | 'AGENT_TEMPERATURE'
+    | 'AGENT_MAX_OUTPUT_TOKENS'
+    | 'AGENT_HISTORY_TOKENS'
+    | 'AGENT_MAX_STEPS'
+    | 'AGENT_INSTRUCTIONS'
+  >;
 
 /**
  * The runtime that asks a language model, which may call the tools in between, at most `AGENT_MAX_STEPS`
@@ -30,19 +32,23 @@ export type LlmSettings = ModelSettings & Pick<Settings, 'AGENT_MAX_STEPS' | 'AG
  * Rejects with a configuration error where the settings name no usable model.
  */
 export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {
-  const [model, instructions] = await Promise.all([
-    loadModel(settings),
+  const [models, instructions] = await Promise.all([
+    loadModels(settings),
     loadInstructions(settings.AGENT_INSTRUCTIONS),
   ]);
-  log.info({ model: settings.AGENT_MODEL }, 'agent answers with a language model');
+  const { AGENT_MODEL: model, AGENT_FALLBACK_MODEL: fallback } = settings;
+  log.info({ model, ...(fallback === undefined ? {} : { fallback }) }, 'agent answers with a language model');
+  const run = (turn: AgentTurn) => converse(turn, { models, instructions, settings });
+  const builtin = { name: BUILTIN, runtime: createBuiltin() };
   return {
     apiVersion: 1,
-    run: (turn) =>
-      converse(turn, {
-        model,
-        instructions,
-        maxSteps: settings.AGENT_MAX_STEPS,
-        key: settings.AGENT_API_KEY,
+    run: fallback === BUILTIN ? (turn) => runWithFallback(turn, run, builtin) : run,
+    summarize: (request) =>
+      summarize(models.first, request, {
+        temperature: settings.AGENT_TEMPERATURE,
+        maxOutputTokens: settings.AGENT_MAX_OUTPUT_TOKENS,
+        // What did not fit, and the message that was one too many.
+        tokens: 2 * settings.AGENT_HISTORY_TOKENS,
       }),
   };
 }
@@ -54,25 +60,30 @@ interface StepEnd {
 }
 
 interface Parts {
-  model: Model;
+  models: ChosenModels;
   instructions: string | undefined;
-  maxSteps: number;
-  /** Never shown, whatever the server says of it. */
-  key: Secret | undefined;
+  settings: LlmSettings;
 }
 
-async function* converse(
-  turn: AgentTurn,
-  { model, instructions, maxSteps, key }: Parts,
-): AsyncGenerator<string> {
+async function* converse(turn: AgentTurn, { models, instructions, settings }: Parts): AsyncGenerator<string> {
   // Ends the model call when the reader of this generator leaves early.
   const left = new AbortController();
   const abortSignal = AbortSignal.any([turn.signal, left.signal]);
+  const { AGENT_MAX_STEPS: maxSteps, AGENT_TEMPERATURE, AGENT_MAX_OUTPUT_TOKENS } = settings;
+  const { keys } = models;
+  let said = false;
+  const model = modelWithFallback(meteredModels(models, turn.meter), {
+    hasSpoken: () => said,
+    signal: abortSignal,
+    deadline: turn.deadline,
+  });
   const result = streamText({
-    model: retrying(model, { signal: abortSignal, deadline: turn.deadline }),
+    model,
     instructions: systemPrompt(turn, instructions, new Date()),
-    messages: conversation(turn),
+    messages: conversation(turn, settings.AGENT_HISTORY_TOKENS),
     tools: toolSet(turn.tools),
+    ...(AGENT_TEMPERATURE === undefined ? {} : { temperature: AGENT_TEMPERATURE }),
+    ...(AGENT_MAX_OUTPUT_TOKENS === undefined ? {} : { maxOutputTokens: AGENT_MAX_OUTPUT_TOKENS }),
     stopWhen: isStepCount(maxSteps),
     // The last step must be words: a model that would only go on calling tools is held to answer.
     prepareStep: ({ stepNumber }) => (stepNumber === maxSteps - 1 ? { toolChoice: 'none' } : undefined),
@@ -80,13 +91,14 @@ async function* converse(
     abortSignal,
     // Without it the SDK prints the error, with the whole prompt in it. It comes as a part of the stream too.
     onError: ({ error }) => {
-      if (!calledToolsAnyway(error)) turn.log.warn(describeModelError(error, key), 'model call failed');
+      if (!calledToolsAnyway(error) && !(error instanceof BudgetExhausted))
+        turn.log.warn(describeModelError(error, keys), 'model call failed');
     },
   });
 
-  let said = false;
   let finishReason = 'other';
   let outOfSteps = false;
+  let exhausted: string | null = null;
   try {
     // Steps are paragraphs: what is said before a tool call does not run into what follows it.
     let paragraphEnded = false;
@@ -102,14 +114,16 @@ async function* converse(
           paragraphEnded = true;
           break;
         case 'error':
-          if (!calledToolsAnyway(part.error)) throw modelFailure(part.error, key);
-          outOfSteps = true;
+          if (part.error instanceof BudgetExhausted) exhausted = part.error.message;
+          else if (calledToolsAnyway(part.error)) outOfSteps = true;
+          else throw modelFailure(part.error, keys);
           break;
         case 'abort':
           turn.signal.throwIfAborted();
           break;
         case 'finish-step':
-          if (isIncomplete(part) && !outOfSteps) throw modelFailure(new Error('no finish reason'));
+          if (isIncomplete(part) && !outOfSteps && exhausted === null)
+            throw modelFailure(new Error('no finish reason'));
           break;
         case 'finish':
           finishReason = part.finishReason;
@@ -118,23 +132,23 @@ async function* converse(
     }
   } catch (error) {
     turn.signal.throwIfAborted();
-    throw error instanceof AgentFailure ? error : modelFailure(error, key);
+    throw error instanceof AgentFailure ? error : modelFailure(error, keys);
   } finally {
     left.abort();
   }
   turn.signal.throwIfAborted();
   // "Let me look that up" and no more is no answer either.
-  if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
+  if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
+  else if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
   else if (finishReason === 'error') throw modelFailure(new Error('the model ended in an error'));
   else if (!said) yield finishReason === 'content-filter' ? FILTERED : NO_WORDS;
 }
 
-/** The SDK's own retries ignore a wait of more than a minute, and do not know the run's deadline. */
-function retrying(model: Model, limit: { signal: AbortSignal; deadline: number }): Model {
-  return wrapLanguageModel({
-    model,
-    middleware: { wrapStream: ({ doStream }) => retryModelCall(doStream, limit) },
-  });
+function meteredModels({ first, fallback }: ChosenModels, meter: AgentTurn['meter']): Models {
+  return {
+    first: meteredModel(first, meter),
+    fallback: fallback && meteredModel(fallback, meter),
+  };
 }
 
 /** The SDK takes a stream that just ends for an answer, if it had any words. */

@@ -14,10 +14,10 @@ import { providerWords } from './provider-words.ts';
  *
  * The SDK's error holds the whole prompt, so neither it nor its message goes on; only its name, its status and
  * what the server said of the refusal (provider-words.ts).
- * @param key that the model was asked with.
+ * @param keys that models are asked with.
  */
-export function modelFailure(error: unknown, key?: Secret): AgentFailure {
-  if (APICallError.isInstance(error)) return ofCall(error, wordsOf(error, key));
+export function modelFailure(error: unknown, keys: readonly Secret[] = []): AgentFailure {
+  if (APICallError.isInstance(error)) return ofCall(error, wordsOf(error, keys));
   const passing = isNetworkFailure(error);
   return broken(error instanceof Error ? error.name : 'error in the stream', passing);
 }
@@ -28,11 +28,11 @@ export function modelFailure(error: unknown, key?: Secret): AgentFailure {
  */
 export function describeModelError(
   error: unknown,
-  key?: Secret,
+  keys: readonly Secret[],
 ): { name: string; status?: number; said?: string; code?: string } {
   const name = error instanceof Error ? error.name : 'StreamError';
   if (APICallError.isInstance(error) && error.statusCode !== undefined) {
-    const said = wordsOf(error, key);
+    const said = wordsOf(error, keys);
     return { name, status: error.statusCode, ...(said === null ? {} : { said }) };
   }
   const code = connectionCode(error);
@@ -75,8 +75,8 @@ function askedSeconds(headers: Headers): number | undefined {
   return /^\d{1,12}(\.\d+)?$/.test(ms) ? Number(ms) / 1000 : retryAfterSeconds(headers);
 }
 
-function wordsOf({ responseBody, requestBodyValues }: APICallError, key: Secret | undefined): string | null {
-  return providerWords(responseBody, { key, request: requestBodyValues });
+function wordsOf({ responseBody, requestBodyValues }: APICallError, keys: readonly Secret[]): string | null {
+  return providerWords(responseBody, { keys, request: requestBodyValues });
 }
 
 function broken(what: string, passing: boolean): AgentFailure {

@@ -20,17 +20,22 @@ const KEYS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|api)[-_][\w*.-]{5,}[\w*]
  * What a model server says of a refusal, for the operator: one line, bounded, keys and tokens masked. It must never
  * reach the person who wrote.
  * @param body of the server's answer.
- * @param options.key that it was asked with.
+ * @param options.keys that models are asked with.
  * @param options.request that it was sent; an answer that quotes its texts is not kept.
  * @returns null if it says nothing that may be kept.
  */
 export function providerWords(
   body: string | null | undefined,
-  { key, request }: { key: Secret | undefined; request?: unknown },
+  { keys, request }: { keys: readonly Secret[]; request?: unknown },
 ): string | null {
   const said = messageIn(body ?? '')?.slice(0, READ_MAX) ?? null;
   if (said === null || quotes(said, request)) return null;
-  const masked = maskTokens(maskPieces(said, key?.reveal() ?? '')).replace(KEYS, '[key]');
+  const masked = maskTokens(
+    maskPieces(
+      said,
+      keys.map((key) => key.reveal()),
+    ),
+  ).replace(KEYS, '[key]');
   const line = printable(masked).trim();
   if (line === '') return null;
   return line.length <= WORDS_MAX ? line : `${line.slice(0, WORDS_MAX).toWellFormed()}…`;
@@ -68,10 +73,11 @@ function* textsIn(value: unknown): Generator<string> {
 }
 
 /** Masks every piece of a key, however it was cut. */
-function maskPieces(text: string, key: string): string {
+function maskPieces(text: string, keys: readonly string[]): string {
   const isKey = new Array<boolean>(text.length).fill(false);
   for (let at = 0; at + KEY_PIECE_MIN <= text.length; at++)
-    if (key.includes(text.slice(at, at + KEY_PIECE_MIN))) isKey.fill(true, at, at + KEY_PIECE_MIN);
+    if (keys.some((key) => key.includes(text.slice(at, at + KEY_PIECE_MIN))))
+      isKey.fill(true, at, at + KEY_PIECE_MIN);
   const shown = text.split('').map((unit, at) => (isKey[at] ? (isKey[at - 1] ? '' : '[key]') : unit));
   return shown.join('');
 }

@@ -9,6 +9,14 @@ export function recordAsMarkdown(record: Record<string, unknown>): string {
   return fieldLines(record, 0).join('\n');
 }
 
+/** Anything that a tool returns as Markdown for people; empty if there is nothing to show. */
+export function valueAsMarkdown(value: unknown): string {
+  if (isEmpty(value)) return '';
+  if (Array.isArray(value)) return value.flatMap((entry) => entryLines(entry, 0)).join('\n');
+  if (typeof value === 'string') return value.split('\n').map(plainText).join('\n').trim();
+  return isScalar(value) ? plainText(value) : recordAsMarkdown(value as Record<string, unknown>);
+}
+
 /** A value as plain words: one line, and nothing in it that Markdown would take for a link, code or HTML. */
 export function plainText(value: unknown): string {
   const line = String(value).replace(/\s+/g, ' ').trim();
@@ -23,7 +31,7 @@ export function unmarked(text: string): string {
 }
 
 function fieldLines(record: Record<string, unknown>, depth: number): string[] {
-  return shownFields(record).flatMap(([name, value]) => valueLines(`**${label(name)}**`, value, depth));
+  return shownFields(record).flatMap(([name, value]) => valueLines(`**${fieldName(name)}**`, value, depth));
 }
 
 function valueLines(name: string, value: unknown, depth: number): string[] {
@@ -45,8 +53,8 @@ function entryLines(entry: unknown, depth: number): string[] {
   const plain = fields.filter(([, value]) => isScalar(value));
   const nested = fields.filter(([, value]) => !isScalar(value));
   return [
-    `${bullet}${plain.map(([name, value]) => `${label(name)}: ${plainText(value)}`).join(', ') || '…'}`,
-    ...nested.flatMap(([name, value]) => valueLines(label(name), value, depth + 1)),
+    `${bullet}${plain.map(([name, value]) => `${fieldName(name)}: ${plainText(value)}`).join(', ') || '…'}`,
+    ...nested.flatMap(([name, value]) => valueLines(fieldName(name), value, depth + 1)),
   ];
 }
 
@@ -64,7 +72,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** `firstName`, `first_name` → `First name`. */
-function label(name: string): string {
+export function fieldName(name: string): string {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/[_-]+/g, ' ')

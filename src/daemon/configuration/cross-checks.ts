@@ -35,14 +35,51 @@ export function checkAgentSettings(look: Examination): void {
   }
   if (model === undefined && runtime !== 'llm' && look.isGiven('AGENT_BASE_URL'))
     look.warn('AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers');
-  if (runtime === 'builtin' || model === undefined || look.isGiven('AGENT_BASE_URL')) return;
-  if (!/^[a-z][a-z0-9-]*:./.test(model)) {
-    look.refuse(
-      'AGENT_MODEL',
-      'does not say where the model runs',
-      'AGENT_BASE_URL set too, the address of an OpenAI-compatible server; or provider:model',
-    );
+  if (runtime === 'builtin' || model === undefined) {
+    if (runtime !== 'llm' && look.isGiven('AGENT_FALLBACK_MODEL'))
+      look.warn('AGENT_FALLBACK_MODEL has no effect: the builtin agent answers, which needs no model');
+    return;
   }
+  if (!look.isGiven('AGENT_BASE_URL')) expectProvider(look, 'AGENT_MODEL', 'AGENT_BASE_URL');
+  checkFallbackModel(look);
+  checkDailyTokens(look);
+}
+
+function checkFallbackModel(look: Examination): void {
+  const fallback = look.value('AGENT_FALLBACK_MODEL');
+  if (fallback === undefined) {
+    for (const name of ['AGENT_FALLBACK_BASE_URL', 'AGENT_FALLBACK_API_KEY'] as const)
+      if (look.isGiven(name)) look.warn(`${name} has no effect: AGENT_FALLBACK_MODEL is not set`);
+    return;
+  }
+  const hasServer = look.isGiven('AGENT_FALLBACK_BASE_URL') || look.isGiven('AGENT_BASE_URL');
+  if (fallback !== 'builtin' && !hasServer)
+    expectProvider(look, 'AGENT_FALLBACK_MODEL', 'AGENT_FALLBACK_BASE_URL');
+}
+
+function checkDailyTokens(look: Examination): void {
+  const daily = look.value('AGENT_DAILY_TOKENS') ?? 0;
+  const answer = look.value('AGENT_MAX_OUTPUT_TOKENS');
+  if (daily === 0 || answer === undefined || answer < daily) return;
+  look.refuse(
+    'AGENT_DAILY_TOKENS',
+    `is not more than AGENT_MAX_OUTPUT_TOKENS (${answer}), which each model call reserves: none would be made`,
+    'room for several prompts with their answers, or 0',
+  );
+}
+
+/** A model that is on no known server is one of a provider. */
+function expectProvider(
+  look: Examination,
+  name: 'AGENT_MODEL' | 'AGENT_FALLBACK_MODEL',
+  address: 'AGENT_BASE_URL' | 'AGENT_FALLBACK_BASE_URL',
+): void {
+  if (/^[a-z][a-z0-9-]*:./.test(look.value(name) ?? '')) return;
+  look.refuse(
+    name,
+    'does not say where the model runs',
+    `${address} set too, the address of an OpenAI-compatible server; or provider:model`,
+  );
 }
 
 /** Can long-term memory be kept where the settings say? (agentd-store(7), "Memory") */

@@ -12,10 +12,10 @@ import { reportFailure } from './report-failure.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import { storedTurn } from './stored-turn.ts';
 import { traceOf } from './trace-of.ts';
-import type { Answered, Answering, Arrived, Locked, Resolved } from './turn.ts';
+import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
 import { withTurn } from './with-turn.ts';
 
-type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered, StoredAnswer>;
+type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
 
 /**
  * Answers a message by these steps. A turn that fails is stored as well, if it got as far as its session, or else its
@@ -59,19 +59,21 @@ async function answer<Turn extends Answering>(
   services.observer.turnTraced(traceOf(turn, 'answered', services.clock.now()), false);
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
-  const { session_id, reply, stopped } = found;
-  return { session_id, response: reply, stopped, replayed: false };
+  services.summaries.afterTurn(found, found.record);
+  const { session_id, reply, question, stopped } = found;
+  return { session_id, response: reply, question, stopped, replayed: false };
 }
 
 /** Gives the first answer again. There is no turn to store the trace with. */
 async function replay(
   turn: Answering,
-  { session_id, response }: StoredAnswer,
+  { session_id, response, confirmation }: StoredAnswer,
   services: Services,
 ): Promise<CompleteReply> {
   // The trace belongs to the conversation of the answer, not to an id that was never used.
   turn.session_id = session_id;
-  const reply = { session_id, response, stopped: false, replayed: true };
+  const question = confirmation ? { confirmation, stored: null } : null;
+  const reply = { session_id, response, question, stopped: false, replayed: true };
   turn.outlet.started(session_id);
   const { events } = await turn.outlet.changes({ answered: true, reply });
   await append(events, services.store.streams);

@@ -1,10 +1,14 @@
+import type { Usage } from '../agent/model-meter.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { Arrived, Resolved } from './turn.ts';
 
 /** How the turn ended. */
-export type End = { finished_at: number } & ({ reply: string; stopped: boolean } | { failure: ErrorCode });
+export type End = { finished_at: number } & (
+  | { reply: string; stopped: boolean; usage: Usage | null }
+  | { failure: ErrorCode }
+);
 
 /** The turn as its session stores it. */
 export function storedTurn(
@@ -25,6 +29,7 @@ export function storedTurn(
       reply: isAnswered ? end.reply : null,
       outcome: isAnswered ? 'answered' : 'failed',
       ...(isAnswered && end.stopped ? { stopped: true } : {}),
+      ...(isAnswered && end.usage ? { usage: end.usage } : {}),
       failure: isAnswered ? null : end.failure,
       credentials: principal.person === null ? 'default' : 'user',
       credentials_reason:

@@ -5,8 +5,12 @@ import type { Metrics } from './metrics.ts';
 const PORTS = [
   'sessions',
   'actions',
+  'audit',
   'traces',
+  'toolDigests',
   'limits',
+  'budgets',
+  'summaries',
   'guard',
   'idempotency',
   'inbox',

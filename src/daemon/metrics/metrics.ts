@@ -131,7 +131,9 @@ export class Metrics implements Observer {
   }
 
   #countModelCall(outcome: string, detail: NonNullable<TraceLine['detail']>): void {
-    const model = String(detail.model);
+    const { model } = detail;
+    // That another model answers in its place is no call.
+    if (typeof model !== 'string') return;
     this.#count('agentd_model_requests_total', { model, outcome });
     for (const direction of ['input', 'output'] as const) {
       const tokens = detail[`${direction}_tokens`];

@@ -7,7 +7,7 @@ import { prefixOf } from './setting-prefix.ts';
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const NAME_MAX = 32;
 const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
-const SETTING_KINDS = ['string', 'integer', 'boolean', 'choice', 'list', 'url'];
+const SETTING_KINDS = ['string', 'integer', 'number', 'boolean', 'choice', 'list', 'url'];
 
 /** What a name is, in words. */
 export const NAME_RULE = `lower-case letters and digits, beginning with a letter, and single hyphens between them, at most ${NAME_MAX} characters`;
@@ -141,6 +141,8 @@ function checkBounds(
       `${inWords(min)} to ${inWords(max)}`,
     );
   }
+  if (kind === 'number' && !(Number.isFinite(min) && Number.isFinite(max) && Number(min) <= Number(max)))
+    return unfit(`the range of ${name}`, '`min` and `max`, numbers', `${inWords(min)} to ${inWords(max)}`);
   if (kind === 'choice' && !(Array.isArray(choices) && choices.length > 0 && choices.every(isText))) {
     return unfit(`\`choices\` of ${name}`, 'a list of texts', choices);
   }
@@ -153,7 +155,8 @@ function checkBounds(
 function checkDefault(name: string, kind: string, record: Readonly<Record<string, unknown>>): Refusal | null {
   const value = record.default;
   if (value === undefined) return null;
-  const native = { integer: 'number', boolean: 'boolean', list: 'object' }[kind] ?? 'string';
+  const native =
+    { integer: 'number', number: 'number', boolean: 'boolean', list: 'object' }[kind] ?? 'string';
   if (typeof value === native && readValue(record as unknown as SettingRecord, value).ok) return null;
   return unfit(`\`default\` of ${name}`, `a value of the kind ${kind}, within its bounds`, value);
 }

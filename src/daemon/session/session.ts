@@ -69,6 +69,8 @@ export interface StoredTurn {
   stopped?: true;
   /** Error code where it failed. */
   failure: string | null;
+  /** Tokens of its model calls; absent if there was none. */
+  usage?: { input_tokens: number; output_tokens: number };
   credentials: 'user' | 'default';
   credentials_reason: string;
   started_at: number;

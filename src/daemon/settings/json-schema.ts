@@ -86,6 +86,8 @@ function form(record: SettingRecord): JsonSchema {
       return { type: 'string', ...(record.pattern ? { pattern: record.pattern.source } : {}) };
     case 'integer':
       return { type: 'integer', minimum: record.min, maximum: record.max };
+    case 'number':
+      return { type: 'number', minimum: record.min, maximum: record.max };
     case 'boolean':
       return { type: 'boolean' };
     case 'choice':

@@ -293,7 +293,7 @@ export const SETTINGS = [
     kind: 'choice',
     choices: ['sqlite', 'postgres', 'cloudsql', 'none'],
     sentence:
-      'Store of long-term memory: `sqlite`, in the embedded database; `postgres` (`cloudsql` is another name), in the database of DATABASE_URL; `none`. Unset, `sqlite`.',
+      'Store of long-term memory: `sqlite`, in the embedded database; `postgres` (`cloudsql` is another name), in the database of DATABASE_URL; `none`. Unset, `sqlite`; if state is in Redis, `postgres` with DATABASE_URL, else `none`.',
   },
   {
     name: 'DATABASE_URL',
@@ -437,6 +437,60 @@ export const SETTINGS = [
   },
   { name: 'AGENT_API_KEY', kind: 'string', secret: true, sentence: 'Key for the model server.' },
   {
+    name: 'AGENT_TEMPERATURE',
+    kind: 'number',
+    min: 0,
+    max: 2,
+    sentence: 'Temperature of the model; unset, the model server decides.',
+    example: '0.2',
+  },
+  {
+    name: 'AGENT_MAX_OUTPUT_TOKENS',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    unit: 'tokens',
+    sentence: 'Longest answer of one model call; unset, the model server decides.',
+    example: '1024',
+  },
+  {
+    name: 'AGENT_HISTORY_TOKENS',
+    kind: 'integer',
+    min: 0,
+    max: 1_000_000,
+    default: 8000,
+    unit: 'tokens',
+    sentence:
+      'What the model is given of the conversation so far. Older parts of a conversation with one person are summed up between messages.',
+  },
+  {
+    name: 'AGENT_FALLBACK_MODEL',
+    kind: 'string',
+    sentence:
+      '`builtin`, or a model, named as in AGENT_MODEL, that answers while the first one is out of reach, overloaded or failing.',
+  },
+  {
+    name: 'AGENT_FALLBACK_BASE_URL',
+    kind: 'url',
+    sentence: 'Address of the server of the fallback model; unset, that of AGENT_BASE_URL.',
+  },
+  {
+    name: 'AGENT_FALLBACK_API_KEY',
+    kind: 'string',
+    secret: true,
+    sentence: 'Key for the server of the fallback model; unset, AGENT_API_KEY.',
+  },
+  {
+    name: 'AGENT_DAILY_TOKENS',
+    kind: 'integer',
+    min: 0,
+    max: 1_000_000_000,
+    default: 0,
+    unit: 'tokens',
+    sentence:
+      'Tokens of the model that one person, or one address of anonymous clients, may use within 24 hours, on all channels together; 0 means no limit.',
+  },
+  {
     name: 'AGENT_INSTRUCTIONS',
     kind: 'string',
     sentence: 'Instructions for the agent: text, or the path of a text file.',
@@ -487,7 +541,7 @@ export const SETTINGS = [
 
 type ValueOf<R> = R extends { secret: true }
   ? Secret
-  : R extends { kind: 'integer' }
+  : R extends { kind: 'integer' | 'number' }
     ? number
     : R extends { kind: 'boolean' }
       ? boolean

@@ -31,6 +31,8 @@ export function rightForm(record: SettingRecord): string {
       return record.pattern ? `a text of the form ${record.pattern.source}` : 'a text';
     case 'integer':
       return `a whole number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
+    case 'number':
+      return `a number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
     case 'boolean':
       return 'true or false (also yes/no, on/off, 1/0)';
     case 'choice':
@@ -50,6 +52,8 @@ function readPlain(record: SettingRecord, raw: unknown): Reading {
       return readText(record, raw);
     case 'integer':
       return readInteger(record, raw);
+    case 'number':
+      return readNumber(record, raw);
     case 'boolean':
       return readBoolean(raw);
     case 'choice':
@@ -76,6 +80,14 @@ function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
 function readInteger({ min, max }: { min: number; max: number }, raw: unknown): Reading {
   const value = typeof raw === 'string' && /^\s*-?\d+\s*$/.test(raw) ? Number(raw) : raw;
   if (typeof value !== 'number' || !Number.isInteger(value)) return wrong('is not a whole number');
+  if (value < min) return wrong(`is less than ${min}`);
+  if (value > max) return wrong(`is more than ${max}`);
+  return { ok: true, value };
+}
+
+function readNumber({ min, max }: { min: number; max: number }, raw: unknown): Reading {
+  const value = typeof raw === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(raw) ? Number(raw) : raw;
+  if (typeof value !== 'number' || !Number.isFinite(value)) return wrong('is not a number');
   if (value < min) return wrong(`is less than ${min}`);
   if (value > max) return wrong(`is more than ${max}`);
   return { ok: true, value };

@@ -1,5 +1,6 @@
 import type { ActionStore } from './actions.ts';
 import type { AuditStore } from './audit.ts';
+import type { BudgetStore } from './budgets.ts';
 import type { SessionClaim } from './claims.ts';
 import type { GuardStore } from './guard.ts';
 import type { IdempotencyStore } from './idempotency.ts';
@@ -12,6 +13,7 @@ import type { ReplicaStore } from './replicas.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
+import type { SummaryStore } from './summaries.ts';
 import type { ToolDigestStore } from './tool-digests.ts';
 import type { TraceStore } from './traces.ts';
 import type { CommitOutcome, TurnChanges } from './turns.ts';
@@ -30,6 +32,8 @@ export interface Store {
   readonly audit: AuditStore;
   readonly traces: TraceStore;
   readonly limits: LimitStore;
+  readonly budgets: BudgetStore;
+  readonly summaries: SummaryStore;
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;

@@ -4,6 +4,7 @@ import { beforeEach, expect, it, vi } from 'vitest';
 import { createLlm } from '../../../src/daemon/agent/llm.ts';
 import { loadModel } from '../../../src/daemon/agent/model.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
+import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 // A provider package that tells an end without a finish in other ways than an OpenAI-compatible server (llm.test.ts).
@@ -37,13 +38,7 @@ beforeEach(() => {
 
 async function reply(): Promise<string> {
   const { log } = collectLog();
-  const settings = {
-    AGENT_MODEL: 'fake:model',
-    AGENT_BASE_URL: undefined,
-    AGENT_API_KEY: undefined,
-    AGENT_MAX_STEPS: 2,
-    AGENT_INSTRUCTIONS: undefined,
-  };
+  const settings = llmSettings({ AGENT_MODEL: 'fake:model', AGENT_MAX_STEPS: 2 });
   const tools = [fakeTool({ ok: true, result: {} })];
   return replyOf((await createLlm(settings, log)).run(agentTurn({ log, tools })));
 }

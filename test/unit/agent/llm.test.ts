@@ -8,6 +8,7 @@ import { Secret } from '../../../src/daemon/secret.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 import { agentTurn, fakeTool, piecesOf, replyOf } from '../../support/agent-turn.ts';
 import { FakeModel } from '../../support/fake-model.ts';
+import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 const KEY = 'model-key-of-the-tests';
@@ -24,14 +25,13 @@ beforeEach(() => {
 afterAll(() => model.close());
 
 function settings(changes: Partial<LlmSettings> = {}): LlmSettings {
-  return {
+  return llmSettings({
     AGENT_MODEL: 'llama3:8b',
     AGENT_BASE_URL: model.url,
     AGENT_API_KEY: new Secret(KEY),
     AGENT_MAX_STEPS: 4,
-    AGENT_INSTRUCTIONS: undefined,
     ...changes,
-  };
+  });
 }
 
 async function run(turn: Partial<AgentTurn> = {}, changes: Partial<LlmSettings> = {}) {

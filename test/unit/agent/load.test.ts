@@ -2,20 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LlmSettings } from '../../../src/daemon/agent/llm.ts';
 import { loadAgent } from '../../../src/daemon/agent/load.ts';
 import { agentTurn, replyOf } from '../../support/agent-turn.ts';
+import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 const { log } = collectLog();
-const unset: LlmSettings & { AGENT_RUNTIME: string | undefined } = {
-  AGENT_RUNTIME: undefined,
-  AGENT_MODEL: undefined,
-  AGENT_BASE_URL: undefined,
-  AGENT_API_KEY: undefined,
-  AGENT_INSTRUCTIONS: undefined,
-  AGENT_MAX_STEPS: 8,
-};
+const unset = { ...llmSettings({}), AGENT_RUNTIME: undefined };
 const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
 let directory: string;
 

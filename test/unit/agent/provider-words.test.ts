@@ -4,7 +4,7 @@ import { Secret } from '../../../src/daemon/secret.ts';
 
 const KEY = 'the-key-of-this-operator-4711';
 const words = (body: unknown, request?: unknown) =>
-  providerWords(typeof body === 'string' ? body : JSON.stringify(body), { key: new Secret(KEY), request });
+  providerWords(typeof body === 'string' ? body : JSON.stringify(body), { keys: [new Secret(KEY)], request });
 
 describe('the words of a model server', () => {
   it.each([

@@ -14,6 +14,7 @@ import { checkModel } from '../../../src/cli/doctor/model.ts';
 import { ProbeClient } from '../../../src/cli/doctor/probe-client.ts';
 import { checkStateDirectory } from '../../../src/cli/doctor/state-directory.ts';
 import { makePrivateDirectory } from '../../../src/daemon/private-directory.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
 describe('a check of another machine', () => {
@@ -78,6 +79,25 @@ describe('a check of another machine', () => {
       { outcome: 'failed', detail: expect.stringContaining('answers 307') },
     ]);
     expect(asked).toEqual(['/models']);
+  });
+
+  it('asks for the fallback model, too, with its own key or that of the first', async () => {
+    const keys: (string | undefined)[] = [];
+    answer = ({ headers }, response) => {
+      keys.push(headers.authorization);
+      response.writeHead(keys.length > 1 ? 401 : 200).end('{"data":[{"id":"small"}]}');
+    };
+    const settings = { ...model(url), AGENT_API_KEY: new Secret('key-one'), AGENT_FALLBACK_MODEL: 'tiny' };
+    expect(await checkModel(settings, new ProbeClient())).toMatchObject([
+      { outcome: 'ok' },
+      { outcome: 'failed', advice: 'Set AGENT_FALLBACK_API_KEY to a key of that server.' },
+    ]);
+    const AGENT_FALLBACK_API_KEY = new Secret('key-two');
+    await checkModel({ ...settings, AGENT_FALLBACK_API_KEY }, new ProbeClient());
+    expect(keys).toEqual(['Bearer key-one', 'Bearer key-one', 'Bearer key-one', 'Bearer key-two']);
+    expect(
+      await checkModel({ ...settings, AGENT_FALLBACK_MODEL: 'builtin' }, new ProbeClient()),
+    ).toHaveLength(1);
   });
 
   it('ignores the time of a cached answer', async () => {

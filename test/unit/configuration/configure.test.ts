@@ -327,6 +327,14 @@ describe('settings that go together', () => {
     [{ API_PASSWORD: 'p', API_BASE_URL: 'http://x' }, 'API_EMAIL is not set, and API_PASSWORD is'],
     [{ AGENT_RUNTIME: 'llm' }, 'AGENT_MODEL is not set, and AGENT_RUNTIME is llm'],
     [{ AGENT_MODEL: 'small' }, 'AGENT_MODEL does not say where the model runs'],
+    [
+      { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_MODEL: 'small' },
+      'AGENT_FALLBACK_MODEL does not say where the model runs',
+    ],
+    [
+      { AGENT_MODEL: 'openai:large', AGENT_DAILY_TOKENS: '1000', AGENT_MAX_OUTPUT_TOKENS: '1000' },
+      'AGENT_DAILY_TOKENS is not more than AGENT_MAX_OUTPUT_TOKENS (1000), which each model call reserves: none would be made',
+    ],
     [{ AGENT_RUNTIME: 'openai' }, 'AGENT_RUNTIME is neither a runtime that there is, nor the path of a file'],
     [{ ADMIN_LISTEN: '9464' }, 'ADMIN_LISTEN is not an address with a port'],
     [{ ADMIN_LISTEN: 'http://127.0.0.1:9464' }, 'ADMIN_LISTEN is not an address with a port'],
@@ -352,6 +360,13 @@ describe('settings that go together', () => {
   it.each<Record<string, string>>([
     { AGENT_MODEL: 'small', AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
     { AGENT_MODEL: 'openai:small' },
+    { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_MODEL: 'builtin', AGENT_DAILY_TOKENS: '1000' },
+    { AGENT_MODEL: 'large', AGENT_BASE_URL: 'http://127.0.0.1:1/v1', AGENT_FALLBACK_MODEL: 'small' },
+    {
+      AGENT_MODEL: 'openai:large',
+      AGENT_FALLBACK_MODEL: 'small',
+      AGENT_FALLBACK_BASE_URL: 'http://127.0.0.1:1/v1',
+    },
     { AGENT_MODEL: 'small', AGENT_RUNTIME: 'builtin' },
     { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com, http://localhost:3000' },
     { WEBCHAT_ALLOWED_ORIGINS: '*' },
@@ -375,6 +390,19 @@ describe('settings that go together', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([
       'AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers',
     ]);
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [
+      { AGENT_FALLBACK_MODEL: 'builtin' },
+      'AGENT_FALLBACK_MODEL has no effect: the builtin agent answers, which needs no model',
+    ],
+    [
+      { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_BASE_URL: 'http://127.0.0.1:1/v1' },
+      'AGENT_FALLBACK_BASE_URL has no effect: AGENT_FALLBACK_MODEL is not set',
+    ],
+  ])('are warned of when there is nothing to fall back to or from: %o', async (env, warning) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([warning]);
   });
 
   it('the wildcard origin is refused while a channel streams to browsers', async () => {
@@ -681,6 +709,22 @@ describe('long-term memory', () => {
       expect(warnings.join()).not.toContain('secret');
     },
   );
+
+  it('is not kept in the embedded database if state is in Redis', async () => {
+    const env = { ...VALID, REDIS_URL: 'redis://127.0.0.1:6379' };
+    expect(await refused(placeWith({ ...env, MEMORY_BACKEND: 'sqlite' }))).toEqual([
+      'MEMORY_BACKEND would keep memory in a file of each daemon, while all other state is shared',
+    ]);
+    for (const more of [
+      {},
+      { DATABASE_URL },
+      { MEMORY_BACKEND: 'none' },
+      { MEMORY_BACKEND: 'postgres', DATABASE_URL },
+    ]) {
+      const { warnings } = await configure(placeWith({ ...env, ...more }));
+      expect(warnings.filter((text) => /MEMORY|DATABASE/.test(text))).toEqual([]);
+    }
+  });
 
   it('without TLS to another machine is a warning in production', async () => {
     const env = { ...VALID, NODE_ENV: 'production', MEMORY_BACKEND: 'postgres' };

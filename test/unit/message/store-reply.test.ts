@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sendReply } from '../../../src/daemon/message/send-reply.ts';
 import { storeReply } from '../../../src/daemon/message/store-reply.ts';
+import type { AskedQuestion } from '../../../src/daemon/message/turn.ts';
 import { CLAIM_MS, type KeyClaim } from '../../../src/daemon/store/claims.ts';
-import { anInboxMessage, aSession, aStream } from '../../contract/fixtures.ts';
+import { anInboxMessage, aSession, aStream, aTurn } from '../../contract/fixtures.ts';
 import { aTurnOf, locked, named, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
 
 let world: StepWorld;
@@ -21,6 +22,10 @@ async function answered(members: object = {}) {
     changes: { session },
     reply: 'Hi.',
     stopped: false as boolean,
+    history: { summary: null, turns: [] },
+    usage: null as { input_tokens: number; output_tokens: number } | null,
+    asked: null as AskedQuestion | null,
+    question: null,
     ...members,
   });
 }
@@ -34,7 +39,7 @@ const turns = () => world.store.sessions.turns('s');
 describe('store-reply', () => {
   it('stores the session, the turn and the trace in one commit', async () => {
     const { turn } = await runStep(world, storeReply, await answered());
-    expect(turn.stored).toBe(true);
+    expect(turn.record).toEqual((await turns())[0]);
     expect(await world.store.sessions.find('s')).toMatchObject({ turns: 1 });
     expect(await turns()).toMatchObject([
       {
@@ -127,7 +132,7 @@ describe('store-reply', () => {
 
 describe('send-reply', () => {
   it('tells the outlet that the reply may leave', async () => {
-    const stored = Object.assign(await answered(), { stored: true as const });
+    const stored = Object.assign(await answered(), { record: aTurn() });
     const { turn, line } = await runStep(world, sendReply, stored);
     expect(turn.outlet.told).toEqual(['complete s Hi.']);
     expect(line).toMatchObject({ step: 'send-reply', verdict: 'ok' });

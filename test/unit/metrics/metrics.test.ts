@@ -93,6 +93,8 @@ describe('metrics', () => {
         { step: 'credentials', verdict: 'fallback', reason: 'no_token', detail: { credentials: 'default' } },
         { step: 'model', verdict: 'ok', detail: { model: 'm1', input_tokens: 10, output_tokens: 3 } },
         { step: 'model', verdict: 'failed', reason: 'model_unreachable', detail: { model: 'm1' } },
+        // Not a call: another one answers in its place.
+        { step: 'model', verdict: 'fallback', reason: 'model_unreachable', detail: { fallback: 'm2' } },
       ]),
       false,
     );
@@ -105,6 +107,7 @@ describe('metrics', () => {
     expect(await sample('agentd_credentials_total{used="user",reason="valid_token"}')).toBe(1);
     expect(await sample('agentd_credentials_total{used="default",reason="no_token"}')).toBe(1);
     expect(await sample('agentd_model_requests_total{model="m1",outcome="ok"}')).toBe(1);
+    expect(await metrics.text()).not.toContain('undefined');
     expect(await sample('agentd_model_requests_total{model="m1",outcome="model_unreachable"}')).toBe(1);
     expect(await sample('agentd_model_tokens_total{model="m1",direction="input"}')).toBe(10);
     expect(await sample('agentd_model_tokens_total{model="m1",direction="output"}')).toBe(3);
@@ -177,9 +180,21 @@ describe('a measured store', () => {
       description: 'test',
       sessions: new Sessions(),
       ...Object.fromEntries(
-        ['actions', 'traces', 'limits', 'guard', 'idempotency', 'inbox', 'links', 'outages', 'streams'].map(
-          (name) => [name, empty],
-        ),
+        [
+          'actions',
+          'audit',
+          'traces',
+          'limits',
+          'budgets',
+          'summaries',
+          'toolDigests',
+          'guard',
+          'idempotency',
+          'inbox',
+          'links',
+          'outages',
+          'streams',
+        ].map((name) => [name, empty]),
       ),
       commitTurn: async () => 'committed',
     } as unknown as Store;

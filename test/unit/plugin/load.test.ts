@@ -237,7 +237,7 @@ describe('a plugin is refused', () => {
     [
       'with a setting of an unknown kind',
       pluginSource({ settings: `[{ name: 'TELEX_X', kind: 'float', sentence: 'It is.' }]` }),
-      'plugins[0] `kind` of TELEX_X is "float" → one of string, integer, boolean, choice, list, url',
+      'plugins[0] `kind` of TELEX_X is "float" → one of string, integer, number, boolean, choice, list, url',
     ],
     [
       'with a default out of its range',

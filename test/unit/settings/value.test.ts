@@ -5,6 +5,7 @@ import { readValue } from '../../../src/daemon/settings/value.ts';
 
 const base = { name: 'X', sentence: 'It is.' };
 const integer: SettingRecord = { ...base, kind: 'integer', min: 0, max: 65_535 };
+const number: SettingRecord = { ...base, kind: 'number', min: 0, max: 2 };
 const boolean: SettingRecord = { ...base, kind: 'boolean' };
 const list: SettingRecord = { ...base, kind: 'list' };
 const url: SettingRecord = { ...base, kind: 'url' };
@@ -16,6 +17,9 @@ describe('a value', () => {
     [integer, '0', 0],
     [integer, ' 65535 ', 65_535],
     [integer, 8080, 8080],
+    [number, ' 0.25 ', 0.25],
+    [number, '2', 2],
+    [number, 1.5, 1.5],
     [boolean, 'TRUE', true],
     [boolean, 'off', false],
     [boolean, '1', true],
@@ -42,6 +46,11 @@ describe('a value', () => {
     [integer, '-1', 'is less than 0'],
     [integer, '65536', 'is more than 65535'],
     [integer, '9'.repeat(400), 'is not a whole number'],
+    [number, '1e0', 'is not a number'],
+    [number, '.5', 'is not a number'],
+    [number, Number.NaN, 'is not a number'],
+    [number, '-0.1', 'is less than 0'],
+    [number, 2.01, 'is more than 2'],
     [boolean, 'maybe', 'is neither true nor false'],
     [list, [1], 'is no list of texts'],
     [list, { a: 1 }, 'is no list of texts'],

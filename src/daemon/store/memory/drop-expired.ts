@@ -12,7 +12,8 @@ export function dropExpired({ state, clock, bounds }: MemoryContext): void {
   const isOver = ({ expires_at }: { expires_at: number | null }) => expires_at !== null && expires_at <= now;
   drop(state.sessions, ({ session }) => isOver(session));
   drop(state.guard_turns, ({ ends_at }) => ends_at <= now);
-  for (const map of [state.limits, state.guard_users, state.seen, state.answers, state.links, state.streams])
+  const { limits, budgets, guard_users, seen, answers, links, streams } = state;
+  for (const map of [limits, budgets, guard_users, seen, answers, links, streams])
     drop(map as Map<string, { expires_at: number | null }>, isOver);
   // The others end with `reap`, which counts the interruption or ends the stream.
   for (const claims of [state.claims.sessions, state.claims.keys])

@@ -70,7 +70,7 @@ export function createSession(context: MemoryContext, session: Session): void {
   for (const [other, { session: expired }] of sessions)
     if (namesOf(expired).some((name) => namesOf(session).includes(name))) sessions.delete(other);
   withdraw(context, (action) => action.session_tag === tag);
-  sessions.set(tag, { session, turns: [] });
+  sessions.set(tag, { session, turns: [], summaries: [], summarizing: null });
   const count = guard_turns.get(tag);
   if (count && count.ends_at > context.clock.now())
     guard_turns.set(tag, { ...count, ends_at: session.expires_at });

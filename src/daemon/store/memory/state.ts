@@ -13,6 +13,8 @@ import type { Link, NewLink } from '../links.ts';
 import type { Memory } from '../memories.ts';
 import type { Outage } from '../outages.ts';
 import type { StreamRecord } from '../streams.ts';
+import type { Summary } from '../summaries.ts';
+import type { TokenWindow } from '../token-window.ts';
 import type { ToolDigest } from '../tool-digests.ts';
 
 export interface StoredClaim {
@@ -23,6 +25,9 @@ export interface StoredClaim {
 export interface StoredSession {
   session: Session;
   turns: StoredTurn[];
+  summaries: Summary[];
+  /** The summary that is being made; null if there is none. */
+  summarizing: StoredClaim | null;
 }
 
 export interface StoredTrace {
@@ -78,6 +83,7 @@ export interface MemoryState {
   readonly traces: StoredTrace[];
   readonly refused: StoredTrace[];
   readonly limits: Map<string, { hits: Hits; expires_at: number }>;
+  readonly budgets: Map<string, { window: TokenWindow; expires_at: number }>;
   readonly guard_users: Map<string, { state: GuardUserState; expires_at: number }>;
   /** By the tags of their sessions; of a stored session, `ends_at` is its end. */
   readonly guard_turns: Map<string, SessionTurns>;
@@ -110,6 +116,7 @@ export function emptyState(): MemoryState {
     traces: [],
     refused: [],
     limits: new Map(),
+    budgets: new Map(),
     guard_users: new Map(),
     guard_turns: new Map(),
     seen: new Map(),

@@ -14,6 +14,7 @@ import type { StreamListener, StreamStore } from '../streams.ts';
 import { actionSteps } from './actions.ts';
 import { asPort } from './as-port.ts';
 import { auditSteps } from './audit.ts';
+import { budgetSteps } from './budgets.ts';
 import { Claims } from './claims.ts';
 import { commitTurn } from './commit-turn.ts';
 import type { MemoryBounds, MemoryContext } from './context.ts';
@@ -29,6 +30,7 @@ import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
 import { countTokens, listTokens, replaceToken } from './stored-tokens.ts';
 import { streamSteps } from './streams.ts';
+import { summarySteps } from './summaries.ts';
 import { toolDigestSteps } from './tool-digests.ts';
 import { traceSteps } from './traces.ts';
 
@@ -92,6 +94,8 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     audit: asPort(auditSteps(context), begin),
     traces: asPort(traceSteps(context), begin),
     limits: asPort(limitSteps(context), begin),
+    budgets: asPort(budgetSteps(context), begin),
+    summaries: asPort(summarySteps(context), begin),
     guard: asPort(guardSteps(context), begin),
     idempotency: asPort(idempotencySteps(context), begin),
     inbox: asPort(inboxSteps(context), begin),

@@ -79,6 +79,7 @@ export class SqliteSessions implements SessionStore {
   readonly #deleteTraceOf;
   readonly #chained;
   readonly #sizeOf;
+  readonly #grow;
   readonly #delete;
   readonly #postpone;
 
@@ -178,6 +179,11 @@ export class SqliteSessions implements SessionStore {
     this.#sizeOf = db.prepare<{ name: string }, { client: string | null; bytes: number }>(
       `SELECT client, bytes FROM sessions WHERE ${NAMED}`,
     );
+    this.#grow = db
+      .prepare<[number, number], string | null>(
+        'UPDATE sessions SET bytes = bytes + ? WHERE id = ? RETURNING client',
+      )
+      .pluck();
     this.#delete = db.prepare<[number], { client: string | null; bytes: number }>(
       'DELETE FROM sessions WHERE id = ? RETURNING client, bytes',
     );
@@ -277,6 +283,17 @@ export class SqliteSessions implements SessionStore {
 
   end(session_id: string): Promise<boolean> {
     return this.#commit.write(() => this.#deleteLive(session_id));
+  }
+
+  /** The row of a session, by one of its ids; null if there is none or it has expired. */
+  liveId(name: string): number | null {
+    return this.#live.get({ name, now: this.#clock.now() })?.id ?? null;
+  }
+
+  /** Within a commit: something else that belongs to a session takes so many bytes more. */
+  grow(id: number, bytes: number): void {
+    const client = this.#grow.get(bytes, id) ?? null;
+    if (client !== null) this.#anonymous?.add(client, bytes);
   }
 
   /** Within a commit: deletes at most `bite` rows of expired sessions, turns first. @returns how many. */

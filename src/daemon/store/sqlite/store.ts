@@ -17,6 +17,7 @@ import { Volume } from '../volume.ts';
 import { SqliteActions } from './actions.ts';
 import { SqliteAudit } from './audit.ts';
 import { backUp, copyTo } from './backup.ts';
+import { SqliteBudgets } from './budgets.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
@@ -36,6 +37,7 @@ import { PendingActions } from './pending-actions.ts';
 import { SqliteSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
+import { SqliteSummaries } from './summaries.ts';
 import { Sweep } from './sweep.ts';
 import { SqliteToolDigests } from './tool-digests.ts';
 import { SqliteTraces } from './traces.ts';
@@ -171,6 +173,8 @@ function assemble(
   const pending = new PendingActions(db, clock);
   const sessions = new SqliteSessions(db, commit, clock, { counts, pending }, anonymousMax);
   const limits = new SqliteLimits(db, commit, clock);
+  const budgets = new SqliteBudgets(db, commit, clock);
+  const summaries = new SqliteSummaries(db, commit, clock, sessions);
   const known = new KnownMessages(db);
   commit.keep(known);
   const guard = new SqliteGuard(db, commit, clock, known, counts);
@@ -202,7 +206,7 @@ function assemble(
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
   const sweep = new Sweep(
-    [sessions, limits, guard, idempotency, inbox, links, streams, traces, actions, audit],
+    [sessions, limits, budgets, guard, idempotency, inbox, links, streams, traces, actions, audit],
     {
       db,
       commit,
@@ -220,6 +224,8 @@ function assemble(
     audit,
     traces,
     limits,
+    budgets,
+    summaries,
     guard,
     idempotency,
     inbox,

@@ -1,0 +1,131 @@
+import type { AgentTool } from './agent.ts';
+
+/** The one argument that a tool needs, by its place in the arguments. */
+interface Argument {
+  /** The last name in its path. */
+  name: string;
+  path: readonly string[];
+  schema: Schema;
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** A tool that a message can ask for by its title. */
+export interface TitledTool {
+  tool: AgentTool;
+  title: string;
+  /** Null: it needs none. */
+  argument: Argument | null;
+}
+
+export interface AskedTool extends TitledTool {
+  /** Null: the message does not say what the tool needs. */
+  args: Record<string, unknown> | null;
+}
+
+/** Has rules of its own in the builtin agent. */
+const LOOKED_UP = 'get_user';
+
+/**
+ * The tools that a message can ask for by their titles: those that read, and those that the person must confirm, with
+ * one required argument at most. A tool that changes something needs one, so that no question is taken for an order.
+ */
+export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
+  return tools.flatMap((tool) => {
+    const isSafe = tool.effect === 'read' || tool.confirm === 'always';
+    const argument = argumentOf(tool.parameters);
+    if (!isSafe || argument === 'several' || tool.name === LOOKED_UP) return [];
+    if (tool.effect === 'write' && argument === null) return [];
+    return [{ tool, title: tool.title ?? splitName(tool.name), argument }];
+  });
+}
+
+/**
+ * The tool whose title a message contains, with all of its words; of several, the one with the most words. What the
+ * message says besides is its argument. Null: it contains no title.
+ */
+export function askedTool(text: string, tools: readonly AgentTool[]): AskedTool | null {
+  const said = wordsOf(text);
+  const found = titledTools(tools)
+    .map((titled) => ({ ...titled, words: wordsOf(titled.title).map(({ word }) => word) }))
+    .filter(({ words }) => words.length > 0 && words.every((word) => said.some((one) => one.word === word)))
+    .sort((a, b) => b.words.length - a.words.length)[0];
+  if (!found) return null;
+  const { words, ...titled } = found;
+  if (titled.argument === null) return { ...titled, args: {} };
+  const value = restsOf(text, said, words)
+    .map((rest) => valueIn(rest, titled.argument?.schema ?? {}))
+    .find((one) => one !== undefined);
+  return { ...titled, args: value === undefined ? null : argsOf(titled.argument.path, value) };
+}
+
+interface Word {
+  /** In lower case. */
+  word: string;
+  start: number;
+  end: number;
+}
+
+function wordsOf(text: string): Word[] {
+  return [...text.matchAll(/[\p{L}\p{N}]+/gu)].map(({ 0: word, index }) => ({
+    word: word.toLowerCase(),
+    start: index,
+    end: index + word.length,
+  }));
+}
+
+/** `shop_listOrders` → `shop list Orders`. */
+function splitName(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .trim();
+}
+
+/** What the message says after the title, then what it says besides the title. */
+function restsOf(text: string, said: readonly Word[], title: readonly string[]): string[] {
+  const ofTitle = title.flatMap((word) => said.find((one) => one.word === word) ?? []);
+  const last = Math.max(...ofTitle.map(({ end }) => end));
+  let besides = '';
+  let from = 0;
+  for (const { start, end } of ofTitle.toSorted((a, b) => a.start - b.start)) {
+    besides += `${text.slice(from, start)} `;
+    from = Math.max(from, end);
+  }
+  return [text.slice(last), besides + text.slice(from)];
+}
+
+/** The rest of a message as a value of this schema; undefined if it is none. */
+function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
+  const text = rest
+    .replace(/\s+/g, ' ')
+    .replace(/^(?:(?!-\d)[\s\p{P}])+|[\s.!?,;:]+$/gu, '')
+    .trim();
+  if (text === '') return undefined;
+  if (Array.isArray(choices)) {
+    const words = wordsOf(text).map(({ word }) => word);
+    return choices.find((choice) => words.includes(String(choice).toLowerCase()));
+  }
+  const types = Array.isArray(type) ? type : [type];
+  if (types.includes('string') || type === undefined) return text;
+  if (!types.includes('integer') && !types.includes('number')) return undefined;
+  const numbers = text.match(types.includes('number') ? /-?\d+(?:\.\d+)?/g : /-?\d+/g) ?? [];
+  return numbers.length === 1 ? Number(numbers[0]) : undefined;
+}
+
+/** The one argument that is required, also within an object that is required. Null: none is. */
+function argumentOf(parameters: Schema, path: readonly string[] = []): Argument | null | 'several' {
+  const required = Array.isArray(parameters.required) ? (parameters.required as string[]) : [];
+  if (required.length > 1) return 'several';
+  const [name] = required;
+  if (name === undefined) return path.length === 0 ? null : 'several';
+  const properties = (parameters.properties ?? {}) as Readonly<Record<string, Schema>>;
+  const schema = properties[name] ?? {};
+  return schema.type === 'object'
+    ? argumentOf(schema, [...path, name])
+    : { name, path: [...path, name], schema };
+}
+
+function argsOf(path: readonly string[], value: unknown): Record<string, unknown> {
+  return path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Record<string, unknown>;
+}

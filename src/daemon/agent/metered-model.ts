@@ -1,0 +1,110 @@
+import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
+import { onAbort } from '../on-abort.ts';
+import type { ModelCallResult, ModelMeter } from './agent.ts';
+import { estimateTokens } from './estimate-tokens.ts';
+import type { CallableModel, Model } from './model.ts';
+import { modelFailure } from './model-failure.ts';
+
+/** The model is not called: the sender's AGENT_DAILY_TOKENS are used up. The message is for the sender. */
+export class BudgetExhausted extends Error {}
+
+type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>;
+type Part = Awaited<ReturnType<WrapStream>>['stream'] extends ReadableStream<infer P> ? P : never;
+
+/** The model, each request of which begins and ends at the meter of the run. */
+export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
+  return wrapLanguageModel({
+    model,
+    middleware: {
+      async wrapStream({ doStream, params }) {
+        const prompt_tokens = estimateTokens(JSON.stringify([params.prompt, params.tools ?? []]));
+        const call = await meter.begin({
+          model: model.modelId,
+          prompt_tokens,
+          max_output_tokens: params.maxOutputTokens,
+        });
+        if (!call.ok) throw new BudgetExhausted(call.message);
+        const heard = new Heard(call.end, prompt_tokens, params.abortSignal);
+        try {
+          const result = await doStream();
+          return { ...result, stream: ReadableStream.from(heard.listen(result.stream)) };
+        } catch (error) {
+          await heard.refused(modelFailure(error).reason);
+          throw error;
+        }
+      },
+    },
+  });
+}
+
+/** What one call has heard of its model. It ends the call once, at the latest when it is aborted. */
+class Heard {
+  readonly #began = performance.now();
+  readonly #end: (result: ModelCallResult) => Promise<void>;
+  readonly #prompt_tokens: number;
+  readonly #ignoreAbort: () => void;
+  #first_token_ms: number | undefined;
+  #text = '';
+
+  constructor(
+    end: (result: ModelCallResult) => Promise<void>,
+    prompt_tokens: number,
+    abortSignal: AbortSignal | undefined,
+  ) {
+    this.#end = end;
+    this.#prompt_tokens = prompt_tokens;
+    this.#ignoreAbort = abortSignal ? onAbort(abortSignal, () => void this.#failed('aborted')) : () => {};
+  }
+
+  /** There is no answer, so nothing was used. */
+  async refused(failure: string): Promise<void> {
+    this.#ignoreAbort();
+    await this.#end({ failure, input_tokens: 0, output_tokens: 0 });
+  }
+
+  /** The same parts; the call ends with the last of them. */
+  async *listen(stream: ReadableStream<Part>): AsyncGenerator<Part> {
+    try {
+      for await (const part of stream) {
+        if (
+          part.type === 'text-delta' ||
+          part.type === 'reasoning-delta' ||
+          part.type === 'tool-input-delta'
+        ) {
+          this.#first_token_ms ??= performance.now() - this.#began;
+          this.#text += part.delta;
+        }
+        if (part.type === 'error') await this.#failed(modelFailure(part.error).reason);
+        if (part.type === 'finish') await this.#finished(part.usage);
+        yield part;
+      }
+    } catch (error) {
+      await this.#failed(modelFailure(error).reason);
+      throw error;
+    } finally {
+      // Whoever reads may leave early.
+      await this.#failed('aborted');
+      this.#ignoreAbort();
+    }
+  }
+
+  #finished({ inputTokens, outputTokens }: Extract<Part, { type: 'finish' }>['usage']): Promise<void> {
+    const estimated = this.#estimated();
+    if (inputTokens.total === undefined || outputTokens.total === undefined) return this.#end(estimated);
+    const { estimated: _, ...known } = estimated;
+    return this.#end({ ...known, input_tokens: inputTokens.total, output_tokens: outputTokens.total });
+  }
+
+  #failed(failure: string): Promise<void> {
+    return this.#end({ failure, ...this.#estimated() });
+  }
+
+  #estimated(): ModelCallResult {
+    return {
+      input_tokens: this.#prompt_tokens,
+      output_tokens: estimateTokens(this.#text),
+      estimated: true,
+      ...(this.#first_token_ms === undefined ? {} : { first_token_ms: this.#first_token_ms }),
+    };
+  }
+}

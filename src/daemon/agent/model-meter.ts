@@ -1,0 +1,104 @@
+import { type Clock, randomSuffix } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { BudgetStore } from '../store/budgets.ts';
+import type { Trace } from '../trace/trace.ts';
+import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';
+import { budgetNotice } from './budget-notice.ts';
+
+/** Tokens of an answer that are reserved if nothing bounds it. */
+const USUAL_OUTPUT_TOKENS = 1024;
+
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+}
+
+export interface MeterParts {
+  trace: Pick<Trace, 'note'>;
+  clock: Clock;
+  log: Pick<Log, 'warn'>;
+  /** Null: AGENT_DAILY_TOKENS sets no limit. */
+  budget: { store: BudgetStore; key: string; max: number } | null;
+  /** Reservations expire with the run, ms since the epoch. */
+  deadline: number;
+}
+
+/**
+ * The meter of one run: one line of the trace for each call of a model, what all calls used, and the budget of whoever
+ * the run answers.
+ */
+export class RunMeter implements ModelMeter {
+  readonly #parts: MeterParts;
+  readonly #settling = new Set<Promise<void>>();
+  #usage: Usage | null = null;
+
+  constructor(parts: MeterParts) {
+    this.#parts = parts;
+  }
+
+  /** What the calls that have ended used; null if no model was called. */
+  get usage(): Usage | null {
+    return this.#usage;
+  }
+
+  async begin(call: Parameters<ModelMeter['begin']>[0]): Promise<MeteredCall> {
+    const { trace, budget, clock, deadline } = this.#parts;
+    const { model } = call;
+    const id = randomSuffix();
+    if (budget) {
+      const tokens = Math.ceil(call.prompt_tokens) + (call.max_output_tokens ?? USUAL_OUTPUT_TOKENS);
+      const request = { id, tokens, max: budget.max, ttl_ms: Math.max(1, deadline - clock.now()) };
+      const { granted, left, retry_after_ms } = await budget.store.reserve(budget.key, request);
+      if (!granted) {
+        const detail = { model, tokens, left, limit: budget.max };
+        trace.note({ step: 'model', verdict: 'refused', reason: 'budget_exhausted', detail });
+        return { ok: false, message: budgetNotice(retry_after_ms) };
+      }
+    }
+    const began = performance.now();
+    let isOver = false;
+    const end = async (result: ModelCallResult) => {
+      if (isOver) return;
+      isOver = true;
+      this.#note(model, result, performance.now() - began);
+      if (budget) await this.#settle(budget, id, result.input_tokens + result.output_tokens);
+    };
+    return { ok: true, end };
+  }
+
+  /** Resolves when what was used is counted. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#settling);
+  }
+
+  #note(model: string, result: ModelCallResult, took_ms: number): void {
+    const { failure, input_tokens, output_tokens, estimated, first_token_ms } = result;
+    this.#usage = {
+      input_tokens: (this.#usage?.input_tokens ?? 0) + input_tokens,
+      output_tokens: (this.#usage?.output_tokens ?? 0) + output_tokens,
+    };
+    this.#parts.trace.note({
+      step: 'model',
+      verdict: failure === undefined ? 'ok' : 'failed',
+      ...(failure === undefined ? {} : { reason: failure }),
+      detail: {
+        model,
+        input_tokens,
+        output_tokens,
+        ...(estimated ? { estimated } : {}),
+        ...(first_token_ms === undefined ? {} : { first_token_ms: Math.round(first_token_ms) }),
+      },
+      took_ms: Math.round(took_ms),
+    });
+  }
+
+  /** The reservation expires with the run, if it cannot be settled. */
+  async #settle(budget: NonNullable<MeterParts['budget']>, id: string, tokens: number): Promise<void> {
+    const work = budget.store.settle(budget.key, id, tokens).catch((err: unknown) => {
+      this.#parts.log.warn({ err }, 'the tokens of a model call could not be counted');
+    });
+    this.#settling.add(work);
+    await work;
+    this.#settling.delete(work);
+  }
+}

@@ -1,0 +1,135 @@
+import type { AgentRuntime } from '../agent/agent.ts';
+import { estimateTokens } from '../agent/estimate-tokens.ts';
+import { fittingExchanges } from '../agent/fitting-exchanges.ts';
+import { maskTokens } from '../secret.ts';
+import type { Services } from '../services.ts';
+import { type StoredTurn, tagOf } from '../session/session.ts';
+import { TimeLimit } from '../time-limit.ts';
+import { Trace } from '../trace/trace.ts';
+import type { StepLine } from '../trace/trace-record.ts';
+import { meterOfTurn } from './meter-of-turn.ts';
+import { HISTORY_TURNS, isBeforeSignIn, pastExchange, summaryOwner } from './run-history.ts';
+import { traceOf } from './trace-of.ts';
+import type { Answered, Answering, Resolved } from './turn.ts';
+
+/** Longest summary that is kept, characters. */
+const SUMMARY_MAX = 4000;
+/** Summaries that one daemon makes at a time; a session that must wait is looked at again after its next turn. */
+const AT_ONCE = 4;
+
+type Turn = Answering & Resolved & Answered;
+type SummaryServices = Pick<Services, 'agent' | 'store' | 'settings' | 'clock' | 'log' | 'observer'>;
+
+/** What is summed up of a conversation: its oldest turns, so that the rest is well within the room for history. */
+interface Overflow {
+  owner: string;
+  turns: readonly StoredTurn[];
+}
+
+/**
+ * Sums up what the history of a session has no room for, in the background, after the reply has left. A summary that
+ * fails or is lost is made after a later turn; until then the oldest turns are left out.
+ */
+export class HistorySummaries {
+  readonly #services: SummaryServices;
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #stop = new AbortController();
+
+  constructor(services: SummaryServices) {
+    this.#services = services;
+  }
+
+  /** To be called when a turn is stored and its reply has left. Never throws, never waits. */
+  afterTurn(turn: Turn, record: StoredTurn): void {
+    const { agent } = this.#services;
+    const tag = tagOf(turn.session);
+    if (!agent.summarize || this.#stop.signal.aborted) return;
+    if (this.#running.size >= AT_ONCE || this.#running.has(tag)) return;
+    const overflow = overflowOf(turn, record, this.#services.settings.AGENT_HISTORY_TOKENS);
+    if (overflow === null) return;
+    const work = this.#summarize(turn, overflow, agent.summarize.bind(agent)).finally(() =>
+      this.#running.delete(tag),
+    );
+    this.#running.set(tag, work);
+  }
+
+  /** Resolves when no summary is being made. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running.values());
+  }
+
+  /** Aborts those that are being made. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error('the daemon is stopping'));
+    await this.idle();
+  }
+
+  /** Never rejects. */
+  async #summarize(
+    turn: Turn,
+    overflow: Overflow,
+    summarize: NonNullable<AgentRuntime['summarize']>,
+  ): Promise<void> {
+    const { store, settings, clock, log } = this.#services;
+    const tag = tagOf(turn.session);
+    const ttl_ms = settings.AGENT_TIMEOUT_SECONDS * 1000;
+    const started_at = clock.now();
+    const trace = new Trace(clock);
+    const line: StepLine = { verdict: 'ok', detail: { turns: overflow.turns.length } };
+    const limit = new TimeLimit(clock, ttl_ms, this.#stop.signal);
+    const meter = meterOfTurn(turn, this.#services, trace, limit.deadline);
+    try {
+      const token = await store.summaries.begin(tag, ttl_ms);
+      if (token === null) return;
+      const said = summarize({
+        summary: turn.history.summary?.text ?? null,
+        exchanges: overflow.turns.map((past) => pastExchange(past, turn)),
+        max_characters: SUMMARY_MAX,
+        meter,
+        signal: limit.signal,
+        deadline: limit.deadline,
+        log: log.child({ request_id: turn.request_id }),
+      });
+      const text = maskTokens((await limit.within(said)).trim())
+        .slice(0, SUMMARY_MAX)
+        .toWellFormed();
+      const last = overflow.turns.at(-1);
+      if (text === '' || !last) throw new Error('the summary is empty');
+      const summary = {
+        principal: overflow.owner,
+        text,
+        through_turn: last.turn_id,
+        through_at: last.finished_at,
+      };
+      if (!(await store.summaries.keep(tag, token, summary))) line.reason = 'session_ended_meanwhile';
+    } catch (err) {
+      line.verdict = 'failed';
+      line.reason = 'not_summarized';
+      log.warn({ request_id: turn.request_id, err }, 'the history of a session could not be summed up');
+    } finally {
+      limit.lift();
+      await meter.settled();
+    }
+    trace.note({ step: 'summarize', ...line, took_ms: clock.now() - started_at });
+    const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
+    // It is no message of its own.
+    this.#services.observer.turnTraced(record, true);
+    await store.traces.keep(record).catch((err: unknown) => {
+      log.warn({ request_id: turn.request_id, err }, 'the trace of a summary could not be stored');
+    });
+  }
+}
+
+/** Null: the history has room for everything, or the conversation has no owner. */
+function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | null {
+  const owner = summaryOwner(turn);
+  if (owner === null) return null;
+  const past = turn.history.turns.filter((one) => !isBeforeSignIn(one, turn));
+  const turns = [...past, record];
+  const exchanges = turns.map((one) => pastExchange(one, turn));
+  const room = tokens - estimateTokens(turn.history.summary?.text ?? '');
+  if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room) === turns.length) return null;
+  // Half of the room stays free, so that this is not due again after each turn.
+  const kept = Math.min(fittingExchanges(exchanges, room / 2), HISTORY_TURNS / 2);
+  return { owner, turns: turns.slice(0, turns.length - kept) };
+}

@@ -1,0 +1,21 @@
+import { budgetKey } from '../agent/budget-key.ts';
+import { RunMeter } from '../agent/model-meter.ts';
+import type { Services } from '../services.ts';
+import type { Trace } from '../trace/trace.ts';
+import type { Answering, Resolved } from './turn.ts';
+
+/**
+ * The meter of the model calls that are made for a turn, held against AGENT_DAILY_TOKENS of its sender.
+ * @param deadline reservations expire then, ms since the epoch.
+ */
+export function meterOfTurn(
+  { channel, address, principal, message }: Answering & Resolved,
+  { clock, log, settings, store }: Pick<Services, 'clock' | 'log' | 'settings' | 'store'>,
+  trace: Trace,
+  deadline: number,
+): RunMeter {
+  const max = settings.AGENT_DAILY_TOKENS;
+  const key = budgetKey({ person: principal.person, channel, user_id: message.user_id, address });
+  const budget = max === 0 ? null : { store: store.budgets, key, max };
+  return new RunMeter({ trace, clock, log, budget, deadline });
+}

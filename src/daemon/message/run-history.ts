@@ -1,0 +1,76 @@
+import type { PastExchange } from '../agent/agent.ts';
+import type { Services } from '../services.ts';
+import { type StoredTurn, tagOf } from '../session/session.ts';
+import type { Summary } from '../store/summaries.ts';
+import type { Answering, Resolved } from './turn.ts';
+
+/** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
+export const HISTORY_TURNS = 50;
+
+/** What a run may see of its conversation, oldest first. */
+export interface RunHistory {
+  /** Of everything before `turns`; null: nothing was summed up. */
+  summary: Summary | null;
+  turns: readonly StoredTurn[];
+}
+
+type Turn = Answering & Resolved;
+
+/**
+ * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person in that person's runs only.
+ * Whoever knows a session id that a client chose may write there as nobody, so a person's run sees nothing of that;
+ * before sign-in the same holds for a generated id, so those turns are marked.
+ */
+export async function readHistory(
+  turn: Turn,
+  { store, agent }: Pick<Services, 'store' | 'agent'>,
+): Promise<RunHistory> {
+  const { session, session_origin, principal, channel } = turn;
+  if (session_origin !== 'found') return { summary: null, turns: [] };
+  const owner = agent.summarize ? summaryOwner(turn) : null;
+  const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };
+  const [summary, turns] = await Promise.all([
+    owner === null ? null : store.summaries.find(tagOf(session), owner),
+    store.sessions.history(session.session_id, reader, HISTORY_TURNS),
+  ]);
+  return { summary, turns: turnsAfter(summary, turns, turn) };
+}
+
+/**
+ * Whom the summary of a conversation belongs to: the person of the run, else the platform's verified user, else whoever
+ * knows an id that the daemon made. Null: the conversation has several people, or nobody who could be told apart.
+ */
+export function summaryOwner({ session, principal, channel, message }: Turn): string | null {
+  if (message.shared) return null;
+  if (principal.person !== null) return principal.person;
+  // A person's key is a JSON list, so the three never meet.
+  if (channel.has_platform) return `${channel.name}:${message.user_id}`;
+  return session.generated ? 'anonymous' : null;
+}
+
+/** The turn was made before the person signed in, perhaps by somebody else. */
+export function isBeforeSignIn(past: StoredTurn, { channel, principal }: Turn): boolean {
+  return !channel.has_platform && principal.person !== null && past.person === null;
+}
+
+export function pastExchange(past: StoredTurn, turn: Turn): PastExchange {
+  return {
+    user: past.text,
+    speaker: past.user_id,
+    reply: past.reply ?? '',
+    ...(isBeforeSignIn(past, turn) ? { before_sign_in: true as const } : {}),
+  };
+}
+
+/** Without the turns that the summary covers. What was said before sign-in is in no summary of a person. */
+function turnsAfter(
+  summary: Summary | null,
+  turns: readonly StoredTurn[],
+  turn: Turn,
+): readonly StoredTurn[] {
+  if (summary === null) return turns;
+  const last = turns.findIndex(({ turn_id }) => turn_id === summary.through_turn);
+  const isCovered = (past: StoredTurn, place: number) =>
+    last < 0 ? past.finished_at <= summary.through_at : place <= last;
+  return turns.filter((past, place) => isBeforeSignIn(past, turn) || !isCovered(past, place));
+}

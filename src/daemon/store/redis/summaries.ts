@@ -1,0 +1,40 @@
+import { randomSuffix } from '../../clock.ts';
+import type { Summary, SummaryStore } from '../summaries.ts';
+import type { RedisConnection } from './connection.ts';
+
+export class RedisSummaries implements SummaryStore {
+  readonly #redis: RedisConnection;
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+  }
+
+  async find(session_tag: string, principal: string): Promise<Summary | null> {
+    const found = await this.#run('find-summary', session_tag, fieldOf(principal));
+    return found === null ? null : JSON.parse(found as string);
+  }
+
+  async begin(session_tag: string, ttl_ms: number): Promise<string | null> {
+    const token = randomSuffix();
+    return (await this.#run('begin-summary', session_tag, token, ttl_ms)) === 1 ? token : null;
+  }
+
+  async keep(session_tag: string, token: string, summary: Summary): Promise<boolean> {
+    const args = [token, fieldOf(summary.principal), JSON.stringify(summary)];
+    return (await this.#run('keep-summary', session_tag, ...args)) === 1;
+  }
+
+  #run(script: string, session_tag: string, ...args: (string | number)[]) {
+    return this.#redis.run(
+      script,
+      [this.#redis.names.key('session', session_tag, 'state')],
+      session_tag,
+      ...args,
+    );
+  }
+}
+
+/** No principal is named like the other fields of the hash. */
+function fieldOf(principal: string): string {
+  return `of:${principal}`;
+}

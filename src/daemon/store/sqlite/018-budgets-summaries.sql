@@ -1,0 +1,25 @@
+-- What each person and each anonymous client has used of AGENT_DAILY_TOKENS, as JSON.
+CREATE TABLE budgets (
+  key        TEXT    PRIMARY KEY,
+  tokens     TEXT    NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX budgets_by_expiry ON budgets (expires_at);
+
+-- Summaries of the history that a session has no room for, one for each of its principals.
+CREATE TABLE summaries (
+  session      INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+  principal    TEXT    NOT NULL,
+  text         TEXT    NOT NULL,
+  through_turn TEXT    NOT NULL,
+  through_at   INTEGER NOT NULL,
+  PRIMARY KEY (session, principal)
+) STRICT, WITHOUT ROWID;
+
+-- The summary that is being made of a session; over after `expires_at`.
+CREATE TABLE summarizing (
+  session    INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+  owner      TEXT    NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;

@@ -1,0 +1,125 @@
+/** How long used tokens count, ms (AGENT_DAILY_TOKENS). */
+export const TOKEN_WINDOW_MS = 24 * 60 * 60 * 1000;
+/** Tokens that are used within one such span are stored together, as used when the last of them was. */
+const SPAN_MS = 5 * 60 * 1000;
+
+/** The tokens that one key has used and reserved. A value: no function changes one that it is given. */
+export interface TokenWindow {
+  /** Oldest first. */
+  readonly used: readonly UsedTokens[];
+  readonly reserved: readonly ReservedTokens[];
+}
+
+export interface UsedTokens {
+  /** ms since the epoch. */
+  readonly at: number;
+  readonly tokens: number;
+}
+
+export interface ReservedTokens {
+  readonly id: string;
+  readonly at: number;
+  readonly expires_at: number;
+  readonly tokens: number;
+}
+
+export interface TokenRequest {
+  /** Random; no two reservations share it. */
+  id: string;
+  tokens: number;
+  /** Used and reserved tokens together, at most. */
+  max: number;
+  /** How long the reservation counts if it is never settled. */
+  ttl_ms: number;
+}
+
+export interface TokenState {
+  /** False: nothing was reserved. */
+  granted: boolean;
+  /** Tokens that are neither used nor reserved now. */
+  left: number;
+  /** ms until so many tokens will be free; 0 if they are, null if they are more than the limit. */
+  retry_after_ms: number | null;
+}
+
+export const NO_TOKENS: TokenWindow = { used: [], reserved: [] };
+
+/**
+ * Reserves tokens if the window has room for them (`BudgetStore.reserve`). Backends call it in one atomic step with
+ * reading and writing the window.
+ */
+export function reserveTokens(
+  found: TokenWindow,
+  { id, tokens, max, ttl_ms }: TokenRequest,
+  now: number,
+): { window: TokenWindow; state: TokenState } {
+  const before = windowAt(found, now);
+  const left = max - sumOf(before.used) - sumOf(before.reserved);
+  if (tokens > left) {
+    const retry_after_ms = tokens > max ? null : freesAt(before, tokens - left) - now;
+    return { window: before, state: { granted: false, left: Math.max(0, left), retry_after_ms } };
+  }
+  const reserved = [...before.reserved, { id, at: now, expires_at: now + ttl_ms, tokens }];
+  return {
+    window: { ...before, reserved },
+    state: { granted: true, left: left - tokens, retry_after_ms: 0 },
+  };
+}
+
+/** Ends a reservation, which may have expired, and counts what was used (`BudgetStore.settle`). */
+export function settleTokens(found: TokenWindow, id: string, tokens: number, now: number): TokenWindow {
+  const before = windowAt(found, now);
+  const reserved = before.reserved.filter((one) => one.id !== id);
+  if (tokens === 0) return { ...before, reserved };
+  const last = before.used.at(-1);
+  const isSameSpan = last !== undefined && Math.floor(last.at / SPAN_MS) === Math.floor(now / SPAN_MS);
+  const used = isSameSpan
+    ? [...before.used.slice(0, -1), { at: now, tokens: last.tokens + tokens }]
+    : [...before.used, { at: now, tokens }];
+  return { used, reserved };
+}
+
+/** When nothing in the window counts any more, ms since the epoch; 0 if it is empty. */
+export function windowEnd({ used, reserved }: TokenWindow): number {
+  return Math.max(
+    0,
+    ...used.map(({ at }) => at + TOKEN_WINDOW_MS),
+    ...reserved.map(({ expires_at }) => expires_at),
+  );
+}
+
+/**
+ * What counts now. After the clock was set back, nothing counts longer than if it had happened now.
+ * @returns the same value if nothing changes.
+ */
+function windowAt(found: TokenWindow, now: number): TokenWindow {
+  const { used, reserved } = found;
+  const isUsed = used.every(({ at }) => at <= now && at > now - TOKEN_WINDOW_MS);
+  if (isUsed && reserved.every(({ at, expires_at }) => at <= now && expires_at > now)) return found;
+  return {
+    used: used
+      .filter(({ at }) => at > now - TOKEN_WINDOW_MS)
+      .map((one) => (one.at > now ? { ...one, at: now } : one)),
+    reserved: reserved
+      .filter(({ expires_at }) => expires_at > now)
+      .map((one) => (one.at > now ? { ...one, at: now, expires_at: now + one.expires_at - one.at } : one)),
+  };
+}
+
+/** When so many tokens will have become free. */
+function freesAt({ used, reserved }: TokenWindow, wanted: number): number {
+  const ends = [
+    ...used.map(({ at, tokens }) => ({ at: at + TOKEN_WINDOW_MS, tokens })),
+    ...reserved.map(({ expires_at, tokens }) => ({ at: expires_at, tokens })),
+  ].sort((a, b) => a.at - b.at);
+  let freed = 0;
+  for (const { at, tokens } of ends) {
+    freed += tokens;
+    if (freed >= wanted) return at;
+  }
+  return ends.at(-1)?.at ?? 0;
+}
+
+function sumOf(entries: readonly { tokens: number }[]): number {
+  return entries.reduce((sum, { tokens }) => sum + tokens, 0);
+}

@@ -1,0 +1,69 @@
+import { closeSync, openSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Benchmark, Effort, Sample } from '../benchmark.ts';
+import { ask, type Server, startServer } from '../process.ts';
+import type { ModelOrder, ModelResult } from './load.ts';
+
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+const RUNS = 64;
+
+/** How much later a reader sees the model's first token; ours is stored before anybody sees it. */
+export const firstToken: Benchmark = {
+  name: 'model',
+  work: `from the model's first token to the reader's first event, ${RUNS} runs at once`,
+  limit: 'node:http, each word of the model written to the reader; nothing stored',
+  unit: 'ms',
+  bare: { name: 'bare', round: (effort) => withModel((url) => bareServer(url), effort) },
+  ours: [{ name: 'first token', target: { value: 5, ambition: 2 }, round: ourRound }],
+};
+
+function bareServer(url: string): Promise<Server> {
+  return startServer([file('bare.ts')], { part: 'server', env: { MODEL_URL: url } });
+}
+
+async function ourRound(effort: Effort): Promise<Sample> {
+  const directory = await mkdtemp(join(tmpdir(), 'agentd-bench-model-'));
+  const stderr = openSync(join(directory, 'log'), 'w');
+  const program = [file('../../../bin/agentd.js'), 'serve'];
+  const start = (url: string) =>
+    startServer(program, { part: 'server', cwd: directory, env: settings(directory, url), stderr });
+  try {
+    return await withModel(start, effort);
+  } finally {
+    closeSync(stderr);
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** As it comes, with a model. */
+function settings(directory: string, url: string): Record<string, string> {
+  return {
+    STATE_DIR: directory,
+    PORT: '0',
+    SSE_ENABLED: 'true',
+    JWT_ALGORITHM: 'HS256',
+    JWT_SECRET_KEY: 'a-secret-for-benchmarks-of-at-least-256-bits',
+    AGENT_MODEL: 'm',
+    AGENT_BASE_URL: url,
+    TRUST_PROXY: '1',
+    RATE_LIMIT_ANONYMOUS_MAX: '1000000',
+    LOOP_GUARD_ENABLED: 'false',
+    SHUTDOWN_GRACE_SECONDS: '0',
+  };
+}
+
+/** One round; the model has the core of the load. */
+async function withModel(start: (url: string) => Promise<Server>, effort: Effort): Promise<Sample> {
+  const model = await startServer([file('server.ts')], { part: 'load' });
+  const server = await start(`http://127.0.0.1:${model.port}/v1`);
+  const { warm_up_ms, measure_ms } = effort;
+  const order: ModelOrder = { port: server.port, runs: RUNS, warm_up_ms, measure_ms };
+  const { p50_ms, p99_ms, answered } = await ask<ModelResult>(file('load.ts'), order, { part: 'load' });
+  await server.stop();
+  await model.stop();
+  return { value: p50_ms, figures: { 'p99 ms': p99_ms }, counts: { answered } };
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { TOKEN_WINDOW_MS } from '../../src/daemon/store/token-window.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+import { sweepAll } from './store-writes.ts';
+
+const MINUTE = 60_000;
+
+/** The contract of the port `budgets`. */
+export function describeBudgets(current: () => StoreUnderTest): void {
+  describe('budgets', () => {
+    let test: StoreUnderTest;
+    let store: Store;
+    const aRequest = (tokens: number, id: string = randomUUID()) => ({
+      id,
+      tokens,
+      max: 1000,
+      ttl_ms: MINUTE,
+    });
+
+    beforeEach(() => {
+      test = current();
+      store = test.store;
+    });
+
+    it('reserves what there is room for, and nothing more', async () => {
+      expect(await store.budgets.reserve('k', aRequest(600))).toEqual({
+        granted: true,
+        left: 400,
+        retry_after_ms: 0,
+      });
+      expect(await store.budgets.reserve('k', aRequest(401))).toEqual({
+        granted: false,
+        left: 400,
+        retry_after_ms: MINUTE,
+      });
+      expect(await store.budgets.reserve('k', aRequest(400))).toMatchObject({ granted: true, left: 0 });
+    });
+
+    it('counts what was used in place of what was reserved, for 24 hours', async () => {
+      await store.budgets.reserve('k', aRequest(900, 'r'));
+      await store.budgets.settle('k', 'r', 300);
+      expect(await store.budgets.reserve('k', aRequest(701))).toMatchObject({ granted: false, left: 700 });
+      test.advance(TOKEN_WINDOW_MS - 1);
+      expect(await store.budgets.reserve('k', aRequest(701))).toMatchObject({
+        granted: false,
+        retry_after_ms: 1,
+      });
+      test.advance(1);
+      expect(await store.budgets.reserve('k', aRequest(1000))).toMatchObject({ granted: true });
+    });
+
+    it('forgets a reservation that was never settled when it has expired', async () => {
+      await store.budgets.reserve('k', aRequest(1000));
+      test.advance(MINUTE - 1);
+      expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({
+        granted: false,
+        retry_after_ms: 1,
+      });
+      test.advance(1);
+      expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ granted: true });
+    });
+
+    it('counts what was used under a reservation that has expired meanwhile', async () => {
+      await store.budgets.reserve('k', aRequest(1000, 'r'));
+      test.advance(2 * MINUTE);
+      await store.budgets.settle('k', 'r', 1000);
+      expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ granted: false, left: 0 });
+    });
+
+    it('counts each key separately', async () => {
+      await store.budgets.reserve('k', aRequest(1000));
+      expect(await store.budgets.reserve('K', aRequest(1000))).toMatchObject({ granted: true });
+    });
+
+    it('says that what is more than the limit never has room', async () => {
+      expect(await store.budgets.reserve('k', aRequest(1001))).toEqual({
+        granted: false,
+        left: 1000,
+        retry_after_ms: null,
+      });
+    });
+
+    it('never grants more than the limit to two daemons at once, if there can be two', async () => {
+      const other = (await test.peer()) ?? store;
+      const asked = Array.from({ length: 40 }, (_, index) =>
+        (index % 2 ? store : other).budgets.reserve('k', aRequest(90)),
+      );
+      expect((await Promise.all(asked)).filter(({ granted }) => granted)).toHaveLength(11);
+    });
+
+    it('keeps what was used when the daemon dies', async () => {
+      await store.budgets.reserve('k', aRequest(800, 'r'));
+      await store.budgets.settle('k', 'r', 800);
+      const next = await test.restart();
+      expect(await next.budgets.reserve('k', aRequest(201))).toMatchObject({ granted: false, left: 200 });
+    });
+
+    it('counts nothing for longer after the clock was set back', async () => {
+      await store.budgets.settle('k', 'r', 1000);
+      test.advance(-7 * TOKEN_WINDOW_MS);
+      expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({
+        retry_after_ms: TOKEN_WINDOW_MS,
+      });
+      test.advance(TOKEN_WINDOW_MS - 1);
+      expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ retry_after_ms: 1 });
+      test.advance(1);
+      expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ granted: true });
+    });
+
+    it('deletes budgets of which nothing counts any more', async ({ skip }) => {
+      skip(store.maintenance === null, 'this backend needs no sweep');
+      await store.budgets.reserve('k', aRequest(800, 'r'));
+      await store.budgets.settle('k', 'r', 800);
+      test.advance(TOKEN_WINDOW_MS - 1);
+      expect(await sweepAll(store)).toBe(0);
+      test.advance(1);
+      expect(await sweepAll(store)).toBe(1);
+    });
+  });
+}

@@ -1,0 +1,104 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { Summary } from '../../src/daemon/store/summaries.ts';
+import { ada, aSession, bob } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+import { saveSession } from './store-writes.ts';
+
+const MINUTE = 60_000;
+
+/** The contract of the port `summaries`. */
+export function describeSummaries(current: () => StoreUnderTest): void {
+  describe('summaries', () => {
+    let test: StoreUnderTest;
+    let store: Store;
+    let session: Session;
+    let tag: string;
+    const aSummary = (members: Partial<Summary> = {}): Summary => ({
+      principal: ada,
+      text: 'They asked for order 7.',
+      through_turn: 't1',
+      through_at: 1,
+      ...members,
+    });
+    const kept = async (summary: Summary) => {
+      const token = await store.summaries.begin(tag, MINUTE);
+      return store.summaries.keep(tag, token ?? 'none', summary);
+    };
+
+    beforeEach(async () => {
+      test = current();
+      store = test.store;
+      session = aSession(test.now(), { owner: ada });
+      tag = tagOf(session);
+      await saveSession(store, session);
+    });
+
+    it('finds a summary exactly as it was kept, for its principal alone', async () => {
+      expect(await store.summaries.find(tag, ada)).toBeNull();
+      expect(await kept(aSummary())).toBe(true);
+      expect(await store.summaries.find(tag, ada)).toEqual(aSummary());
+      expect(await store.summaries.find(tag, bob)).toBeNull();
+      expect(await store.summaries.find('another', ada)).toBeNull();
+    });
+
+    it('replaces the summary of the same principal', async () => {
+      await kept(aSummary());
+      await kept(aSummary({ principal: bob, text: "Bob's" }));
+      await kept(aSummary({ text: 'Order 7 is on its way.', through_turn: 't2', through_at: 2 }));
+      expect(await store.summaries.find(tag, ada)).toMatchObject({ text: 'Order 7 is on its way.' });
+      expect(await store.summaries.find(tag, bob)).toMatchObject({ text: "Bob's" });
+    });
+
+    it('lets one be made at a time in a session', async () => {
+      const token = await store.summaries.begin(tag, MINUTE);
+      expect(await store.summaries.begin(tag, MINUTE)).toBeNull();
+      expect(await store.summaries.keep(tag, token ?? '', aSummary())).toBe(true);
+      expect(await store.summaries.begin(tag, MINUTE)).not.toBeNull();
+    });
+
+    it('lets two daemons make one, if there can be two', async () => {
+      const other = (await test.peer()) ?? store;
+      const begun = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => (n % 2 ? store : other).summaries.begin(tag, MINUTE)),
+      );
+      expect(begun.filter((token) => token !== null)).toHaveLength(1);
+    });
+
+    it('lets another one be made after its time, and refuses the late one', async () => {
+      const late = await store.summaries.begin(tag, MINUTE);
+      test.advance(MINUTE);
+      const next = await store.summaries.begin(tag, MINUTE);
+      expect(next).not.toBeNull();
+      expect(await store.summaries.keep(tag, late ?? '', aSummary({ text: 'late' }))).toBe(false);
+      expect(await store.summaries.find(tag, ada)).toBeNull();
+      expect(await store.summaries.keep(tag, next ?? '', aSummary())).toBe(true);
+    });
+
+    it('deletes them with the session, however it ends', async () => {
+      await kept(aSummary());
+      await store.sessions.end(session.session_id);
+      expect(await store.summaries.find(tag, ada)).toBeNull();
+      expect(await store.summaries.begin(tag, MINUTE)).toBeNull();
+      await saveSession(store, session);
+      expect(await store.summaries.find(tag, ada)).toBeNull();
+
+      await kept(aSummary());
+      await saveSession(store, { ...session, owner: bob }, 'replaced');
+      expect(await store.summaries.find(tag, ada)).toBeNull();
+
+      await kept(aSummary());
+      test.advance(60 * MINUTE);
+      expect(await store.summaries.find(tag, ada)).toBeNull();
+    });
+
+    it('keeps nothing if the session has ended meanwhile', async () => {
+      const token = await store.summaries.begin(tag, MINUTE);
+      await store.sessions.end(session.session_id);
+      await saveSession(store, session);
+      expect(await store.summaries.keep(tag, token ?? '', aSummary())).toBe(false);
+      expect(await store.summaries.find(tag, ada)).toBeNull();
+    });
+  });
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FakeModel } from '../support/fake-model.ts';
+import { type Shop, startShop } from '../support/shop.ts';
+import { token } from '../support/tokens.ts';
+
+// agentd-agent(7), "Model", as people and an operator see it.
+
+const USAGE = { prompt_tokens: 200, completion_tokens: 100 };
+const DAILY = 2000;
+const USED_UP = 'I cannot answer now: what I may use for one person in a day is used up.';
+
+let model: FakeModel;
+let shop: Shop;
+let isDown = false;
+
+beforeAll(async () => {
+  model = await FakeModel.start();
+  model.script(({ messages }) => {
+    if (isDown) return { status: 503, headers: { 'retry-after': '0' } };
+    const isSummary = String(messages[0]?.content).startsWith('You sum up');
+    return { text: [isSummary ? 'They greeted.' : 'Hello. '.repeat(100)], usage: USAGE };
+  });
+  shop = await startShop({
+    env: {
+      SSE_ENABLED: 'true',
+      AGENT_MODEL: 'scripted',
+      AGENT_BASE_URL: model.url,
+      AGENT_FALLBACK_MODEL: 'builtin',
+      AGENT_MAX_OUTPUT_TOKENS: '200',
+      AGENT_HISTORY_TOKENS: '250',
+      AGENT_DAILY_TOKENS: String(DAILY),
+    },
+  });
+});
+afterAll(async () => {
+  await shop.stop();
+  await model.close();
+});
+
+const explain = async (id: string) => (await shop.run('explain', id)).stdout;
+
+describe('the model', () => {
+  test('what each of its calls used is in `explain`, and what a turn used in `sessions show`', async () => {
+    const { body } = await shop.say(
+      { user_id: 'reader', message: 'Hi' },
+      { bearer: await token({ sub: 'r' }) },
+    );
+    const explained = await explain(body.session_id);
+    expect(explained).toMatch(/ model +ok .*model=scripted input_tokens=200 output_tokens=100/);
+    const shown = await shop.run('sessions', 'show', body.session_id);
+    expect(shown.stdout).toContain('200 tokens in, 100 out');
+    const { turns } = JSON.parse((await shop.run('sessions', 'show', body.session_id, '--json')).stdout);
+    expect(turns[0].usage).toEqual({ input_tokens: 200, output_tokens: 100 });
+  });
+
+  test('what the history has no room for is summed up after the reply, and given to the next run', async () => {
+    const bearer = await token({ sub: 'talker' });
+    const say = (message: string) => shop.say({ user_id: 'talker', session_id: 'talk', message }, { bearer });
+    await say('One');
+    await say('Two');
+    const summary = 'The beginning of this conversation, summed up.';
+    await expect.poll(async () => explain('talk'), { timeout: 10_000 }).toContain(' summarize ');
+    await say('Three');
+    const asked = model.requests.find(({ messages }) => messages.at(-1)?.content === 'Three');
+    expect(asked?.messages[0]?.content).toContain(summary);
+    expect(asked?.messages[0]?.content).toContain('"They greeted."');
+  });
+
+  test('the builtin agent answers while it is down, and the trace says why', async () => {
+    isDown = true;
+    try {
+      const { body } = await shop.say(
+        { user_id: 'ada', message: 'Who am I?' },
+        { bearer: await token({ sub: 'ada' }) },
+      );
+      expect(body.response).toContain('Ada Lovelace');
+      expect(await explain(body.session_id)).toMatch(/ model +fallback +model_overloaded +fallback=builtin/);
+    } finally {
+      isDown = false;
+    }
+  });
+
+  test('AGENT_DAILY_TOKENS bounds a person on all channels together; past it the reply says so', async () => {
+    const bearer = await token({ sub: 'spender' });
+    const say = (path?: string) =>
+      shop.say({ user_id: 'spender', message: 'Hi' }, { bearer, ...(path === undefined ? {} : { path }) });
+    let replies = 0;
+    for (; replies < 10; replies++) if (!(await say()).body.response.startsWith('Hello.')) break;
+    expect(replies).toBeGreaterThan(2);
+    expect(replies * 300).toBeLessThanOrEqual(DAILY);
+    const { status, body } = await say();
+    expect([status, body.response]).toEqual([
+      200,
+      expect.stringMatching(new RegExp(`^${USED_UP} Please try`)),
+    ]);
+    expect(await explain(body.session_id)).toContain('budget_exhausted');
+    const started = await say('/sse/chat');
+    const stream = await fetch(`${shop.daemon.url}/sse/stream/${started.body.stream_id}`);
+    expect(await stream.text()).toContain(USED_UP);
+    // Nobody else pays for it.
+    expect((await shop.say({ user_id: 'spender', message: 'Hi' })).body.response).toMatch(/^Hello\./);
+  });
+
+  test('an anonymous client is its address, whatever user it says it is', async () => {
+    const say = async (user_id: string) =>
+      (await shop.say({ user_id, message: 'Hi' })).body.response as string;
+    let replies = 0;
+    for (; replies < 10; replies++) if (!(await say(`visitor-${replies}`)).startsWith('Hello.')) break;
+    expect(replies * 300).toBeLessThanOrEqual(DAILY);
+    expect(await say('somebody-else')).toContain(USED_UP);
+  });
+});

@@ -1,0 +1,30 @@
+import { type MeterParts, RunMeter } from '../../src/daemon/agent/model-meter.ts';
+import { systemClock } from '../../src/daemon/clock.ts';
+import { emptyState } from '../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { Trace } from '../../src/daemon/trace/trace.ts';
+import { collectLog } from './log-lines.ts';
+
+/** The meter of a run as the daemon makes it, with its trace, and a store for budgets. */
+export function meteredRun({ max, ...parts }: Partial<MeterParts> & { max?: number } = {}) {
+  const trace = new Trace(systemClock);
+  const store = openMemoryStore(emptyState(), { clock: systemClock });
+  const meter = new RunMeter({
+    trace,
+    clock: systemClock,
+    log: collectLog().log,
+    budget: max === undefined ? null : { store: store.budgets, key: 'k', max },
+    deadline: Date.now() + 60_000,
+    ...parts,
+  });
+  /** What has been traced of model calls, without times. */
+  const lines = () =>
+    trace.lines
+      .filter(({ step }) => step === 'model')
+      .map(({ verdict, reason, detail: { first_token_ms: _, ...detail } = {} }) => ({
+        verdict,
+        ...(reason === undefined ? {} : { reason }),
+        ...detail,
+      }));
+  return { meter, trace, store, lines };
+}

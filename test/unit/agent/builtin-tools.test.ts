@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentTool, AgentTurn, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
+import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
+
+const builtin = createBuiltin();
+const say = (text: string, tools: AgentTool[], rest: Partial<AgentTurn> = {}) =>
+  replyOf(builtin.run(agentTurn({ text, tools, ...rest })));
+
+type Made = ReturnType<typeof fakeTool>;
+const FOUND: ToolAnswer = { ok: true, result: { id: 7 } };
+/** A tool with this title that reads and needs no argument, changed as told. */
+function aTool(title: string | null, changes: Partial<AgentTool> = {}, answer = FOUND): Made {
+  const parameters = { type: 'object', properties: { page: { type: 'integer' } } };
+  return { ...fakeTool(answer), name: 'shop_x', title, parameters, ...changes };
+}
+const needs = (name: string, schema: object) => ({
+  parameters: { type: 'object', required: [name], properties: { [name]: schema, page: {} } },
+});
+const ORDER = needs('order_id', { type: 'string' });
+const CANCEL = { effect: 'write', confirm: 'always', ...ORDER } as const;
+
+describe('a message that contains all words of a title', () => {
+  test.each(['What are my orders?', 'MY ORDERS', 'orders, all of my own'])(
+    '%j calls the tool',
+    async (text) => {
+      const tool = aTool('My orders');
+      expect(await say(text, [tool])).toBe('My orders:\n\n- **Id**: 7');
+      expect(tool.calls).toEqual([{}]);
+    },
+  );
+
+  test.each(['What are their orders?', 'myorders', 'my order'])('%j does not', async (text) => {
+    const tool = aTool('My orders');
+    await say(text, [tool]);
+    expect(tool.calls).toEqual([]);
+  });
+
+  test('may use the words of the name if there is no title', async () => {
+    const tool = aTool(null, { name: 'shop_listNew-products' });
+    expect(await say('shop: list the new products', [tool])).toMatch(/^shop list New products:/);
+    expect(tool.calls).toEqual([{}]);
+  });
+
+  test('calls the tool whose title has the most words', async () => {
+    const [orders, mine] = [aTool('Orders'), aTool('My orders')];
+    await say('what are my orders', [orders, mine]);
+    expect([orders.calls.length, mine.calls.length]).toEqual([0, 1]);
+  });
+
+  test('calls it before the rules of the builtin agent', async () => {
+    const [user, mine] = [fakeTool(FOUND), aTool('My orders')];
+    await say('my orders for ada@example.com', [user, mine]);
+    expect([user.calls.length, mine.calls.length]).toEqual([0, 1]);
+  });
+
+  test('never calls get_user by its name', async () => {
+    const user = fakeTool(FOUND);
+    expect(await say('please get the user', [user])).toMatch(/^I cannot answer that/);
+  });
+});
+
+describe('the one required argument', () => {
+  test.each<[string, object, unknown]>([
+    ['Order status 1004', { type: 'string' }, '1004'],
+    ['What is the order status of 1004?', { type: 'string' }, 'of 1004'],
+    ['  order STATUS:  "A-7  b". ', { type: 'string' }, 'A-7 b"'],
+    ['1004 order status', { type: 'string' }, '1004'],
+    ['order status of number 1004, please', { type: 'integer' }, 1004],
+    ['order status -2.5', { type: ['number', 'null'] }, -2.5],
+    ['order status: all that is Open', { enum: ['open', 'shipped'] }, 'open'],
+    ['order status x', {}, 'x'],
+  ])('of %j, as %j, is %j', async (text, schema, value) => {
+    const tool = aTool('Order status', needs('id', schema));
+    await say(text, [tool]);
+    expect(tool.calls).toEqual([{ id: value }]);
+  });
+
+  test.each<[string, object]>([
+    ['order status', { type: 'string' }],
+    ['order status ?', { type: 'string' }],
+    ['order status of my lamp', { type: 'integer' }],
+    ['order status 1 or 2', { type: 'integer' }],
+    ['order status lost', { enum: ['open'] }],
+    ['order status yes', { type: 'boolean' }],
+  ])('is asked for if %j does not hold one of the schema %j', async (text, schema) => {
+    const tool = aTool('Order status', needs('orderId', schema));
+    expect(await say(text, [tool])).toBe(
+      'To do that, I need the order id. Write **Order status**, and then the order id.',
+    );
+    expect(tool.calls).toEqual([]);
+  });
+
+  test('may be within an object', async () => {
+    const address = { type: 'object', required: ['address'], properties: { address: { type: 'string' } } };
+    const tool = aTool('New address', { ...CANCEL, ...needs('body', address) });
+    await say('New address: 5 Main St.', [tool]);
+    expect(tool.calls).toEqual([{ body: { address: '5 Main St' } }]);
+  });
+
+  test('has to be the only one', async () => {
+    const parameters = { type: 'object', required: ['a', 'b'], properties: { a: {}, b: {} } };
+    const tool = aTool('Compare orders', { parameters });
+    await say('compare orders 1 and 2', [tool]);
+    expect(tool.calls).toEqual([]);
+  });
+});
+
+describe('a tool that changes something', () => {
+  const waits: ToolAnswer = { ok: true, result: { waits_for_confirmation: true, message: 'Not done yet.' } };
+
+  test('is called if the person must confirm the call, which the daemon asks for', async () => {
+    const tool = aTool('Cancel order', CANCEL, waits);
+    expect(await say('Cancel order 1004', [tool])).toBe('I can do that once you confirm it.');
+    expect(tool.calls).toEqual([{ order_id: '1004' }]);
+  });
+
+  test.each<[string, Partial<AgentTool>]>([
+    ['nobody has to confirm it', { ...CANCEL, confirm: 'never' }],
+    [
+      'it needs no argument, so that a question could be taken for an order',
+      { effect: 'write', confirm: 'always' },
+    ],
+  ])('is not called if %s', async (_why, changes) => {
+    const tool = aTool('Cancel order', changes);
+    await say('Cancel order 1004', [tool]);
+    expect(tool.calls).toEqual([]);
+  });
+});
+
+describe('a result is shown as Markdown', () => {
+  test.each<[unknown, string]>([
+    [
+      [
+        { id: 1, item: 'Lamp *', tags: ['a', 'b'] },
+        { id: 2, item: 'Rug' },
+      ],
+      'Mine:\n\n- Id: 1, Item: Lamp \\*\n  - Tags: a, b\n- Id: 2, Item: Rug',
+    ],
+    [['red', 'blue'], 'Mine:\n\n- red\n- blue'],
+    [{ orders: [{ id: 1 }] }, 'Mine:\n\n- **Orders** (1)\n  - Id: 1'],
+    ['Two lines\nof [text](http://x)', 'Mine:\n\nTwo lines\nof \\[text\\](http://x)'],
+    [42, 'Mine:\n\n42'],
+    [[], 'Mine: there is nothing to show.'],
+    [null, 'Mine: there is nothing to show.'],
+    [{ sign_in_needed: true, message: 'It is personal.' }, 'Sign in, and ask me again. It is personal.'],
+  ])('%j', async (result, reply) => {
+    expect(await say('mine', [aTool('Mine', {}, { ok: true, result })])).toBe(reply);
+  });
+
+  test('a call that fails is told in its own words', async () => {
+    const tool = aTool('Mine', {}, { ok: false, message: 'The API is down.' });
+    expect(await say('mine', [tool])).toBe('That did not work. The API is down.');
+  });
+});
+
+test('help lists the tools that can be asked for', async () => {
+  const reply = await say('help', [
+    fakeTool(FOUND),
+    aTool('My orders'),
+    aTool('Cancel order', CANCEL),
+    aTool('Delete all', { effect: 'write', confirm: 'always' }),
+  ]);
+  expect(reply).toContain('\n- Ask for **My orders**.\n- Write **Cancel order**, and then the order id.\n');
+  expect(reply).not.toMatch(/Delete all|get_user/);
+  const many = Array.from({ length: 25 }, (_, n) => aTool(`Tool ${n}`));
+  expect(await say('help', many)).toContain('**Tool 19**.\n- And 5 more.');
+});

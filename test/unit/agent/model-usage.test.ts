@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { AgentTurn, ModelMeter } from '../../../src/daemon/agent/agent.ts';
+import { budgetKey } from '../../../src/daemon/agent/budget-key.ts';
+import { budgetNotice } from '../../../src/daemon/agent/budget-notice.ts';
+import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
+import { FakeModel } from '../../support/fake-model.ts';
+import { llmSettings } from '../../support/llm-settings.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { meteredRun } from '../../support/metered-run.ts';
+
+let model: FakeModel;
+beforeAll(async () => {
+  model = await FakeModel.start();
+});
+afterAll(() => model.close());
+
+async function run(meter: ModelMeter, turn: Partial<AgentTurn> = {}, changes: Partial<LlmSettings> = {}) {
+  const settings = llmSettings({ AGENT_MODEL: 'large', AGENT_BASE_URL: model.url, ...changes });
+  const runtime = await createLlm(settings, collectLog().log);
+  return runtime.run(agentTurn({ meter, ...turn }));
+}
+
+describe('the settings of a call', () => {
+  test('temperature and longest answer are what the settings say', async () => {
+    model.script([{ text: ['Hi.'] }]);
+    await replyOf(await run(meteredRun().meter, {}, { AGENT_TEMPERATURE: 0, AGENT_MAX_OUTPUT_TOKENS: 99 }));
+    expect(model.requests).toMatchObject([{ temperature: 0, max_tokens: 99 }]);
+  });
+
+  test('unset, the model server decides', async () => {
+    model.script([{ text: ['Hi.'] }]);
+    await replyOf(await run(meteredRun().meter));
+    expect(model.requests[0]).not.toHaveProperty('temperature');
+    expect(model.requests[0]).not.toHaveProperty('max_tokens');
+  });
+
+  test('the history has the room of AGENT_HISTORY_TOKENS', async () => {
+    model.script([{ text: ['Hi.'] }]);
+    const history = [1, 2, 3].map((n) => ({ user: `${n}`, speaker: 'u', reply: 'x'.repeat(396) }));
+    await replyOf(await run(meteredRun().meter, { history }, { AGENT_HISTORY_TOKENS: 200 }));
+    expect(model.requests[0]?.messages.map(({ role }) => role)).toEqual([
+      'system',
+      ...['user', 'assistant'],
+      ...['user', 'assistant'],
+      'user',
+    ]);
+  });
+});
+
+describe('the usage of a run', () => {
+  test('each call is a line of the trace, with what the model says that it used', async () => {
+    model.script([
+      { tools: [{ name: 'get_user', args: {} }], usage: { prompt_tokens: 100, completion_tokens: 10 } },
+      { text: ['That is Bob.'], usage: { prompt_tokens: 130, completion_tokens: 4 } },
+    ]);
+    const { meter, lines, trace } = meteredRun();
+    await replyOf(await run(meter, { tools: [fakeTool({ ok: true, result: {} })] }));
+    expect(lines()).toEqual([
+      { verdict: 'ok', model: 'large', input_tokens: 100, output_tokens: 10 },
+      { verdict: 'ok', model: 'large', input_tokens: 130, output_tokens: 4 },
+    ]);
+    expect(trace.lines[0]?.took_ms).toEqual(expect.any(Number));
+    expect(trace.lines[0]?.detail?.first_token_ms).toEqual(expect.any(Number));
+    expect(meter.usage).toEqual({ input_tokens: 230, output_tokens: 14 });
+  });
+
+  test('it is an estimate if the model does not say', async () => {
+    model.script([{ text: ['four', 'four'] }]);
+    const { meter, lines } = meteredRun();
+    await replyOf(await run(meter, { text: 'x'.repeat(4000) }));
+    expect(lines()).toMatchObject([{ verdict: 'ok', output_tokens: 2, estimated: true }]);
+    expect(meter.usage?.input_tokens).toBeGreaterThan(1000);
+    expect(meter.usage?.input_tokens).toBeLessThan(1500);
+  });
+
+  test('each try that failed has a line, and used nothing', async () => {
+    model.script([{ status: 503, headers: { 'retry-after': '0' } }, { text: ['Hi.'] }]);
+    const { meter, lines } = meteredRun();
+    await replyOf(await run(meter));
+    expect(lines()).toMatchObject([
+      { verdict: 'failed', reason: 'model_overloaded', model: 'large', input_tokens: 0, output_tokens: 0 },
+      { verdict: 'ok' },
+    ]);
+  });
+
+  test('an answer that breaks off has used what came of it', async () => {
+    model.script([{ cut: ['Half a sentence '] }]);
+    const { meter, lines } = meteredRun();
+    await expect(replyOf(await run(meter))).rejects.toMatchObject({ reason: 'model_broken_stream' });
+    expect(lines()).toMatchObject([
+      { verdict: 'failed', reason: 'model_broken_stream', output_tokens: 4, estimated: true },
+    ]);
+  });
+
+  test('a call that is aborted ends at once', async () => {
+    model.script(['hang']);
+    const { meter, lines } = meteredRun();
+    const controller = new AbortController();
+    const work = replyOf(await run(meter, { signal: controller.signal }));
+    await model.hanging;
+    controller.abort(new Error('deadline'));
+    expect(lines()).toMatchObject([{ verdict: 'failed', reason: 'aborted', estimated: true }]);
+    await expect(work).rejects.toThrow('deadline');
+    expect(lines()).toHaveLength(1);
+  });
+
+  test('a call whose reader leaves ends, too', async () => {
+    model.script([{ text: ['One ', 'two ', 'three.'] }]);
+    const { meter, lines } = meteredRun();
+    for await (const _ of await run(meter)) break;
+    expect(lines()).toMatchObject([{ verdict: 'failed', reason: 'aborted' }]);
+  });
+});
+
+describe('AGENT_DAILY_TOKENS', () => {
+  const answer = { text: ['Hi.'], usage: { prompt_tokens: 300, completion_tokens: 200 } };
+  const LIMIT = { AGENT_MAX_OUTPUT_TOKENS: 500 };
+
+  test('past it the reply says so, the trace says why, and the model is not asked', async () => {
+    model.script([answer]);
+    const { meter, lines } = meteredRun({ max: 1200 });
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe(budgetNotice(24 * 3_600_000));
+    expect(model.requests).toHaveLength(2);
+    expect(lines().at(-1)).toMatchObject({
+      verdict: 'refused',
+      reason: 'budget_exhausted',
+      left: 200,
+      limit: 1200,
+    });
+  });
+
+  test('in the middle of a run, what was said stays', async () => {
+    model.script([{ ...answer, tools: [{ name: 'get_user', args: {} }], text: ['Let me look.'] }]);
+    const { meter } = meteredRun({ max: 900 });
+    const tools = [fakeTool({ ok: true, result: {} })];
+    expect(await replyOf(await run(meter, { tools }, LIMIT))).toBe(
+      `Let me look.\n\n${budgetNotice(24 * 3_600_000)}`,
+    );
+    expect(model.requests).toHaveLength(1);
+  });
+
+  test('is exact: of calls that are made at once, those that would go beyond it are not made', async () => {
+    model.script([answer]);
+    const { meter } = meteredRun({ max: 2100 });
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, async () => replyOf(await run(meter, {}, LIMIT))),
+    );
+    expect(replies.filter((reply) => reply === 'Hi.').length).toBeGreaterThan(0);
+    // Each reserves more than 500 and uses 500.
+    expect(model.requests.length * 500).toBeLessThanOrEqual(2100);
+  });
+
+  test('a reservation of a call that failed is given back', async () => {
+    model.script([{ status: 400 }, { status: 400 }, { status: 400 }, answer]);
+    const { meter } = meteredRun({ max: 1000 });
+    for (let times = 0; times < 3; times++)
+      await expect(replyOf(await run(meter, {}, LIMIT))).rejects.toMatchObject({ reason: 'model_refused' });
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
+  });
+
+  test('a store that cannot count what was used does not cost the reply', async () => {
+    model.script([answer]);
+    const { store } = meteredRun();
+    vi.spyOn(store.budgets, 'settle').mockRejectedValue(new Error('the disk is full'));
+    const { meter } = meteredRun({ budget: { store: store.budgets, key: 'k', max: 5000 } });
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
+    await meter.settled();
+  });
+});
+
+describe('whose tokens they are', () => {
+  const web = { name: 'webchat', has_platform: false };
+  const phone = { name: 'phonechat', has_platform: true };
+  const ada = personKey({ sub: 'ada' });
+
+  test("a person's on every channel, a platform user's, an address's", () => {
+    const on = (channel: typeof web, sender: object) =>
+      budgetKey({ channel, person: null, user_id: 'u', address: '192.0.2.1', ...sender });
+    expect(on(web, { person: ada })).toBe(on(phone, { person: ada, user_id: '+49', address: null }));
+    expect(on(phone, { user_id: '+49', address: null })).toBe('phonechat:+49');
+    expect(on(web, {})).toBe(on(web, { user_id: 'another' }));
+    expect(on(web, {})).not.toBe(on(web, { address: '192.0.2.2' }));
+  });
+});
+
+test('the notice says when there will be room', () => {
+  expect(budgetNotice(30_000)).toMatch(/in about a minute\.$/);
+  expect(budgetNotice(40 * 60_000 - 1)).toMatch(/in about 40 minutes\.$/);
+  expect(budgetNotice(61 * 60_000)).toMatch(/in about 2 hours\.$/);
+  expect(budgetNotice(null)).toMatch(/more than I may use/);
+});
