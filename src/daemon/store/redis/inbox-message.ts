@@ -37,6 +37,7 @@ export function messageOf(flat: readonly string[]): InboxMessage {
     ...Object.fromEntries(numbers),
     state: fields.get('state'),
     reply: fields.get('reply') ?? null,
+    question: JSON.parse(fields.get('question') ?? 'null'),
     notice: fields.get('notice') ?? null,
     failure: fields.get('failure') ?? null,
     notice_failure: fields.get('notice_failure') ?? null,

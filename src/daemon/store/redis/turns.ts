@@ -68,6 +68,7 @@ function storedChanges(
         id: reply.claim.message.id,
         owner: reply.claim.owner,
         text: reply.text,
+        ...(reply.question && { question: JSON.stringify(reply.question) }),
       },
     }),
     ...(failed &&
