@@ -78,8 +78,7 @@ export function createTokenExchange({
         expires_in === null ? null : asked_at + expires_in * 1000,
       ].filter((end) => end !== null);
       if (ownEnds.length === 0) ownEnds.push(asked_at + ASSUMED_LIFE_MS);
-      const subjectEnd = claimedExpiry(decodeToken(subject.reveal())) ?? Number.POSITIVE_INFINITY;
-      const use_until = Math.min(subjectEnd, ...ownEnds) - MARGIN_MS;
+      const use_until = Math.min(...ownEnds) - MARGIN_MS;
       if (use_until > clock.now()) {
         kept.set(key, { token, use_until });
         const oldest = kept.size > maxKept ? kept.keys().next() : null;
@@ -94,6 +93,7 @@ export function createTokenExchange({
   return {
     async exchange(source, settings, subject, signal) {
       signal?.throwIfAborted();
+      // Also bounds what is kept: a token is never used after the end of the person's own.
       const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
       if (subjectEnd !== null && subjectEnd <= clock.now())
         throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');

@@ -140,7 +140,8 @@ describe('run-agent', () => {
         runAgent,
         resolved(principal, { message: aMessage({ text: 'tea?' }), ...members }),
       );
-      const tools = seen?.tools.map(({ name }) => name).filter((name) => name !== 'get_user');
+      const others = ['get_user', 'my_actions'];
+      const tools = seen?.tools.map(({ name }) => name).filter((name) => !others.includes(name));
       return { texts: seen?.memories.map(({ text }) => text), tools };
     };
     const NOTHING = { texts: [], tools: [] };
