@@ -1,6 +1,19 @@
 /**
- * The agent contract ("agentd/agent"): the types that a runtime of your own needs. They are erased when the module is
- * loaded, so that a single `.ts` file works with no build and no node_modules.
+ * The agent contract ("agentd/agent"): the types that a runtime or a tool of your own needs. They are erased when the
+ * module is loaded, so that a single `.ts` file works with no build and no node_modules.
+ *
+ * A module under `tools:` in the configuration file has a `ToolDefinition`, or a list of them, as its default export:
+ *
+ *     import type { ToolDefinition } from 'agentd/agent';
+ *
+ *     export default {
+ *       name: 'opening_hours',
+ *       description: 'Says when the shop is open.',
+ *       parameters: { type: 'object', properties: {} },
+ *       effect: 'read',
+ *       credentials: 'none',
+ *       call: () => 'Monday to Friday, 9 to 17',
+ *     } satisfies ToolDefinition;
  *
  * `AGENT_RUNTIME=<path>` loads a module whose default export is an `AgentRuntime`:
  *
@@ -63,6 +76,16 @@ export interface AgentTurn {
   /** Every call of a language model begins and ends here. */
   meter: ModelMeter;
   /**
+   * The person has just confirmed this action, and the service has carried it out: say what came of it. Null: nothing was
+   * confirmed.
+   */
+  confirmed: ConfirmedAction | null;
+  /**
+   * What an earlier run of this message has written, if it was interrupted. The same call gets the same answer, and is not
+   * made again; another write by the same tool needs a confirmation. Say what was done.
+   */
+  already_done: readonly AlreadyDone[];
+  /**
    * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
    * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
    */
@@ -72,6 +95,28 @@ export interface AgentTurn {
   /** When the time of the run is over, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** An action that the person confirmed. The daemon asked, and made the call; an agent can do neither. */
+export interface ConfirmedAction {
+  /** Name of the tool. */
+  tool: string;
+  /** What the person was shown, on one line of plain text. */
+  summary: string;
+  /** What the tool answered. */
+  answer: ToolAnswer;
+}
+
+/** A write of an earlier run of the same message. */
+export interface AlreadyDone {
+  /** Name of the tool. */
+  tool: string;
+  /** What was done, with its arguments, on one line of plain text. */
+  summary: string;
+  /** `failed`: it was refused, or nothing was sent. `unknown`: it may have been carried out. */
+  outcome: 'done' | 'failed' | 'unknown';
+  /** Status of the HTTP answer; null if there is none. */
+  status: number | null;
 }
 
 /** One earlier message of the session, with its reply. */
@@ -185,4 +230,79 @@ export interface PassingFailure {
   readonly passing: boolean;
   /** How long the model asks to wait (`Retry-After`). The next run waits that long, and a 502 says so, too. */
   readonly retryAfterSeconds?: number | undefined;
+}
+
+/** A tool of your own, as its module exports it. The daemon enforces what it says (agentd-agent(7), "Modules"). */
+export interface ToolDefinition {
+  /** 1 to 64 letters, digits, `_` and `-`. */
+  name: string;
+  /** What a person calls it. Default: the name, split into words. */
+  title?: string;
+  /** For the model: what it does, and when to use it. */
+  description: string;
+  /** JSON Schema of the arguments, an object. Other arguments are refused. */
+  parameters: Readonly<Record<string, unknown>>;
+  /** Whether a call changes something. */
+  effect: 'read' | 'write';
+  /** Whose credentials `context.api` carries. Default: `user-or-default` for `read`, `user` for `write`. */
+  credentials?: 'user-or-default' | 'user' | 'default' | 'none';
+  /** Whether the person must confirm a call before it is made. Default: `always` for `write`, `never` for `read`. */
+  confirm?: 'always' | 'never';
+  /** The question of the confirmation; `{parameter}` is filled in. Default: the title. */
+  summary?: string;
+  /**
+   * Top-level fields of what `context.api` returns that may be seen under default credentials. Default: none.
+   */
+  public?: readonly string[] | 'all';
+  /** A call whose outcome is unknown may be repeated: it has the same `context.idempotency_key`. */
+  idempotent?: boolean;
+  /**
+   * Makes one call. The result is given to the agent as JSON. If it throws, the agent is told that the tool failed, and
+   * the error is in the log; an error of `context.api` that is not caught tells the agent its status and message.
+   *
+   * @param args checked against `parameters`
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: the schema says what it is, and each tool names its own type
+  call(args: any, context: ToolContext): unknown;
+}
+
+/** What a tool of your own may know of the message, and use. */
+export interface ToolContext {
+  /** The claims of the person that the message acts for, never the token. Null: nobody is signed in. */
+  person: (Readonly<Record<string, unknown>> & { sub: string; email: string }) | null;
+  /** The business API at `API_BASE_URL`, with the credentials that were chosen for this call. */
+  api: ToolApi;
+  /** The same for each attempt at one write; null for a tool that reads. */
+  idempotency_key: string | null;
+  /** Aborts when the run ends, or after 2 minutes. */
+  signal: AbortSignal;
+  log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/**
+ * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other. What was fetched
+ * under default credentials is reduced to the `public` fields of the tool.
+ */
+export interface ToolApi {
+  get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;
+  post(path: string, request?: ToolApiRequest): Promise<unknown>;
+  put(path: string, request?: ToolApiRequest): Promise<unknown>;
+  patch(path: string, request?: ToolApiRequest): Promise<unknown>;
+  delete(path: string, request?: ToolApiRequest): Promise<unknown>;
+}
+
+export interface ToolApiRequest {
+  query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** For example an idempotency key. Headers of credentials and of the connection are refused. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** What the methods of `context.api` throw. */
+export interface ToolApiError extends Error {
+  /** Of the answer. Null: there is none. */
+  status: number | null;
+  /** In words for the agent: the first 1,000 characters of the answer, or only its status under default credentials. */
+  message: string;
 }

@@ -3,19 +3,27 @@ import { systemClock } from './clock.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './configuration/configure.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { idleScope } from './plugin/idle-scope.ts';
+import { checkSources } from './tools/check-sources.ts';
 
 /**
  * Every problem that prevents the start of the daemon: the problems of the settings, and those that appear only when
- * the agent is loaded and the channels are created. Nothing is started.
+ * the agent and the sources of tools are loaded and the channels are created. Nothing is started.
  */
 export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
   const problems = [...found.problems];
   // A problem with the settings of the agent is already in the list.
   if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
     problems.push(...(await checkAgent(found.effective)));
+  problems.push(...(await checkSources(found.tools, apiBaseUrlOf(found))));
   // Only valid settings are handed to a channel.
   if (found.problems.length === 0) problems.push(...(await checkChannels(found)));
   return problems;
+}
+
+/** `API_BASE_URL`; undefined if it is not set, or wrong: a source has its own address then. */
+export function apiBaseUrlOf({ effective }: Pick<Inspection, 'effective'>): string | undefined {
+  const found = effective.find(({ record }) => record.name === 'API_BASE_URL')?.value;
+  return typeof found === 'string' ? found : undefined;
 }
 
 async function checkChannels({ channels }: Inspection): Promise<readonly SettingProblem[]> {

@@ -14,6 +14,7 @@ import { observedValidator } from './identity/observed-validator.ts';
 import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
+import { actionTools } from './journal/my-actions.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { gaugesOf } from './metrics/gauges.ts';
@@ -33,6 +34,7 @@ import type { Store } from './store/store.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
 import { observers } from './trace/observer.ts';
@@ -77,7 +79,7 @@ export interface Daemon {
  * A start that fails stops what had been started.
  */
 export async function startDaemon(
-  { settings, channels, environment }: Configuration,
+  { settings, channels, environment, texts, tools: entries }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -119,7 +121,13 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const tools = createRegistry([builtInTools(settings)], { access, log });
+    const parts = { clock, log, digests: store.toolDigests };
+    const sources = [
+      builtInTools(settings),
+      actionTools({ actions: store.actions, seal, clock }),
+      ...entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
+    ];
+    const tools = createRegistry(sources, { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 
@@ -134,6 +142,7 @@ export async function startDaemon(
       seal,
       agent,
       tools,
+      texts,
       memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,

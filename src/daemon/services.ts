@@ -11,6 +11,7 @@ import type { SessionLock } from './message/session-lock.ts';
 import type { Settings } from './settings/settings.ts';
 import type { ClaimKeeper } from './store/claim-keeper.ts';
 import type { Store } from './store/store.ts';
+import type { Texts } from './texts/texts.ts';
 import type { ToolRegistry } from './tools/registry.ts';
 import type { Observer } from './trace/observer.ts';
 
@@ -25,6 +26,8 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: ToolRegistry;
+  /** What people read and no agent wrote. */
+  texts: Texts;
   /** Null: nothing is remembered. */
   memory: LongTermMemory | null;
   /** The order of arrival of requests, up to their session's lock. */

@@ -49,7 +49,7 @@ function childOf(
   let at = parent + 1;
   if (type === EVENT_ID.SEQUENCE) {
     for (let index = 0; isNode(events[at]); index++) {
-      if (index === segment) return { value: at, offset: startOf(events[at]) };
+      if (index === Number(segment)) return { value: at, offset: startOf(events[at]) };
       at = endOf(events, at);
     }
   } else if (type === EVENT_ID.MAPPING) {

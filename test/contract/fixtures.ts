@@ -115,6 +115,7 @@ export function anAction(members: Partial<NewAction> = {}): NewAction {
     session_id: 's',
     platform: 'chat',
     user_id: 'u1',
+    alias_id: null,
     person: null,
     operator: null,
     turn_key: randomUUID(),

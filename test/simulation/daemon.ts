@@ -9,6 +9,7 @@ import type { Log } from '../../src/daemon/log.ts';
 import { createScope } from '../../src/daemon/plugin/scope.ts';
 import { startReaper } from '../../src/daemon/stream/reaper.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import { Texts } from '../../src/daemon/texts/texts.ts';
 import { createRegistry, fixedSource } from '../../src/daemon/tools/registry.ts';
 import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
 import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
@@ -79,6 +80,7 @@ export class SimulatedDaemon {
         access: createToolAccess(settings, { seal: world.seal, clock, log }),
         log,
       }),
+      texts: new Texts(),
       memory: null,
       channelNames: ['chat', 'feed', 'post'],
       stopping: this.#stopping.signal,

@@ -18,6 +18,8 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     app_name: 'agentd',
     tools: [],
     meter: FREE_METER,
+    confirmed: null,
+    already_done: [],
     memories: [],
     signal: new AbortController().signal,
     deadline: Date.now() + 60_000,

@@ -40,7 +40,7 @@ export function openApiEntry(rest: Partial<OpenApiEntry> = {}): OpenApiEntry {
     base_url: 'https://api.example.com',
     headers: {},
     operations: {},
-    operation_places: {},
+    places: { document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 1' }, operations: {} },
     ...rest,
   };
 }

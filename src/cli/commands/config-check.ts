@@ -1,3 +1,5 @@
+import { printable } from '../../daemon/printable.ts';
+import type { TokenReach } from '../../daemon/tools/token-reach.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -6,7 +8,7 @@ export const command: Command = {
   name: 'config check',
   summary: 'Validate all settings.',
   description:
-    'Makes the checks that the daemon makes before it starts: values, combinations of values, plugins, channels with their routes, the agent, misspelled names. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
+    'Makes the checks that the daemon makes before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. Of each source of tools it says whether the token of a person may be sent there. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
   examples: [
     { line: 'agentd config check', does: 'Checks the settings of a daemon that is started here.' },
     {
@@ -21,17 +23,30 @@ export const command: Command = {
     );
     const found = await inspectConfiguration(configLocation(options));
     const { warnings, channels, environment } = found;
-    const { checkParts } = await import('../../daemon/check-parts.ts');
+    const { apiBaseUrlOf, checkParts } = await import('../../daemon/check-parts.ts');
+    const { tokenReach } = await import('../../daemon/tools/token-reach.ts');
     const problems = await checkParts(found);
+    const sources = found.tools.map((entry) => tokenReach(entry, apiBaseUrlOf(found)));
     const names = channels.map(({ plugin }) => plugin.name);
     if (out.json) {
       const valid = problems.length === 0;
-      out.data({ valid, channels: names, environment, warnings, problems }, () => '');
+      out.data({ valid, channels: names, sources, environment, warnings, problems }, () => '');
       return valid ? EXIT.ok : EXIT.config;
     }
     for (const warning of warnings) out.note(`warning: ${warning}`);
     if (problems.length > 0) throw new ConfigurationError(problems);
     out.write(`configuration is valid\nchannels: ${names.join(', ') || 'none'}\n`);
+    for (const reach of sources) out.write(`${printable(reachInWords(reach))}\n`);
     return EXIT.ok;
   },
 };
+
+const SEES: Readonly<Record<TokenReach['token'], string>> = {
+  own: "may see a person's token",
+  exchanged: "gets a token for which a person's token was exchanged",
+  none: "sees no person's token",
+};
+
+function reachInWords({ source, origin, token }: TokenReach): string {
+  return `tools of ${source}${origin === null ? '' : ` (${origin})`}: ${SEES[token]}`;
+}

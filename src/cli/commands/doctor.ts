@@ -13,7 +13,7 @@ export const command: Command = {
   name: 'doctor',
   summary: 'Check that everything the daemon needs is present and works.',
   description:
-    'Checks the configuration; the strength of the secrets; the state directory and the free space of its disk; the store: that it opens, can be written and is intact; whether stored tokens are sealed, and whether the key decrypts them; the database of long-term memory; the business API and its default credentials; the servers of the model and of its fallback; the credentials of each active channel, by asking its platform; and the clock, by comparing it with those of the machines that answered. Each check is a line: `ok`, `warning`, `failed`, or `skipped` with the reason, and what to do. Other machines are asked in parallel, each with a time-out, and no message is sent to anyone. Outside production, a platform whose API is simulated on this machine (`agentd simulate`) may be missing. It works with the daemon up or down; run it as the user that the daemon runs as. Exit code 1 if a check failed, 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped. Secrets are not printed. With --json, an array of {check, outcome, detail, advice}; advice is present only if something needs to be done.',
+    'Checks the configuration; the strength of the secrets; the state directory and the free space of its disk; the store: that it opens, can be written and is intact; whether stored tokens are sealed, and whether the key decrypts them; the database of long-term memory; the business API and its default credentials; each source of tools; the servers of the model and of its fallback; the credentials of each active channel, by asking its platform; and the clock, by comparing it with those of the machines that answered. Each check is a line: `ok`, `warning`, `failed`, or `skipped` with the reason, and what to do. Other machines are asked in parallel, each with a time-out, and no message is sent to anyone. Outside production, a platform whose API is simulated on this machine (`agentd simulate`) may be missing. It works with the daemon up or down; run it as the user that the daemon runs as. Exit code 1 if a check failed, 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped. Secrets are not printed. With --json, an array of {check, outcome, detail, advice}; advice is present only if something needs to be done.',
   examples: [
     { line: 'agentd doctor', does: 'Makes all checks.' },
     {
@@ -48,6 +48,7 @@ const OTHER_CHECKS = [
   'sealing',
   'business API',
   'memory',
+  'tools',
   'model',
   'channels',
   'clock',

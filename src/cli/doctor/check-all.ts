@@ -11,11 +11,12 @@ import { checkSealing } from './sealing.ts';
 import { checkSecrets } from './secrets.ts';
 import { checkStateDirectory } from './state-directory.ts';
 import { checkStore } from './store.ts';
+import { checkTools } from './tools.ts';
 
 /** All checks of a valid configuration, in the order in which they are shown. */
 export async function checkAll(
   settings: Settings,
-  { channels, environment }: Pick<Inspection, 'channels' | 'environment'>,
+  { channels, environment, tools }: Pick<Inspection, 'channels' | 'environment' | 'tools'>,
 ): Promise<Finding[]> {
   // This machine first: reading the whole store blocks this process, and would delay the answers of others.
   const local = [
@@ -28,6 +29,7 @@ export async function checkAll(
   const remote = await Promise.all([
     checkBusinessApi(settings, client),
     checkMemory(settings),
+    checkTools({ settings, tools }),
     checkModel(settings, client),
     ...channels.map((channel) => checkChannel(channel, client, environment)),
   ]);

@@ -1,4 +1,4 @@
-import type { AgentRuntime, AgentTurn } from './agent.ts';
+import type { AgentRuntime, AgentTurn, ConfirmedAction } from './agent.ts';
 import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
 import { fieldName, plainText, recordAsMarkdown, unmarked, valueAsMarkdown } from './record-markdown.ts';
 import { serviceName } from './service-name.ts';
@@ -28,7 +28,9 @@ export function createBuiltin(): AgentRuntime {
   return {
     apiVersion: 1,
     async *run(turn) {
-      const reply = [expiredNote(turn), await answer(turn)].filter((part) => part !== '').join('\n\n');
+      const reply = [expiredNote(turn), doneNote(turn), await answer(turn)]
+        .filter((part) => part !== '')
+        .join('\n\n');
       turn.signal.throwIfAborted();
       const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
       // Word by word, as a model would say it: what streams can be seen to stream.
@@ -38,6 +40,7 @@ export function createBuiltin(): AgentRuntime {
 }
 
 async function answer(turn: AgentTurn): Promise<string> {
+  if (turn.confirmed) return confirmed(turn.confirmed);
   const asked = askedTool(turn.text, turn.tools);
   if (asked) return useTool(asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');
@@ -45,6 +48,12 @@ async function answer(turn: AgentTurn): Promise<string> {
   if (ABOUT_ME.some((question) => question.test(turn.text))) return lookUp(turn, null);
   if (GREETING.test(turn.text) || HELP.test(turn.text)) return welcome(turn);
   return `I cannot answer that: I work by a few plain rules, without a language model.\n\n${abilities(turn)}`;
+}
+
+function confirmed({ summary, answer: { ok, ...answer } }: ConfirmedAction): string {
+  if (ok) return `Done: ${plainText(summary)}`;
+  const why = 'message' in answer ? ` ${plainText(answer.message)}` : '';
+  return `This could not be done: ${plainText(summary)}.${why}`;
 }
 
 function welcome(turn: AgentTurn): string {
@@ -109,6 +118,16 @@ interface ToolWords {
 function expiredNote(turn: AgentTurn): string {
   if (!turn.sign_in_expired) return '';
   return 'Your sign-in has expired. To renew it, sign in again where you signed in before; if you linked your account here, link it once more.';
+}
+
+/** What an earlier run of this message has written. The daemon itself says what is not known. */
+function doneNote({ already_done }: AgentTurn): string {
+  const words = { done: 'Done', failed: 'Not done' };
+  return already_done
+    .flatMap(({ outcome, summary }) =>
+      outcome === 'unknown' ? [] : [`${words[outcome]}: ${plainText(summary)}.`],
+    )
+    .join('\n');
 }
 
 /** @param email null looks up the person who asks. */

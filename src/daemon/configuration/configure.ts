@@ -9,8 +9,10 @@ import { fileSettings, readSecretFiles } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import { given, isBlank, type Place, readSources, type Sources } from '../settings/sources.ts';
 import { readValue } from '../settings/value.ts';
+import { Texts } from '../texts/texts.ts';
 import type { SourceEntry } from '../tools/source-entry.ts';
 import { activate } from './activate.ts';
+import { checkTexts } from './check-texts.ts';
 import {
   checkAdminListener,
   checkAgentSettings,
@@ -38,6 +40,8 @@ export interface Configuration {
   available: readonly string[];
   /** The sources of tools, in the order of the configuration file. */
   tools: readonly SourceEntry[];
+  /** The texts that people read and no agent wrote. */
+  texts: Texts;
   /** Every setting of the daemon, of all channels, and the secrets of tool sources, in the order of their records. */
   effective: readonly EffectiveSetting[];
   /** What is allowed, but hardly ever meant; said at each start. */
@@ -62,6 +66,7 @@ const STORE: readonly (keyof Settings)[] = [
   'STATE_DIR',
   'SESSION_BACKEND',
   'TRACE_RETENTION_DAYS',
+  'ACTIONS_RETENTION_DAYS',
   'JWT_VERIFY_EXP',
   'JWT_CLOCK_SKEW_SECONDS',
 ];
@@ -149,12 +154,14 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
+  const texts = checkTexts(sources.structured.get('texts'));
   const problems = [
     ...sources.problems,
     ...checked.problems,
     ...look.problems,
     ...ownSecrets.problems,
     ...tools.problems,
+    ...texts.problems,
     ...loaded.problems,
     ...activation.problems,
     ...unknown.problems,
@@ -167,6 +174,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     loaded,
     available,
     tools: tools.entries,
+    texts: new Texts(texts.replaced, look.value('DEFAULT_LOCALE')),
     effective: checked.effective,
     warnings: [
       ...look.warnings,

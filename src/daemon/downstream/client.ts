@@ -26,9 +26,13 @@ export interface DownstreamRequest {
   /** Below the base URL, with a leading slash. */
   path: string;
   query?: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
+  /** The whole query in place of `query`, already percent-encoded, without the question mark. */
+  search?: string;
   headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: unknown;
+  /** Of the body. Default: `application/json`. */
+  content_type?: string;
   /** Sent as the bearer; null sends none. */
   token: Secret | null;
   /** Other secrets that the request carries: like the token, they are masked in the answer. */
@@ -88,11 +92,9 @@ export function createDownstream({
   timeoutMs,
   system = 'The business API',
 }: DownstreamOptions): Downstream {
-  const base = new URL(baseUrl);
-  const prefix = base.pathname.replace(/\/+$/, '');
   return {
     async send(request) {
-      const url = addressOf(request, base.origin, prefix);
+      const url = addressOf(baseUrl, request);
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
       try {
@@ -113,15 +115,20 @@ export function createDownstream({
   };
 }
 
-function addressOf(request: DownstreamRequest, origin: string, prefix: string): URL {
-  const { path } = request;
-  const url = new URL(origin);
-  url.pathname = `${prefix}${path}`;
+/** @throws DownstreamFailure if the path could lead out of the base URL. */
+export function addressOf(
+  baseUrl: string,
+  { path, search, query: given = {} }: Pick<DownstreamRequest, 'path' | 'search' | 'query'>,
+): URL {
+  const base = new URL(baseUrl);
+  const url = new URL(base.origin);
+  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
   // The URL parser resolves dot segments, drops tabs and newlines, and reads a backslash as a slash.
   if (!path.startsWith('/') || /[\\\s\x00-\x1f]|\/\//.test(path) || DOT_SEGMENT.test(path)) {
     throw new DownstreamFailure('path_refused', 'The address of this call is not valid.', { reached: false });
   }
-  const query = Array.isArray(request.query) ? request.query : Object.entries(request.query ?? {});
+  if (search !== undefined) url.search = search;
+  const query = Array.isArray(given) ? given : Object.entries(given);
   for (const [name, value] of query) url.searchParams.append(name, value);
   return url;
 }
@@ -135,7 +142,7 @@ async function follow(
 ): Promise<Response> {
   const headers = new Headers({ accept: 'application/json', ...request.headers });
   if (request.token) headers.set('authorization', `Bearer ${request.token.reveal()}`);
-  if (request.body !== undefined) headers.set('content-type', 'application/json');
+  if (request.body !== undefined) headers.set('content-type', request.content_type ?? 'application/json');
   const init: RequestInit = { method: request.method, headers, redirect: 'manual', signal };
   if (request.body !== undefined) init.body = JSON.stringify(request.body);
   const hopsMax = request.redirects === 'none' || request.method !== 'GET' ? 0 : MAX_REDIRECTS;

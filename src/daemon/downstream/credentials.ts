@@ -12,8 +12,8 @@ import type { JwtContext, Session } from '../session/session.ts';
 /** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
 export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
 
-/** All claims of a person's token. The documented ones have their type; the others are as they came. */
-export type PersonClaims = Claims & UntrustedObject;
+/** All claims of a person's token, as they came; `sub` and `email` were validated. */
+export type PersonClaims = Pick<Claims, 'sub' | 'email'> & UntrustedObject;
 
 /** The token of the person whom a message acts for. If there is none that can be used: why. */
 export type CredentialChoice =
@@ -84,8 +84,7 @@ export async function chooseCredentials(
   }
 }
 
-/** Claims with a documented type replace those of the payload. */
+/** As the token has them: a claim that binds a parameter must not be made a text of. */
 function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
-  const { payload, claims } = decodeToken(token);
-  return Object.freeze({ ...payload, ...(claims ?? { sub: user_id, exp: 0 }), email });
+  return Object.freeze({ sub: user_id, ...decodeToken(token).payload, email });
 }

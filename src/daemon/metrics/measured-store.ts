@@ -4,6 +4,7 @@ import type { Metrics } from './metrics.ts';
 /** The ports of the store, whose methods are operations; what stands beside them is asked too often or too rarely. */
 const PORTS = [
   'sessions',
+  'actions',
   'traces',
   'limits',
   'budgets',

@@ -20,7 +20,7 @@ export interface ConfigFile {
 }
 
 /** Keys with a structure of their own. The code that uses such a value checks it (src/daemon/configuration). */
-const STRUCTURED_KEYS: readonly string[] = ['tools'];
+const STRUCTURED_KEYS: readonly string[] = ['tools', 'texts'];
 
 /**
  * The configuration file: the one that was named, which must exist, else the first that is found in the

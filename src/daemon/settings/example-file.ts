@@ -1,5 +1,6 @@
 import type { SettingRecord } from '../../channel/index.ts';
 import { formOf, type SettingGroup } from './reference.ts';
+import { TEXTS_EXAMPLE } from './texts-reference.ts';
 
 /** Width of comments, in characters. */
 const WIDTH = 100;
@@ -35,6 +36,8 @@ const TOOLS_EXAMPLE = `
 #     tools: { search: { effect: read } }
 #   - module: ./tools/refund.ts`.trim();
 
+const TEXTS = ['Texts that people see, by language and name; `agentd config reference` lists them.'];
+
 /** The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment. */
 export function exampleFile(groups: readonly SettingGroup[]): string {
   const sections = groups.map(({ title, records }) =>
@@ -42,7 +45,8 @@ export function exampleFile(groups: readonly SettingGroup[]): string {
   );
   const plugins = ['# ---- Plugins ----', '', ...comment(PLUGINS), '# plugins: []'].join('\n');
   const tools = ['# ---- Tools ----', '', ...comment(TOOLS), TOOLS_EXAMPLE].join('\n');
-  return `${[comment(HEAD).join('\n'), ...sections, plugins, tools].join('\n\n')}\n`;
+  const texts = ['# ---- Texts ----', '', ...comment(TEXTS), TEXTS_EXAMPLE].join('\n');
+  return `${[comment(HEAD).join('\n'), ...sections, plugins, tools, texts].join('\n\n')}\n`;
 }
 
 function entry(record: SettingRecord): string[] {

@@ -2,6 +2,7 @@ import type { SettingRecord } from '../../channel/index.ts';
 import type { SettingGroup } from './reference.ts';
 import { fileSettingOf } from './secret-files.ts';
 import { SOURCES_SCHEMA } from './sources-schema.ts';
+import { TEXTS_SCHEMA } from './texts-reference.ts';
 import { rightForm } from './value.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -29,6 +30,7 @@ export function settingsSchema(groups: readonly SettingGroup[]): JsonSchema {
       ...Object.fromEntries(settings),
       plugins: PLUGINS,
       tools: SOURCES_SCHEMA,
+      texts: TEXTS_SCHEMA,
     },
     additionalProperties: false,
   };

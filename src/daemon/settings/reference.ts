@@ -2,6 +2,7 @@ import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import { fileSettingOf } from './secret-files.ts';
 import { SETTINGS } from './settings.ts';
 import { shown } from './shown.ts';
+import { textsReference } from './texts-reference.ts';
 import { rightForm } from './value.ts';
 
 /** Settings that are told together. */
@@ -25,12 +26,10 @@ export function formOf(record: SettingRecord): string {
   return parts.filter((part) => part !== '').join('; ');
 }
 
-/** The reference of all settings as text, for a terminal (`agentd config reference`). */
+/** The reference of all settings and texts, for a terminal (`agentd config reference`). */
 export function settingsReference(groups: readonly SettingGroup[]): string {
-  return groups
-    .map(({ title, records }) => [`${title}\n`, ...records.map(entry)].join('\n'))
-    .join('\n\n')
-    .concat('\n');
+  const settings = groups.map(({ title, records }) => [`${title}\n`, ...records.map(entry)].join('\n'));
+  return [...settings, textsReference()].join('\n\n').concat('\n');
 }
 
 function entry(record: SettingRecord): string {

@@ -83,6 +83,14 @@ export const SETTINGS = [
     sentence: 'Name of your service, which the agent speaks for; with the default it speaks of none.',
   },
   {
+    name: 'DEFAULT_LOCALE',
+    kind: 'string',
+    default: 'en',
+    pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/,
+    sentence:
+      'Language of the texts that people see, if neither their token nor their platform says one that there are texts for.',
+  },
+  {
     name: 'STATE_DIR',
     kind: 'string',
     default: '~/.local/state/agentd',

@@ -82,6 +82,13 @@ export interface ActionFilter {
   limit: number;
 }
 
+/** Whose journal the sender of a message may read: their own. */
+export interface OwnActions {
+  who: NonNullable<ActionFilter['who']>;
+  /** Only actions with this alias are theirs; null for a person. */
+  alias_id: string | null;
+}
+
 export interface NewAction {
   /**
    * Of an action that needs no confirmation the key of the call, a hash (agentd-agent(7), "Journal"); of a pending one,
@@ -94,6 +101,8 @@ export interface NewAction {
   platform: string | null;
   /** The channel user. */
   user_id: string | null;
+  /** Another id of the channel user, if the platform sends one: with another alias, the user id has a new owner. */
+  alias_id: string | null;
   person: PersonKey | null;
   /** The system user that called the tool as an administrator; null: an agent's run. */
   operator: string | null;

@@ -1,3 +1,4 @@
+import { closeSchema } from './close-schema.ts';
 import type { Tool, ToolSourceInfo } from './tool.ts';
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -20,7 +21,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     name,
     title,
     description,
-    parameters,
+    parameters: closeSchema(parameters),
     source,
     effect,
     credentials,

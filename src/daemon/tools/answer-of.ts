@@ -17,10 +17,13 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
   switch (sent.outcome) {
     case 'sign_in_needed':
-      return { ...signInNeeded('user_token_refused'), written: { state: 'failed', status: 401 } };
+      return {
+        ...signInNeeded('user_token_refused'),
+        written: { state: opened.changed ? 'unknown' : 'failed', status: 401 },
+      };
     case 'failed': {
       // The requests before the call itself, such as a handshake, carry out nothing.
-      const reached = sent.reached || (opened.reached && tool.source.kind !== 'mcp');
+      const reached = sent.reached || (opened.changed && tool.source.kind !== 'mcp');
       return {
         ...refusal(
           sent.reason,

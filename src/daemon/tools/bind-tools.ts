@@ -2,10 +2,10 @@ import type { ToolStatus } from '../../channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { requestContext, withRequestContext } from '../agent/context.ts';
 import { CallCounter } from './call-counter.ts';
-import type { CallJournal, JournaledWrite, WriteOutcome } from './call-journal.ts';
+import type { CallJournal, JournaledCall, JournaledWrite, WriteOutcome } from './call-journal.ts';
 import { type CallOutcome, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
-import type { ConfirmationDesk } from './confirmation-desk.ts';
+import type { CallToConfirm, ConfirmationDesk } from './confirmation-desk.ts';
 import { type CallContext, type PreparedCall, performCall, prepareCall } from './perform-call.ts';
 import type { Tool, ToolArguments, ToolAudience } from './tool.ts';
 
@@ -98,19 +98,19 @@ async function callOnce(
   const prepared = await prepareCall(tool, args, run);
   if (!('credential' in prepared)) return prepared;
 
-  const known = isJournaled(tool) && run.journal ? await run.journal.known(tool, args) : null;
+  const call = { tool, args: prepared.args, given: args };
+  const known = isJournaled(tool) && run.journal ? await run.journal.known(call) : null;
   if (known?.state === 'ended') return { answer: known.answer, reason: 'made_before' };
   if (known?.state === 'unknown' && !tool.idempotent) return refusal('outcome_unknown', UNKNOWN);
 
   const isFurther = known?.state === 'new' && known.further;
-  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther)) return ask(tool, args, run);
+  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther))
+    return ask({ tool, args, complete: prepared.args }, run);
 
   if (!run.journal || !known) return send(prepared, null, run);
   const { write } = known;
-  const started = await run.journal.start(write, { tool, args, again: known.state === 'unknown' });
-  if (started === 'lost')
-    return refusal('claim_lost', 'This was not done: the conversation goes on elsewhere.');
-  return send(prepared, write, run);
+  const unsent = await record(run.journal, write, { ...call, again: known.state === 'unknown' }, run);
+  return unsent ?? send(prepared, write, run);
 }
 
 /** What the daemon keeps itself, such as memory, is no action in the person's name. */
@@ -121,13 +121,13 @@ function isJournaled({ effect, source }: Tool): boolean {
 const UNKNOWN =
   'An earlier attempt at this may have been carried out: it is not known, and it was not repeated. Say so to the person.';
 
-async function ask(tool: Tool, args: ToolArguments, run: ToolRun): Promise<CallOutcome> {
+async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
   if (!run.confirmation)
     return refusal(
       'cannot_be_confirmed',
       'This was not done: it needs a confirmation, which cannot be asked for here.',
     );
-  const asked = await run.confirmation.ask({ tool, args });
+  const asked = await run.confirmation.ask(call);
   if (asked.outcome === 'refused') return refusal(asked.reason, asked.message);
   const message =
     'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
@@ -135,6 +135,22 @@ async function ask(tool: Tool, args: ToolArguments, run: ToolRun): Promise<CallO
     answer: { ok: true, result: { waits_for_confirmation: true, message } },
     reason: 'waits_for_confirmation',
   };
+}
+
+/** Records that a write is about to be sent. @returns why it is not sent; null: it may be sent */
+async function record(
+  journal: CallJournal,
+  write: JournaledWrite,
+  call: JournaledCall & { again: boolean },
+  { log }: ToolRun,
+): Promise<CallOutcome | null> {
+  try {
+    if ((await journal.start(write, call)) === 'started') return null;
+    return refusal('claim_lost', 'This was not done: the conversation goes on elsewhere.');
+  } catch (err) {
+    log.warn({ err, tool: call.tool.name }, 'a write could not be recorded, so it was not sent');
+    return refusal('not_recorded', 'This was not done: it could not be recorded. Try again later.');
+  }
 }
 
 /** Steps 7 to 10: the call, and its outcome in the journal. */

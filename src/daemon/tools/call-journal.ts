@@ -8,13 +8,22 @@ export interface JournaledWrite {
   readonly key: string;
 }
 
+/** A call of a tool that writes. */
+export interface JournaledCall {
+  readonly tool: Tool;
+  /** As they are sent: the bound ones filled in. */
+  readonly args: ToolArguments;
+  /** As the model filled them in. */
+  readonly given: ToolArguments;
+}
+
 /** What the journal knows of a write before it is made (agentd-agent(7), "Journal"). */
 export type KnownWrite =
   /** This turn has not made it. `further`: an earlier run of the turn made another write by this tool, so the person must confirm. */
   | { state: 'new'; write: JournaledWrite; further: boolean }
   /** An earlier run made it: this is what came of it, and it is not made again. */
   | { state: 'ended'; answer: ToolAnswer }
-  /** An earlier run may have made it. */
+  /** It was sent, and it may have been carried out. */
   | { state: 'unknown'; write: JournaledWrite };
 
 export interface WriteOutcome {
@@ -29,15 +38,12 @@ export interface WriteOutcome {
 /** The journal of one run, as the policy of calls uses it. */
 export interface CallJournal {
   /** Called once for each write of a run, in the order of its calls: equal calls are numbered by it. */
-  known(tool: Tool, args: ToolArguments): Promise<KnownWrite>;
+  known(call: JournaledCall): Promise<KnownWrite>;
   /**
    * Records that a write is about to be sent; durable when it resolves. `again`: its outcome was unknown, and it is sent
-   * once more. `lost`: the session's claim is gone, and nothing may be sent.
+   * once more. `lost`: another run of the message has begun, and nothing may be sent.
    */
-  start(
-    write: JournaledWrite,
-    call: { tool: Tool; args: ToolArguments; again: boolean },
-  ): Promise<'started' | 'lost'>;
+  start(write: JournaledWrite, call: JournaledCall & { again: boolean }): Promise<'started' | 'lost'>;
   /** Records what came of a write; durable when it resolves. */
   finish(write: JournaledWrite, outcome: WriteOutcome): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv';
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { boundedPattern, PatternTimeout } from './bounded-pattern.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';
 
 type Checked = { ok: true; args: ToolArguments } | { ok: false; message: string };
@@ -10,7 +11,13 @@ const MAX_MESSAGE_CHARACTERS = 500;
 const MAX_NULLS = 100;
 
 /** Schemas come from other people's documents: an unknown keyword is no error. */
-const OPTIONS: Options = { strict: false, addUsedSchema: false, logger: false };
+const OPTIONS: Options = {
+  strict: false,
+  addUsedSchema: false,
+  ownProperties: true,
+  logger: false,
+  code: { regExp: boundedPattern },
+};
 const validators = new WeakMap<JsonSchema, ValidateFunction>();
 let compilers: { draft7: Ajv; draft2020: Ajv2020 } | null = null;
 
@@ -28,10 +35,15 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   }
   if (!isObject(args)) return refused('The arguments must be one JSON object.');
   const validate = validatorOf(schema);
-  for (let nulls = 0; nulls <= MAX_NULLS; nulls++) {
-    if (validate(args)) return { ok: true, args };
-    const errors = validate.errors ?? [];
-    if (!errors.some((error) => leaveOutNull(args, error))) return refused(inWords(errors));
+  try {
+    for (let nulls = 0; nulls <= MAX_NULLS; nulls++) {
+      if (validate(args)) return { ok: true, args };
+      const errors = validate.errors ?? [];
+      if (!errors.some((error) => leaveOutNull(args, error))) return refused(inWords(errors));
+    }
+  } catch (error) {
+    if (error instanceof PatternTimeout) return refused('An argument takes too long to check.');
+    throw error;
   }
   return refused('The arguments have too many nulls: leave such arguments out.');
 }

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { DownstreamFailure, type DownstreamResponse } from '../downstream/client.ts';
+import { addressOf, DownstreamFailure, type DownstreamResponse } from '../downstream/client.ts';
 import { DefaultTokenFailure, TOKEN_PATH } from '../downstream/default-token.ts';
 import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
 import type { Log } from '../log.ts';
@@ -19,6 +19,22 @@ export interface ClientCall {
   trace: Trace;
   request_id: string | undefined;
   log: Pick<Log, 'warn'>;
+  watch?: RequestWatcher | undefined;
+}
+
+/** Is shown each request with its answer; for `agentd tools call`. */
+export type RequestWatcher = (request: WatchedRequest) => void;
+
+export interface WatchedRequest {
+  method: string;
+  url: string;
+  /** Those that the tool set. Fixed headers and credentials are never among them. */
+  headers: Readonly<Record<string, string>>;
+  /** Undefined: none. */
+  body?: unknown;
+  credentials: CredentialsUsed;
+  /** Null: there is no answer. */
+  status: number | null;
 }
 
 /** A client, and what it has done: the policy relies on this, not on what a source says. */
@@ -26,8 +42,8 @@ export interface OpenedClient {
   readonly client: ToolClient;
   /** An answer was made under default credentials. */
   readonly usedDefault: boolean;
-  /** A request may have been carried out. */
-  readonly reached: boolean;
+  /** A request that may change something may have been carried out. Of `fetch` only the source can know this. */
+  readonly changed: boolean;
   /** In words for the agent: the last request that had no usable answer. */
   readonly failure: string | null;
   /** Secrets that left with requests: an answer may echo them. */
@@ -66,8 +82,8 @@ export function openToolClient(
     get usedDefault() {
       return opened.usedDefault;
     },
-    get reached() {
-      return opened.reached;
+    get changed() {
+      return opened.changed;
     },
     get failure() {
       return opened.failure;
@@ -78,7 +94,7 @@ export function openToolClient(
 
 class CallClient {
   usedDefault = false;
-  reached = false;
+  changed = false;
   failure: string | null = null;
   readonly secrets: Secret[] = [];
   readonly #tool: Tool;
@@ -114,7 +130,6 @@ class CallClient {
         'call of the business API failed',
       );
       const reached = error instanceof DownstreamFailure && error.reached;
-      if (reached) this.reached = true;
       return this.#failed(error.reason, error.message, reached);
     }
   }
@@ -136,25 +151,30 @@ class CallClient {
     for (const name of ['authorization', 'cookie', 'host']) headers.delete(name);
     for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
     if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
-    this.reached = true;
     if (bearer.use === 'default') this.usedDefault = true;
     const note = this.#line(request.method, new URL(request.url).pathname, bearer);
     const began = performance.now();
-    const observe = (status: number | string) =>
-      this.#access.observer.downstreamEnded(
-        this.#tool.source.name,
+    const ended = (status: number | null) => {
+      const { name } = this.#tool.source;
+      this.#call.watch?.({
+        method: request.method,
+        url: request.url,
+        headers: {},
+        credentials: bearer.use,
         status,
-        (performance.now() - began) / 1000,
-      );
+      });
+      if (status === null && this.#call.signal.aborted) return;
+      const seconds = (performance.now() - began) / 1000;
+      this.#access.observer.downstreamEnded(name, status ?? 'unreachable', seconds);
+    };
     try {
       const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
       note(response.status);
-      observe(response.status);
+      ended(response.status);
       return response;
     } catch (error) {
-      const isAborted = this.#call.signal.aborted;
-      note(null, isAborted ? 'aborted' : 'unreachable');
-      if (!isAborted) observe('unreachable');
+      note(null, this.#call.signal.aborted ? 'aborted' : 'unreachable');
+      ended(null);
       throw error;
     }
   }
@@ -242,12 +262,23 @@ class CallClient {
       Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
     );
     const note = this.#line(request.method, request.path, bearer);
+    const watch = (status: number | null) =>
+      this.#call.watch?.({
+        method: request.method,
+        url: addressOf(target.base_url, request).href,
+        headers: request.headers ?? {},
+        body: request.body,
+        credentials: bearer.use,
+        status,
+      });
     if (bearer.use === 'default') this.usedDefault = true;
     try {
       const response = await this.#access.downstreamOf({ ...source, target }).send({
         method: request.method,
         path: request.path,
         ...(request.query === undefined ? {} : { query: request.query }),
+        ...(request.search === undefined ? {} : { search: request.search }),
+        ...(request.content_type === undefined ? {} : { content_type: request.content_type }),
         headers: { ...request.headers, ...fixed },
         ...(request.body === undefined ? {} : { body: request.body }),
         token: bearer.token,
@@ -256,14 +287,17 @@ class CallClient {
         expects: source.kind === 'built-in' ? 'json' : 'text',
         signal: this.#call.signal,
       });
-      // A 401 means that the request was not carried out.
-      if (response.status !== 401) this.reached = true;
-      note(response.status);
+      // A 4xx means that the request was not carried out.
+      const { status } = response;
+      if (mayChange(request.method) && (status < 400 || status >= 500)) this.changed = true;
+      note(status);
+      watch(status);
       return response;
     } catch (error) {
-      // How far it came is not known.
-      if (!(error instanceof DownstreamFailure) || error.reached) this.reached = true;
+      const reached = !(error instanceof DownstreamFailure) || error.reached;
+      if (mayChange(request.method) && reached) this.changed = true;
       note(null, error instanceof DownstreamFailure ? error.reason : 'aborted');
+      watch(null);
       throw error;
     }
   }
@@ -326,6 +360,11 @@ function verdictOf(
   // 404 is an answer: there is no such thing.
   if (status >= 400 && status !== 404) return { verdict: 'failed', reason: `http_${status}` };
   return because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because };
+}
+
+/** Methods that are safe by definition (RFC 9110, section 9.2.1) change nothing. */
+function mayChange(method: string): boolean {
+  return !['GET', 'HEAD', 'OPTIONS'].includes(method);
 }
 
 /** The source in lines of the trace: modules call the business API, as the built-in tools do. */

@@ -8,7 +8,7 @@ import { answerOf } from './answer-of.ts';
 import { bindParameters } from './bind-parameters.ts';
 import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
 import { type CallCredential, chooseCredential } from './choose-credential.ts';
-import { type OpenedClient, openToolClient } from './open-tool-client.ts';
+import { type OpenedClient, openToolClient, type RequestWatcher } from './open-tool-client.ts';
 import type { PersonClaims, Sent, Tool, ToolArguments } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
@@ -22,6 +22,7 @@ export interface CallContext {
   signal: AbortSignal;
   log: Pick<Log, 'debug' | 'warn'>;
   access: ToolAccess;
+  watch?: RequestWatcher;
 }
 
 /** A call whose arguments are complete, and whose credential is chosen. */
@@ -90,11 +91,11 @@ export async function performCall(
 async function send(
   { tool, args, person, credential }: PreparedCall,
   idempotency_key: string | null,
-  { trace, log, access }: CallContext,
+  { trace, log, access, watch }: CallContext,
   limit: TimeLimit,
 ): Promise<{ sent: Sent; opened: OpenedClient }> {
   const { signal } = limit;
-  const call = { signal, trace, request_id: requestContext()?.request_id, log };
+  const call = { signal, trace, request_id: requestContext()?.request_id, log, watch };
   const opened = openToolClient(tool, credential, call, access);
   const sending = tool.send(args, { client: opened.client, person, idempotency_key, signal, log });
   return { sent: await limit.within(sending), opened };

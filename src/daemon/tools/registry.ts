@@ -1,10 +1,12 @@
 import type { Log } from '../log.ts';
 import { memoryBackend } from '../settings/memory-backend.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { admitTool } from './admit-tool.ts';
 import { builtInSource } from './describe-source.ts';
 import { createGetUser } from './get-user.ts';
 import { createMemoryTools } from './memory-tools.ts';
+import { sameNames } from './same-names.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
@@ -14,7 +16,7 @@ export interface ToolRegistry {
   readonly sources: readonly ToolSource[];
   /** The tools that there are now. */
   tools(): readonly Tool[];
-  /** Starts the sources one after the other. Rejects with the first configuration error. */
+  /** Starts all sources. Rejects with every configuration error of them. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -69,7 +71,14 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
       return last.tools;
     },
     async start() {
-      for (const source of sources) await source.start();
+      const problems: SettingProblem[] = [];
+      for (const started of await Promise.allSettled(sources.map((source) => source.start()))) {
+        if (started.status === 'fulfilled') continue;
+        if (!(started.reason instanceof ConfigurationError)) throw started.reason;
+        problems.push(...started.reason.problems);
+      }
+      problems.push(...sameNames(sources.flatMap((source) => source.list())));
+      if (problems.length > 0) throw new ConfigurationError(problems);
     },
     async stop() {
       await Promise.allSettled(sources.map((source) => source.stop()));

@@ -30,8 +30,11 @@ export interface OpenApiEntry extends Entry, SourcePolicy {
   readonly base_url: string;
   /** By operationId or `GET /orders/{id}`. */
   readonly operations: Readonly<Record<string, ToolEntry>>;
-  /** Where each of `operations` is in the configuration file, for messages. */
-  readonly operation_places: Readonly<Record<string, EntryPlace>>;
+  /** Where the entry and each of its operations are in the configuration file, for problems with the document. */
+  readonly places: {
+    readonly document: EntryPlace;
+    readonly operations: Readonly<Record<string, EntryPlace>>;
+  };
 }
 
 /** A place in the configuration file, as a problem names it. */

@@ -36,10 +36,14 @@ export interface ToolRequest {
   path: string;
   /** In order; already serialized by the style of each parameter. */
   query?: readonly (readonly [name: string, value: string])[];
+  /** The whole query in place of `query`, already percent-encoded, without the question mark. */
+  search?: string;
   /** Without `Authorization`, `Cookie`, `Host` and hop-by-hop headers, which are refused. */
   headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. Absent: no body. */
   body?: unknown;
+  /** Of the body, a type that is written as JSON. Default: `application/json`. */
+  content_type?: string;
 }
 
 export type ToolResponse =

@@ -114,6 +114,20 @@ describe('a visitor', () => {
     expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
   });
 
+  test('says first what an interrupted run of the message has written', async () => {
+    const write = (summary: string, outcome: 'done' | 'failed' | 'unknown') => ({
+      ...{ tool: 'cancel', summary, outcome, status: null },
+    });
+    const already_done = [
+      write('Cancel 1', 'done'),
+      write('Cancel 2', 'failed'),
+      write('Cancel 3', 'unknown'),
+    ];
+    const reply = await say({ text: 'Hello', already_done });
+    expect(reply).toMatch(/^Done: Cancel 1\.\nNot done: Cancel 2\.\n\n/);
+    expect(reply).not.toContain('Cancel 3');
+  });
+
   test('whose sign-in has expired is told how to renew it', async () => {
     expect(await say({ text: 'Who am I?', sign_in_expired: true, tools: [signInNeeded()] })).toMatch(
       /^Your sign-in has expired\. To renew it, sign in again where you signed in before;/,

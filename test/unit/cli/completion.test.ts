@@ -37,7 +37,7 @@ function skips(shell: Shell): boolean {
 
 /** A command line whose last word is completed, and the expected candidates, in any order. */
 const OFFERS: readonly [typed: string, offered: readonly string[]][] = [
-  ['agentd to', ['token', 'tools']],
+  ['agentd tok', ['token']],
   ['agentd token ', ['verify', 'issue']],
   ['agentd --config other.yaml token v', ['verify']],
   ['agentd link l', ['list']],

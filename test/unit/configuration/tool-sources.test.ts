@@ -76,14 +76,17 @@ tools:
       {
         kind: 'openapi',
         place: 'tools[0] (agentd.yaml, line 3)',
-        operation_places: {
-          listOrders: { setting: 'tools[0].operations.listOrders', source: 'agentd.yaml, line 7' },
-          'GET /products/{id}': {
-            setting: 'tools[0].operations["GET /products/{id}"]',
-            source: 'agentd.yaml, line 8',
+        places: {
+          document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 3' },
+          operations: {
+            listOrders: { setting: 'tools[0].operations.listOrders', source: 'agentd.yaml, line 7' },
+            'GET /products/{id}': {
+              setting: 'tools[0].operations["GET /products/{id}"]',
+              source: 'agentd.yaml, line 8',
+            },
+            cancelOrder: { setting: 'tools[0].operations.cancelOrder', source: 'agentd.yaml, line 9' },
+            ping: { setting: 'tools[0].operations.ping', source: 'agentd.yaml, line 14' },
           },
-          cancelOrder: { setting: 'tools[0].operations.cancelOrder', source: 'agentd.yaml, line 9' },
-          ping: { setting: 'tools[0].operations.ping', source: 'agentd.yaml, line 14' },
         },
         path: join(place.cwd, 'shop.openapi.yaml'),
         name: 'shop',
@@ -105,8 +108,11 @@ tools:
       {
         kind: 'openapi',
         place: 'tools[1] (agentd.yaml, line 15)',
-        operation_places: {
-          getReport: { setting: 'tools[1].operations.getReport', source: 'agentd.yaml, line 21' },
+        places: {
+          document: { setting: 'tools[1].openapi', source: 'agentd.yaml, line 15' },
+          operations: {
+            getReport: { setting: 'tools[1].operations.getReport', source: 'agentd.yaml, line 21' },
+          },
         },
         path: '/srv/reports.json',
         name: 'reports',
@@ -268,10 +274,13 @@ tools:
     ['operations: { a: { bind: { body: sub } } }', 'bind.body is not the name of a parameter'],
     ['operations: { a: { bind: { body.: sub } } }', 'bind["body."] is not the name of a parameter'],
     ['operations: { a: { idempotent: always } }', 'idempotent is not a boolean'],
-    ['operations: { a: { idempotency_header: "a b" } }', 'idempotency_header is not the name of a header'],
+    [
+      'operations: { a: { idempotency_header: "a b" } }',
+      'idempotency_header is not a header that a tool may set',
+    ],
     [
       'operations: { a: { idempotency_header: Host } }',
-      'idempotency_header is a header that agentd sets itself',
+      'idempotency_header is not a header that a tool may set',
     ],
   ])('refuse an operation with %s', async (text, problem) => {
     expect(await openApiProblems(text)).toEqual([`tools[0].operations.a.${problem}`]);
@@ -439,8 +448,8 @@ describe('the secrets of a source', () => {
     ['secrets: ["a b"]', 'tools[0].secrets[0] is not the name of a setting'],
     ['secrets: [JWT_SECRET_KEY]', 'tools[0].secrets[0] names JWT_SECRET_KEY, a setting of agentd itself'],
     ['headers: x', 'tools[0].headers is not an object'],
-    ['headers: { "a b": x }', 'tools[0].headers["a b"] is not the name of a header'],
-    ['headers: { Host: x }', 'tools[0].headers.Host is a header that agentd sets itself'],
+    ['headers: { "a b": x }', 'tools[0].headers["a b"] is not a header that an entry may set'],
+    ['headers: { Host: x }', 'tools[0].headers.Host is not a header that an entry may set'],
     ['headers: { A: x, a: y }', 'tools[0].headers.a is in the list twice'],
     [`headers: { A: 'x\${' }`, 'tools[0].headers.A has a `$\u007b` without a `}`'],
     ['headers: { A: 1 }', 'tools[0].headers.A is a number; put it in quotes'],

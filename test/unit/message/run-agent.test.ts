@@ -5,9 +5,20 @@ import type { Principal } from '../../../src/daemon/identity/principal.ts';
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
+import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
+import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
-import { keepTurn, saveSession } from '../../contract/store-writes.ts';
-import { aTurnOf, ON_PLATFORM, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
+import { claimSession, keepTurn, saveSession } from '../../contract/store-writes.ts';
+import {
+  aTurnOf,
+  nothingWaits,
+  ON_PLATFORM,
+  person,
+  runStep,
+  type StepWorld,
+  stepWorld,
+} from '../../support/step.ts';
+import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 
 const NOBODY: Principal = { person: null, reason: 'no_token' };
 const ADA: Principal = {
@@ -39,7 +50,13 @@ beforeEach(async () => {
 function resolved(principal = NOBODY, members: object = {}) {
   const session = aSession(world.clock.now(), { session_id: 's' });
   return aTurnOf(world, {
+    ...nothingWaits(world),
     counted_in: null,
+    key: null,
+    claim: { session_tag: 's', owner: 'owner' },
+    has_started: true,
+    found: null,
+    session_tag: 's',
     session,
     session_origin: 'new' as const,
     principal,
@@ -191,6 +208,67 @@ describe('run-agent', () => {
     };
     const { turn } = await runStep(world, runAgent, resolved());
     expect(turn.reply).toBe('It is [token] ok');
+  });
+});
+
+describe('writes', () => {
+  const write = (sent: Sent) =>
+    toolOf({
+      name: 'shop_cancelOrder',
+      summary: 'Cancel *order* {id}',
+      parameters: { type: 'object', properties: { id: { type: 'integer' } } },
+      source: sourceOf({}),
+      effect: 'write',
+      send: async () => sent,
+    });
+  const UNKNOWN = { outcome: 'failed', reached: true, reason: 'broken', message: 'x' } as const;
+  const DONE = { outcome: 'answered', status: 200, result: {} } as const;
+
+  async function runWith(sent: Sent, members: object = {}) {
+    const tool = write(sent);
+    world.services.tools = createRegistry([fixedSource(tool.source, [tool])], {
+      access: accessTo(undefined),
+      log: world.services.log,
+    });
+    run = async function* (turn) {
+      await turn.tools[0]?.call({ id: 7 });
+      yield 'Cancelled!';
+    };
+    const claim = await claimSession(world.store, 's');
+    const ran = await runStep(world, runAgent, resolved(ADA, { claim, ...ON_PLATFORM, ...members }));
+    await world.store.sessions.release(claim);
+    return ran.turn;
+  }
+
+  it('are recorded for the person, in the turn of the message', async () => {
+    await runWith(DONE);
+    expect(await world.store.actions.ofTurn('turn-1')).toMatchObject([
+      { state: 'done', person: person('ada'), session_tag: 's', user_id: 'visitor' },
+    ]);
+  });
+
+  it('are told to the next run of the same message', async () => {
+    await runWith(DONE);
+    expect(seen?.already_done).toEqual([]);
+    await runWith(DONE);
+    expect(seen?.already_done).toMatchObject([{ summary: 'Cancel *order* "7"', outcome: 'done' }]);
+    expect(await world.store.actions.list({ limit: 10 })).toHaveLength(1);
+  });
+
+  it('end the reply with what nobody knows, whatever the agent says', async () => {
+    const turn = await runWith(UNKNOWN);
+    const end = 'It is not known whether this was done: Cancel \\*order\\* "7"';
+    expect(turn.reply).toBe(`Cancelled!\n\n${end}`);
+    expect(turn.outlet.told.at(-1)).toBe(`text \n\n${end}`);
+    run = async function* () {
+      yield 'Fine.';
+    };
+    const again = await runStep(world, runAgent, resolved(ADA, ON_PLATFORM));
+    expect(again.turn.reply).toBe(`Fine.\n\n${end}`);
+  });
+
+  it('say nothing more if the outcome is known', async () => {
+    expect((await runWith(DONE)).reply).toBe('Cancelled!');
   });
 });
 

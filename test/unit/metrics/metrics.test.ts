@@ -182,6 +182,7 @@ describe('a measured store', () => {
       ...Object.fromEntries(
         [
           ...[
+            'actions',
             'traces',
             'limits',
             'budgets',

@@ -8,6 +8,7 @@ import { exampleFile } from '../../../src/daemon/settings/example-file.ts';
 import { settingsSchema } from '../../../src/daemon/settings/json-schema.ts';
 import { settingGroups, settingsReference } from '../../../src/daemon/settings/reference.ts';
 import { SETTINGS } from '../../../src/daemon/settings/settings.ts';
+import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { capturedOutput } from '../cli/captured-output.ts';
 import { placeWith, VALID } from './place.ts';
 
@@ -26,6 +27,14 @@ describe('the reference', () => {
       'PORT\n    Port to listen on; 0 takes a free one.\n    A whole number from 0 to 65535; default 8080.\n',
     );
     expect(SETTINGS.filter(({ name }) => !text.includes(`\n${name}\n`))).toEqual([]);
+  });
+
+  it('lists the texts that people see, with their defaults', () => {
+    const text = settingsReference(groups);
+    expect(text).toContain('texts.LANGUAGE.confirm\n');
+    expect(text).toContain('Default ["yes", "ok", "confirm", "yes please"].');
+    for (const [name, { sentence }] of Object.entries(TEXTS))
+      expect(text).toContain(`texts.LANGUAGE.${name}\n    ${sentence}\n`);
   });
 
   it('is printed with a broken configuration too', async () => {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { OpenApiEntry } from '../../tools/source-entry.ts';
+import type { EntryPlace, OpenApiEntry } from '../../tools/source-entry.ts';
 import type { ConfigNode } from '../config-node.ts';
 import type { EntryContext } from './read-source-entries.ts';
 import {
@@ -44,12 +44,10 @@ export function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenA
   return {
     kind: 'openapi',
     place: `${node.setting} (${node.source})`,
-    operation_places: Object.fromEntries(
-      Object.keys(operations).map((key) => {
-        const { setting, source } = list.child(key);
-        return [key, { setting, source }];
-      }),
-    ),
+    places: {
+      document: placeOf(node.child('openapi')),
+      operations: Object.fromEntries(Object.keys(operations).map((key) => [key, placeOf(list.child(key))])),
+    },
     path: resolve(node.folder, path),
     name,
     base_url,
@@ -58,6 +56,10 @@ export function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenA
     ...(credentials === undefined ? {} : { credentials }),
     ...(exchange === undefined ? {} : { exchange }),
   };
+}
+
+function placeOf({ setting, source }: ConfigNode): EntryPlace {
+  return { setting, source };
 }
 
 function readBaseUrl(node: ConfigNode, { api_base_url }: EntryContext): string | undefined {

@@ -1,5 +1,5 @@
 import { isLoopback } from '../../loopback.ts';
-import { HEADER_NAME, isReservedHeader } from '../../tools/reserved-headers.ts';
+import { isAllowedHeader } from '../../tools/allowed-header.ts';
 import type { ExchangeEntry, ToolEntry } from '../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../tools/tool.ts';
 import type { ConfigNode } from '../config-node.ts';
@@ -10,6 +10,8 @@ import { CREDENTIALS } from './tool-entries.ts';
 const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
 const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
 const RIGHT_EXCHANGE = '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
+/** No tool sets them, but an entry may. */
+const FIXED_ONLY = ['authorization', 'cookie'];
 const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
 
 export function readName(node: ConfigNode): string | undefined {
@@ -53,9 +55,8 @@ export function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<str
   const filled = headers.members(RIGHT_HEADERS).flatMap(([name, value]) => {
     const text = fillSecrets(value, `a text; a secret as \${SETTING}`, secrets);
     const lower = name.toLowerCase();
-    if (!HEADER_NAME.test(name)) value.refuse('is not the name of a header', RIGHT_HEADERS);
-    else if (isReservedHeader(name) && lower !== 'authorization' && lower !== 'cookie')
-      value.refuse('is a header that agentd sets itself', 'no such header');
+    if (!isAllowedHeader(name) && !FIXED_ONLY.includes(lower))
+      value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
     else if (seen.has(lower)) value.refuse('is in the list twice', 'each header once, in one case');
     else if (text !== undefined && !isHeaderValue(text))
       value.refuse('has a value that no header can hold', 'one line of printable ASCII characters');

@@ -1,4 +1,4 @@
-import { HEADER_NAME, isReservedHeader, RESERVED_HEADERS } from '../../tools/reserved-headers.ts';
+import { isAllowedHeader } from '../../tools/allowed-header.ts';
 import type { ToolEntry } from '../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../tools/tool.ts';
 import type { ConfigNode } from '../config-node.ts';
@@ -84,12 +84,7 @@ function readHeaderName(node: ConfigNode): string | undefined {
   const right = 'the name of a header, such as Idempotency-Key';
   const name = node.text(right);
   if (name === undefined) return undefined;
-  if (!HEADER_NAME.test(name)) return node.refuseValue('is not the name of a header', right);
-  if (isReservedHeader(name) || name.toLowerCase() === 'content-type')
-    return node.refuseValue(
-      'is a header that agentd sets itself',
-      `${right}; not ${RESERVED_HEADERS.join(', ')}`,
-    );
+  if (!isAllowedHeader(name)) return node.refuseValue('is not a header that a tool may set', right);
   return name;
 }
 

@@ -6,6 +6,7 @@ CREATE TABLE actions (
   session_id  TEXT,
   platform    TEXT,
   user_id     TEXT,
+  alias_id    TEXT,
   person      TEXT,
   operator    TEXT,
   turn_key    TEXT    NOT NULL,

@@ -16,7 +16,7 @@ import type { PendingActions } from './pending-actions.ts';
 import type { SqliteSessions } from './sessions.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-const COLUMNS = `action_id, session_tag, session_id, platform, user_id, person, operator, turn_key, tool, args, summary,
+const COLUMNS = `action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args, summary,
   state, principal, attempt, status, answer, asked_at, expires_at, created_at, started_at, finished_at`;
 
 /** The session of an action, which goes by its tag, has not ended. */
@@ -78,9 +78,9 @@ export class SqliteActions implements ActionStore {
          AND ${IN_LIVE_SESSION}`,
     );
     this.#insert = db.prepare<NewAction & { now: number }>(
-      `INSERT INTO actions (action_id, session_tag, session_id, platform, user_id, person, operator, turn_key, tool, args,
+      `INSERT INTO actions (action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args,
          summary, state, attempt, created_at, started_at)
-       VALUES (@action_id, @session_tag, @session_id, @platform, @user_id, @person, @operator, @turn_key, @tool, @args,
+       VALUES (@action_id, @session_tag, @session_id, @platform, @user_id, @alias_id, @person, @operator, @turn_key, @tool, @args,
          @summary, 'started', 1, @now, @now)
        ON CONFLICT (action_id) DO NOTHING`,
     );

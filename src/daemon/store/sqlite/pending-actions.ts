@@ -19,9 +19,9 @@ export class PendingActions {
     this.#insert = db.prepare<
       NewPendingAction & { now: number; asked_at: number | null; expires_at: number }
     >(
-      `INSERT INTO actions (action_id, session_tag, session_id, platform, user_id, person, operator, turn_key, tool, args,
+      `INSERT INTO actions (action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args,
          summary, principal, asked_by, answer_ms, state, attempt, asked_at, expires_at, created_at)
-       VALUES (@action_id, @session_tag, @session_id, @platform, @user_id, @person, @operator, @turn_key, @tool, @args,
+       VALUES (@action_id, @session_tag, @session_id, @platform, @user_id, @alias_id, @person, @operator, @turn_key, @tool, @args,
          @summary, @principal, @asked_by, @answer_ms, 'pending', 0, @asked_at, @expires_at, @now)`,
     );
     const withdrawn = `UPDATE actions SET state = 'withdrawn', finished_at = @now

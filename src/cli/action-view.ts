@@ -1,0 +1,79 @@
+import type { Seal } from '../daemon/identity/seal.ts';
+import { type ActionOutcomeNow, outcomeOf } from '../daemon/journal/outcome-of.ts';
+import { printable } from '../daemon/printable.ts';
+import type { Action } from '../daemon/store/actions.ts';
+import { openActionText } from '../daemon/tools/action-texts.ts';
+import type { Column } from './column.ts';
+import { type PersonView, personInWords, personView } from './session-view.ts';
+
+/** A write as operators see it. */
+export interface ActionView {
+  action_id: string;
+  time: number;
+  finished_at: number | null;
+  tool: string;
+  /** Null: no encryption key decrypts it. */
+  summary: string | null;
+  arguments: unknown;
+  outcome: ActionOutcomeNow;
+  status: number | null;
+  attempts: number;
+  confirmed: boolean;
+  platform: string | null;
+  user_id: string | null;
+  session_id: string | null;
+  person: PersonView | null;
+  operator: string | null;
+}
+
+export function actionView(action: Action, now: number, seal: Seal): ActionView {
+  const { action_id, tool, status, attempt, platform, user_id, session_id, person, operator } = action;
+  const args = openActionText(seal, action, 'args');
+  return {
+    action_id,
+    time: action.started_at ?? action.created_at,
+    finished_at: action.finished_at,
+    tool,
+    summary: openActionText(seal, action, 'summary'),
+    arguments: args === null ? null : (JSON.parse(args) as unknown),
+    outcome: outcomeOf(action, now),
+    status,
+    attempts: attempt,
+    confirmed: action.principal !== null,
+    platform,
+    user_id,
+    session_id,
+    person: personView(person),
+    operator,
+  };
+}
+
+export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
+  { title: 'TIME', json: 'time', isTime: true },
+  { title: 'FOR', value: whom, narrow: 'cut' },
+  { title: 'TOOL', json: 'tool' },
+  { title: 'OUTCOME', json: 'outcome' },
+  { title: 'STATUS', json: 'status', align: 'right' },
+  {
+    title: 'SUMMARY',
+    json: 'summary',
+    text: ({ summary }) => (summary === null ? '(cannot decrypt)' : printable(summary)),
+    narrow: 'wrap',
+  },
+  { json: 'action_id' },
+  { json: 'arguments' },
+  { json: 'attempts' },
+  { json: 'confirmed' },
+  { json: 'platform' },
+  { json: 'user_id' },
+  { json: 'session_id' },
+  { json: 'person' },
+  { json: 'operator' },
+  { json: 'finished_at', isTime: true },
+];
+
+function whom({ person, platform, user_id, operator }: ActionView): string {
+  const by = operator === null ? '' : ` (by ${operator})`;
+  if (person !== null) return printable(`${personInWords(person)}${by}`);
+  return printable(user_id === null ? `nobody${by}` : `${user_id} of ${platform}${by}`);
+}

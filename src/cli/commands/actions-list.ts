@@ -1,0 +1,60 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
+import { systemClock } from '../../daemon/clock.ts';
+import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
+import { tagOf } from '../../daemon/session/session.ts';
+import { ACTION_COLUMNS, actionView } from '../action-view.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { parseSince } from '../time-words.ts';
+import { readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { wholeNumber } from '../whole-number.ts';
+import { listFromStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'actions list',
+  summary: 'List what the agent did: for whom, and with what outcome.',
+  description:
+    'Lists the journal of writes, newest first. The outcome is done; failed (it was refused, or nothing was sent); unknown (it was sent, and nobody knows whether it was carried out); or running. A write of `agentd tools call` names the operator. Writes are kept for ACTIONS_RETENTION_DAYS. Works with the daemon up or down.',
+  args: [WHO_ARGUMENT],
+  options: [
+    ...WHO_OPTIONS,
+    { flags: '--session <id>', sentence: 'only actions of this session' },
+    { flags: '--since <time>', sentence: 'only later actions: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
+    { flags: '--limit <n>', sentence: 'maximum number of actions, 1 to 10000', default: 100 },
+  ],
+  examples: [
+    { line: 'agentd actions list --since 2h', does: 'Shows what was done in the last two hours.' },
+    { line: 'agentd actions list --sub 42', does: 'Shows what was done for one person.' },
+    {
+      line: `agentd actions list ${EXAMPLE.channel}:${EXAMPLE.user} --json`,
+      does: "Prints what was done for a platform's user as a JSON array.",
+    },
+  ],
+  json: true,
+  async run({ args, options, out }) {
+    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
+    const now = systemClock.now();
+    const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
+    const { who } = await readWho(args, options);
+    const { items, none } = await listFromStore(
+      options,
+      'No action found.',
+      async (store, settings) => {
+        const { seal } = await openAdministratorSeal(settings);
+        const id = typeof options.session === 'string' ? options.session : null;
+        // Sign-in changes the id of a session, and never its tag.
+        const session = id === null ? null : await store.sessions.find(id);
+        const found = await store.actions.list({
+          limit: limit + 1,
+          ...since,
+          ...(who === null ? {} : { who }),
+          ...(id === null ? {} : { session: session ? tagOf(session) : id }),
+        });
+        return found.map((action) => actionView(action, now, seal));
+      },
+      'links',
+    );
+    out.list(ACTION_COLUMNS, items, none, limit);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,170 @@
+import { withRequestContext } from '../../daemon/agent/context.ts';
+import { systemClock } from '../../daemon/clock.ts';
+import type { TokenVerdict } from '../../daemon/identity/identity.ts';
+import { importKeys } from '../../daemon/identity/keys.ts';
+import { createValidator } from '../../daemon/identity/validator.ts';
+import { escapeControls, printable } from '../../daemon/printable.ts';
+import type { Settings } from '../../daemon/settings/settings.ts';
+import { executeConfirmed } from '../../daemon/tools/bind-tools.ts';
+import { checkArguments } from '../../daemon/tools/check-arguments.ts';
+import type { WatchedRequest } from '../../daemon/tools/open-tool-client.ts';
+import type { ToolRegistry } from '../../daemon/tools/registry.ts';
+import type { Tool, ToolArguments } from '../../daemon/tools/tool.ts';
+import { failed, usageError } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { configLocation } from '../config-location.ts';
+import { confirm } from '../confirm.ts';
+import { EXIT } from '../exit-codes.ts';
+import { readToken } from '../read-token.ts';
+import { withRegistry } from '../tools/open-registry.ts';
+import { operatorContext } from '../tools/operator-context.ts';
+import { operatorLog } from '../tools/operator-log.ts';
+
+export const command: Command = {
+  name: 'tools call',
+  summary: 'Call one tool of the agent, as a person or as nobody.',
+  description:
+    'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields. With --token it acts as the person of that token, which is validated first; without it as nobody. It shows each request without its token, the status of the answer, and the result as the agent would be given it. You take the place of the person: a tool that writes asks first, or takes --yes. Exit code 1 if there is no such tool, the token is invalid, or the call fails. With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, status}], ok, result | message}.',
+  args: [
+    { name: 'name', sentence: 'name of the tool, as `agentd tools list` shows it', required: true },
+    { name: 'json', sentence: 'arguments as a JSON object; default: {}' },
+  ],
+  options: [
+    {
+      flags: '--token [token]',
+      sentence:
+        'act as the person of this token; without a value, it is asked for without echo; `-` reads it from standard input',
+    },
+    { flags: '--yes', sentence: 'do not ask before a call that writes' },
+  ],
+  examples: [
+    { line: 'agentd tools call get_user --token - < token.txt', does: 'Looks up the person of a token.' },
+    {
+      line: `agentd tools call get_user '{"email": "ada@example.com"}'`,
+      does: 'Shows what somebody who is not signed in sees.',
+    },
+  ],
+  json: true,
+  async run({ args: [name = '', json = '{}'], options, out }) {
+    const given = parse(json);
+    const { configure } = await import('../../daemon/configuration/configure.ts');
+    const configuration = await configure(configLocation(options));
+    const person = await personOf(options.token, configuration.settings, out.note);
+    const log = operatorLog(out.note);
+    const report = await withRegistry(
+      configuration,
+      async (registry) => {
+        const tool = toolNamed(name, registry);
+        const checked = checkArguments(tool.parameters, given);
+        if (!checked.ok) throw failed(checked.message, `The schema is: ${JSON.stringify(tool.parameters)}`);
+        if (tool.effect === 'write' && options.yes !== true)
+          await askFirst(tool, checked.args, person, out.note);
+        return call(tool, checked.args, person, registry, log);
+      },
+      log,
+    );
+    out.data(report, () => inWords(report));
+    return report.ok ? EXIT.ok : EXIT.no;
+  },
+};
+
+type Person = Extract<TokenVerdict, { valid: true }> | null;
+
+interface CallReport {
+  tool: string;
+  /** Those of the last request, or the policy of the tool if there was none. */
+  credentials: string;
+  requests: WatchedRequest[];
+  ok: boolean;
+  result?: unknown;
+  message?: string;
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (cause) {
+    throw usageError('the arguments are not JSON', `Pass one object, for example '{"id": 7}'.`, { cause });
+  }
+}
+
+async function personOf(token: unknown, settings: Settings, note: (text: string) => void): Promise<Person> {
+  if (token === undefined) return null;
+  const validator = createValidator(settings, await importKeys(settings), systemClock, operatorLog(note));
+  const verdict = await validator.validate(
+    await readToken(typeof token === 'string' ? token : undefined, note),
+  );
+  if (verdict.valid) return verdict;
+  throw failed(`the token is invalid: ${verdict.reason}`, 'Check it with `agentd token verify -`.');
+}
+
+function toolNamed(name: string, registry: ToolRegistry): Tool {
+  const found = registry.tools().find((tool) => tool.name === name);
+  if (found) return found;
+  const withheld = registry.sources
+    .flatMap((source) => source.state().withheld)
+    .find((tool) => tool.name === name);
+  if (withheld) throw failed(`the tool ${printable(name)} is not offered: ${withheld.because}`);
+  throw failed(`there is no tool ${printable(name)}`, 'List the tools with `agentd tools list`.');
+}
+
+async function askFirst(
+  { name, summary, title }: Tool,
+  args: ToolArguments,
+  person: Person,
+  note: (text: string) => void,
+): Promise<void> {
+  note(`${printable(summary ?? title ?? name)}\n${jsonText(args)}`);
+  const whom = person === null ? 'nobody' : `${person.user.email} (${person.user.user_id})`;
+  const answer = await confirm(printable(`Call ${name}, which changes something, as ${whom}?`));
+  if (answer === true) return;
+  if (answer === null) throw usageError(`${name} writes, and there is no terminal to ask on`, 'Pass --yes.');
+  throw failed('not called');
+}
+
+async function call(
+  tool: Tool,
+  args: ToolArguments,
+  person: Person,
+  registry: ToolRegistry,
+  log: ReturnType<typeof operatorLog>,
+): Promise<CallReport> {
+  const { signal } = new AbortController();
+  const context = operatorContext(person, signal);
+  const requests: WatchedRequest[] = [];
+  const answer = await withRequestContext(context, () =>
+    executeConfirmed(
+      [tool],
+      { action_id: crypto.randomUUID(), tool: tool.name, args },
+      {
+        access: registry.access,
+        audience: { memory_of: null, shared: false },
+        clock: systemClock,
+        trace: context.trace,
+        journal: null,
+        confirmation: null,
+        signal,
+        log,
+        tool: () => {},
+        watch: (request) => void requests.push(request),
+      },
+    ),
+  );
+  const credentials = requests.at(-1)?.credentials ?? tool.credentials;
+  return { tool: tool.name, credentials, requests, ...answer };
+}
+
+function inWords({ requests, ok, result, message }: CallReport): string {
+  const sent = requests.flatMap(({ method, url, headers, body, credentials, status }) => [
+    `request: ${method} ${url} (credentials: ${credentials})`,
+    ...Object.entries(headers).map(([name, value]) => `header: ${name}: ${value}`),
+    ...(body === undefined ? [] : [`body: ${JSON.stringify(body)}`]),
+    `status: ${status ?? 'no answer'}`,
+  ]);
+  const end = ok ? `result: ${jsonText(result)}` : `failed: ${printable(message ?? '')}`;
+  return [...sent.map(printable), end].join('\n');
+}
+
+function jsonText(value: unknown): string {
+  return escapeControls(JSON.stringify(value, null, 2) ?? 'null');
+}

@@ -1,0 +1,57 @@
+import pino from 'pino';
+import { systemClock } from '../../daemon/clock.ts';
+import type { Configuration } from '../../daemon/configuration/configure.ts';
+import { createSeal } from '../../daemon/identity/seal.ts';
+import type { Log } from '../../daemon/log.ts';
+import { StoreMissing } from '../../daemon/store/failures.ts';
+import type { ToolDigest } from '../../daemon/store/tool-digests.ts';
+import { createSource } from '../../daemon/tools/create-source.ts';
+import { builtInTools, createRegistry, type ToolRegistry } from '../../daemon/tools/registry.ts';
+import { createToolAccess } from '../../daemon/tools/tool-access.ts';
+import { knownDigests } from './known-digests.ts';
+
+/** Nothing is stored here, so nothing is sealed. */
+export const SEAL = createSeal(undefined);
+
+/**
+ * The tools as the daemon would have them, started, and stopped when the work is done or has failed.
+ * @param log default: none
+ */
+export async function withRegistry<T>(
+  configuration: Pick<Configuration, 'settings' | 'tools'>,
+  work: (registry: ToolRegistry) => Promise<T>,
+  log: Log = pino({ enabled: false }),
+): Promise<T> {
+  const { settings, tools: entries } = configuration;
+  const access = createToolAccess(settings, { clock: systemClock, log, seal: SEAL });
+  const digests = knownDigests(await storedDigests(configuration));
+  const parts = { clock: systemClock, log, digests };
+  const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts));
+  const registry = createRegistry([builtInTools(settings), ...sources], { access, log });
+  try {
+    await registry.start();
+    return await work(registry);
+  } finally {
+    await registry.stop();
+  }
+}
+
+/** Empty if no daemon has stored anything yet. */
+async function storedDigests({
+  settings,
+  tools,
+}: Pick<Configuration, 'settings' | 'tools'>): Promise<ToolDigest[]> {
+  if (tools.every(({ kind }) => kind !== 'mcp')) return [];
+  const { openStore } = await import('../../daemon/store/open.ts');
+  try {
+    const store = await openStore(settings, { role: 'administrator', clock: systemClock });
+    try {
+      return await store.toolDigests.list();
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (error instanceof StoreMissing) return [];
+    throw error;
+  }
+}

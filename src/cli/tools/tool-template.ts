@@ -1,0 +1,76 @@
+/** The module of a new tool. It is an example that works as soon as the API has `GET /orders`. */
+export function toolModule(name: string): string {
+  return `import type { ToolContext, ToolDefinition } from 'agentd/agent';
+
+interface Arguments {
+  status?: 'open' | 'shipped' | 'delivered';
+}
+
+/** The orders of the person who is signed in. */
+export default {
+  name: '${name}',
+  // For the model: what the tool does, and when to use it.
+  description: 'Lists the orders of the person who is signed in, newest first.',
+  // JSON Schema of the arguments that the model fills in. Whom the call acts for is never one of them.
+  parameters: {
+    type: 'object',
+    properties: {
+      status: {
+        type: 'string',
+        enum: ['open', 'shipped', 'delivered'],
+        description: 'Only orders in this state.',
+      },
+    },
+  },
+  // A tool that changes something has the effect 'write': then the person must confirm each call.
+  effect: 'read',
+  // Without sign-in there is no call, and the agent says that sign-in is needed.
+  credentials: 'user',
+  async call({ status }: Arguments, { api, person }: ToolContext) {
+    // The request carries the token of the person. It resolves to the JSON of the answer.
+    return api.get('/orders', { query: { customer: person?.sub, status } });
+  },
+} satisfies ToolDefinition;
+`;
+}
+
+/** Its test. It runs with `node --test`, and needs no package. */
+export function toolTest(name: string): string {
+  return `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ToolApi, ToolContext } from 'agentd/agent';
+import tool from './${name}.ts';
+
+/** A context in which the API answers every request with this, and what was requested of it. */
+function contextOf(answer: unknown) {
+  const requests: unknown[] = [];
+  const method = (name: string) => async (path: string, request: object = {}) => {
+    requests.push({ method: name, path, ...request });
+    return answer;
+  };
+  const api: ToolApi = {
+    get: method('GET'),
+    post: method('POST'),
+    put: method('PUT'),
+    patch: method('PATCH'),
+    delete: method('DELETE'),
+  };
+  const context: ToolContext = {
+    person: { sub: 'user-1', email: 'ada@example.com' },
+    api,
+    idempotency_key: null,
+    signal: new AbortController().signal,
+    log: { debug() {}, warn() {} },
+  };
+  return { context, requests };
+}
+
+test('it asks for the orders of the person', async () => {
+  const { context, requests } = contextOf([{ id: '1001' }]);
+  assert.deepEqual(await tool.call({ status: 'open' }, context), [{ id: '1001' }]);
+  assert.deepEqual(requests, [
+    { method: 'GET', path: '/orders', query: { customer: 'user-1', status: 'open' } },
+  ]);
+});
+`;
+}

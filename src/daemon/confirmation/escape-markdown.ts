@@ -1,0 +1,14 @@
+/** `_` is markup only at the edge of a word, `&` only in a character reference, `:` only in an address. */
+const INLINE =
+  /[\\`*~[\]<]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|&(?=#?[A-Za-z0-9]+;)|:(?=\/\/)|(?<=\bwww)\./giu;
+/** A heading, a quotation, a list or the line below a heading. */
+const LINE_START = /^(\s*)([#>+=-]|\d{1,9}(?=[.)]))/;
+
+/** A line of text as CommonMark with GitHub's extensions, in which nothing is markup. */
+export function escapeMarkdown(line: string): string {
+  return line
+    .replace(INLINE, '\\$&')
+    .replace(LINE_START, (_, space: string, sign: string) =>
+      /\d/.test(sign) ? `${space}${sign}\\` : `${space}\\${sign}`,
+    );
+}

@@ -1,0 +1,54 @@
+import { domainToASCII } from 'node:url';
+
+/** Characters that cannot be seen, that reorder the text around them, and spaces that look like none or like one. */
+const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<= ) /gu;
+const NON_ASCII = /[^\x00-\x7f]/gu;
+
+/** A character of a host name, or one that becomes one. */
+const LETTER = String.raw`(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_-]`;
+const LABEL = String.raw`(?:${LETTER})+`;
+const DOT = String.raw`[.\u3002\uff0e\uff61]`;
+const HOSTS: readonly RegExp[] = [
+  // Behind `//` and `@`, a single label is a host name, too.
+  String.raw`(?<=//|@)${LABEL}(?:${DOT}${LABEL})*`,
+  // `。` also ends a sentence: it is a dot of a host name only if a Latin word follows without a space.
+  String.raw`(?<![\p{L}\p{M}\p{N}_-])${LABEL}(?:${DOT}${LABEL})*\u3002[A-Za-z]{2,63}(?![\p{L}\p{M}\p{N}])`,
+  String.raw`(?<![\p{L}\p{M}\p{N}_-])${LABEL}(?:[.\uff0e\uff61]${LABEL})+`,
+].map((source) => new RegExp(source, 'gu'));
+
+/**
+ * A value as a person sees it in a question: quoted, on one line, with nothing hidden in it. Quotes and backslashes are
+ * escaped, so that no value can end its own quotes. Nothing is shortened.
+ */
+export function quoted(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return `"${visible(text.replace(/["\\]/g, '\\$&'))}"`;
+}
+
+/** The name of an argument. A model chooses the names of members of a free-form object. */
+export function shownName(name: string): string {
+  return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name);
+}
+
+/**
+ * A text on one line with nothing hidden in it. Host names are in ASCII form, which shows letters of another script that
+ * look like Latin ones.
+ */
+export function visible(text: string): string {
+  return HOSTS.reduce((shown, host) => shown.replace(host, asciiHost), text).replace(HIDDEN, escaped);
+}
+
+function asciiHost(host: string): string {
+  if (host.search(NON_ASCII) === -1) return host;
+  const ascii = domainToASCII(host);
+  return ascii === '' ? host.replace(NON_ASCII, escaped) : ascii;
+}
+
+const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** `\n`, `\u200b`, `\u{e0041}`: as in JavaScript. */
+function escaped(character: string): string {
+  const code = (character.codePointAt(0) ?? 0).toString(16);
+  return SHORT[character] ?? (code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`);
+}

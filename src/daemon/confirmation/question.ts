@@ -1,0 +1,112 @@
+import { escapeMarkdown } from './escape-markdown.ts';
+import { quoted, shownName, visible } from './plain-value.ts';
+
+/** Longest question, in characters. Nothing is shortened, so a call with a longer one is refused. */
+export const QUESTION_MAX = 3_000;
+/** Arguments with more JSON than this are not looked at in detail. */
+const ARGUMENTS_MAX = 4 * QUESTION_MAX;
+/** Deeper values are shown as JSON. */
+const MAX_DEPTH = 16;
+
+/** The part of a tool that a person is shown. */
+export interface AskedTool {
+  name: string;
+  /** Null: the name is split into words. */
+  title: string | null;
+  /** With `{parameter}` to be filled in. Null: the title. */
+  summary: string | null;
+}
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** What a person is asked to confirm: every argument that the model chose is in it. Plain text. */
+export interface Question {
+  /** What is done, on one line. */
+  readonly title: string;
+  /** `name: "value"` of each argument that the title does not show. */
+  readonly details: readonly string[];
+}
+
+/**
+ * The question about a call. Values are quoted, on one line, with nothing hidden in them.
+ * @param args those that the model chose
+ * @param complete with the arguments from claims of the person, which are shown only if the summary names them
+ * @returns null if it would be too long
+ */
+export function questionOf(tool: AskedTool, args: Arguments, complete: Arguments = args): Question | null {
+  if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
+  const shown = new Set<string>();
+  const fill = (name: string): string => {
+    const path = pathIn(args, name);
+    if (path !== null) shown.add(JSON.stringify(path));
+    return quoted(path === null ? (valueAt(complete, pathIn(complete, name)) ?? '') : valueAt(args, path));
+  };
+  const title =
+    tool.summary === null
+      ? visible(tool.title ?? wordsOf(tool.name))
+      : tool.summary
+          .split(/\{([^{}]+)\}/)
+          .map((part, index) => (index % 2 === 0 ? visible(part) : fill(part)))
+          .join('');
+  const details = leavesOf(args, [], (path) => shown.has(JSON.stringify(path)));
+  const question = { title, details };
+  return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
+}
+
+/** The whole question as plain text: what is done, then one line for each further argument. */
+export function plainQuestion({ title, details }: Question): string {
+  return [title, ...details].join('\n');
+}
+
+/** The whole question on one line. */
+export function questionLine({ title, details }: Question): string {
+  return details.length === 0 ? title : `${title} (${details.join(', ')})`;
+}
+
+/** What is done, and the further arguments as a list, in CommonMark. */
+export function markdownQuestion({ title, details }: Question): { action: string; list: string } {
+  return {
+    action: escapeMarkdown(title),
+    list: details.map((line) => `- ${escapeMarkdown(line)}`).join('\n'),
+  };
+}
+
+/** `shop_cancelOrder` is `shop cancel order`. */
+function wordsOf(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .trim()
+    .toLowerCase();
+}
+
+type Path = readonly string[];
+
+/** The way to the argument of this name, else to the member that a dotted name leads to; null if there is none. */
+function pathIn(args: Arguments, name: string): Path | null {
+  const paths = [[name], name.split('.')];
+  return paths.find((path) => valueAt(args, path) !== undefined) ?? null;
+}
+
+function valueAt(args: Arguments, path: Path | null): unknown {
+  if (path === null) return undefined;
+  let value: unknown = args;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+/** One line for each value, objects and lists taken apart. */
+function leavesOf(value: unknown, path: Path, isShown: (path: Path) => boolean, label = ''): string[] {
+  if (isShown(path)) return [];
+  const isOpen = typeof value === 'object' && value !== null && path.length < MAX_DEPTH;
+  const members = isOpen ? Object.entries(value) : [];
+  if (members.length === 0) return path.length === 0 ? [] : [`${label}: ${quoted(value)}`];
+  return members.flatMap(([name, member]) => {
+    const dot = label === '' ? '' : '.';
+    const part = Array.isArray(value) ? `[${name}]` : `${dot}${shownName(name)}`;
+    return leavesOf(member, [...path, name], isShown, `${label}${part}`);
+  });
+}

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import type { AlreadyDone } from '../agent/agent.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import { maskTokens } from '../secret.ts';
+import type { Action, ActionStore, NewAction, RunClaims } from '../store/actions.ts';
+import { closeActionText } from '../tools/action-texts.ts';
+import type {
+  CallJournal,
+  JournaledCall,
+  JournaledWrite,
+  KnownWrite,
+  WriteOutcome,
+} from '../tools/call-journal.ts';
+import { canonicalJson } from '../tools/canonical-json.ts';
+import { summaryOf } from './summary-of.ts';
+import { isUnknown, knownAnswer, recordedWrite, type TurnWrite } from './turn-write.ts';
+
+/** The run whose writes are recorded. */
+export interface JournaledRun {
+  turn_key: string;
+  /** An earlier run of the message may have written. False: the message runs once. */
+  may_be_repeated: boolean;
+  claims: RunClaims;
+  session_id: string;
+  platform: string;
+  user_id: string;
+  alias_id: string | null;
+  /** Whom the run acts for; null: nobody. */
+  person: PersonKey | null;
+}
+
+export interface JournalParts {
+  actions: Pick<ActionStore, 'ofTurn' | 'find' | 'start' | 'restart' | 'finish'>;
+  seal: Seal;
+}
+
+/**
+ * The journal of one run of a message (agentd-agent(7), "Journal"). Each write is recorded before it is sent and after,
+ * so that a repeated run finds what its turn has written: an equal call gets the outcome that is known, and is not made
+ * again.
+ */
+export class TurnJournal implements CallJournal {
+  readonly #run: JournaledRun;
+  readonly #parts: JournalParts;
+  /** Tools that have written in earlier runs. */
+  readonly #wrote: ReadonlySet<string>;
+  /** By their ids, in the order in which they were begun. */
+  readonly #writes = new Map<string, TurnWrite>();
+  /** The number of the last call of those that are equal. */
+  readonly #numbers = new Map<string, number>();
+  readonly #earlier: readonly TurnWrite[];
+
+  private constructor(run: JournaledRun, parts: JournalParts, earlier: readonly Action[]) {
+    this.#run = run;
+    this.#parts = parts;
+    this.#earlier = earlier.map((action) => recordedWrite(action, run.person, parts.seal));
+    this.#wrote = new Set(this.#earlier.filter(({ state }) => state !== 'failed').map(({ tool }) => tool));
+    for (const write of this.#earlier) this.#writes.set(write.action_id, { ...write });
+  }
+
+  static async open(run: JournaledRun, parts: JournalParts): Promise<TurnJournal> {
+    const found = run.may_be_repeated ? await parts.actions.ofTurn(run.turn_key) : [];
+    return new TurnJournal(
+      run,
+      parts,
+      found.filter(({ started_at }) => started_at !== null),
+    );
+  }
+
+  /** What earlier runs of the message have written, for the agent. */
+  get alreadyDone(): AlreadyDone[] {
+    return this.#earlier
+      .filter(({ is_shown }) => is_shown)
+      .map(({ tool, summary, state, status }) => ({
+        tool,
+        summary,
+        outcome: state === 'done' || state === 'failed' ? state : 'unknown',
+        status,
+      }));
+  }
+
+  /** The writes of this turn of which nobody knows whether they were carried out. */
+  get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary'>[] {
+    return [...this.#writes.values()].filter((write) => isUnknown(write) && write.is_shown);
+  }
+
+  async known(call: JournaledCall): Promise<KnownWrite> {
+    const action_id = this.#numbered(call);
+    const write = { action_id, key: action_id };
+    const found = this.#writes.get(action_id);
+    if (!found) return { state: 'new', write, further: this.#wrote.has(call.tool.name) };
+    if (isUnknown(found)) await this.#lookAgain(found);
+    if (isUnknown(found) && found.is_shown) return { state: 'unknown', write };
+    return { state: 'ended', answer: knownAnswer(found) };
+  }
+
+  async start(
+    { action_id }: JournaledWrite,
+    { again, ...call }: JournaledCall & { again: boolean },
+  ): Promise<'started' | 'lost'> {
+    const { actions } = this.#parts;
+    const { claims } = this.#run;
+    const found = this.#writes.get(action_id);
+    if (again && found) {
+      if ((await actions.restart(claims, action_id, found.attempt)) !== 'started') return 'lost';
+      Object.assign(found, { state: 'started', attempt: found.attempt + 1, is_being_sent: true });
+      return 'started';
+    }
+    const summary = summaryOf(call);
+    const { outcome } = await actions.start(claims, this.#newAction(action_id, call, summary));
+    // `known`: another run of the message has begun it, so this one has been replaced.
+    if (outcome !== 'started') return 'lost';
+    this.#writes.set(action_id, {
+      ...{ action_id, tool: call.tool.name, summary, is_shown: true },
+      ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
+    });
+    return 'started';
+  }
+
+  async finish({ action_id }: JournaledWrite, outcome: WriteOutcome): Promise<void> {
+    const { actions, seal } = this.#parts;
+    const write = this.#writes.get(action_id) ?? (await this.#confirmed(action_id));
+    // What is known here stays true if it cannot be recorded.
+    Object.assign(write, outcome, { is_being_sent: false });
+    const { state, status, answer } = outcome;
+    const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
+    await actions.finish(action_id, write.attempt, { state, status, answer: text });
+  }
+
+  /** An action that its person has confirmed: it was begun by the answer, and not here. */
+  async #confirmed(action_id: string): Promise<TurnWrite> {
+    const action = await this.#parts.actions.find(action_id);
+    if (!action) throw new Error('a write that was sent is not in the journal');
+    const write = recordedWrite(action, this.#run.person, this.#parts.seal);
+    this.#writes.set(action_id, write);
+    return write;
+  }
+
+  /** The process that sent it may be alive, and have recorded the outcome since this run began. */
+  async #lookAgain(write: TurnWrite): Promise<void> {
+    const action = await this.#parts.actions.find(write.action_id);
+    if (action) Object.assign(write, recordedWrite(action, this.#run.person, this.#parts.seal));
+  }
+
+  /**
+   * The key of a call: a hash of turn, tool, arguments, and its number among equal calls. A call that is equal to one
+   * whose outcome is unknown is the same call, tried again.
+   */
+  #numbered({ tool, args }: JournaledCall): string {
+    const call = canonicalJson([this.#run.turn_key, tool.name, args]);
+    const last = this.#numbers.get(call);
+    if (last !== undefined) {
+      const before = this.#writes.get(keyOf(call, last));
+      if (before && isUnknown(before) && !before.is_being_sent) return before.action_id;
+    }
+    const number = last === undefined ? 0 : last + 1;
+    this.#numbers.set(call, number);
+    return keyOf(call, number);
+  }
+
+  #newAction(action_id: string, { tool, args }: JournaledCall, summary: string): NewAction {
+    const { turn_key, claims, session_id, platform, user_id, alias_id, person } = this.#run;
+    const { seal } = this.#parts;
+    return {
+      action_id,
+      session_tag: claims.session.session_tag,
+      session_id,
+      platform,
+      user_id,
+      alias_id,
+      person,
+      operator: null,
+      turn_key,
+      tool: tool.name,
+      args: closeActionText(seal, action_id, 'args', maskTokens(JSON.stringify(args))),
+      summary: closeActionText(seal, action_id, 'summary', summary),
+    };
+  }
+}
+
+function keyOf(call: string, number: number): string {
+  return createHash('sha256').update(`${number} ${call}`).digest('base64url');
+}

@@ -1,0 +1,56 @@
+import type { ToolAnswer } from '../agent/agent.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { Action, ActionState } from '../store/actions.ts';
+import { openActionText } from '../tools/action-texts.ts';
+
+/** A write of a turn, as one run of the turn knows it. */
+export interface TurnWrite {
+  readonly action_id: string;
+  readonly tool: string;
+  /** One line of plain text. */
+  readonly summary: string;
+  /** It was made for nobody, or for whom this run acts: its outcome may be shown. */
+  readonly is_shown: boolean;
+  state: ActionState;
+  attempt: number;
+  status: number | null;
+  answer: ToolAnswer | null;
+  /** This run sends it now. */
+  is_being_sent: boolean;
+}
+
+/** A write that an earlier run of the turn has recorded. */
+export function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): TurnWrite {
+  const answer = openActionText(seal, action, 'answer');
+  return {
+    action_id: action.action_id,
+    tool: action.tool,
+    summary: openActionText(seal, action, 'summary') ?? action.tool,
+    is_shown: action.person === null || action.person === person,
+    state: action.state,
+    attempt: action.attempt,
+    status: action.status,
+    answer: answer === null ? null : (JSON.parse(answer) as ToolAnswer),
+    is_being_sent: false,
+  };
+}
+
+/** Whether it may have been carried out. One that was begun by a process that died is `started` for ever. */
+export function isUnknown({ state }: Pick<TurnWrite, 'state'>): boolean {
+  return state === 'started' || state === 'unknown';
+}
+
+/** What came of a write, for an agent that makes it again. */
+export function knownAnswer({ is_shown, state, answer }: TurnWrite): ToolAnswer {
+  if (!is_shown)
+    return failure('An earlier run of this message made this call for somebody else. It was not made again.');
+  if (answer) return answer;
+  return state === 'done'
+    ? { ok: true, result: { message: 'This was done already. Its answer is not known any more.' } }
+    : failure('This has failed already, and it was not tried again.');
+}
+
+function failure(message: string): ToolAnswer {
+  return { ok: false, message };
+}

@@ -1,0 +1,23 @@
+import { TurnJournal } from '../journal/turn-journal.ts';
+import type { Services } from '../services.ts';
+import type { Answering, Deduplicated, Locked, Resolved } from './turn.ts';
+import { turnKey } from './turn-key.ts';
+
+/** The journal of this run of the message, with what earlier runs of it have written. */
+export function journalOf(
+  turn: Answering & Deduplicated & Locked & Resolved,
+  { store, seal }: Pick<Services, 'store' | 'seal'>,
+): Promise<TurnJournal> {
+  const { claim, key, message, session_id, principal, channel } = turn;
+  const run = {
+    turn_key: turnKey(turn),
+    may_be_repeated: channel.has_platform || key !== null,
+    claims: { session: claim, key },
+    session_id,
+    platform: message.platform,
+    user_id: message.user_id,
+    alias_id: message.alias_id ?? null,
+    person: principal.person,
+  };
+  return TurnJournal.open(run, { actions: store.actions, seal });
+}

@@ -1,0 +1,123 @@
+/**
+ * One text that people read and no agent wrote. An operator can replace it under `texts:` in the configuration file
+ * (agentd-settings(5), "Texts"). The defaults are English.
+ */
+export type TextRecord = ProseRecord | WordsRecord;
+
+export interface ProseRecord {
+  kind: 'text';
+  /** Who reads it, and when. One sentence for operators. */
+  sentence: string;
+  default: string;
+  /** Names in braces that are filled in. A replacement must contain all of them, and no others. */
+  placeholders: readonly string[];
+  /** `line`: plain text on one line; else Markdown. */
+  form: 'markdown' | 'line';
+  /** Most characters; null: no limit. */
+  limit: number | null;
+}
+
+export interface WordsRecord {
+  kind: 'words';
+  sentence: string;
+  /** The first one is shown, each one counts. */
+  default: readonly string[];
+}
+
+/** The shortest limit of a platform that has buttons. */
+const BUTTON_CHARACTERS = 20;
+
+export const TEXTS = {
+  confirm: {
+    kind: 'words',
+    sentence: 'Answers that confirm a waiting action.',
+    default: ['yes', 'ok', 'confirm', 'yes please'],
+  },
+  decline: {
+    kind: 'words',
+    sentence: 'Answers that decline a waiting action.',
+    default: ['no', 'cancel', 'stop'],
+  },
+  confirm_button: button('The button that confirms a waiting action.', 'Confirm'),
+  decline_button: button('The button that declines a waiting action.', 'Cancel'),
+  confirm_question: prose(
+    'Asks a person to confirm an action. The daemon adds the arguments that {action} does not name.',
+    'Please confirm: {action}',
+    'action',
+  ),
+  confirm_how: prose(
+    'The end of the question. {confirm} and {decline} are the first of the words.',
+    'Answer "{confirm}" to confirm or "{decline}" to cancel.',
+    'confirm',
+    'decline',
+  ),
+  confirm_not_done: prose('Says that an action was declined.', 'Not done: {action}', 'action'),
+  confirm_sign_in: prose(
+    'The answer to a confirmation that came without a usable token. It does not say what waits: nobody is known.',
+    'Please sign in, and then answer again.',
+  ),
+  confirm_gone: plain(
+    'The answer to a button of an action that no longer waits.',
+    'This no longer waits for an answer. Please ask again.',
+  ),
+  confirm_not_yours: plain(
+    'Shown to a person who presses the button of somebody else.',
+    'Only the person who was asked can answer this.',
+  ),
+  confirm_done: prose(
+    'Said if a confirmed action was carried out and the agent could not report it.',
+    'Done: {action}',
+    'action',
+  ),
+  confirm_failed: prose(
+    'Said if a confirmed action failed and the agent could not report it.',
+    'This could not be done: {action}',
+    'action',
+  ),
+  write_unknown: prose(
+    'The end of a reply if nobody knows whether something that the agent did was carried out.',
+    'It is not known whether this was done: {action}',
+    'action',
+  ),
+  failure_notice: prose(
+    'The answer to a message that failed for good. A group may read it, so it does not say what failed.',
+    'Sorry, I could not answer your message. Please try again later.',
+  ),
+  turn_limit_notice: prose(
+    'The answer to the first message beyond the limit of a session.',
+    'This conversation has had all of its {max} messages. It goes on after {time} (UTC).',
+    'max',
+    'time',
+  ),
+} as const satisfies Record<string, TextRecord>;
+
+export type TextName = keyof typeof TEXTS;
+type NameOf<Kind> = {
+  [Name in TextName]: (typeof TEXTS)[Name]['kind'] extends Kind ? Name : never;
+}[TextName];
+/** A text that is said. */
+export type ProseName = NameOf<'text'>;
+/** A list of words that people say. */
+export type WordsName = NameOf<'words'>;
+
+/** The values that fill in a text. */
+export type Values<Name extends ProseName> = Readonly<
+  Record<(typeof TEXTS)[Name]['placeholders'][number], string>
+>;
+
+function prose<const Names extends string[]>(
+  sentence: string,
+  text: string,
+  ...placeholders: Names
+): ProseRecord & { placeholders: Names } {
+  return { kind: 'text', sentence, default: text, placeholders, form: 'markdown', limit: null };
+}
+
+/** On one line of plain text, because some platforms show it in a small window: at most 200 characters. */
+function plain(sentence: string, text: string): ProseRecord & { placeholders: [] } {
+  return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: 200 };
+}
+
+function button(sentence: string, text: string): ProseRecord & { placeholders: [] } {
+  return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: BUTTON_CHARACTERS };
+}

@@ -1,0 +1,45 @@
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { describeSource } from './describe-source.ts';
+import { ModuleSource } from './module-source.ts';
+import { OpenApiSource } from './openapi/openapi-source.ts';
+import { builtInTools } from './registry.ts';
+import { sameNames } from './same-names.ts';
+import type { SourceEntry } from './source-entry.ts';
+import type { Tool } from './tool.ts';
+import { toolName } from './tool-name.ts';
+
+type Named = Pick<Tool, 'name' | 'source'>;
+
+/**
+ * Every problem of the sources that can be found on this machine: documents and modules are read, as at the start of the
+ * daemon. No server is contacted, and no program is started.
+ */
+export async function checkSources(
+  entries: readonly SourceEntry[],
+  api_base_url: string | undefined,
+): Promise<SettingProblem[]> {
+  const problems: SettingProblem[] = [];
+  const tools: Named[] = [...builtInTools({ API_BASE_URL: api_base_url, API_PUBLIC_USER_FIELDS: [] }).list()];
+  for (const entry of entries) {
+    try {
+      tools.push(...(await toolsOf(entry, api_base_url)));
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      problems.push(...error.problems);
+    }
+  }
+  return [...problems, ...sameNames(tools)];
+}
+
+async function toolsOf(entry: SourceEntry, api_base_url: string | undefined): Promise<readonly Named[]> {
+  const source = describeSource(entry, api_base_url);
+  // The names of its tools are in the entry; the rest only the server knows.
+  if (entry.kind === 'mcp')
+    return Object.entries(entry.tools).map(([own, { as }]) => ({
+      name: toolName(entry.name, own, as),
+      source,
+    }));
+  const made = entry.kind === 'module' ? new ModuleSource(entry, source) : new OpenApiSource(entry, source);
+  await made.start();
+  return made.list();
+}

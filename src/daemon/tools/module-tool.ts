@@ -1,0 +1,109 @@
+import type {
+  ToolApi,
+  ToolApiError,
+  ToolApiRequest,
+  ToolContext,
+  ToolDefinition,
+} from '../../agent/index.ts';
+import type { Sent, Tool, ToolCall, ToolSourceInfo } from './tool.ts';
+import type { ToolClient, ToolRequest, ToolResponse } from './tool-client.ts';
+
+/** What is told of the body of a refusal, in characters. */
+const MAX_MESSAGE_CHARACTERS = 1_000;
+
+/** The tool that a module exports, as a record with its defaults filled in. */
+export function moduleTool(definition: ToolDefinition, source: ToolSourceInfo): Tool {
+  const {
+    name,
+    title = null,
+    description,
+    parameters,
+    effect,
+    summary = null,
+    idempotent = false,
+  } = definition;
+  return {
+    name,
+    title,
+    description,
+    parameters,
+    source,
+    effect,
+    credentials: definition.credentials ?? (effect === 'read' ? 'user-or-default' : 'user'),
+    confirm: definition.confirm ?? (effect === 'read' ? 'never' : 'always'),
+    summary,
+    public: definition.public ?? [],
+    bind: {},
+    idempotent,
+    send: (args, call) => callModule(definition, args, call),
+  };
+}
+
+async function callModule(definition: ToolDefinition, args: object, call: ToolCall): Promise<Sent> {
+  const { client, person, idempotency_key, signal, log } = call;
+  const context: ToolContext = { person, api: toolApi(client), idempotency_key, signal, log };
+  try {
+    const result: unknown = await definition.call(args, context);
+    return { outcome: 'answered', status: null, result: result ?? null };
+  } catch (error) {
+    if (error instanceof ApiError) return error.sent;
+    throw error;
+  }
+}
+
+function toolApi(client: ToolClient): ToolApi {
+  const send =
+    (method: ToolRequest['method']) =>
+    async (path: string, request: ToolApiRequest = {}) => {
+      const { query = {}, body, headers } = request;
+      const given = Object.entries(query).filter(([, value]) => value !== undefined);
+      const response = await client.request({
+        method,
+        path,
+        query: given.map(([name, value]) => [name, String(value)] as const),
+        ...(body === undefined ? {} : { body }),
+        ...(headers === undefined ? {} : { headers }),
+      });
+      if (response.outcome === 'answered' && response.status < 300) return response.body;
+      throw new ApiError(response);
+    };
+  return Object.freeze({
+    get: send('GET'),
+    post: send('POST'),
+    put: send('PUT'),
+    patch: send('PATCH'),
+    delete: send('DELETE'),
+  });
+}
+
+/** What the API answered instead of a result. A module that does not catch it hands it on to the agent. */
+class ApiError extends Error implements ToolApiError {
+  readonly status: number | null;
+  /** Not enumerable, so that a log of the error does not show it. */
+  readonly #response: ToolResponse;
+
+  constructor(response: ToolResponse) {
+    super(messageOf(response));
+    this.name = 'ToolApiError';
+    this.status =
+      response.outcome === 'answered' ? response.status : response.outcome === 'sign_in_needed' ? 401 : null;
+    this.#response = response;
+  }
+
+  get sent(): Sent {
+    const response = this.#response;
+    if (response.outcome !== 'answered') return response;
+    return { outcome: 'answered', status: response.status, result: response.body };
+  }
+}
+
+function messageOf(response: ToolResponse): string {
+  if (response.outcome === 'failed') return response.message;
+  if (response.outcome === 'sign_in_needed')
+    return 'The business API does not accept the sign-in of the person.';
+  const { status, body } = response;
+  const said =
+    body === null || body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+  const head = `The business API answered ${status}`;
+  return said === '' ? `${head}.` : `${head}: ${said.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed()}`;
+}

@@ -1,0 +1,98 @@
+import { nearest } from '../../settings/nearest.ts';
+import type { JsonSchema } from '../tool.ts';
+import { type DocumentNode, isObject, type OpenApiDocument } from './openapi-document.ts';
+import { BODY, type Operation } from './read-operation.ts';
+import { SchemaConverter } from './schema-converter.ts';
+
+/** A name under `bind` that an operation does not have. */
+export class UnknownBinding extends Error {
+  readonly binding: string;
+  readonly right: string;
+
+  constructor(binding: string, right: string) {
+    super(`${binding} is not a parameter`);
+    this.name = 'UnknownBinding';
+    this.binding = binding;
+    this.right = right;
+  }
+}
+
+/**
+ * The JSON Schema of the arguments that a model fills in: the parameters at the top level, the body as `body`, without
+ * the bound ones, and closed (agentd-agent(7), "Schemas").
+ * @param bound names under `bind`: of parameters, or `body.field`.
+ * @throws UnknownBinding, or DocumentProblem.
+ */
+export function argumentsSchema(
+  { parameters, body }: Operation,
+  version: OpenApiDocument['version'],
+  bound: readonly string[],
+): JsonSchema {
+  const hidden = new Set(
+    bound.filter((name) => name.startsWith(`${BODY}.`)).map((name) => name.slice(BODY.length + 1)),
+  );
+  const fields = body?.schema === undefined || body.schema === null ? [] : fieldsOf(body.schema, new Set());
+  checkBindings(bound, [
+    ...parameters.map(({ property }) => property),
+    ...fields.map((field) => `${BODY}.${field}`),
+  ]);
+
+  const offered = parameters.filter(({ property }) => !bound.includes(property));
+  const bodySchema = body?.schema ?? null;
+  const converter = new SchemaConverter(version, [
+    ...offered.map(({ schema }) => schema),
+    ...(bodySchema === null ? [] : [bodySchema]),
+  ]);
+  const properties: Record<string, unknown> = {};
+  const required: string[] = [];
+  for (const parameter of offered) {
+    const schema = parameter.schema.value === undefined ? {} : converter.convert(parameter.schema);
+    properties[parameter.property] = described(schema, parameter.description);
+    if (parameter.required) required.push(parameter.property);
+  }
+  // A body of which every field is bound leaves nothing to fill in.
+  const isFilled = hidden.size > 0 && fields.every((field) => hidden.has(field));
+  if (body !== null && !isFilled) {
+    const schema = bodySchema === null ? {} : converter.convert(bodySchema, hidden);
+    properties[BODY] = described(schema, body.description);
+    if (body.required) required.push(BODY);
+  }
+  const { definitions } = converter;
+  return {
+    type: 'object',
+    properties,
+    ...(required.length > 0 ? { required } : {}),
+    additionalProperties: false,
+    ...(Object.keys(definitions).length > 0 ? { $defs: definitions } : {}),
+  };
+}
+
+function checkBindings(bound: readonly string[], known: readonly string[]): void {
+  for (const binding of bound) {
+    if (known.includes(binding)) continue;
+    const near = nearest(binding, known, Math.max(2, Math.floor(binding.length / 2)))?.name;
+    const right =
+      known.length === 0 ? 'no binding: the operation has no parameters' : `one of ${known.join(', ')}`;
+    throw new UnknownBinding(binding, near === undefined ? right : `${near}? ${right}`);
+  }
+}
+
+/** The fields that a body can have, in all the forms that its schema gives it. */
+function fieldsOf(node: DocumentNode, seen: Set<string>): string[] {
+  const schema = node.resolved();
+  if (seen.has(schema.pointer)) return [];
+  seen.add(schema.pointer);
+  const names = schema
+    .child('properties')
+    .members()
+    .map(([name]) => name);
+  for (const list of ['allOf', 'anyOf', 'oneOf'])
+    for (const branch of schema.child(list).items()) names.push(...fieldsOf(branch, seen));
+  return [...new Set(names)];
+}
+
+function described(schema: JsonSchema | boolean, description: string | null): unknown {
+  if (description === null) return schema === true ? {} : schema;
+  if (schema === true) return { description };
+  return isObject(schema) && schema.description === undefined ? { ...schema, description } : schema;
+}

@@ -1,0 +1,106 @@
+import type { ToolArguments } from '../tool.ts';
+import type { ToolRequest } from '../tool-client.ts';
+import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
+import { BODY, type Operation, type Parameter } from './read-operation.ts';
+
+/** A request for the arguments, or why there is none, in words for the model. */
+export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
+
+/** What the model can correct. */
+class UnusableArgument extends Error {}
+
+/**
+ * Writes arguments into a request (agentd-agent(7), "OpenAPI"). They were checked against the schema of the tool; what
+ * a schema does not say is checked here: no argument leads to another path, adds another parameter, or breaks a header.
+ */
+export function buildRequest(operation: Operation, args: ToolArguments): BuiltRequest {
+  try {
+    return { ok: true, request: requestOf(operation, args) };
+  } catch (error) {
+    if (error instanceof UnusableArgument) return { ok: false, message: error.message };
+    throw error;
+  }
+}
+
+function requestOf({ found, parameters, body }: Operation, args: ToolArguments): ToolRequest {
+  const given = parameters.filter(
+    ({ property }) => Object.hasOwn(args, property) && args[property] !== undefined,
+  );
+  const query = given
+    .filter((one) => one.in === 'query')
+    .flatMap((one) => queryOf(one, args[one.property], parameters));
+  const headers = given
+    .filter((one) => one.in === 'header' && args[one.property] !== null)
+    .map((one) => [one.name, headerOf(one, args[one.property])]);
+  const hasBody = body !== null && Object.hasOwn(args, BODY) && args[BODY] !== undefined;
+  return {
+    method: found.method,
+    path: pathOf(found.path, parameters, args),
+    ...(query.length > 0 ? { search: query.join('&') } : {}),
+    ...(headers.length > 0 ? { headers: Object.fromEntries(headers) as Record<string, string> } : {}),
+    ...(hasBody ? { body: args[BODY], content_type: body.media_type } : {}),
+  };
+}
+
+/** The path with its parameters filled in. A segment that parameters make up is neither empty nor `.` or `..`. */
+function pathOf(template: string, parameters: readonly Parameter[], args: ToolArguments): string {
+  return template
+    .split('/')
+    .map((segment) => {
+      const names: string[] = [];
+      const filled = segment.replace(/\{([^{}]*)\}|[^{}]+/g, (literal, name: string | undefined) => {
+        if (name === undefined) return encodeLiteral(literal);
+        const parameter = parameters.find((one) => one.in === 'path' && one.name === name);
+        const value = parameter === undefined ? undefined : args[parameter.property];
+        if (parameter === undefined || value === undefined || value === null)
+          throw new UnusableArgument(`The argument \`${parameter?.property ?? name}\` is missing.`);
+        names.push(parameter.property);
+        return pathText(parameter, value);
+      });
+      if (names.length > 0 && /^\.{0,2}$/.test(filled))
+        throw new UnusableArgument(
+          `The argument \`${names.join('`, `')}\` cannot be empty, \`.\` or \`..\`.`,
+        );
+      return filled;
+    })
+    .join('/');
+}
+
+/** What the document has percent-encoded stays so. */
+function encodeLiteral(text: string): string {
+  return text.replace(/%[0-9A-Fa-f]{2}|[^%]+|%/g, (part) =>
+    /^%[0-9A-Fa-f]{2}$/.test(part)
+      ? part
+      : encode(part).replace(/%(?:3A|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g, decodeURIComponent),
+  );
+}
+
+function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]): string[] {
+  const { style, explode, property } = parameter;
+  const isSpread = explode && style !== 'deepObject' && style !== 'json';
+  if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    // The members of the object become parameters themselves: none may stand in for another one.
+    const others = all
+      .filter((one) => one.in === 'query' && one !== parameter)
+      .map((one) => rootOf(one.name));
+    const other = Object.keys(value).find((key) => others.includes(rootOf(key)));
+    if (other !== undefined)
+      throw new UnusableArgument(`The argument \`${property}\` cannot hold \`${other.slice(0, 64)}\`.`);
+  }
+  return queryPairs(parameter, value);
+}
+
+/** The name that servers see, some of them in any case: `filter` of `Filter[a]`. */
+function rootOf(name: string): string {
+  return (name.split('[', 1)[0] ?? '').trim().toLowerCase();
+}
+
+function headerOf(parameter: Parameter, value: unknown): string {
+  const text = headerText(parameter, value);
+  // RFC 9110, "Field Values", without the bytes whose meaning is unknown.
+  if (!/^[\t\x20-\x7e]*$/.test(text))
+    throw new UnusableArgument(
+      `The argument \`${parameter.property}\` can hold only printable ASCII characters.`,
+    );
+  return text;
+}

@@ -1,0 +1,143 @@
+import type { Validator } from '@seriousme/openapi-schema-validator';
+import type { ErrorObject } from 'ajv';
+import type { FoundOperation } from './find-operation.ts';
+import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } from './openapi-document.ts';
+
+/** Members of an operation that say something about its request. */
+const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requestBody', 'deprecated'];
+/** Members whose values are data: a `$ref` in them is no reference. */
+const DATA = ['example', 'examples', 'default', 'enum', 'const'];
+/** Members whose own members have names that the API chose. */
+const NAMED = ['properties', 'patternProperties', 'dependentSchemas', 'content'];
+/** The versions whose rules are applied; a later patch version changes none of them. */
+const VERSIONS = { '3.0': '3.0.4', '3.1': '3.1.1' } as const;
+const MAX_PROBLEMS = 5;
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Checks the parts of a document that these operations use: every reference leads to a place in the document, and the
+ * form is that of OpenAPI. What no tool needs is not checked: answers, other operations, servers.
+ */
+export async function checkStructure(
+  document: OpenApiDocument,
+  operations: readonly FoundOperation[],
+): Promise<DocumentProblem[]> {
+  const problems: DocumentProblem[] = [];
+  const referred = new Map<string, DocumentNode>();
+  for (const { item, node } of operations) {
+    for (const part of [item.child('parameters'), node.child('parameters'), node.child('requestBody')])
+      collect(part, referred, problems);
+  }
+  return problems.length > 0
+    ? problems
+    : await violations(partOf(document, operations, [...referred.values()]));
+}
+
+/**
+ * Finds the targets of all references below a node, and reports those that cannot be followed.
+ * @param is_map its members have names of the API, which may be any words, also `$ref`.
+ */
+function collect(
+  node: DocumentNode,
+  referred: Map<string, DocumentNode>,
+  problems: DocumentProblem[],
+  is_map = false,
+): void {
+  const target = is_map ? null : followed(node, problems);
+  if (target !== null && !referred.has(target.pointer)) {
+    referred.set(target.pointer, target);
+    collect(target, referred, problems);
+  }
+  for (const item of node.items()) collect(item, referred, problems);
+  for (const [name, member] of node.members()) {
+    if (is_map || !(DATA.includes(name) || name.startsWith('x-')))
+      collect(member, referred, problems, !is_map && NAMED.includes(name));
+  }
+}
+
+function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
+  try {
+    // The whole chain must end.
+    node.resolved();
+    return node.referred();
+  } catch (error) {
+    if (!(error instanceof DocumentProblem)) throw error;
+    problems.push(error);
+    return null;
+  }
+}
+
+/** A document of the same form that has only what the operations use. */
+function partOf(
+  { version, root }: OpenApiDocument,
+  operations: readonly FoundOperation[],
+  referred: readonly DocumentNode[],
+): Fields {
+  const paths: Record<string, Fields> = {};
+  for (const { path, method, item, node } of operations) {
+    const known = OF_REQUEST.filter((name) => node.child(name).value !== undefined);
+    const operation = Object.fromEntries(known.map((name) => [name, node.child(name).value]));
+    const parameters = item.child('parameters').value;
+    paths[path] = {
+      ...paths[path],
+      ...(parameters === undefined ? {} : { parameters }),
+      [method.toLowerCase()]: { ...operation, responses: { default: { description: '' } } },
+    };
+  }
+  const components: Record<string, Fields> = {};
+  for (const { at } of referred) {
+    const [first, kind, name] = at;
+    if (first !== 'components' || typeof kind !== 'string' || typeof name !== 'string') continue;
+    components[kind] = {
+      ...components[kind],
+      [name]: root.child('components').child(kind).child(name).value,
+    };
+  }
+  return { openapi: VERSIONS[version], info: { title: '', version: '' }, paths, components };
+}
+
+/** Made once, since it compiles the schema of each version. It follows no reference to another document. */
+let validator: Validator | null = null;
+
+async function violations(part: Fields): Promise<DocumentProblem[]> {
+  if (validator === null) {
+    const { Validator: Made } = await import('@seriousme/openapi-schema-validator');
+    validator ??= new Made({ allErrors: true, validateFormats: false });
+  }
+  const { errors } = await validator.validate(part);
+  // A text is about a reference: the document itself, of which this is a part, was searched for those.
+  return Array.isArray(errors) ? inWords(errors) : [];
+}
+
+/** Each form that a value could have adds errors of its own. Those of the deepest places name the mistake best. */
+function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
+  const named = errors.filter(({ keyword }) => !['oneOf', 'anyOf', 'if', '$ref'].includes(keyword));
+  const byPlace = Map.groupBy(named.length > 0 ? named : errors, ({ instancePath }) => instancePath);
+  const problems = [...byPlace].map(
+    ([place, found]) =>
+      new DocumentProblem(
+        segmentsOf(`#${place}`) ?? [],
+        describe(found),
+        'a document that follows the OpenAPI specification',
+      ),
+  );
+  const deepest = problems.toSorted((a, b) => b.at.length - a.at.length);
+  const causes = deepest.filter(
+    (one, index) => !deepest.slice(0, index).some((other) => isBelow(other, one)),
+  );
+  return problems.filter((one) => causes.includes(one)).slice(0, MAX_PROBLEMS);
+}
+
+function describe(errors: readonly ErrorObject[]): string {
+  const [first] = errors;
+  const allowed = errors.flatMap(({ params }) => params.allowedValues ?? params.allowedValue ?? []);
+  if (allowed.length > 0) return `must be one of ${[...new Set(allowed)].join(', ')}`;
+  const { additionalProperty, unevaluatedProperty = additionalProperty } = first?.params ?? {};
+  const detail = unevaluatedProperty === undefined ? '' : `: \`${unevaluatedProperty}\``;
+  return `${first?.message ?? 'is not valid'}${detail}`;
+}
+
+function isBelow(inner: DocumentProblem, outer: DocumentProblem): boolean {
+  return inner.at.length > outer.at.length && outer.at.every((segment, index) => inner.at[index] === segment);
+}

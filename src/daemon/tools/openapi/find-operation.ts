@@ -1,0 +1,92 @@
+import { nearest } from '../../settings/nearest.ts';
+import type { ToolRequest } from '../tool-client.ts';
+import { type DocumentNode, DocumentProblem, type OpenApiDocument } from './openapi-document.ts';
+
+export type Method = ToolRequest['method'];
+
+/** Methods of a path item that a tool can use. */
+const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const NEAREST_NAMES = 3;
+
+/** An operation of a document, and where it is. */
+export interface FoundOperation {
+  readonly method: Method;
+  /** `/orders/{id}` */
+  readonly path: string;
+  readonly operation_id: string | null;
+  /** The path item, which may have parameters for all its operations. */
+  readonly item: DocumentNode;
+  readonly node: DocumentNode;
+}
+
+/** All operations of a document, in order, and the paths that cannot be read. */
+export function operationsOf({ root }: OpenApiDocument): {
+  operations: FoundOperation[];
+  problems: DocumentProblem[];
+} {
+  const problems: DocumentProblem[] = [];
+  const paths = root.child('paths').members();
+  const operations = paths.flatMap(([path, member]) => {
+    if (!path.startsWith('/')) return [];
+    const item = followed(member, problems);
+    return METHODS.flatMap((method) => {
+      const node = item?.child(method.toLowerCase());
+      if (item === null || node?.value === undefined) return [];
+      return [{ method, path, operation_id: node.text('operationId'), item, node }];
+    });
+  });
+  return { operations, problems };
+}
+
+function followed(item: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
+  try {
+    return item.resolved();
+  } catch (error) {
+    if (!(error instanceof DocumentProblem)) throw error;
+    problems.push(error);
+    return null;
+  }
+}
+
+/** The operation that a key of `operations` names, or what to tell of a key that names none. */
+export function findOperation(
+  operations: readonly FoundOperation[],
+  key: string,
+): FoundOperation | { problem: string; right: string } {
+  const named = operations.filter(({ operation_id }) => operation_id === key);
+  const [first] = named;
+  if (first !== undefined && named.length === 1) return first;
+  if (first !== undefined) {
+    const keys = named.map(keyOf);
+    return { problem: 'is the operationId of several operations', right: `one of ${keys.join(', ')}` };
+  }
+  const byPath = /^\s*([A-Za-z]+)\s+(\/\S*)\s*$/.exec(key);
+  if (byPath !== null) {
+    const method = byPath[1]?.toUpperCase();
+    const found = operations.find((operation) => operation.method === method && operation.path === byPath[2]);
+    if (found !== undefined) return found;
+  }
+  return { problem: 'is not an operation of the document', right: suggestion(operations, key) };
+}
+
+/** `GET /orders/{id}` */
+export function keyOf({ method, path }: FoundOperation): string {
+  return `${method} ${path}`;
+}
+
+function suggestion(operations: readonly FoundOperation[], key: string): string {
+  const form = 'an operationId, or a method and a path such as "GET /orders/{id}"';
+  const candidates = new Set(
+    operations.map((operation) =>
+      key.includes('/') ? keyOf(operation) : (operation.operation_id ?? keyOf(operation)),
+    ),
+  );
+  const names: string[] = [];
+  while (names.length < NEAREST_NAMES) {
+    const near = nearest(key, candidates, Math.max(3, Math.floor(key.length / 2)));
+    if (near === undefined) break;
+    names.push(near.name);
+    candidates.delete(near.name);
+  }
+  return names.length === 0 ? form : `${form}; the nearest are ${names.join(', ')}`;
+}

@@ -1,0 +1,139 @@
+import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
+
+/** Something in a document that keeps it from being used. */
+export class DocumentProblem extends Error {
+  readonly at: DocumentPath;
+  /** The end of a sentence about the place: `has no parameter \`id\``. */
+  readonly problem: string;
+  readonly right: string;
+
+  constructor(at: DocumentPath, problem: string, right: string) {
+    super(problem);
+    this.name = 'DocumentProblem';
+    this.at = at;
+    this.problem = problem;
+    this.right = right;
+  }
+}
+
+/** An OpenAPI document that was read. Nothing in it is checked but the top level and the version. */
+export interface OpenApiDocument {
+  /** Of the file. */
+  readonly path: string;
+  readonly version: '3.0' | '3.1';
+  readonly root: DocumentNode;
+  readonly lineOf: LineFinder;
+}
+
+/** A place in a document, with the value that is there. */
+export class DocumentNode {
+  readonly value: unknown;
+  readonly at: DocumentPath;
+  readonly #root: unknown;
+
+  private constructor(value: unknown, at: DocumentPath, root: unknown) {
+    this.value = value;
+    this.at = at;
+    this.#root = root;
+  }
+
+  static root(value: Readonly<Record<string, unknown>>): DocumentNode {
+    return new DocumentNode(value, [], value);
+  }
+
+  /** `#/paths/~1orders/get` */
+  get pointer(): string {
+    return pointerOf(this.at);
+  }
+
+  /** Undefined if there is no such member. */
+  child(key: string | number): DocumentNode {
+    return new DocumentNode(memberOf(this.value, key), [...this.at, key], this.#root);
+  }
+
+  /** The members of an object, in order; none if the value is not an object. */
+  members(): [name: string, node: DocumentNode][] {
+    return isObject(this.value) ? Object.keys(this.value).map((name) => [name, this.child(name)]) : [];
+  }
+
+  /** The items of a list; none if the value is not a list. */
+  items(): DocumentNode[] {
+    return Array.isArray(this.value) ? this.value.map((_item, index) => this.child(index)) : [];
+  }
+
+  text(key: string): string | null {
+    const value = memberOf(this.value, key);
+    return typeof value === 'string' && value.trim() !== '' ? value : null;
+  }
+
+  /** The place that `$ref` refers to, one step; null if the value is not a reference. */
+  referred(): DocumentNode | null {
+    const reference = memberOf(this.value, '$ref');
+    if (reference === undefined) return null;
+    if (typeof reference !== 'string')
+      return this.refuse('has a `$ref` that is not a text', 'a reference within the document');
+    if (!reference.startsWith('#'))
+      return this.refuse(
+        `refers to \`${reference.slice(0, 100)}\`, which is outside of the document`,
+        'a reference within the document (#/components/…); a tool that bundles the files into one can make it',
+      );
+    const segments = segmentsOf(reference);
+    let target = new DocumentNode(this.#root, [], this.#root);
+    for (const segment of segments ?? []) {
+      target = target.child(Array.isArray(target.value) ? Number(segment) : segment);
+    }
+    if (segments === null || target.value === undefined)
+      return this.refuse(
+        `refers to \`${reference.slice(0, 100)}\`, which is not in the document`,
+        'a place that exists',
+      );
+    return target;
+  }
+
+  /** The place itself, or the one that its references lead to. */
+  resolved(): DocumentNode {
+    const seen = new Set<string>();
+    let node: DocumentNode = this;
+    for (;;) {
+      const next = node.referred();
+      if (next === null) return node;
+      if (seen.has(next.pointer)) return this.refuse('refers to itself', 'a reference that ends');
+      seen.add(next.pointer);
+      node = next;
+    }
+  }
+
+  refuse(problem: string, right: string): never {
+    throw new DocumentProblem(this.at, problem, right);
+  }
+}
+
+/** A JSON pointer as a fragment (RFC 6901, section 6). */
+export function pointerOf(at: DocumentPath): string {
+  return `#${at.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`;
+}
+
+/** Null if the reference is not a JSON pointer. */
+export function segmentsOf(reference: string): string[] | null {
+  const pointer = reference.slice(1);
+  if (pointer !== '' && !pointer.startsWith('/')) return null;
+  try {
+    return decodeURIComponent(pointer)
+      .split('/')
+      .slice(1)
+      .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+  } catch {
+    return null;
+  }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Never a member of the prototype. */
+function memberOf(value: unknown, key: string | number): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Readonly<Record<string | number, unknown>>)[key]
+    : undefined;
+}

@@ -1,0 +1,85 @@
+import type { OpenApiEntry, ToolEntry } from '../source-entry.ts';
+import type {
+  CredentialPolicy,
+  Effect,
+  JsonSchema,
+  Sent,
+  Tool,
+  ToolArguments,
+  ToolCall,
+  ToolSourceInfo,
+} from '../tool.ts';
+import { toolName } from '../tool-name.ts';
+import { buildRequest } from './build-request.ts';
+import { type FoundOperation, keyOf } from './find-operation.ts';
+import type { Operation } from './read-operation.ts';
+
+/** The longest description of a tool that all model servers accept, in characters. */
+const MAX_DESCRIPTION = 1_024;
+
+/** The tool of one operation of an entry. */
+export function openApiTool(
+  entry: OpenApiEntry,
+  told: ToolEntry,
+  operation: Operation,
+  { info, parameters }: { info: ToolSourceInfo; parameters: JsonSchema },
+): Tool {
+  const { found } = operation;
+  const effect: Effect = found.method === 'GET' || found.method === 'HEAD' ? 'read' : 'write';
+  const header = told.idempotency_header ?? null;
+  const title = found.node.text('summary');
+  return {
+    name: nameOf(entry, told, found),
+    title,
+    description: describe(found, title),
+    parameters,
+    source: info,
+    effect,
+    credentials: told.credentials ?? credentialsOf(entry, effect, info),
+    confirm: told.confirm ?? (effect === 'write' ? 'always' : 'never'),
+    summary: told.summary ?? null,
+    public: told.public ?? [],
+    bind: told.bind ?? {},
+    idempotent: told.idempotent === true || header !== null,
+    send: (args, call) => send(operation, header, args, call),
+  };
+}
+
+export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperation): string {
+  return toolName(entry.name, found.operation_id ?? keyOf(found), told.as);
+}
+
+/** The policy of the entry; without one, that of the effect at the API's own origin, and none elsewhere. */
+function credentialsOf(
+  { credentials }: OpenApiEntry,
+  effect: Effect,
+  info: ToolSourceInfo,
+): CredentialPolicy {
+  const byEffect = effect === 'write' ? 'user' : 'user-or-default';
+  if (credentials !== undefined) return credentials === 'user-or-default' ? byEffect : credentials;
+  return info.target?.is_api === true ? byEffect : 'none';
+}
+
+function describe(found: FoundOperation, title: string | null): string {
+  const description = found.node.text('description');
+  const texts = [...new Set([title, description])].filter((text) => text !== null);
+  const text = texts.length > 0 ? texts.join('\n\n') : keyOf(found);
+  return text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 1).toWellFormed()}…` : text;
+}
+
+async function send(
+  operation: Operation,
+  idempotency_header: string | null,
+  args: ToolArguments,
+  { client, idempotency_key }: ToolCall,
+): Promise<Sent> {
+  const built = buildRequest(operation, args);
+  if (!built.ok)
+    return { outcome: 'failed', reached: false, reason: 'invalid_arguments', message: built.message };
+  const { request } = built;
+  const key =
+    idempotency_header !== null && idempotency_key !== null ? { [idempotency_header]: idempotency_key } : {};
+  const response = await client.request({ ...request, headers: { ...request.headers, ...key } });
+  if (response.outcome !== 'answered') return response;
+  return { outcome: 'answered', status: response.status, result: response.body };
+}

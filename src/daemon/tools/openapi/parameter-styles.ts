@@ -1,0 +1,136 @@
+/** How a parameter is written (OpenAPI 3.0.4 and 3.1.1, "Style Values"), or that it is JSON (`content`). */
+export type ParameterStyle =
+  | 'simple'
+  | 'label'
+  | 'matrix'
+  | 'form'
+  | 'spaceDelimited'
+  | 'pipeDelimited'
+  | 'deepObject'
+  | 'json';
+
+export interface ParameterForm {
+  readonly name: string;
+  readonly style: ParameterStyle;
+  readonly explode: boolean;
+  /** Reserved characters of a query value stay as they are, except those that would end the value. */
+  readonly allowReserved: boolean;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
+/** `&`, `=`, `+`, `;`, `#` and brackets would be read as a part of the query's own syntax. */
+const RESERVED_KEPT = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C)/g;
+
+/** The text of a path parameter, percent-encoded. */
+export function pathText({ name, style, explode }: ParameterForm, value: unknown): string {
+  if (style === 'json') return encode(JSON.stringify(value));
+  const label = encode(name);
+  if (Array.isArray(value)) {
+    const items = value.map(encodeValue);
+    if (style === 'matrix')
+      return explode ? items.map((item) => `;${label}=${item}`).join('') : matrix(label, items.join(','));
+    if (style === 'label') return items.length === 0 ? '' : `.${items.join(explode ? '.' : ',')}`;
+    return items.join(',');
+  }
+  if (isFields(value)) {
+    const pairs = encodedPairs(value);
+    const named = pairs.map((pair) => pair.join('='));
+    const flat = pairs.flat().join(',');
+    if (style === 'matrix') return explode ? named.map((pair) => `;${pair}`).join('') : matrix(label, flat);
+    if (style === 'label') return pairs.length === 0 ? '' : `.${explode ? named.join('.') : flat}`;
+    return explode ? named.join(',') : flat;
+  }
+  const text = encodeValue(value);
+  if (style === 'matrix') return matrix(label, text);
+  return style === 'label' ? `.${text}` : text;
+}
+
+function matrix(label: string, text: string): string {
+  return text === '' ? `;${label}` : `;${label}=${text}`;
+}
+
+/** The `name=value` pairs of a query parameter, percent-encoded. */
+export function queryPairs(form: ParameterForm, value: unknown): string[] {
+  const { name, style, explode, allowReserved } = form;
+  const write = (part: unknown) => {
+    const encoded = encodeValue(part);
+    return allowReserved ? encoded.replace(RESERVED_KEPT, decodeURIComponent) : encoded;
+  };
+  const pair = (key: string, text: string) => `${encode(key)}=${text}`;
+  if (style === 'json') return [pair(name, encode(JSON.stringify(value)))];
+  if (style === 'deepObject') return deepPairs(name, value).map(([key, part]) => pair(key, write(part)));
+  const delimiter = DELIMITERS[style] ?? ',';
+  if (Array.isArray(value)) {
+    if (explode) return value.map((item) => pair(name, write(item)));
+    return value.length === 0 ? [] : [pair(name, value.map(write).join(delimiter))];
+  }
+  if (isFields(value)) {
+    const entries = Object.entries(value);
+    if (explode) return entries.map(([key, part]) => pair(key, write(part)));
+    return entries.length === 0
+      ? []
+      : [
+          pair(
+            name,
+            entries.map(([key, part]) => `${encode(key)}${delimiter}${write(part)}`).join(delimiter),
+          ),
+        ];
+  }
+  return value === null ? [] : [pair(name, write(value))];
+}
+
+/** The value of a header, which is not percent-encoded. */
+export function headerText({ style, explode }: ParameterForm, value: unknown): string {
+  if (style === 'json') return JSON.stringify(value);
+  if (Array.isArray(value)) return value.map(textOf).join(',');
+  if (isFields(value)) {
+    const pairs = Object.entries(value).map(([key, part]) => [key, textOf(part)]);
+    return explode ? pairs.map((pair) => pair.join('=')).join(',') : pairs.flat().join(',');
+  }
+  return textOf(value);
+}
+
+/**
+ * OpenAPI defines `deepObject` for one level. Deeper objects are written the same way, and lists as most servers read
+ * them: `filter[tags][]=a`, with indexes if the items are objects.
+ */
+function deepPairs(key: string, value: unknown): [string, unknown][] {
+  if (Array.isArray(value)) {
+    return value.flatMap((item, index) =>
+      isFields(item) || Array.isArray(item)
+        ? deepPairs(`${key}[${index}]`, item)
+        : [[`${key}[]`, item] as [string, unknown]],
+    );
+  }
+  if (isFields(value))
+    return Object.entries(value).flatMap(([name, part]) => deepPairs(`${key}[${name}]`, part));
+  return value === null ? [] : [[key, value]];
+}
+
+function encodedPairs(value: Fields): [string, string][] {
+  return Object.entries(value).map(([key, part]) => [encode(key), encodeValue(part)]);
+}
+
+/** A list within a list or an object is written with commas; OpenAPI leaves that open. */
+function encodeValue(value: unknown): string {
+  return Array.isArray(value) ? value.map((item) => encode(textOf(item))).join(',') : encode(textOf(value));
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** Everything but the unreserved characters of RFC 3986 is encoded. */
+export function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

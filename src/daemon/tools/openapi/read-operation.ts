@@ -1,0 +1,219 @@
+import { isAllowedHeader } from '../allowed-header.ts';
+import type { FoundOperation } from './find-operation.ts';
+import { type DocumentNode, isObject } from './openapi-document.ts';
+import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
+
+/** What a tool must know of an operation to describe and to send it. */
+export interface Operation {
+  readonly found: FoundOperation;
+  /** In the order of the document; those that are never sent are left out. */
+  readonly parameters: readonly Parameter[];
+  readonly body: RequestBody | null;
+}
+
+export interface Parameter extends ParameterForm {
+  readonly in: 'path' | 'query' | 'header';
+  /** Its name among the arguments of the tool. */
+  readonly property: string;
+  readonly required: boolean;
+  readonly description: string | null;
+  readonly schema: DocumentNode;
+}
+
+export interface RequestBody {
+  readonly media_type: string;
+  readonly required: boolean;
+  readonly description: string | null;
+  /** Null: any JSON. */
+  readonly schema: DocumentNode | null;
+}
+
+/** The argument that holds the body. */
+export const BODY = 'body';
+
+const STYLES: Readonly<Record<Parameter['in'], readonly ParameterStyle[]>> = {
+  path: ['simple', 'label', 'matrix'],
+  query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
+  header: ['simple'],
+};
+/** OpenAPI says that parameters of these names are ignored. */
+const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
+
+/**
+ * Reads an operation: its parameters, those of its path included, and its body.
+ * @param set_elsewhere headers that the entry sends itself, in lower case.
+ * @throws DocumentProblem for an operation that cannot be a tool.
+ */
+export function readOperation(found: FoundOperation, set_elsewhere: readonly string[]): Operation {
+  const declared = new Map<string, DocumentNode>();
+  for (const list of [found.item.child('parameters'), found.node.child('parameters')]) {
+    for (const item of list.items()) {
+      const parameter = item.resolved();
+      // The operation's own parameter takes the place of the path's.
+      declared.set(`${parameter.text('in')} ${parameter.text('name')}`, parameter);
+    }
+  }
+  const read = [...declared.values()].flatMap((node) => readParameter(node, set_elsewhere) ?? []);
+  checkPath(found, read);
+  const body = readBody(found);
+  return { found, parameters: withProperties(read, body !== null), body };
+}
+
+type Unnamed = Omit<Parameter, 'property'>;
+
+function readParameter(node: DocumentNode, set_elsewhere: readonly string[]): Unnamed | null {
+  const name = node.text('name');
+  const place = node.text('in');
+  if (name === null) return node.refuse('has no `name`', 'a parameter with `name` and `in`');
+  const required = place === 'path' || node.child('required').value === true;
+  if (place === 'cookie') return required ? refuseUnsettable(node, `cookie \`${name}\``) : null;
+  if (place !== 'path' && place !== 'query' && place !== 'header')
+    return node.refuse('has no `in` that is known', 'one of path, query, header, cookie');
+  if (place === 'header') {
+    const lower = name.toLowerCase();
+    if (IGNORED_HEADERS.includes(lower) || set_elsewhere.includes(lower)) return null;
+    if (!isAllowedHeader(name)) return required ? refuseUnsettable(node, `header \`${name}\``) : null;
+  }
+  return {
+    in: place,
+    name,
+    required,
+    description: node.text('description'),
+    ...readForm(node, place),
+  };
+}
+
+function refuseUnsettable(node: DocumentNode, what: string): never {
+  return node.refuse(
+    `requires the ${what}, which no tool may set`,
+    'an operation that works without it, or a fixed header of the entry',
+  );
+}
+
+function readForm(
+  node: DocumentNode,
+  place: Parameter['in'],
+): Pick<Parameter, 'style' | 'explode' | 'allowReserved' | 'schema'> {
+  const content = node.child('content');
+  if (isObject(content.value)) {
+    const [type, media] = content.members()[0] ?? [];
+    if (type === undefined || media === undefined || !isJson(type))
+      return node.refuse('has a content that is not JSON', 'application/json');
+    return { style: 'json', explode: false, allowReserved: false, schema: media.child('schema') };
+  }
+  const schema = node.child('schema');
+  if (schema.value === undefined) return node.refuse('has neither `schema` nor `content`', 'one of the two');
+  const style = (node.text('style') ?? STYLES[place][0]) as ParameterStyle;
+  if (!STYLES[place].includes(style))
+    return node.refuse(`has the style \`${style}\``, `one of ${STYLES[place].join(', ')} in ${place}`);
+  const explode = node.child('explode').value;
+  return {
+    style,
+    explode: typeof explode === 'boolean' ? explode : style === 'form',
+    allowReserved: place === 'query' && node.child('allowReserved').value === true,
+    schema,
+  };
+}
+
+/** Each `{name}` of the path has a parameter, and the path leads to no other place. */
+function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[]): void {
+  const names = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
+  const missing = names.find(
+    (name) => !parameters.some((known) => known.in === 'path' && known.name === name),
+  );
+  if (missing !== undefined)
+    node.refuse(
+      `has no path parameter \`${missing}\`, which its path \`${path}\` names`,
+      'a parameter for each name in braces',
+    );
+  const unused = parameters.find((known) => known.in === 'path' && !names.includes(known.name));
+  if (unused !== undefined)
+    node.refuse(
+      `has a path parameter \`${unused.name}\`, which its path \`${path}\` does not name`,
+      'a path that names it',
+    );
+  const literal = path.replace(/\{[^{}]*\}/g, 'x');
+  if (/[\\\s\x00-\x1f?#]|\/\/|\/\.{1,2}(?=\/|$)/.test(decoded(literal)))
+    node.refuse(`has the path \`${path}\``, 'a path without query, fragment, empty segments, `.` and `..`');
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function readBody({ method, node }: FoundOperation): RequestBody | null {
+  const body = node.child('requestBody');
+  if (body.value === undefined) return null;
+  const resolved = body.resolved();
+  const required = resolved.child('required').value === true;
+  const types = resolved.child('content').members();
+  const media = bodyOfJson(types);
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  if (!hasBody) {
+    if (required)
+      resolved.refuse(
+        `requires a body, which a ${method} request does not have`,
+        'an operation without a body',
+      );
+    return null;
+  }
+  if (media === undefined) {
+    // A DELETE hardly ever needs its body.
+    if (method === 'DELETE' && !required) return null;
+    return resolved.refuse(
+      `takes a body of ${types.map(([type]) => type).join(', ') || 'no media type'}, and agentd sends JSON alone`,
+      'an operation that takes application/json; leave this one out of the entry',
+    );
+  }
+  const [type, { value }] = media;
+  const schema = media[1].child('schema');
+  return {
+    media_type: type.includes('*') ? 'application/json' : type,
+    required,
+    description: resolved.text('description'),
+    schema: isObject(value) && schema.value !== undefined ? schema : null,
+  };
+}
+
+/** The media type that a body is sent as: JSON itself, else a type that is written as JSON, else any. */
+function bodyOfJson(types: readonly [string, DocumentNode][]): [string, DocumentNode] | undefined {
+  return (
+    types.find(([type]) => essenceOf(type) === 'application/json') ??
+    types.find(([type]) => isJson(type)) ??
+    types.find(([type]) => ['*/*', 'application/*'].includes(essenceOf(type)))
+  );
+}
+
+function isJson(type: string): boolean {
+  return /^(?:application|text)\/json$|^[a-z]+\/[\w.+-]+\+json$/.test(essenceOf(type));
+}
+
+/** A media type without its parameters. */
+function essenceOf(type: string): string {
+  return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
+}
+
+/**
+ * Gives each parameter a name among the arguments. Of two that have one name, the first in the order path, query,
+ * header keeps it, and the place is added to the others: `id`, `id_query`.
+ */
+function withProperties(parameters: readonly Unnamed[], has_body: boolean): Parameter[] {
+  const taken = new Set(has_body ? [BODY] : []);
+  const properties = new Map<Unnamed, string>();
+  for (const place of ['path', 'query', 'header']) {
+    for (const parameter of parameters.filter((one) => one.in === place)) {
+      let property = parameter.name;
+      while (taken.has(property)) property += `_${place}`;
+      taken.add(property);
+      properties.set(parameter, property);
+    }
+  }
+  return parameters.map((parameter) => ({
+    ...parameter,
+    property: properties.get(parameter) ?? parameter.name,
+  }));
+}

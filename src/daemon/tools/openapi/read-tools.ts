@@ -1,0 +1,164 @@
+import { relative } from 'node:path';
+import type { SettingProblem } from '../../settings/problem.ts';
+import { validatorOf } from '../check-arguments.ts';
+import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
+import type { Tool, ToolSourceInfo } from '../tool.ts';
+import { TOOL_NAME_MAX } from '../tool-name.ts';
+import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
+import { checkStructure } from './check-structure.ts';
+import { type FoundOperation, findOperation, keyOf, operationsOf } from './find-operation.ts';
+import { DocumentProblem, type OpenApiDocument, pointerOf } from './openapi-document.ts';
+import { openApiTool } from './openapi-tool.ts';
+import { readDocument, UnreadableDocument } from './read-document.ts';
+import { readOperation } from './read-operation.ts';
+
+export interface ReadTools {
+  tools: readonly Tool[];
+  /** Each names the entry or its operation, and where possible the line of the document. */
+  problems: readonly SettingProblem[];
+}
+
+/** Reads the document of an entry and makes a tool of each operation that the entry lists. Opens no other file. */
+export async function readOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo): Promise<ReadTools> {
+  const problems: SettingProblem[] = [];
+  const { places } = entry;
+  try {
+    const document = await readDocument(entry.path);
+    const listed = findListed(entry, document, problems);
+    for (const problem of await checkStructure(
+      document,
+      listed.map(({ found }) => found),
+    ))
+      problems.push(describe(problem, places.document, document));
+    // A document of another form would be misread.
+    if (problems.length > 0) return { tools: [], problems };
+    const tools = listed.flatMap((one) => readTool(entry, one, document, info, problems) ?? []);
+    refuseRepeatedNames(tools, listed, places.document, problems);
+    return { tools: problems.length > 0 ? [] : tools, problems };
+  } catch (error) {
+    if (error instanceof UnreadableDocument) {
+      const line = error.line === null ? '' : `, line ${error.line},`;
+      return {
+        tools: [],
+        problems: [
+          {
+            ...places.document,
+            value: null,
+            problem: `${shownPath(entry.path)}${line} ${error.problem}`,
+            right: error.right,
+          },
+        ],
+      };
+    }
+    if (!(error instanceof DocumentProblem)) throw error;
+    return {
+      tools: [],
+      problems: [describe(error, places.document, { path: entry.path, lineOf: () => null })],
+    };
+  }
+}
+
+interface ListedOperation {
+  found: FoundOperation;
+  told: ToolEntry;
+  place: EntryPlace;
+}
+
+/** The operations that the entry lists. An unknown one is a problem. */
+function findListed(
+  entry: OpenApiEntry,
+  document: OpenApiDocument,
+  problems: SettingProblem[],
+): ListedOperation[] {
+  const { operations, problems: unread } = operationsOf(document);
+  let isMissing = false;
+  const listed = Object.entries(entry.operations).flatMap(([key, told]) => {
+    const place = entry.places.operations[key] ?? entry.places.document;
+    const found = findOperation(operations, key);
+    if ('method' in found) return [{ found, told, place }];
+    isMissing = true;
+    problems.push({
+      ...place,
+      value: null,
+      problem: `${found.problem} ${shownPath(document.path)}`,
+      right: found.right,
+    });
+    return [];
+  });
+  // A missing operation may be one of these.
+  if (isMissing)
+    problems.push(...unread.map((problem) => describe(problem, entry.places.document, document)));
+  return listed;
+}
+
+function readTool(
+  entry: OpenApiEntry,
+  { found, told, place }: ListedOperation,
+  document: OpenApiDocument,
+  info: ToolSourceInfo,
+  problems: SettingProblem[],
+): Tool | undefined {
+  const headers = [...Object.keys(entry.headers), told.idempotency_header ?? ''].map((name) =>
+    name.toLowerCase(),
+  );
+  try {
+    const operation = readOperation(found, headers);
+    const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
+    const tool = openApiTool(entry, told, operation, { info, parameters });
+    checkSchema(tool, found);
+    if (tool.name.length > TOOL_NAME_MAX) {
+      const problem = `makes the name ${tool.name}, which has more than ${TOOL_NAME_MAX} characters`;
+      problems.push({ ...place, value: null, problem, right: '`as`, with a shorter name' });
+    }
+    return tool;
+  } catch (error) {
+    if (error instanceof UnknownBinding) {
+      const setting = `${place.setting}.bind`;
+      const problem = `binds \`${error.binding}\`, which is not a parameter of the operation`;
+      problems.push({ ...place, setting, value: null, problem, right: error.right });
+    } else if (error instanceof DocumentProblem) problems.push(describe(error, place, document));
+    else throw error;
+    return undefined;
+  }
+}
+
+/** Compiles the schema: a mistake in it would keep every call from being checked. */
+function checkSchema({ parameters }: Tool, { node }: FoundOperation): void {
+  try {
+    validatorOf(parameters);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    node.refuse(`has a schema that cannot be used: ${reason.slice(0, 300)}`, 'a valid JSON Schema');
+  }
+}
+
+function refuseRepeatedNames(
+  tools: readonly Tool[],
+  listed: readonly ListedOperation[],
+  place: EntryPlace,
+  problems: SettingProblem[],
+): void {
+  const names = tools.map(({ name }) => name);
+  const repeated = names.filter((name, index) => names.indexOf(name) !== index);
+  for (const name of new Set(repeated)) {
+    const keys = listed.filter((_one, index) => names[index] === name).map(({ found }) => keyOf(found));
+    const problem = `makes several tools of the name ${name}: ${keys.join(', ')}`;
+    problems.push({ ...place, value: null, problem, right: '`as` for all but one of them' });
+  }
+}
+
+function describe(
+  { at, problem, right }: DocumentProblem,
+  place: EntryPlace,
+  { path, lineOf }: Pick<OpenApiDocument, 'path' | 'lineOf'>,
+): SettingProblem {
+  const line = lineOf(at);
+  const where = `${shownPath(path)}${line === null ? '' : `, line ${line}`}`;
+  return { ...place, value: null, problem: `${where}: ${pointerOf(at)} ${problem}`, right };
+}
+
+/** As seen from the working directory, if it is below it. */
+function shownPath(path: string): string {
+  const seen = relative(process.cwd(), path);
+  return seen.startsWith('..') ? path : seen;
+}

@@ -1,0 +1,259 @@
+import type { JsonSchema } from '../tool.ts';
+import { type DocumentNode, isObject, type OpenApiDocument } from './openapi-document.ts';
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Keywords whose values are taken over as they are. */
+const PLAIN = [
+  'title',
+  'description',
+  'type',
+  'format',
+  'default',
+  'const',
+  'multipleOf',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'minContains',
+  'maxContains',
+  'minProperties',
+  'maxProperties',
+  'dependentRequired',
+];
+const SCHEMA = [
+  'not',
+  'items',
+  'additionalProperties',
+  'contains',
+  'propertyNames',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+];
+/** Schemas of the same value: a name that is hidden in the one is hidden in the other. */
+const SAME_VALUE = ['if', 'then', 'else'];
+const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
+const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
+
+/**
+ * Turns schemas of a document into JSON Schema 2020-12, for the model and for Ajv alike. Schemas that are referred to
+ * more than once, and recursive ones, become `$defs`; the others are written in place. Properties that a request does
+ * not have (`readOnly`) are left out. So are keywords that say nothing about a value.
+ */
+export class SchemaConverter {
+  readonly #version: OpenApiDocument['version'];
+  /** By pointer: how many references there are. */
+  readonly #references = new Map<string, number>();
+  /** By pointer. */
+  readonly #names = new Map<string, string>();
+  readonly #definitions = new Map<string, unknown>();
+  /** Pointers of the schemas that are being written in place. */
+  readonly #open = new Set<string>();
+
+  /** @param schemas all schemas that will be converted. */
+  constructor(version: OpenApiDocument['version'], schemas: readonly DocumentNode[]) {
+    this.#version = version;
+    for (const schema of schemas) this.#count(schema);
+  }
+
+  /** What `$ref` of the converted schemas refer to; to be put under `$defs`. */
+  get definitions(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(this.#definitions);
+  }
+
+  /** @param hidden names of properties that the value does not have. */
+  convert(node: DocumentNode, hidden: ReadonlySet<string> = NONE): JsonSchema | boolean {
+    const { value } = node;
+    if (typeof value === 'boolean') return value;
+    if (!isObject(value)) return node.refuse('is not a schema', 'an object');
+    const target = node.referred();
+    return target === null
+      ? this.#convertPlain(node, value, hidden)
+      : this.#convertReference(node, value, target, hidden);
+  }
+
+  #convertReference(
+    node: DocumentNode,
+    value: Readonly<Record<string, unknown>>,
+    target: DocumentNode,
+    hidden: ReadonlySet<string>,
+  ): JsonSchema | boolean {
+    const { pointer } = target;
+    const isShared = (this.#references.get(pointer) ?? 0) > 1;
+    const written =
+      this.#open.has(pointer) || (isShared && hidden.size === 0)
+        ? { $ref: `#/$defs/${this.#define(target)}` }
+        : this.#convertInPlace(target, hidden);
+    const { $ref: _reference, ...siblings } = value;
+    // OpenAPI 3.0 ignores what is beside a reference; a description can still help the model.
+    const beside =
+      this.#version === '3.1'
+        ? this.#convertPlain(node, siblings, hidden)
+        : typeof siblings.description === 'string'
+          ? { description: siblings.description }
+          : {};
+    if (Object.keys(beside).length === 0) return written;
+    if (typeof written === 'object' && ('$ref' in written || this.#version === '3.0'))
+      return { ...written, ...beside };
+    return { allOf: [written], ...beside };
+  }
+
+  #convertInPlace(target: DocumentNode, hidden: ReadonlySet<string>): JsonSchema | boolean {
+    this.#open.add(target.pointer);
+    const converted = this.convert(target, hidden);
+    this.#open.delete(target.pointer);
+    return converted;
+  }
+
+  #define(target: DocumentNode): string {
+    const { pointer } = target;
+    const known = this.#names.get(pointer);
+    if (known !== undefined) return known;
+    const own = String(target.at.at(-1) ?? 'document').replace(/[^A-Za-z0-9_.-]/g, '_');
+    const taken = new Set(this.#names.values());
+    let name = own;
+    for (let number = 2; taken.has(name); number++) name = `${own}_${number}`;
+    this.#names.set(pointer, name);
+    // A definition is a whole: what is being written in place around it does not count.
+    const outer = new Set(this.#open);
+    this.#open.clear();
+    this.#definitions.set(name, this.convert(target));
+    for (const open of outer) this.#open.add(open);
+    return name;
+  }
+
+  #convertPlain(
+    node: DocumentNode,
+    value: Readonly<Record<string, unknown>>,
+    hiddenAround: ReadonlySet<string>,
+  ): JsonSchema {
+    const hidden = union(hiddenAround, readOnlyNames(node, new Set()));
+    const schema: Record<string, unknown> = {};
+    for (const keyword of PLAIN) if (value[keyword] !== undefined) schema[keyword] = value[keyword];
+    if (Array.isArray(value.enum)) schema.enum = distinct(value.enum);
+    if (typeof value.pattern === 'string') {
+      const pattern = patternOf(value.pattern);
+      if (pattern !== null) schema.pattern = pattern;
+      else schema.description = [schema.description, `Pattern: ${value.pattern}`].filter(Boolean).join(' ');
+    }
+    for (const keyword of SCHEMA) {
+      if (value[keyword] !== undefined) schema[keyword] = this.convert(node.child(keyword));
+    }
+    for (const keyword of SAME_VALUE) {
+      if (value[keyword] !== undefined) schema[keyword] = this.convert(node.child(keyword), hidden);
+    }
+    for (const keyword of SAME_VALUE_LISTS) {
+      const branches = node.child(keyword).items();
+      if (branches.length > 0) schema[keyword] = branches.map((branch) => this.convert(branch, hidden));
+    }
+    if (Array.isArray(value.prefixItems))
+      schema.prefixItems = node
+        .child('prefixItems')
+        .items()
+        .map((item) => this.convert(item));
+    for (const keyword of SCHEMA_MAPS) {
+      if (!isObject(value[keyword])) continue;
+      const members = node.child(keyword).members();
+      schema[keyword] = Object.fromEntries(members.map(([name, member]) => [name, this.convert(member)]));
+    }
+    if (isObject(value.properties)) {
+      const members = node
+        .child('properties')
+        .members()
+        .filter(([name]) => !hidden.has(name));
+      schema.properties = Object.fromEntries(members.map(([name, member]) => [name, this.convert(member)]));
+    }
+    if (Array.isArray(value.required)) {
+      const names = distinct(value.required.filter((name) => typeof name === 'string' && !hidden.has(name)));
+      if (names.length > 0) schema.required = names;
+    }
+    return this.#version === '3.0' ? modernized(schema, value) : schema;
+  }
+
+  #count(node: DocumentNode): void {
+    const target = node.referred();
+    if (target !== null) {
+      const times = (this.#references.get(target.pointer) ?? 0) + 1;
+      this.#references.set(target.pointer, times);
+      if (times === 1) this.#count(target);
+    }
+    for (const keyword of [...SCHEMA, ...SAME_VALUE]) {
+      const child = node.child(keyword);
+      if (isObject(child.value)) this.#count(child);
+    }
+    for (const keyword of [...SAME_VALUE_LISTS, 'prefixItems'])
+      for (const item of node.child(keyword).items()) this.#count(item);
+    for (const keyword of [...SCHEMA_MAPS, 'properties'])
+      for (const [, member] of node.child(keyword).members()) this.#count(member);
+  }
+}
+
+/** The properties of an object that only answers have, also those that its `allOf` adds. */
+function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
+  const names = new Set<string>();
+  if (seen.has(node.pointer)) return names;
+  seen.add(node.pointer);
+  for (const [name, member] of node.child('properties').members()) {
+    const { value } = member.resolved();
+    const isReadOnly = (schema: unknown) => isObject(schema) && schema.readOnly === true;
+    if (isReadOnly(value) || isReadOnly(member.value)) names.add(name);
+  }
+  for (const branch of node.child('allOf').items())
+    for (const name of readOnlyNames(branch.resolved(), seen)) names.add(name);
+  return names;
+}
+
+/** The forms of OpenAPI 3.0 that JSON Schema has others for. */
+function modernized(schema: Record<string, unknown>, value: Readonly<Record<string, unknown>>): JsonSchema {
+  for (const [bound, exclusive] of [
+    ['minimum', 'exclusiveMinimum'],
+    ['maximum', 'exclusiveMaximum'],
+  ] as const) {
+    if (schema[exclusive] === true && schema[bound] !== undefined) {
+      schema[exclusive] = schema[bound];
+      delete schema[bound];
+    } else delete schema[exclusive];
+  }
+  // Without a type it has no meaning (OpenAPI 3.0.3, "Schema Object").
+  if (value.nullable === true && typeof schema.type === 'string') schema.type = [schema.type, 'null'];
+  return schema;
+}
+
+/** Escapes that a regular expression with the flag `u` can have in front of a character that is no letter or digit. */
+const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
+
+/**
+ * A pattern as Ajv compiles it, with the flag `u`, under which an escape without a meaning is a mistake. A pattern of
+ * another dialect cannot be checked here: null, and the model is told the pattern in words.
+ */
+function patternOf(pattern: string): string | null {
+  const strict = pattern.replace(/\\(.)/gs, (whole, character: string) => {
+    if (/[A-Za-z0-9]/.test(character) || SYNTAX.test(character)) return whole;
+    return character === '-' ? '\\x2d' : character;
+  });
+  return [pattern, strict].find(isRegularExpression) ?? null;
+}
+
+function isRegularExpression(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, 'u').unicode;
+  } catch {
+    return false;
+  }
+}
+
+function distinct(values: readonly unknown[]): unknown[] {
+  const seen = new Map(values.map((value) => [JSON.stringify(value), value]));
+  return [...seen.values()];
+}
+
+function union(first: ReadonlySet<string>, second: ReadonlySet<string>): ReadonlySet<string> {
+  if (second.size === 0) return first;
+  return first.size === 0 ? second : new Set([...first, ...second]);
+}

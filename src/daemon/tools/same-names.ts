@@ -1,0 +1,21 @@
+import type { SettingProblem } from '../settings/problem.ts';
+import type { Tool } from './tool.ts';
+
+/** A problem for each tool that has the name of an earlier one. */
+export function sameNames(tools: readonly Pick<Tool, 'name' | 'source'>[]): SettingProblem[] {
+  const first = new Map<string, string>();
+  const problems: SettingProblem[] = [];
+  for (const { name, source } of tools) {
+    const other = first.get(name);
+    if (other === undefined) first.set(name, source.name);
+    else
+      problems.push({
+        setting: 'tools',
+        value: name,
+        source: null,
+        problem: `is the name of a tool of ${other} and of ${source.name}`,
+        right: 'a name of its own for each tool: rename one (`as: name` in its entry)',
+      });
+  }
+  return problems;
+}

@@ -1,0 +1,39 @@
+import { describeSource } from './describe-source.ts';
+import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
+import type { CredentialPolicy } from './tool.ts';
+
+/** Which token of a person a source of tools may see. */
+export interface TokenReach {
+  /** `name` of the entry, or the path of a module. */
+  source: string;
+  kind: SourceEntry['kind'];
+  /** Null: it has no address. */
+  origin: string | null;
+  /** `exchanged`: one for which the person's token was exchanged, never that token itself. */
+  token: 'own' | 'exchanged' | 'none';
+}
+
+/** What the entry of a source lets it see; for `agentd config check`. */
+export function tokenReach(entry: SourceEntry, api_base_url: string | undefined): TokenReach {
+  const info = describeSource(entry, api_base_url);
+  const { name: source, origin, target } = info;
+  const { kind } = entry;
+  const policies = entry.kind === 'module' ? [undefined] : policiesOf(entry);
+  // A module says for each of its tools whose credentials it uses, so it may see the token.
+  const isOwn = (policy: CredentialPolicy | undefined) =>
+    policy === undefined
+      ? target?.is_api === true && entry.kind !== 'mcp'
+      : policy === 'user' || policy === 'user-or-default';
+  const token =
+    target?.may_see_user_token && policies.some(isOwn)
+      ? 'own'
+      : target?.exchange && policies.includes('exchange')
+        ? 'exchanged'
+        : 'none';
+  return { source, kind, origin, token };
+}
+
+function policiesOf(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {
+  const tools = Object.values(entry.kind === 'openapi' ? entry.operations : entry.tools);
+  return tools.map(({ credentials }) => credentials ?? entry.credentials);
+}

@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+// An API with an OpenAPI document, connected by a few lines of the configuration file.
+
+/** Calls the tool that the message names, and says the answer. */
+const RUNTIME = `
+export default {
+  apiVersion: 1,
+  async *run({ text, tools }) {
+    const [, name, args] = /^(\\w+) (.*)$/s.exec(text);
+    yield JSON.stringify(await tools.find((tool) => tool.name === name).call(JSON.parse(args)));
+  },
+};
+`;
+
+const DOCUMENT = `
+openapi: 3.1.0
+info: { title: Shop, version: '1' }
+servers: [{ url: 'https://elsewhere.example.com' }]
+paths:
+  /orders:
+    get:
+      operationId: listOrders
+      summary: Your orders
+      parameters:
+        - { name: customer, in: query, required: true, schema: { type: string } }
+        - { name: states, in: query, explode: false, schema: { type: array, items: { enum: [open, sent] } } }
+      responses: { '200': { description: Orders } }
+  /products/{id}:
+    parameters:
+      - { name: id, in: path, required: true, schema: { type: string } }
+    get:
+      responses: { '200': { description: A product } }
+    delete:
+      operationId: deleteProduct
+      responses: { '204': { description: Gone } }
+`;
+
+const ENTRIES = `
+tools:
+  - openapi: ./shop.yaml
+    name: shop
+    operations:
+      listOrders: { bind: { customer: sub } }
+      GET /products/{id}: { public: [name] }
+  - openapi: ./shop.yaml
+    name: keyed
+    base_url: BASE/v2
+    credentials: none
+    secrets: [SHOP_KEY]
+    headers: { X-Api-Key: '\${SHOP_KEY}' }
+    operations:
+      GET /products/{id}: {}
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-openapi-'));
+let seen: { line: string; authorization: string | undefined; key: unknown }[] = [];
+const api = createServer((request, response) => {
+  const { method, url = '', headers } = request;
+  response.setHeader('content-type', 'application/json');
+  if (url === '/v1/authentication_token') {
+    response.end('{"token":"the-default-token"}');
+    return;
+  }
+  seen.push({ line: `${method} ${url}`, authorization: headers.authorization, key: headers['x-api-key'] });
+  response.end(url.includes('/orders') ? '[{"id":7}]' : '{"name":"Kettle","cost":4}');
+});
+let daemon: Agentd;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
+  const base = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
+  writeFileSync(join(folder, 'shop.yaml'), DOCUMENT);
+  writeFileSync(join(folder, 'agentd.yaml'), ENTRIES.replace('BASE', base), { mode: 0o600 });
+  const env = {
+    AGENT_RUNTIME: './runtime.ts',
+    API_BASE_URL: `${base}/v1`,
+    API_EMAIL: 'service@example.com',
+    API_PASSWORD: 'service-password',
+    SHOP_KEY: 'key-1',
+  };
+  daemon = await startAgentd({ directory: folder, env });
+});
+afterAll(async () => {
+  await daemon.stop();
+  await new Promise((resolve) => api.close(resolve));
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => {
+  seen = [];
+});
+
+async function say(message: string, jwt?: string): Promise<unknown> {
+  const headers = jwt === undefined ? {} : { authorization: `Bearer ${jwt}` };
+  const { body } = await post(daemon.url, { user_id: 'ada', message }, { headers });
+  return JSON.parse(String(body.response));
+}
+
+test("a listed operation is called as the person, with the person's own claims", async () => {
+  const jwt = await token({ sub: 'user-1' });
+  expect(await say('shop_listOrders {"states":["open","sent"]}', jwt)).toEqual({
+    ok: true,
+    result: [{ id: 7 }],
+  });
+  expect(seen).toEqual([
+    {
+      line: 'GET /v1/orders?customer=user-1&states=open,sent',
+      authorization: `Bearer ${jwt}`,
+      key: undefined,
+    },
+  ]);
+});
+
+test('a bound parameter cannot be chosen, and needs a sign-in', async () => {
+  const jwt = await token({ sub: 'user-1' });
+  expect(await say('shop_listOrders {"customer":"user-2"}', jwt)).toMatchObject({ ok: false });
+  expect(await say('shop_listOrders {}')).toMatchObject({ ok: false });
+  expect(await say('shop_listOrders {"states":["lost"]}', jwt)).toMatchObject({ ok: false });
+  expect(seen).toEqual([]);
+});
+
+test('without a sign-in only the public fields of a result are shown', async () => {
+  expect(await say('shop_GET__products__id_ {"id":"a/b"}')).toEqual({ ok: true, result: { name: 'Kettle' } });
+  expect(seen).toEqual([
+    { line: 'GET /v1/products/a%2Fb', authorization: 'Bearer the-default-token', key: undefined },
+  ]);
+});
+
+test('a source with a key of its own sends the key and no token', async () => {
+  const jwt = await token({ sub: 'user-1' });
+  expect(await say('keyed_GET__products__id_ {"id":"1"}', jwt)).toEqual({
+    ok: true,
+    result: { name: 'Kettle', cost: 4 },
+  });
+  expect(seen).toEqual([{ line: 'GET /v2/products/1', authorization: undefined, key: 'key-1' }]);
+});
+
+test('an entry that does not fit its document stops the start with 78, and says where', async () => {
+  const broken = ENTRIES.replace('listOrders:', 'listOrder:').replace('BASE', 'https://shop.example.com');
+  writeFileSync(join(folder, 'broken.yaml'), broken, { mode: 0o600 });
+  const env = {
+    API_BASE_URL: 'https://api.example.com',
+    SHOP_KEY: 'key-1',
+    STATE_DIR: join(folder, 'other'),
+  };
+  for (const name of [['config', 'check'], ['serve']]) {
+    const { code, stderr } = await command([...name, '--config', 'broken.yaml'], { cwd: folder, env });
+    expect([code, stderr]).toEqual([
+      78,
+      expect.stringContaining(
+        [
+          '  tools[0].operations.listOrder (broken.yaml, line 6)',
+          '    wrong: is not an operation of the document shop.yaml',
+          '    right: an operationId, or a method and a path such as "GET /orders/{id}"; the nearest are listOrders',
+        ].join('\n'),
+      ),
+    ]);
+  }
+});

@@ -1,0 +1,299 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { FakeApi } from '../support/fake-api.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+// agentd-agent(7), "Modules": tools of a module in a folder without node_modules, called by a runtime that calls
+// whatever the message says, as a model might.
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-tools-'));
+
+const TOOLS = `
+import type { ToolContext, ToolDefinition } from 'agentd/agent';
+
+const parameters = { type: 'object', properties: { userEmail: { type: 'string', format: 'email' } } };
+
+export default [
+  {
+    name: 'look_up', title: 'Look somebody up', description: 'Looks somebody up.', parameters,
+    effect: 'read', public: ['name'],
+    call: ({ userEmail }: { userEmail?: string }, { api, person }: ToolContext) =>
+      api.get('/users', { query: { userEmail: userEmail ?? person?.email } }),
+  },
+  {
+    name: 'rename', description: 'Renames the person.', effect: 'write', confirm: 'never',
+    parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+    call: (body: object, { api, idempotency_key }: ToolContext) =>
+      api.patch('/users', { body, headers: { 'Idempotency-Key': idempotency_key ?? '' } }),
+  },
+  {
+    name: 'refund', description: 'Refunds an order.', effect: 'write',
+    parameters: { type: 'object', properties: {} },
+    call: (_args: object, { api }: ToolContext) => api.post('/refunds'),
+  },
+] satisfies ToolDefinition[];
+`;
+
+const RUNTIME = `
+import type { AgentRuntime } from 'agentd/agent';
+export default {
+  apiVersion: 1,
+  async *run({ text, tools }) {
+    for (const line of text.split('\\n')) {
+      const [name, ...json] = line.split(' ');
+      const tool = tools.find((one) => one.name === name);
+      yield JSON.stringify(tool ? await tool.call(JSON.parse(json.join(' ') || '{}')) : 'no such tool') + '\\n';
+    }
+  },
+} satisfies AgentRuntime;
+`;
+
+let api: FakeApi;
+let daemon: Agentd;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  api = await FakeApi.start({
+    secret: SECRET,
+    find: ({ query }) => ({ email: query.userEmail, name: `Name of ${query.userEmail}`, phone: '+15550100' }),
+  });
+  mkdirSync(join(folder, 'tools'));
+  writeFileSync(join(folder, 'tools', 'people.ts'), TOOLS);
+  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
+  writeFileSync(join(folder, 'agentd.yaml'), 'tools:\n  - module: ./tools/people.ts\n');
+  env = {
+    AGENT_RUNTIME: './runtime.ts',
+    API_BASE_URL: api.url,
+    API_EMAIL: 'service@example.com',
+    API_PASSWORD: 'service-password',
+  };
+  daemon = await startAgentd({ directory: folder, env });
+});
+afterEach(() => {
+  api.behave();
+  api.requests.length = 0;
+});
+afterAll(async () => {
+  await daemon.stop();
+  await api.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The answers of the tools that the lines of the message call. */
+async function say(message: string, bearer?: string): Promise<unknown[]> {
+  const body = { user_id: 'visitor', message };
+  const answer = await post(daemon.url, body, bearer === undefined ? {} : { bearer });
+  expect(answer.status).toBe(200);
+  const { response } = answer.body as { response: string };
+  return response
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+const cli = (args: string[], input?: string, rest: Record<string, string> = {}) =>
+  command(args, { env: { ...env, ...rest }, cwd: folder, ...(input === undefined ? {} : { input }) });
+
+describe('in a conversation', () => {
+  test('a tool acts as the person of the message', async () => {
+    const bearer = await token();
+    expect(await say('look_up', bearer)).toMatchObject([
+      { ok: true, result: { email: 'ada@example.com', phone: '+15550100' } },
+    ]);
+    expect(api.seen('/users')).toMatchObject([{ bearer, sub: 'ada' }]);
+  });
+
+  test('without sign-in only public fields are shown', async () => {
+    expect(await say('look_up {"userEmail": "bob@example.com"}')).toEqual([
+      { ok: true, result: { name: 'Name of bob@example.com' } },
+    ]);
+    expect(api.seen('/users')).toMatchObject([{ sub: 'service' }]);
+  });
+
+  test('without sign-in nothing is changed', async () => {
+    expect(await say('rename {"name": "Eve"}')).toEqual([
+      { ok: false, message: expect.stringContaining('Sign-in is needed') },
+    ]);
+    expect(api.requests).toEqual([]);
+  });
+
+  test('a write carries an idempotency key', async () => {
+    api.misbehave('/users', { status: 200, body: { done: true } });
+    expect(await say('rename {"name": "Ada"}', await token())).toEqual([
+      { ok: true, result: { done: true } },
+    ]);
+    expect(api.seen('/users')).toMatchObject([{ method: 'PATCH', body: { name: 'Ada' }, sub: 'ada' }]);
+  });
+
+  test('arguments that the schema does not allow are not sent', async () => {
+    const lines = ['look_up {"userEmail": "no address"}', 'look_up {"sub": "bob"}', 'rename {}'];
+    expect(await say(lines.join('\n'), await token())).toEqual([
+      { ok: false, message: expect.stringContaining('must match format "email"') },
+      { ok: false, message: 'There is no argument `sub`.' },
+      { ok: false, message: 'The argument `name` is missing.' },
+    ]);
+    expect(api.requests).toEqual([]);
+  });
+
+  test('the third equal call is not made', async () => {
+    const answers = await say(
+      'look_up\nlook_up {}\nlook_up\nlook_up {"userEmail": "bob@example.com"}',
+      await token(),
+    );
+    expect(answers.map((answer) => (answer as { ok: boolean }).ok)).toEqual([true, true, false, true]);
+    expect(api.seen('/users')).toHaveLength(3);
+  });
+
+  test('twenty people at once: each call carries the token of its person', async () => {
+    const people = Array.from({ length: 20 }, (_, index) => `person-${index}`);
+    await Promise.all(people.map(async (sub) => say('look_up', await token({ sub }))));
+    const seen = api.seen('/users').map(({ sub, query }) => [sub, query.userEmail]);
+    expect(seen.sort()).toEqual(people.map((sub) => [sub, `${sub}@example.com`]).sort());
+  });
+
+  test('agentd explain shows the credential of each call, and why', async () => {
+    const id = 'tools-modules-explain';
+    await post(
+      daemon.url,
+      { user_id: 'visitor', message: 'look_up {"userEmail": "bob@example.com"}' },
+      { headers: { 'X-Request-Id': id } },
+    );
+    const { stdout } = await cli(['explain', id]);
+    expect(stdout).toMatch(/credentials +fallback.*no_jwt_context/);
+    expect(stdout).toMatch(/downstream .*method=GET path=\/users/);
+  });
+});
+
+describe('agentd tools', () => {
+  test('list shows name, source, effect, credentials, confirmation and state', async () => {
+    const { code, stdout } = await cli(['tools', 'list', '--json']);
+    expect(code).toBe(0);
+    const tool = (name: string, effect: string, credentials: string, confirm: string) => {
+      const source = name === 'get_user' ? 'built-in' : './tools/people.ts';
+      return { name, source, effect, credentials, confirm, state: 'ok', detail: null };
+    };
+    expect(JSON.parse(stdout)).toEqual([
+      tool('get_user', 'read', 'user-or-default', 'never'),
+      tool('look_up', 'read', 'user-or-default', 'never'),
+      tool('rename', 'write', 'user', 'never'),
+      tool('refund', 'write', 'user', 'always'),
+    ]);
+    expect((await cli(['tools', 'list'])).stdout).toMatch(
+      /^NAME +SOURCE +EFFECT +CREDENTIALS +CONFIRM +STATE/,
+    );
+  });
+
+  test('call acts as the person of the token, and does not show it', async () => {
+    const bearer = await token();
+    const { code, stdout, stderr } = await cli(['tools', 'call', 'look_up', '--token', '-'], bearer);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`request: GET ${api.url}/users?userEmail=ada%40example.com (credentials: user)`);
+    expect(stdout).toContain('status: 200');
+    expect(stdout).toContain('"phone": "+15550100"');
+    expect(stdout + stderr).not.toContain(bearer);
+    expect(api.seen('/users')).toMatchObject([{ bearer }]);
+  });
+
+  test('call without a token acts as nobody', async () => {
+    const { code, stdout } = await cli([
+      'tools',
+      'call',
+      'look_up',
+      '{"userEmail":"bob@example.com"}',
+      '--json',
+    ]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      tool: 'look_up',
+      credentials: 'default',
+      requests: [{ method: 'GET', credentials: 'default', status: 200 }],
+      ok: true,
+      result: { name: 'Name of bob@example.com' },
+    });
+  });
+
+  test('call of a tool that writes needs --yes if there is no terminal', async () => {
+    const refused = await cli(['tools', 'call', 'refund', '--token', '-'], await token());
+    expect([refused.code, api.requests]).toEqual([2, []]);
+    expect(refused.stderr).toContain('Pass --yes.');
+    api.misbehave('/refunds', { status: 201, body: { id: 7 } });
+    const made = await cli(['tools', 'call', 'refund', '--yes', '--token', '-'], await token());
+    expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('status: 201')]);
+  });
+
+  test.each([
+    [['none'], 1, 'there is no tool none'],
+    [['look_up', '{'], 2, 'the arguments are not JSON'],
+    [['look_up', '{"sub":"x"}'], 1, 'There is no argument `sub`.'],
+    [['look_up', '--token', 'a.b.c'], 1, 'the token is invalid: JWT Malformed'],
+    [['refund', '--yes'], 1, ''],
+  ])('call %j ends with %d', async (args, code, words) => {
+    const ended = await cli(['tools', 'call', ...args]);
+    expect(ended.code).toBe(code);
+    expect(ended.stderr).toContain(words);
+    expect(api.requests).toEqual([]);
+  });
+
+  test('new writes a tool and a test that passes, and overwrites nothing', async () => {
+    const { code, stdout } = await cli(['tools', 'new', 'list_orders']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('- module: ./tools/list_orders.ts');
+    const run = promisify(execFile);
+    await run(process.execPath, ['--test', 'tools/list_orders.test.ts'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? '' },
+    });
+    const again = await cli(['tools', 'new', 'list_orders']);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('Nothing was written.')]);
+    expect((await cli(['tools', 'new', 'a b'])).code).toBe(2);
+
+    const config = join(folder, 'new.yaml');
+    writeFileSync(config, 'tools:\n  - module: ./tools/list_orders.ts\n');
+    api.misbehave('/orders', { status: 200, body: [{ id: '1001' }] });
+    const args = ['tools', 'call', 'list_orders', '{"status":"open"}', '--token', '-', '--config', config];
+    const called = await cli(args, await token());
+    expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('1001')]);
+    expect(api.seen('/orders')).toMatchObject([{ sub: 'ada', query: { customer: 'ada', status: 'open' } }]);
+  });
+});
+
+describe('what is wrong with a module', () => {
+  test('is a configuration error of serve and of config check, with the entry and its line', async () => {
+    const config = join(folder, 'broken.yaml');
+    writeFileSync(join(folder, 'tools', 'broken.ts'), "export default { name: 'x', effect: 'maybe' };");
+    writeFileSync(config, 'tools:\n  - module: ./tools/people.ts\n  - module: ./tools/broken.ts\n');
+    for (const words of [['config', 'check'], ['serve']]) {
+      const other = { STATE_DIR: join(folder, 'other') };
+      const { code, stderr } = await cli([...words, '--config', config], undefined, other);
+      expect([words, code]).toEqual([words, 78]);
+      expect(stderr).toMatch(/tools\[1\].*line 3/);
+      expect(stderr).toContain('`effect` is "maybe"');
+    }
+  });
+
+  test('two tools of one name are a configuration error', async () => {
+    const config = join(folder, 'twice.yaml');
+    writeFileSync(config, 'tools:\n  - module: ./tools/people.ts\n  - module: ./tools/../tools/people.ts\n');
+    const { code, stderr } = await cli(['config', 'check', '--config', config]);
+    expect([code, stderr]).toEqual([78, expect.stringContaining('look_up')]);
+  });
+});
+
+test('config check says that the module may see a token of a person, and doctor names its tools', async () => {
+  const checked = await cli(['config', 'check']);
+  expect(checked.code).toBe(0);
+  expect(checked.stdout).toContain(`tools of ./tools/people.ts (${api.url}): may see a person's token`);
+  const { stdout } = await cli(['doctor', '--json']);
+  expect(JSON.parse(stdout)).toContainEqual({
+    check: 'tools of ./tools/people.ts',
+    outcome: 'ok',
+    detail: 'look_up, rename, refund',
+  });
+});

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { describeSource } from '../../src/daemon/tools/describe-source.ts';
+import { type ReadTools, readOpenApiTools } from '../../src/daemon/tools/openapi/read-tools.ts';
+import type { OpenApiEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
+import type { Tool } from '../../src/daemon/tools/tool.ts';
+import { openApiEntry } from './tools.ts';
+
+export const API = 'https://api.example.com';
+
+/** A document with these paths, as an object. */
+export function documentOf(paths: object, rest: object = {}): object {
+  return { openapi: '3.0.3', info: { title: 'Shop', version: '1' }, paths, ...rest };
+}
+
+/** The entry of a document that is written to a file; the file is removed with the test. */
+export function entryOf(
+  document: object | string,
+  operations: Readonly<Record<string, ToolEntry>>,
+  rest: Partial<OpenApiEntry> = {},
+): OpenApiEntry {
+  const folder = mkdtempSync(join(tmpdir(), 'agentd-openapi-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'shop.openapi');
+  writeFileSync(path, typeof document === 'string' ? document : JSON.stringify(document, null, 2));
+  const places = Object.keys(operations).map((key) => [
+    key,
+    { setting: `tools[0].operations.${key}`, source: 'agentd.yaml, line 5' },
+  ]);
+  return openApiEntry({
+    path,
+    operations,
+    places: {
+      document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 2' },
+      operations: Object.fromEntries(places),
+    },
+    ...rest,
+  });
+}
+
+/** What the daemon makes of such an entry. */
+export function readEntry(entry: OpenApiEntry): Promise<ReadTools> {
+  return readOpenApiTools(entry, describeSource(entry, API));
+}
+
+/** The tools of such an entry, which has no problem. */
+export async function toolsOf(...entry: Parameters<typeof entryOf>): Promise<readonly Tool[]> {
+  const { tools, problems } = await readEntry(entryOf(...entry));
+  if (problems.length > 0) throw new Error(JSON.stringify(problems, null, 2));
+  return tools;
+}
+
+/** `setting problem`; the path of the document is `shop.openapi`. */
+export async function problemsOf(...given: Parameters<typeof entryOf>): Promise<string[]> {
+  const entry = entryOf(...given);
+  const { tools, problems } = await readEntry(entry);
+  if (problems.length > 0 && tools.length > 0) throw new Error('there are tools beside the problems');
+  return problems.map(
+    ({ setting, problem }) => `${setting} ${problem.replaceAll(entry.path, 'shop.openapi')}`,
+  );
+}

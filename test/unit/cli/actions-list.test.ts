@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { EXAMPLE } from '../../../plugins/names.ts';
+import { runProgram } from '../../../src/cli/program.ts';
+import { type AlarmClock, systemClock } from '../../../src/daemon/clock.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { openSeal } from '../../../src/daemon/identity/open-seal.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import type { ActionOutcome, NewAction } from '../../../src/daemon/store/actions.ts';
+import { openStore } from '../../../src/daemon/store/open.ts';
+import { closeActionText } from '../../../src/daemon/tools/action-texts.ts';
+import { anAction } from '../../contract/fixtures.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { capture } from './captured-output.ts';
+
+const settings = {
+  SESSION_BACKEND: 'sqlite',
+  STATE_DIR: '',
+  ACTIONS_RETENTION_DAYS: 90,
+  TRACE_RETENTION_DAYS: 7,
+} satisfies Partial<Settings>;
+
+// The locations of settings have their own tests.
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
+
+const HOUR = 3_600_000;
+const ada = personKey({ sub: 'ada', iss: 'https://site.example', tenant_id: 'acme' });
+const DONE: ActionOutcome = { state: 'done', status: 200, answer: null };
+
+beforeEach(() => {
+  settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
+});
+afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
+
+async function agentd(...argv: string[]) {
+  const [stdout, stderr] = [capture(), capture()];
+  const code = await runProgram(['actions', 'list', ...argv], { stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** The ids of the actions that are listed. */
+async function ids(...argv: string[]): Promise<string[]> {
+  const { stdout } = await agentd('--json', ...argv);
+  return (JSON.parse(stdout) as { action_id: string }[]).map(({ action_id }) => action_id);
+}
+
+/** Records a write as a daemon would, so long ago. */
+async function record(members: Partial<NewAction>, outcome: ActionOutcome | null = DONE, ago = 0) {
+  const clock: AlarmClock = { ...systemClock, now: () => Date.now() - ago };
+  const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock });
+  const seal = await openSeal(settings as unknown as Settings, store, collectLog().log);
+  const action = anAction({ platform: EXAMPLE.channel, user_id: EXAMPLE.user, ...members });
+  const { action_id } = action;
+  const sealed = (field: 'args' | 'summary') => closeActionText(seal, action_id, field, action[field]);
+  await store.actions.start(null, { ...action, args: sealed('args'), summary: sealed('summary') });
+  if (outcome) await store.actions.finish(action_id, 1, outcome);
+  await store.close();
+}
+
+test('finds nothing if no daemon has stored anything yet', async () => {
+  expect(await agentd()).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: expect.stringMatching(/^No action found\./),
+  });
+});
+
+test('shows time, person, tool, outcome, status and summary, newest first', async () => {
+  await record({ action_id: 'one', person: ada });
+  await record({ action_id: 'two', operator: userInfo().username, platform: null, user_id: null }, null);
+  const { code, stdout } = await agentd();
+  expect(code).toBe(0);
+  const [head, two, one, ...rest] = stdout.split('\n');
+  expect(head).toMatch(/^TIME +FOR +TOOL +OUTCOME +STATUS +SUMMARY$/);
+  expect(one).toMatch(
+    /^20\S+Z +ada \(issuer https:\/\/site\.example, tenant acme\) +shop_cancelOrder +done +200 +Cancel order 7$/,
+  );
+  expect(two).toContain(`nobody (by ${userInfo().username})`);
+  expect(two).toMatch(/ running +Cancel order 7$/);
+  expect(rest).toEqual(['']);
+});
+
+test('prints everything of it as JSON', async () => {
+  await record({ action_id: 'one', person: ada });
+  const { stdout } = await agentd('--json');
+  expect(JSON.parse(stdout)).toEqual([
+    {
+      time: expect.stringMatching(/^20/),
+      tool: 'shop_cancelOrder',
+      outcome: 'done',
+      status: 200,
+      summary: 'Cancel order 7',
+      action_id: 'one',
+      arguments: { id: 7 },
+      attempts: 1,
+      confirmed: false,
+      platform: EXAMPLE.channel,
+      user_id: EXAMPLE.user,
+      session_id: 's',
+      person: { sub: 'ada', issuer: 'https://site.example', tenant_id: 'acme' },
+      operator: null,
+      finished_at: expect.stringMatching(/^20/),
+    },
+  ]);
+});
+
+test('lists what was done for a person, or for a platform’s user', async () => {
+  await record({ action_id: 'of ada', person: ada });
+  await record({ action_id: 'of sub alone', person: personKey({ sub: 'ada' }), user_id: 'U2' });
+  await record({ action_id: 'of nobody', user_id: 'U3' });
+  expect(await ids('--sub', 'ada', '--iss', 'https://site.example', '--tenant', 'acme')).toEqual(['of ada']);
+  expect(await ids('--sub', 'ada')).toEqual(['of sub alone']);
+  expect(await ids('--sub', 'eve')).toEqual([]);
+  expect(await ids(`${EXAMPLE.channel}:U3`)).toEqual(['of nobody']);
+  expect(await ids('owl:U3')).toEqual([]);
+});
+
+test('lists the actions of one session, or of some time', async () => {
+  await record({ action_id: 'old', session_tag: 'x', session_id: 'x' }, DONE, 3 * HOUR);
+  await record({ action_id: 'new', session_tag: 'y', session_id: 'y' });
+  expect(await ids('--session', 'x')).toEqual(['old']);
+  expect(await ids('--since', '2h')).toEqual(['new']);
+  expect(await ids('--since', '4h')).toEqual(['new', 'old']);
+  expect(await ids('--limit', '1')).toEqual(['new']);
+});
+
+test('says of a write that a dead process sent that nobody knows its outcome', async () => {
+  await record({}, null, 10 * 60_000);
+  expect((await agentd()).stdout).toMatch(/ unknown /);
+});
+
+test('lists actions that no key decrypts', async () => {
+  await record({});
+  rmSync(join(settings.STATE_DIR, 'encryption-key'));
+  const { stdout } = await agentd();
+  expect(stdout).toMatch(/ done +200 +\(cannot decrypt\)$/m);
+});
+
+test.each([
+  ['a word that names nobody', ['ada'], /is not a platform's user/],
+  ['a tenant without a person', ['--tenant', 'acme'], /--iss and --tenant need --sub/],
+  ['a time that is none', ['--since', 'yesterday'], /--since takes/],
+])('refuses %s', async (_what, argv, message) => {
+  const { code, stderr } = await agentd(...argv);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+});

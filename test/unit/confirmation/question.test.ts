@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type AskedTool,
+  markdownQuestion,
+  plainQuestion,
+  QUESTION_MAX,
+  questionLine,
+  questionOf,
+} from '../../../src/daemon/confirmation/question.ts';
+
+const CANCEL: AskedTool = {
+  name: 'shop_cancelOrder',
+  title: 'Cancel an order',
+  summary: 'Cancel order {id}',
+};
+
+function plain(tool: AskedTool, args: Record<string, unknown>, bound = {}): string {
+  const question = questionOf(tool, args, bound);
+  if (question === null) throw new Error('the question is too long');
+  return plainQuestion(question);
+}
+
+describe('the question about a call', () => {
+  it('is the summary with its parameters filled in, quoted', () => {
+    expect(plain(CANCEL, { id: '1004' })).toBe('Cancel order "1004"');
+  });
+
+  it('is the title of the tool if there is no summary, else its name as words', () => {
+    expect(plain({ ...CANCEL, summary: null }, {})).toBe('Cancel an order');
+    expect(plain({ ...CANCEL, summary: null, title: null }, {})).toBe('shop cancel order');
+  });
+
+  it('shows every argument that the summary does not name', () => {
+    expect(plain(CANCEL, { id: 1004, reason: 'too late', notify: false })).toBe(
+      'Cancel order "1004"\nreason: "too late"\nnotify: "false"',
+    );
+    expect(plain({ ...CANCEL, summary: null }, { id: '1004' })).toBe('Cancel an order\nid: "1004"');
+  });
+
+  it('shows each member of an object and each entry of a list', () => {
+    const body = { reason: 'late', items: [{ sku: 'A' }, { sku: 'B' }], note: null, tags: [], extra: {} };
+    expect(plain(CANCEL, { id: '1', body }).split('\n').slice(1)).toEqual([
+      'body.reason: "late"',
+      'body.items[0].sku: "A"',
+      'body.items[1].sku: "B"',
+      'body.note: "null"',
+      'body.tags: "[]"',
+      'body.extra: "{}"',
+    ]);
+  });
+
+  it('fills in members by a dotted name, and leaves out only the one that it shows', () => {
+    const tool = { ...CANCEL, summary: 'Cancel: {body.reason}' };
+    expect(plain(tool, { body: { reason: 'late', at: 'noon' } })).toBe('Cancel: "late"\nbody.at: "noon"');
+    // A parameter of the same name must not hide the member.
+    expect(plain(tool, { 'body.reason': 'shown', body: { reason: 'hidden?' } })).toBe(
+      'Cancel: "shown"\nbody.reason: "hidden?"',
+    );
+  });
+
+  it('shows a whole object that the summary names as JSON', () => {
+    expect(plain({ ...CANCEL, summary: 'Send {body}' }, { body: { a: 'x' } })).toBe(
+      String.raw`Send "{\"a\":\"x\"}"`,
+    );
+  });
+
+  it('fills in bound arguments that the summary names, and shows no others', () => {
+    const tool = { ...CANCEL, summary: 'Cancel order {id} of {customer}' };
+    expect(plain(tool, { id: '1' }, { customer: 'anna', tenant: 't' })).toBe('Cancel order "1" of "anna"');
+  });
+
+  it('does not fill in placeholders that a value or a title contains', () => {
+    expect(plain({ ...CANCEL, summary: '{id} {reason}' }, { id: '{reason}', reason: 'r' })).toBe(
+      '"{reason}" "r"',
+    );
+    expect(plain({ ...CANCEL, summary: null, title: 'Cancel {id}' }, { id: '1' })).toBe(
+      'Cancel {id}\nid: "1"',
+    );
+  });
+
+  it('fills in nothing from the prototype of an object', () => {
+    expect(plain({ ...CANCEL, summary: 'Do {constructor}' }, {})).toBe('Do ""');
+  });
+
+  it('quotes names of members that a model could choose', () => {
+    const shown = plain(CANCEL, { id: '1', body: { 'a: "x"\nb': 'y' } });
+    expect(shown.split('\n')).toEqual(['Cancel order "1"', String.raw`body."a: \"x\"\nb": "y"`]);
+  });
+
+  it('is one line in the journal', () => {
+    const question = questionOf(CANCEL, { id: '1004', reason: 'too late' });
+    expect(question && questionLine(question)).toBe('Cancel order "1004" (reason: "too late")');
+  });
+
+  it('is refused over 3,000 characters, and never shortened', () => {
+    const room = QUESTION_MAX - 'Cancel order "1"\nreason: ""'.length;
+    expect(plain(CANCEL, { id: '1', reason: 'x'.repeat(room) })).toHaveLength(QUESTION_MAX);
+    expect(questionOf(CANCEL, { id: '1', reason: 'x'.repeat(room + 1) })).toBeNull();
+    expect(questionOf(CANCEL, { id: '1', reason: '\u200b'.repeat(QUESTION_MAX / 6) })).toBeNull();
+  });
+
+  it('is made quickly of any arguments', () => {
+    const began = performance.now();
+    expect(questionOf(CANCEL, { id: 'a.'.repeat(1_000_000) })).toBeNull();
+    questionOf(CANCEL, { id: 'ä.'.repeat(5_000) });
+    questionOf(CANCEL, { id: 'ä'.repeat(10_000) });
+    let deep: unknown = 'x';
+    for (let depth = 0; depth < 2_000; depth++) deep = [deep];
+    questionOf(CANCEL, { id: '1', deep });
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
+});
+
+describe('the question in Markdown', () => {
+  it('lists the further arguments', () => {
+    const question = questionOf(CANCEL, { id: '1004', order_reason: 'too late' });
+    expect(question && markdownQuestion(question)).toEqual({
+      action: 'Cancel order "1004"',
+      list: '- order_reason: "too late"',
+    });
+  });
+});

@@ -1,0 +1,424 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { createSeal, SEALED } from '../../../src/daemon/identity/seal.ts';
+import { type JournaledRun, TurnJournal } from '../../../src/daemon/journal/turn-journal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { CLAIM_MS, type SessionClaim } from '../../../src/daemon/store/claims.ts';
+import { emptyState } from '../../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import type { ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
+import type { Sent, Tool, ToolCall } from '../../../src/daemon/tools/tool.ts';
+import { ada, bob } from '../../contract/fixtures.ts';
+import { claimSession } from '../../contract/store-writes.ts';
+import { bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+
+const seal = createSeal(new Secret(Buffer.alloc(32, 1).toString('base64')));
+const parameters = {
+  type: 'object',
+  properties: { id: { type: 'integer' }, why: { type: 'string' } },
+  additionalProperties: false,
+};
+const answered = (status: number, result: unknown): Sent => ({ outcome: 'answered', status, result });
+const broken: Sent = { outcome: 'failed', reached: true, reason: 'broken', message: 'The connection broke.' };
+const unsent: Sent = { outcome: 'failed', reached: false, reason: 'unreachable', message: 'Out of reach.' };
+
+let now: number;
+let store: Store;
+let peer: Store;
+let claim: SessionClaim;
+/** What was sent: the arguments and the idempotency key. */
+let sent: { args: object; key: string | null }[];
+/** What the API answers, in order; `{ ok: true }` after that. */
+let answers: Sent[];
+
+beforeEach(async () => {
+  now = Date.UTC(2030, 0, 1);
+  const state = emptyState();
+  const clock = { now: () => now };
+  store = openMemoryStore(state, { clock });
+  peer = openMemoryStore(state, { clock });
+  claim = await claimSession(store, 's');
+  sent = [];
+  answers = [];
+});
+
+const cancel: Tool = toolOf({
+  name: 'shop_cancelOrder',
+  title: 'Cancel an order',
+  summary: 'Cancel order {id}',
+  parameters,
+  effect: 'write',
+  source: sourceOf({ credentials: 'none' }),
+  async send(args, { idempotency_key }: ToolCall) {
+    sent.push({ args, key: idempotency_key });
+    return answers.shift() ?? answered(200, { cancelled: true });
+  },
+});
+
+/** Begins a run of the message. */
+async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: Partial<ToolRun> = {}) {
+  const journal = await TurnJournal.open(
+    {
+      turn_key: 'turn',
+      may_be_repeated: true,
+      claims: { session: claim, key: null },
+      session_id: 's',
+      platform: 'chat',
+      user_id: 'u1',
+      alias_id: null,
+      person: ada,
+      ...members,
+    },
+    { actions: store.actions, seal },
+  );
+  const { bound, lines } = bindOne(tool, { journal, ...rest });
+  const call = (args: unknown): Promise<ToolAnswer> => bound.call(args);
+  return { journal, call, lines };
+}
+
+const listed = () => store.actions.list({ limit: 10 });
+
+describe('a write', () => {
+  test('is recorded before it is sent, and its outcome after', async () => {
+    const states: unknown[] = [];
+    const tool: Tool = {
+      ...cancel,
+      async send(_args, { idempotency_key }) {
+        states.push(await peer.actions.find(idempotency_key ?? ''));
+        return answered(201, { cancelled: true });
+      },
+    };
+    const { call } = await begin({}, tool);
+    expect(await call({ id: 7, why: 'late' })).toEqual({ ok: true, result: { cancelled: true } });
+    expect(states).toMatchObject([{ state: 'started', tool: 'shop_cancelOrder', turn_key: 'turn' }]);
+    expect(await listed()).toMatchObject([
+      {
+        ...{ state: 'done', status: 201, person: ada, platform: 'chat', user_id: 'u1' },
+        ...{ session_id: 's', session_tag: 's', operator: null, finished_at: now },
+      },
+    ]);
+  });
+
+  test.each([
+    ['a 2xx', answered(204, null), { state: 'done', status: 204 }],
+    ['a 4xx', answered(404, { error: 'none' }), { state: 'failed', status: 404 }],
+    ['nothing that was sent', unsent, { state: 'failed', status: null }],
+    ['a broken connection', broken, { state: 'unknown', status: null }],
+    ['a 5xx', answered(503, null), { state: 'unknown', status: 503 }],
+  ] as const)('has the outcome of %s', async (_what, answer, outcome) => {
+    answers = [answer];
+    const { call, journal } = await begin();
+    await call({ id: 7 });
+    expect(await listed()).toMatchObject([outcome]);
+    expect(journal.unknown).toHaveLength(outcome.state === 'unknown' ? 1 : 0);
+  });
+
+  test('of a run that is aborted has an unknown outcome', async () => {
+    const run = new AbortController();
+    const tool: Tool = {
+      ...cancel,
+      send: () => {
+        queueMicrotask(() => run.abort(new Error('the deadline')));
+        return new Promise(() => undefined);
+      },
+    };
+    const { call, journal } = await begin({}, tool, { signal: run.signal });
+    await expect(call({ id: 7 })).rejects.toThrow('the deadline');
+    expect(await listed()).toMatchObject([{ state: 'unknown' }]);
+    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
+  });
+
+  test('that still runs when the reply ends is not known', async () => {
+    const tool: Tool = { ...cancel, send: () => new Promise(() => undefined) };
+    const { call, journal } = await begin({}, tool);
+    void call({ id: 7 });
+    await new Promise(setImmediate);
+    expect(journal.unknown).toHaveLength(1);
+  });
+
+  test('is not sent if it cannot be recorded', async () => {
+    const { call, lines } = await begin();
+    store.actions.start = () => Promise.reject(new StoreUnavailable(new Error('full')));
+    expect(await call({ id: 7 })).toEqual({
+      ok: false,
+      message: 'This was not done: it could not be recorded. Try again later.',
+    });
+    expect(sent).toEqual([]);
+    expect(lines()).toEqual([['failed', 'not_recorded']]);
+  });
+
+  test('is not sent by a run that has lost its session', async () => {
+    const { call, lines } = await begin();
+    await call({ id: 1 });
+    now += CLAIM_MS;
+    await claimSession(peer, 's');
+    expect(await call({ id: 2 })).toMatchObject({ ok: false });
+    expect(sent).toMatchObject([{ args: { id: 1 } }]);
+    expect(lines().at(-1)).toEqual(['failed', 'claim_lost']);
+  });
+
+  test('is not sent by a run that has lost its idempotency key, in whatever session', async () => {
+    const found = await store.idempotency.claim('k', 'body');
+    if (found.outcome !== 'new') throw new Error('the key is taken');
+    const { call } = await begin({ claims: { session: claim, key: found.claim } });
+    now += CLAIM_MS;
+    await peer.idempotency.claim('k', 'body');
+    expect(await call({ id: 2 })).toMatchObject({ ok: false });
+    expect(sent).toEqual([]);
+  });
+
+  test('goes on if its outcome cannot be recorded, and is unknown to the next run', async () => {
+    const first = await begin();
+    const { finish } = store.actions;
+    store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
+    expect(await first.call({ id: 7 })).toMatchObject({ ok: true });
+    expect(first.journal.unknown).toEqual([]);
+    store.actions.finish = finish;
+    const { call } = await begin();
+    expect(await call({ id: 7 })).toMatchObject({ ok: false, message: expect.stringMatching('not known') });
+    expect(sent).toHaveLength(1);
+  });
+
+  test('that is equal to one before is a write of its own', async () => {
+    const { call } = await begin();
+    await call({ id: 7 });
+    await call({ id: 7 });
+    expect(new Set(sent.map(({ key }) => key)).size).toBe(2);
+    expect(await listed()).toHaveLength(2);
+  });
+
+  test('is not repeated in its own run either while nobody knows whether it was carried out', async () => {
+    answers = [broken];
+    const { call, lines } = await begin();
+    await call({ id: 7 });
+    expect(await call({ id: 7 })).toMatchObject({ ok: false, message: expect.stringMatching('not known') });
+    expect(sent).toHaveLength(1);
+    expect(lines().at(-1)).toEqual(['failed', 'outcome_unknown']);
+  });
+
+  test('is sealed, with no token in it', async () => {
+    const token = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.e30.c2ln`;
+    const { call } = await begin();
+    await call({ id: 7, why: token });
+    const [action] = await listed();
+    const texts = [action?.args, action?.summary, action?.answer];
+    for (const text of texts) expect(text).toMatch(new RegExp(`^${SEALED}`));
+    expect((await begin()).journal.alreadyDone).toMatchObject([
+      { summary: 'Cancel order "7" (why: "[token]")' },
+    ]);
+  });
+
+  test.each([
+    ['a read', { effect: 'read' as const }],
+    ['what the daemon keeps itself', { source: toolOf().source }],
+  ])('%s is no action', async (_what, members) => {
+    const { call } = await begin({}, { ...cancel, ...members });
+    await call({ id: 7 });
+    await call({ id: 7 });
+    expect(sent).toHaveLength(2);
+    expect(await listed()).toEqual([]);
+  });
+});
+
+describe('a repeated run', () => {
+  test('is told what its turn has written', async () => {
+    answers = [answered(200, {}), answered(404, {}), broken];
+    const first = await begin();
+    for (const id of [1, 2, 3]) await first.call({ id });
+    const tool = 'shop_cancelOrder';
+    const { journal } = await begin();
+    expect(journal.alreadyDone).toEqual([
+      { tool, summary: 'Cancel order "1"', outcome: 'done', status: 200 },
+      { tool, summary: 'Cancel order "2"', outcome: 'failed', status: 404 },
+      { tool, summary: 'Cancel order "3"', outcome: 'unknown', status: null },
+    ]);
+    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "3"' }]);
+    expect(first.journal.alreadyDone).toEqual([]);
+  });
+
+  test.each([
+    ['done', answered(200, { cancelled: 7 })],
+    ['failed', answered(409, { error: 'shipped' })],
+    ['failed before it was sent', unsent],
+  ])('gets the outcome of a call that is %s, and makes no second call', async (_what, answer) => {
+    answers = [answer];
+    const told = await (await begin()).call({ id: 7, why: 'late' });
+    const { call, lines } = await begin();
+    expect(await call({ why: 'late', id: 7 })).toEqual(told);
+    expect(sent).toHaveLength(1);
+    expect(lines()).toEqual([[told.ok ? 'ok' : 'failed', 'made_before']]);
+  });
+
+  test('numbers equal calls as the first run did', async () => {
+    answers = [answered(200, { n: 1 }), answered(200, { n: 2 })];
+    const first = await begin();
+    const told = [await first.call({ id: 7 }), await first.call({ id: 7 })];
+    const { call } = await begin();
+    expect([await call({ id: 7 }), await call({ id: 7 })]).toEqual(told);
+    expect(sent).toHaveLength(2);
+  });
+
+  test('compares arguments with those that were bound', async () => {
+    const tool: Tool = {
+      ...cancel,
+      async send() {
+        throw new Error('not reached');
+      },
+    };
+    const { journal } = await begin();
+    const known = (args: Record<string, unknown>) => journal.known({ tool, args, given: { id: 7 } });
+    const first = await known({ id: 7, customer: 'ada' });
+    if (first.state !== 'new') throw new Error('it is known');
+    await journal.start(first.write, {
+      tool,
+      args: { id: 7, customer: 'ada' },
+      given: { id: 7 },
+      again: false,
+    });
+    const next = (await begin()).journal;
+    expect(await next.known({ tool, args: { id: 7, customer: 'bob' }, given: { id: 7 } })).toMatchObject({
+      state: 'new',
+    });
+    expect(await next.known({ tool, args: { customer: 'ada', id: 7 }, given: { id: 7 } })).toMatchObject({
+      state: 'unknown',
+    });
+  });
+
+  test('is told that a write is unknown, and does not repeat it', async () => {
+    answers = [broken];
+    await (await begin()).call({ id: 7 });
+    const { call, journal, lines } = await begin();
+    for (let n = 0; n < 2; n++)
+      expect(await call({ id: 7 })).toMatchObject({ ok: false, message: expect.stringMatching('not known') });
+    expect(sent).toHaveLength(1);
+    expect(lines()[0]).toEqual(['failed', 'outcome_unknown']);
+    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
+  });
+
+  test('repeats an unknown write under the same key, if the tool allows it', async () => {
+    answers = [broken, answered(200, { cancelled: 7 })];
+    const tool = { ...cancel, idempotent: true };
+    await (await begin({}, tool)).call({ id: 7 });
+    const { call, journal } = await begin({}, tool);
+    expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: 7 } });
+    expect(sent.map(({ key }) => key)).toEqual([sent[0]?.key, sent[0]?.key]);
+    expect(await listed()).toMatchObject([{ state: 'done', attempt: 2 }]);
+    expect(journal.unknown).toEqual([]);
+    expect(await (await begin({}, tool)).call({ id: 7 })).toEqual({ ok: true, result: { cancelled: 7 } });
+    expect(sent).toHaveLength(2);
+  });
+
+  test('sends nothing again after it has lost its session', async () => {
+    answers = [broken];
+    const tool = { ...cancel, idempotent: true };
+    await (await begin({}, tool)).call({ id: 7 });
+    const { call } = await begin({}, tool);
+    now += CLAIM_MS;
+    await claimSession(peer, 's');
+    expect(await call({ id: 7 })).toMatchObject({ ok: false });
+    expect(sent).toHaveLength(1);
+  });
+
+  test('gets an outcome that was recorded since it began', async () => {
+    let answer: (sent: Sent) => void = () => undefined;
+    const slow: Tool = { ...cancel, send: () => new Promise((resolve) => (answer = resolve)) };
+    const first = (await begin({}, slow)).call({ id: 7 });
+    await new Promise(setImmediate);
+    const { call, journal } = await begin();
+    expect(journal.alreadyDone).toMatchObject([{ outcome: 'unknown' }]);
+    answer(answered(200, { cancelled: 7 }));
+    await first;
+    expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: 7 } });
+    expect(journal.unknown).toEqual([]);
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
+    ['done', answered(200, {})],
+    ['unknown', broken],
+  ])('needs a confirmation for another write by a tool whose write is %s', async (_what, answer) => {
+    answers = [answer];
+    await (await begin()).call({ id: 7 });
+    const asked: object[] = [];
+    const confirmation = {
+      ask: async (call: { args: object }) => {
+        asked.push(call.args);
+        return { outcome: 'waits' as const };
+      },
+    };
+    const { call } = await begin({}, cancel, { confirmation });
+    expect(await call({ id: 7, why: 'in other words' })).toMatchObject({
+      ok: true,
+      result: { waits_for_confirmation: true },
+    });
+    expect(asked).toEqual([{ id: 7, why: 'in other words' }]);
+    expect(sent).toHaveLength(1);
+  });
+
+  test('needs none if the tool has written nothing, or if the run is the first', async () => {
+    answers = [answered(422, {})];
+    const first = await begin();
+    await first.call({ id: 7 });
+    await first.call({ id: 8 });
+    expect(sent).toHaveLength(2);
+    const others = await begin({}, { ...cancel, name: 'shop_other' });
+    expect(await others.call({ id: 9 })).toMatchObject({ ok: true });
+    const turn = await begin({ turn_key: 'another turn' });
+    expect(await turn.call({ id: 9 })).toMatchObject({ ok: true });
+    expect(sent).toHaveLength(4);
+  });
+
+  test('may write again after all that failed', async () => {
+    answers = [answered(422, {})];
+    await (await begin()).call({ id: 7 });
+    expect(await (await begin()).call({ id: 8 })).toMatchObject({ ok: true });
+  });
+
+  test('for another person is told nothing of the first one, and does not write', async () => {
+    answers = [answered(200, { secret: 'of ada' })];
+    await (await begin()).call({ id: 7 });
+    for (const person of [bob, null]) {
+      const { call, journal } = await begin({ person });
+      expect(journal.alreadyDone).toEqual([]);
+      expect(journal.unknown).toEqual([]);
+      const answer = await call({ id: 7 });
+      expect(answer).toMatchObject({ ok: false });
+      expect(JSON.stringify(answer)).not.toContain('of ada');
+    }
+    expect(sent).toHaveLength(1);
+  });
+
+  test('of a person sees what was done for nobody', async () => {
+    await (await begin({ person: null })).call({ id: 7 });
+    const { call } = await begin({ person: ada });
+    expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: true } });
+    expect(sent).toHaveLength(1);
+  });
+
+  test('knows the outcome, if not the answer, when no key opens the record', async () => {
+    answers = [answered(200, { a: 1 }), answered(404, {})];
+    const first = await begin();
+    for (const id of [1, 2]) await first.call({ id });
+    const lost = await TurnJournal.open(
+      {
+        ...{ turn_key: 'turn', may_be_repeated: true, claims: { session: claim, key: null } },
+        ...{ session_id: 's', platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
+      },
+      { actions: store.actions, seal: createSeal(undefined) },
+    );
+    expect(lost.alreadyDone).toMatchObject([{ summary: 'shop_cancelOrder' }, { outcome: 'failed' }]);
+    const { bound } = bindOne(cancel, { journal: lost });
+    expect(await bound.call({ id: 1 })).toMatchObject({ ok: true });
+    expect(await bound.call({ id: 2 })).toMatchObject({ ok: false });
+    expect(sent).toHaveLength(2);
+  });
+});
+
+test('a message that runs once is not looked up', async () => {
+  await (await begin()).call({ id: 7 });
+  store.actions.ofTurn = () => expect.fail('it was looked up');
+  const { journal } = await begin({ may_be_repeated: false });
+  expect(journal.alreadyDone).toEqual([]);
+});

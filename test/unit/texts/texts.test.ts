@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
+import { fillIn, Texts, wordOf } from '../../../src/daemon/texts/texts.ts';
+
+const GERMAN = { confirm: ['ja', 'gerne'], confirm_gone: 'Das wartet nicht mehr.' };
+
+describe('texts', () => {
+  it('are English without a configuration', () => {
+    const texts = new Texts().in('de');
+    expect(texts.say('confirm_gone')).toBe(TEXTS.confirm_gone.default);
+    expect(texts.words('confirm')).toEqual(['yes', 'ok', 'confirm', 'yes please']);
+    expect(texts.words('decline')).toEqual(['no', 'cancel', 'stop']);
+  });
+
+  it('are those of the person’s language, and English for names that it does not have', () => {
+    const texts = new Texts(new Map([['de', GERMAN]])).in('de');
+    expect(texts.say('confirm_gone')).toBe('Das wartet nicht mehr.');
+    expect(texts.words('confirm')).toEqual(['ja', 'gerne']);
+    expect(texts.words('decline')).toEqual(['no', 'cancel', 'stop']);
+  });
+
+  it.each(['de-AT', 'de_AT', 'DE', 'de-Latn-AT'])('finds the language of %s', (locale) => {
+    expect(new Texts(new Map([['de', GERMAN]])).in(locale).words('confirm')[0]).toBe('ja');
+  });
+
+  it('prefers the texts of the whole tag', () => {
+    const replaced = new Map([
+      ['pt', { confirm: ['sim'], confirm_gone: 'pt' }],
+      ['pt-br', { confirm_gone: 'pt-br' }],
+    ]);
+    const texts = new Texts(replaced).in('pt-BR');
+    expect([texts.say('confirm_gone'), ...texts.words('confirm')]).toEqual(['pt-br', 'sim']);
+  });
+
+  it('takes the first language that there are texts for, else DEFAULT_LOCALE', () => {
+    const replaced = new Map([['de', GERMAN]]);
+    const first = (...locales: (string | undefined)[]) =>
+      new Texts(replaced, 'de').in(...locales).words('confirm')[0];
+    expect(first(undefined, 'de')).toBe('ja');
+    expect(first('fr', 'en')).toBe('yes');
+    expect(first('en', 'de')).toBe('yes');
+    expect(first('fr')).toBe('ja');
+    expect(first()).toBe('ja');
+  });
+
+  it('can replace the English ones', () => {
+    const texts = new Texts(new Map([['en', { confirm: ['do it'] }]])).in('en-US');
+    expect(texts.words('confirm')).toEqual(['do it']);
+    expect(texts.isWord('confirm', 'yes')).toBe(false);
+  });
+
+  it('are filled in all at once', () => {
+    expect(fillIn('{a} {b} {c}', { a: '{b}', b: 'x' })).toBe('{b} x {c}');
+    expect(new Texts().in().say('confirm_not_done', { action: 'Cancel $& {action}' })).toBe(
+      'Not done: Cancel $& {action}',
+    );
+  });
+});
+
+describe('words', () => {
+  const texts = new Texts(new Map([['de', GERMAN]]));
+
+  it.each(['yes', ' YES ', 'Yes.', 'yes!!', 'Yes…', 'OK', 'ok.', 'confirm', 'Yes  please', 'yes\tplease !'])(
+    'are compared trimmed, case-folded and without final punctuation: %j',
+    (text) => {
+      expect(texts.in('en').isWord('confirm', text)).toBe(true);
+    },
+  );
+
+  it.each(['', '.', 'yes, do it', 'yes no', 'yesterday', 'yes\u200b', 'no', '👍', 'ja'])(
+    'do not include %j',
+    (text) => {
+      expect(texts.in('en').isWord('confirm', text)).toBe(false);
+    },
+  );
+
+  it('have a form that all spellings share', () => {
+    expect(wordOf('STRASSE!')).toBe(wordOf('straße'));
+  });
+
+  it('are known in every language', () => {
+    expect(texts.isWord('confirm', 'Ja!')).toBe(true);
+    expect(texts.isWord('confirm', 'yes')).toBe(true);
+    expect(texts.isWord('decline', 'ja')).toBe(false);
+  });
+});

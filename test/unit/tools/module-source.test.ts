@@ -1,0 +1,251 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
+import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
+import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
+import { ModuleSource } from '../../../src/daemon/tools/module-source.ts';
+import type { ModuleEntry } from '../../../src/daemon/tools/source-entry.ts';
+import type { Tool } from '../../../src/daemon/tools/tool.ts';
+import { ALICE, FakeApi, signToken } from '../../support/fake-api.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { accessTo, type BoundTool, bindOne } from '../../support/tools.ts';
+
+const secret = 'a secret of the tests that is long enough';
+const token = signToken({ sub: 'user-1', email: ALICE.email, tenant_id: 7, team: 'blue' }, secret);
+const alice = { sub: 'user-1', email: ALICE.email, token };
+let folder: string;
+let written = 0;
+let api: FakeApi;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'module-source-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+beforeEach(async () => {
+  api = await FakeApi.start({ secret });
+});
+afterEach(() => api.close());
+
+/** The tools of a module with this code. */
+async function toolsOf(code: string, api_base_url: string | undefined = api.url): Promise<readonly Tool[]> {
+  const module = `./tool-${++written}.ts`;
+  await writeFile(join(folder, module), code);
+  const entry: ModuleEntry = { kind: 'module', place: 'tools[0] (agentd.yaml, line 3)', module, folder };
+  const source = new ModuleSource(entry, describeSource(entry, api_base_url));
+  await source.start();
+  return source.list();
+}
+
+async function problemsOf(code: string): Promise<string[]> {
+  const error = await toolsOf(code).then(
+    () => expect.fail('it should have been refused'),
+    (caught: unknown) => caught,
+  );
+  if (!(error instanceof ConfigurationError)) throw error;
+  for (const { setting } of error.problems) expect(setting).toBe('tools[0] (agentd.yaml, line 3)');
+  return error.problems.map(({ problem, right }) => `${problem} → ${right}`);
+}
+
+const RECORD = `description: 'Looks.', parameters: { type: 'object', properties: {} }`;
+
+/** A tool whose `call` has this body. */
+const calling = (body: string, members = `effect: 'read'`) =>
+  `import type { ToolContext, ToolDefinition } from 'agentd/agent';
+   export default {
+     name: 'look', ${RECORD}, ${members},
+     async call(args: Record<string, unknown>, { api, person, idempotency_key }: ToolContext) { ${body} },
+   } satisfies ToolDefinition;`;
+
+async function bind(code: string, context: RequestContext): Promise<BoundTool> {
+  const [tool] = await toolsOf(code);
+  if (!tool) expect.fail('there is no tool');
+  const { trace, signal } = context;
+  return withRequestContext(context, () => bindOne(tool, { access: accessTo(api.url), trace, signal }));
+}
+
+async function call(code: string, context: RequestContext): Promise<ToolAnswer> {
+  return (await bind(code, context)).bound.call({});
+}
+
+const signedIn = () => contextOf(sessionOf('s', 'u', alice));
+const anonymous = () => contextOf(sessionOf('s', 'u', null));
+
+describe('loading', () => {
+  test('a module exports one tool or a list, and keeps their names', async () => {
+    const [one] = await toolsOf(calling('return 1'));
+    expect(one).toMatchObject({
+      name: 'look',
+      effect: 'read',
+      credentials: 'user-or-default',
+      confirm: 'never',
+    });
+    const list = await toolsOf(
+      `const tool = (name, effect) => ({ name, effect, ${RECORD}, call: () => name });
+       export default [tool('a', 'read'), tool('b', 'write')];`,
+    );
+    expect(list.map(({ name, credentials, confirm }) => [name, credentials, confirm])).toEqual([
+      ['a', 'user-or-default', 'never'],
+      ['b', 'user', 'always'],
+    ]);
+  });
+
+  test.each([
+    ['export const tool = 1;', 'has no default export (it exports only tool)'],
+    ['throw new Error("no luck");', 'cannot be loaded: no luck'],
+    ['export default [];', 'exports an empty list'],
+    ['export default 7;', 'its tool does not fit: it is 7'],
+    [`export default { name: 'a b', ${RECORD}, effect: 'read', call() {} };`, '`name` is "a b"'],
+    [`export default { name: 'a', ${RECORD}, effect: 'both', call() {} };`, '`effect` is "both"'],
+    [`export default { name: 'a', ${RECORD}, effect: 'read' };`, '`call` is missing'],
+    [
+      `export default { name: 'a', ${RECORD}, effect: 'read', call() {}, credentials: 'exchange' };`,
+      '`credentials`',
+    ],
+    [
+      `export default { name: 'a', ${RECORD}, effect: 'read', call() {}, publik: 'all' };`,
+      '`publik` is not a member',
+    ],
+    [
+      `export default { name: 'a', ${RECORD}, effect: 'read', call() {}, public: 'name' };`,
+      '`public` is "name"',
+    ],
+    [
+      `export default { name: 'a', description: 'x', parameters: { type: 'object', properties: { n: { type: 'no' } } }, effect: 'read', call() {} };`,
+      '`parameters` cannot be used',
+    ],
+  ])('%s is a configuration error', async (code, problem) => {
+    const problems = await problemsOf(code);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(problem);
+  });
+
+  test('every problem of a list is named at once', async () => {
+    expect(await problemsOf(`export default [{}, { name: 'a', ${RECORD}, effect: 'read' }];`)).toHaveLength(
+      6,
+    );
+  });
+
+  test('a file that does not exist is a configuration error', async () => {
+    const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: './none.ts', folder };
+    const source = new ModuleSource(entry, describeSource(entry, undefined));
+    await expect(source.start()).rejects.toThrow(
+      `names a file that does not exist: ${join(folder, 'none.ts')}`,
+    );
+  });
+
+  test('a package that is not installed is a configuration error', async () => {
+    const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: 'none-such', folder };
+    const source = new ModuleSource(entry, describeSource(entry, undefined));
+    await expect(source.start()).rejects.toThrow('names the package none-such, which is not installed');
+  });
+});
+
+describe('context', () => {
+  test('person is the claims of the person of the message, and never the token', async () => {
+    const code = calling('return { person, all: JSON.stringify(arguments[1]) }');
+    const answer = await call(code, signedIn());
+    expect(answer).toMatchObject({
+      ok: true,
+      result: { person: { sub: 'user-1', email: ALICE.email, tenant_id: 7, team: 'blue' } },
+    });
+    expect(JSON.stringify(answer)).not.toContain(token);
+    expect(await call(code, anonymous())).toMatchObject({ ok: true, result: { person: null } });
+  });
+
+  test('api carries the token of the person, and resolves to the parsed JSON', async () => {
+    const code = calling(`return api.get('/users', { query: { userEmail: '${ALICE.email}' } })`);
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: ALICE });
+    expect(api.seen('/users').map(({ sub, query }) => [sub, query])).toEqual([
+      ['user-1', { userEmail: ALICE.email }],
+    ]);
+  });
+
+  test('every method sends its body as JSON', async () => {
+    api.misbehave('/things', { status: 200, body: { done: true } });
+    const code = calling(
+      `for (const method of ['post', 'put', 'patch', 'delete'])
+         await api[method]('/things', { query: { n: 1, left: undefined }, body: { method } });
+       return 'sent';`,
+      `effect: 'write', confirm: 'never'`,
+    );
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: 'sent' });
+    expect(api.seen('/things').map(({ method, query, body }) => [method, query, body])).toEqual(
+      ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => [
+        method,
+        { n: '1' },
+        { method: method.toLowerCase() },
+      ]),
+    );
+  });
+
+  test('what was fetched under default credentials is reduced to public', async () => {
+    const get = `return api.get('/users', { query: { userEmail: '${ALICE.email}' } })`;
+    expect(await call(calling(get), anonymous())).toEqual({ ok: true, result: {} });
+    const some = calling(get, `effect: 'read', public: ['name', 'none']`);
+    expect(await call(some, anonymous())).toEqual({ ok: true, result: { name: ALICE.name } });
+    const all = calling(get, `effect: 'read', public: 'all'`);
+    expect(await call(all, anonymous())).toEqual({ ok: true, result: ALICE });
+    expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['service', 'service', 'service']);
+  });
+
+  test('a refusal is thrown as { status, message }, and without sign-in only with its status', async () => {
+    api.misbehave('/things', { status: 422, body: { error: 'no such order 17' } });
+    const code = calling(
+      `try { await api.get('/things'); } catch ({ status, message }) { return { status, message }; }`,
+    );
+    expect(await call(code, signedIn())).toEqual({
+      ok: true,
+      result: { status: 422, message: 'The business API answered 422: {"error":"no such order 17"}' },
+    });
+    expect(await call(code, anonymous())).toEqual({
+      ok: true,
+      result: { status: 422, message: 'The business API answered 422.' },
+    });
+  });
+
+  test('a refusal that is not caught is told to the agent', async () => {
+    api.misbehave('/things', { status: 409, body: { error: 'shipped' } });
+    const code = calling(`return api.get('/things')`);
+    expect(await call(code, signedIn())).toEqual({
+      ok: false,
+      message: 'The call was refused with the status 409. The answer was: {"error":"shipped"}',
+    });
+    expect(await call(code, anonymous())).toEqual({
+      ok: false,
+      message: 'The call was refused with the status 409.',
+    });
+  });
+
+  test('an API that cannot be reached is thrown without a status', async () => {
+    api.misbehave('/things', { redirect: 'http://127.0.0.1:1/elsewhere' });
+    const code = calling(
+      `try { await api.get('/things'); } catch ({ status, message }) { return { status, message }; }`,
+    );
+    expect(await call(code, signedIn())).toEqual({
+      ok: true,
+      result: { status: null, message: 'The business API answered with a redirect that is not followed.' },
+    });
+  });
+
+  test('another error is not told, but logged', async () => {
+    const { bound, logged } = await bind(calling(`throw new Error('the password is hunter2')`), signedIn());
+    expect(await bound.call({})).toEqual({ ok: false, message: 'The tool failed for an inner reason.' });
+    expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
+  });
+
+  test('idempotency_key is there for a write, and null for a read', async () => {
+    const write = calling('return idempotency_key', `effect: 'write', confirm: 'never'`);
+    expect(await call(write, signedIn())).toMatchObject({
+      ok: true,
+      result: expect.stringMatching(/^\S{16,}$/),
+    });
+    expect(await call(calling('return idempotency_key'), signedIn())).toEqual({ ok: true, result: null });
+  });
+
+  test('a result that is undefined is null', async () => {
+    expect(await call(calling(''), signedIn())).toEqual({ ok: true, result: null });
+  });
+});
