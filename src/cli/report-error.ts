@@ -57,6 +57,10 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: 'Run the version of agentd that wrote the store, or a later one.',
     exitCode: EXIT.unavailable,
   },
+  StoreTooOld: {
+    advice: 'Update the server that REDIS_URL names, or name another one.',
+    exitCode: EXIT.unavailable,
+  },
   BackupFailed: {
     advice: 'Name a new file in a directory that this user can write, on a volume with enough space.',
     exitCode: EXIT.no,
@@ -76,7 +80,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreUnavailable: {
     message: (error) => `cannot open the store: ${causeOf(error)}`,
-    advice: 'Check that the disk of STATE_DIR has free space, and that this user can read and write there.',
+    advice:
+      'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis, check REDIS_URL, and that this machine reaches the server.',
     exitCode: EXIT.unavailable,
   },
   EADDRINUSE: {

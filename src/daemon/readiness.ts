@@ -1,10 +1,13 @@
 import type { Store } from './store/store.ts';
 
+type WatchedStore = Pick<Store, 'condition' | 'check' | 'replicas'>;
+
 /** One part that `/ready` looks at. */
-export type Check = { status: 'ok' } | { status: 'failed'; detail: string };
+export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
 
 export interface ReadinessReport {
-  status: 'ok' | 'failed';
+  /** `degraded`: it gets requests, and answers some of them 503. */
+  status: 'ok' | 'degraded' | 'failed';
   /** Why the daemon should get no requests now; null if it should. */
   reason: string | null;
   checks: Readonly<Record<string, Check>>;
@@ -18,7 +21,7 @@ export class Readiness {
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
   /** What the start is doing now. */
   #step = 'reading the configuration';
-  #store: Pick<Store, 'condition' | 'check'> | null = null;
+  #store: WatchedStore | null = null;
   /** When the store was last written to look at it, ms of the monotonic clock. */
   #checkedAt = Number.NEGATIVE_INFINITY;
 
@@ -27,7 +30,7 @@ export class Readiness {
     this.#step = step;
   }
 
-  useStore(store: Pick<Store, 'condition' | 'check'>): void {
+  useStore(store: WatchedStore): void {
     this.#store = store;
   }
 
@@ -45,10 +48,10 @@ export class Readiness {
       checks.store = storeCheck(this.#store);
       this.#checkAgain(this.#store);
     }
-    const failed = Object.values(checks).find((check) => check.status === 'failed');
-    return failed
-      ? { status: 'failed', reason: failed.detail, checks }
-      : { status: 'ok', reason: null, checks };
+    const failed = Object.values(checks).find(hasFailed);
+    if (failed) return { status: 'failed', reason: failed.detail, checks };
+    const isDegraded = Object.values(checks).some((check) => check.status === 'degraded');
+    return { status: isDegraded ? 'degraded' : 'ok', reason: null, checks };
   }
 
   /** Writes in the background, so that the next probe knows of a store that nothing else has written lately. */
@@ -72,8 +75,14 @@ export class Readiness {
   }
 }
 
-function storeCheck(store: Pick<Store, 'condition'>): Check {
+function hasFailed(check: Check): check is Exclude<Check, { status: 'ok' }> {
+  return check.status === 'failed';
+}
+
+/** A store that others share is away for all of them: a balancer that dropped one would drop every one. */
+function storeCheck(store: WatchedStore): Check {
   const { writable, detail } = store.condition();
   if (writable) return { status: 'ok' };
-  return { status: 'failed', detail: detail ?? 'The store cannot be written.' };
+  const status = store.replicas === null ? 'failed' : 'degraded';
+  return { status, detail: detail ?? 'The store cannot be written.' };
 }

@@ -25,8 +25,11 @@ import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
+import { startPresence } from './replica/presence.ts';
+import { settingsDigests } from './replica/settings-digests.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
+import { sessionBackend } from './settings/session-backend.ts';
 import type { Settings } from './settings/settings.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
@@ -96,7 +99,8 @@ export async function startDaemon(
     const store = metrics === null ? opened : measuredStore(opened, metrics);
     life.started('store', () => store.close());
     readiness.useStore(store);
-    if (isInContainerLayer(settings.STATE_DIR))
+    for (const warning of await store.advice()) log.warn({}, warning);
+    if (sessionBackend(settings) === 'sqlite' && isInContainerLayer(settings.STATE_DIR))
       log.warn(
         { directory: settings.STATE_DIR },
         'STATE_DIR is in the container itself and is deleted with it; mount a volume there',
@@ -150,6 +154,14 @@ export async function startDaemon(
     life.started('renewal of claims', () => services.claims.stop());
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
+
+    if (store.replicas) {
+      const presence = await startPresence({
+        ...{ replicas: store.replicas, clock, log, version: version(), digests: settingsDigests(settings) },
+        load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
+      });
+      life.started('presence', presence);
+    }
 
     const inbox = new InboxWorker(services);
     const platforms = new PlatformWatch(log, environment);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
@@ -16,10 +16,12 @@ import type {
 } from '../../src/daemon/store/inbox.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
 import { type SeededRandom, seededRandom } from '../support/random.ts';
+import { hasRedis, startRedis } from '../support/redis-server.ts';
 import {
   ada,
   anAction,
@@ -36,8 +38,10 @@ import { sweepAll } from './store-writes.ts';
 
 // Each backend gives the answers of the reference store, whatever is done to it in whatever order.
 
+/** Of each backend; SAME_ANSWERS_RUNS=334 makes 50,000 commands. */
 const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 12);
 const COMMANDS = 150;
+const TRACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -558,12 +562,17 @@ async function outcomeOf(command: Command, side: Side): Promise<unknown> {
 
 /** Everything that can be read. */
 async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices): Promise<unknown> {
-  const listed = await store.sessions.list({ limit: 100 });
+  // What is equally new is in no order.
+  const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
+  const listed = (await store.sessions.list({ limit: 100 })).sort(
+    (a, b) => b.last_active_at - a.last_active_at || (a.session_id < b.session_id ? -1 : 1),
+  );
+  const { circuits, sessions } = await store.guard.list();
   return {
     sessions: listed,
     turns: await Promise.all(listed.map(({ session_id }) => store.sessions.turns(session_id))),
     traces: await Promise.all(session_ids.map((id) => store.traces.find(id))),
-    guard: await store.guard.list(),
+    guard: [circuits.sort(byText), sessions.sort(byText)],
     inbox: await store.inbox.list({ states: STATES, limit: 1000 }),
     links: await store.links.list({ limit: 100 }),
     outages: (await store.outages.list()).sort((a, b) => (a.platform < b.platform ? -1 : 1)),
@@ -577,23 +586,18 @@ async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices):
   };
 }
 
-const directories: string[] = [];
-afterEach(() => {
-  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
-});
+/** Makes an empty store; its clock is moved by the test. */
+type MakeStore = (now: () => number) => Promise<Store>;
 
-it('gives the same answers as the reference store', { timeout: 60_000 + RUNS * 2000 }, async () => {
+async function compareAnswers(make: MakeStore): Promise<void> {
   const random = seededRandom(11);
   for (let run = 0; run < RUNS; run++) {
     const choices = new Choices(random);
     const clock = { now: () => choices.now };
-    const directory = mkdtempSync(join(tmpdir(), 'agentd-same-'));
-    directories.push(directory);
-    const traceRetentionMs = 7 * 24 * HOUR;
-    const sqlite = openSqliteStore(join(directory, 'x.db'), { role: 'daemon', clock, traceRetentionMs });
-    const memory = openMemoryStore(emptyState(), { clock, traceRetentionMs });
-    const [backend, reference] = [sqlite, memory].map(
-      (store): Side => ({ store, sessions: [], keys: [], streams: [], inbox: [] }),
+    const store = await make(clock.now);
+    const memory = openMemoryStore(emptyState(), { clock, traceRetentionMs: TRACE_RETENTION_MS });
+    const [backend, reference] = [store, memory].map(
+      (one): Side => ({ store: one, sessions: [], keys: [], streams: [], inbox: [] }),
     ) as [Side, Side];
     for (let number = 0; number < COMMANDS; number++) {
       if (random.chance(0.2)) choices.now += random.pick([1, SECOND, 4 * SECOND, 16 * SECOND, 61 * SECOND]);
@@ -602,9 +606,9 @@ it('gives the same answers as the reference store', { timeout: 60_000 + RUNS * 2
         // How long an expired claim is remembered, and an ended message is found, differs between backends.
         for (const { sessions, keys } of [backend, reference])
           for (const claims of [sessions, keys]) claims.length = 0;
-        await sweepAll(sqlite);
+        await sweepAll(store);
       }
-      if (random.chance(0.05)) await sweepAll(sqlite);
+      if (random.chance(0.05)) await sweepAll(store);
       const [name, command] = choices.command();
       const expected = await outcomeOf(command, reference);
       const where = `run ${run}, command ${number}: ${name}`;
@@ -612,6 +616,35 @@ it('gives the same answers as the reference store', { timeout: 60_000 + RUNS * 2
       if (number % 10 === 9)
         expect(await contentOf(backend, choices), where).toEqual(await contentOf(reference, choices));
     }
-    await Promise.all([sqlite.close(), memory.close()]);
+    await Promise.all([store.close(), memory.close()]);
   }
+}
+
+const timeout = 60_000 + RUNS * 3000;
+const directories: string[] = [];
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
+});
+
+describe('gives the same answers as the reference store', () => {
+  it('sqlite', { timeout }, () =>
+    compareAnswers(async (now) => {
+      const directory = mkdtempSync(join(tmpdir(), 'agentd-same-'));
+      directories.push(directory);
+      const options = { role: 'daemon', clock: { now }, traceRetentionMs: TRACE_RETENTION_MS } as const;
+      return openSqliteStore(join(directory, 'x.db'), options);
+    }),
+  );
+
+  it.skipIf(!hasRedis)('redis', { timeout }, async () => {
+    const server = await startRedis();
+    try {
+      await compareAnswers(async (now) => {
+        await server.flush();
+        return openRedisStore({ url: server.url, now, traceRetentionMs: TRACE_RETENTION_MS });
+      });
+    } finally {
+      await server.stop();
+    }
+  });
 });

@@ -37,7 +37,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['session'],
   ['guard'],
   ['store'],
-  ['linking'],
+  ['linking', 'replica'],
   ['agent'],
   ['downstream'],
   ['tools'],

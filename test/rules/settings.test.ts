@@ -8,14 +8,12 @@ import { filesBelow, read, sourcesBelow } from './source-files.ts';
 const NOT_SETTINGS = new Set([
   'NODE_ENV',
   'NO_COLOR',
+  'NODE_EXTRA_CA_CERTS',
   'STATE_DIRECTORY',
   'CIRCUIT_OPEN',
   'TURN_LIMIT',
   'TEXT_MAX',
 ]);
-
-/** Settings of parts that this version does not have; the daemon refuses to start with them. */
-const NOT_HERE = ['REDIS_URL'];
 
 /** Telex is the channel that the documentation takes as its example; the shop has secrets of its own. */
 const OF_AN_EXAMPLE = /^(TELEX|WIRE|SHOP)_/;
@@ -63,7 +61,7 @@ describe('settings', () => {
 function strangersIn(file: string, text: string): string[] {
   const words = [...text.matchAll(/(?<![\w$])[A-Z]+(?:_[A-Z]+)+\b/g)].map(([word]) => word);
   const strangers = words.filter(
-    (word) => ![...names, ...NOT_HERE].includes(word) && !NOT_SETTINGS.has(word) && !OF_AN_EXAMPLE.test(word),
+    (word) => !names.includes(word) && !NOT_SETTINGS.has(word) && !OF_AN_EXAMPLE.test(word),
   );
   return [...new Set(strangers)].map((word) => `${file}: ${word}`);
 }

@@ -9,6 +9,7 @@ const PROGRAMS = [
   { program: 'mandoc', package: 'mandoc', for: 'the lint of the manual pages' },
   { program: 'chromium', package: 'chromium', for: 'the tests of the website widget' },
   { program: 'nginx', package: 'nginx-light', for: 'the test of the sample configuration of the proxy' },
+  { program: 'redis-server', package: 'redis-server', for: 'the store that daemons share' },
   { program: 'openssl', package: 'openssl', for: 'the certificate of that proxy' },
   { program: 'initdb', package: 'postgresql', for: 'the tests of memory in Postgres' },
   { program: 'zsh', package: 'zsh', for: 'the completion of commands in it' },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Readiness } from '../../src/daemon/readiness.ts';
+import type { ReplicaStore } from '../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../src/daemon/store/store.ts';
 
 test('a daemon is ready from when it serves until it stops, while its store can be written', () => {
@@ -17,7 +18,7 @@ test('a daemon is ready from when it serves until it stops, while its store can 
     checks++;
     if (!condition.writable) throw new Error('a write that fails is told by the condition');
   };
-  readiness.useStore({ condition: () => condition, check });
+  readiness.useStore({ condition: () => condition, check, replicas: null });
   readiness.starting('loading the agent runtime');
   expect(readiness.report()).toMatchObject({
     reason: 'The daemon is starting: loading the agent runtime.',
@@ -44,4 +45,18 @@ test('a daemon is ready from when it serves until it stops, while its store can 
 
   readiness.stopping();
   expect(readiness.report()).toMatchObject({ status: 'failed', reason: 'The daemon is stopping.' });
+});
+
+test('a daemon whose shared store is out of reach is degraded, and stays ready', () => {
+  const readiness = new Readiness();
+  const detail = 'Redis is out of reach.';
+  const away = { condition: () => ({ writable: false, detail }), check: async () => undefined };
+  readiness.useStore({ ...away, replicas: {} as ReplicaStore });
+  expect(readiness.report().status).toBe('failed');
+  readiness.serving();
+  expect(readiness.report()).toEqual({
+    status: 'degraded',
+    reason: null,
+    checks: { daemon: { status: 'ok' }, store: { status: 'degraded', detail } },
+  });
 });

@@ -1,9 +1,13 @@
 import { printable } from '../../daemon/printable.ts';
+import { wholeDigest } from '../../daemon/replica/settings-digests.ts';
+import type { Replica } from '../../daemon/store/replicas.ts';
 import type { Column } from '../column.ts';
-import type { Command } from '../command.ts';
+import type { Command, OptionValues } from '../command.ts';
+import { coreSettings } from '../core-settings.ts';
 import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
 import { fetchHealth, type Health } from '../daemon-health.ts';
 import { EXIT } from '../exit-codes.ts';
+import { withStore } from '../with-store.ts';
 
 type Adapter = [name: string, health: Health['adapters'][string]];
 
@@ -13,11 +17,22 @@ const ADAPTER_COLUMNS: readonly Column<Adapter>[] = [
   { title: 'DETAIL', text: ([, { detail }]) => detail && String(detail), narrow: 'wrap' },
 ];
 
+type ShownReplica = ReturnType<typeof shownReplica>;
+
+const REPLICA_COLUMNS: readonly Column<ShownReplica>[] = [
+  { title: 'REPLICA', text: ({ host, pid }) => `${host} ${pid}` },
+  { title: 'VERSION', text: ({ version }) => version },
+  { title: 'UPTIME', text: ({ uptime_seconds }) => `${uptime_seconds} s` },
+  { title: 'RUNS', text: ({ runs }) => `${runs}` },
+  { title: 'WAITING', text: ({ waiting }) => `${waiting}` },
+  { title: 'SETTINGS', text: ({ settings }) => settings },
+];
+
 export const command: Command = {
   name: 'status',
   summary: 'Show the channels of the running daemon and their state.',
   description:
-    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. Exit code 1 if it is degraded, 69 if it cannot be reached or is stopping.',
+    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. Exit code 1 if it is degraded, 69 if it cannot be reached or is stopping.',
   options: [URL_OPTION],
   examples: [
     { line: 'agentd status', does: 'Shows the daemon of these settings.' },
@@ -32,11 +47,29 @@ export const command: Command = {
     const answer = await fetchHealth(url);
     const adapters = Object.entries(answer.adapters);
     const isDegraded = adapters.some(([, { status }]) => status !== 'ok');
-    const health = isDegraded ? { ...answer, status: 'degraded' } : answer;
+    const replicas = await replicasOf(options);
+    const health = {
+      ...(isDegraded ? { ...answer, status: 'degraded' } : answer),
+      ...(replicas && { replicas: replicas.map(shownReplica) }),
+    };
     out.data(health, () => {
       const table = adapters.length > 0 ? out.table(ADAPTER_COLUMNS, adapters) : 'No channel is active.\n';
-      return `agentd at ${url.origin} is ${printable(health.status)}\n\n${table}`;
+      const others = replicas ? `\n${out.table(REPLICA_COLUMNS, replicas.map(shownReplica))}` : '';
+      return `agentd at ${url.origin} is ${printable(health.status)}\n\n${table}${others}`;
     });
     return isDegraded ? EXIT.no : EXIT.ok;
   },
 };
+
+/** The daemons that share the store of these settings; null if one at a time uses it, or it cannot be reached. */
+async function replicasOf(options: OptionValues): Promise<Replica[] | null> {
+  const { sessionBackend } = await import('../../daemon/settings/session-backend.ts');
+  const settings = await coreSettings(options, 'store').catch(() => null);
+  if (settings === null || sessionBackend(settings) === 'sqlite') return null;
+  return withStore(options, (store) => store.replicas?.list() ?? Promise.resolve(null)).catch(() => null);
+}
+
+function shownReplica({ host, pid, version, uptime_ms, runs, waiting, digests }: Replica) {
+  const uptime_seconds = Math.floor(uptime_ms / 1000);
+  return { host, pid, version, uptime_seconds, runs, waiting, settings: wholeDigest(digests) };
+}

@@ -1,10 +1,12 @@
 import { systemClock } from '../../daemon/clock.ts';
+import { UNSEALED_IN_REDIS } from '../../daemon/configuration/store-settings.ts';
 import { SEALING_OFF } from '../../daemon/configuration/token-settings.ts';
 import { isSealingOff } from '../../daemon/identity/encryption-keys.ts';
 import { readKeyFile } from '../../daemon/identity/key-file.ts';
 import { lostKey } from '../../daemon/identity/open-seal.ts';
 import { marksOf, SEALED } from '../../daemon/identity/seal.ts';
 import { ConfigurationError, type SettingProblem } from '../../daemon/settings/problem.ts';
+import { sessionBackend } from '../../daemon/settings/session-backend.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { openStore } from '../../daemon/store/open.ts';
 import type { Store } from '../../daemon/store/store.ts';
@@ -13,6 +15,8 @@ import { type Finding, findingsOf } from './finding.ts';
 const { ok, warning, failed, skipped } = findingsOf('sealing');
 /** The beginning of every JWT: `{"` in base64url. */
 const UNSEALED = 'eyJ';
+const SET_KEY =
+  'Set TOKEN_ENCRYPTION_KEY to the output of `openssl rand -base64 32`, on every replica the same.';
 const MAKE = 'the first start creates a key in STATE_DIR/encryption-key';
 
 /** Are stored tokens sealed, and does the key decrypt them? Creates no key. */
@@ -31,6 +35,8 @@ export async function checkSealing(settings: Settings): Promise<Finding[]> {
 /** @param store null if it does not open, which has its own check */
 async function look(settings: Settings, store: Store | null): Promise<Finding[]> {
   const { TOKEN_ENCRYPTION_KEY: set, STATE_DIR } = settings;
+  const isShared = sessionBackend(settings) !== 'sqlite';
+  if (set === undefined && isShared) return [warning(UNSEALED_IN_REDIS, SET_KEY)];
   const file = await readKeyFile(STATE_DIR);
   if (set === undefined && file === null) {
     const lost = store && (await lostKey(settings, store));

@@ -5,7 +5,9 @@ import { openStore } from '../../daemon/store/open.ts';
 import { explainError, RESTORE } from '../report-error.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-const { ok, failed, skipped } = findingsOf('store');
+const { ok, warning, failed, skipped } = findingsOf('store');
+const CONFIGURE_SERVER =
+  'Change redis.conf, or use `CONFIG SET` and `CONFIG REWRITE`, then run `agentd doctor` again.';
 const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions free some space, too.';
 
 /** Does the store open, does it have this version, can it be written, and is it intact? */
@@ -19,7 +21,8 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
       await store.check();
       const { writable, detail } = store.condition();
       if (!writable && detail !== null) return [failed(detail, FREE_SPACE)];
-      return [ok(`${store.description} is intact and can be written`)];
+      const advice = (await store.advice()).map((found) => warning(found, CONFIGURE_SERVER));
+      return [...advice, ok(`${store.description} is intact and can be written`)];
     } finally {
       await store.close();
     }

@@ -21,6 +21,7 @@ import {
   checkMemorySettings,
   checkOrigins,
 } from './cross-checks.ts';
+import { checkStoreSettings } from './store-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { readSourceEntries } from './tools/read-source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
@@ -65,6 +66,8 @@ export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' 
 const STORE: readonly (keyof Settings)[] = [
   'STATE_DIR',
   'SESSION_BACKEND',
+  'REDIS_URL',
+  'REDIS_DURABILITY',
   'TRACE_RETENTION_DAYS',
   'ACTIONS_RETENTION_DAYS',
   'JWT_VERIFY_EXP',
@@ -142,6 +145,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   await checkTokenSettings(look);
   checkApiSettings(look);
   checkAgentSettings(look);
+  checkStoreSettings(look);
   checkMemorySettings(look);
   checkAdminListener(look);
   checkOrigins(
@@ -199,6 +203,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   const { effective, problems } = checkRecords(SETTINGS, sources, place);
   const look = new Examination(effective, sources, surroundings(sources, place));
   if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
+  if (needed.includes('REDIS_URL')) checkStoreSettings(look);
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
   if (purpose === 'memory') checkMemorySettings(look);
   const all = [

@@ -4,6 +4,7 @@ import type { ChannelPlugin } from '../../channel/index.ts';
 import { isLoopback } from '../loopback.ts';
 import type { Examination } from '../settings/examination.ts';
 import { parseListenAddress } from '../settings/listen-address.ts';
+import { sessionBackend } from '../settings/session-backend.ts';
 
 /** Do the settings of the downstream API fit together? (agentd-api(7), "Requests to the API") */
 export function checkApiSettings(look: Examination): void {
@@ -84,7 +85,8 @@ function expectProvider(
 /** Can long-term memory be kept where the settings say? (agentd-store(7), "Memory") */
 export function checkMemorySettings(look: Examination): void {
   const asked = look.value('MEMORY_BACKEND');
-  const isEmbedded = look.value('SESSION_BACKEND') === 'sqlite';
+  const [SESSION_BACKEND, REDIS_URL] = [look.value('SESSION_BACKEND'), look.value('REDIS_URL')];
+  const isEmbedded = sessionBackend({ SESSION_BACKEND, REDIS_URL }) === 'sqlite';
   if (asked === 'sqlite' && !isEmbedded) {
     look.refuse(
       'MEMORY_BACKEND',

@@ -5,17 +5,6 @@ import type { SettingProblem } from '../settings/problem.ts';
 import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts';
 import { readValue } from '../settings/value.ts';
 
-/**
- * Documented settings of parts that this version does not have. A daemon that ignored them would not be what its
- * operator set up: two replicas would silently be two services.
- */
-const NOT_HERE: Readonly<Record<string, { problem: string; right: string }>> = {
-  REDIS_URL: {
-    problem: 'this version cannot keep its state in Redis: each daemon would be a service of its own',
-    right: 'not set; the state is kept in the SQLite database in STATE_DIR, for one daemon',
-  },
-};
-
 /** Shorter names are too near to those of other programs. */
 const SHORTEST_GUESS = 6;
 /** Below this length one slip is the limit (APP_HOME is no misspelt APP_NAME), from it on two. */
@@ -48,9 +37,6 @@ export function findUnknownNames(
       const channel = missing.find((candidate) => name.startsWith(prefixOf(candidate)));
       if (channel !== undefined) {
         ofMissingChannel(name, value, layer, channel, channels, found);
-      } else if (NOT_HERE[name] !== undefined) {
-        const { problem, right } = NOT_HERE[name];
-        found.problems.push(stranger(name, layer, problem, right));
       } else if (layer.kind === 'file') {
         if (complete || likely(name, known, sources)) found.problems.push(inFile(name, layer, known));
       } else {

@@ -1,5 +1,6 @@
 import type { Log } from '../log.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { sessionBackend } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isSealingOff } from './encryption-keys.ts';
 import { type KeyFile, keyFilePath, makeKeyFile, newKeyAdvice, readKeyFile } from './key-file.ts';
@@ -10,12 +11,14 @@ interface TokenCounts {
   countTokens(prefix: string): Promise<number>;
 }
 
-export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'>;
+export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'> &
+  Partial<Pick<Settings, 'SESSION_BACKEND' | 'REDIS_URL'>>;
 
 /**
  * The seal of the daemon (agentd-settings(5), TOKEN_ENCRYPTION_KEY). Without a key in the settings, the key is
  * the one in STATE_DIR, which the first start makes. A key in STATE_DIR opens what it has sealed also after
- * another was set.
+ * another was set. A store that many daemons share is sealed with the key in the settings only, since that is the one
+ * they can have in common.
  *
  * @throws ConfigurationError if the key file cannot be used, or is missing and the store needs it.
  */
@@ -25,7 +28,7 @@ export async function openSeal(
   log: Pick<Log, 'warn' | 'info'>,
 ): Promise<Seal> {
   let file = await readKeyFile(settings.STATE_DIR);
-  if (file === null && settings.TOKEN_ENCRYPTION_KEY === undefined) {
+  if (file === null && settings.TOKEN_ENCRYPTION_KEY === undefined && !isShared(settings)) {
     const lost = await lostKey(settings, store);
     if (lost !== null) throw new ConfigurationError([lost]);
     await makeKeyFile(settings.STATE_DIR);
@@ -51,7 +54,7 @@ export async function openAdministratorSeal(settings: SealSettings): Promise<Adm
   const file = await readKeyFile(settings.STATE_DIR);
   return {
     seal: sealWith(settings, file),
-    knowsKey: file !== null || settings.TOKEN_ENCRYPTION_KEY !== undefined,
+    knowsKey: file !== null || settings.TOKEN_ENCRYPTION_KEY !== undefined || isShared(settings),
   };
 }
 
@@ -72,7 +75,13 @@ export async function lostKey(
   };
 }
 
-function sealWith({ TOKEN_ENCRYPTION_KEY: set }: SealSettings, file: KeyFile | null): Seal {
-  if (isSealingOff(set)) return createSeal(undefined, file?.keys);
+function isShared(settings: SealSettings): boolean {
+  return sessionBackend(settings) !== 'sqlite';
+}
+
+function sealWith(settings: SealSettings, file: KeyFile | null): Seal {
+  const { TOKEN_ENCRYPTION_KEY: set } = settings;
+  if (isSealingOff(set) || (set === undefined && isShared(settings)))
+    return createSeal(undefined, file?.keys);
   return set === undefined ? createSeal(file?.keys) : createSeal(set, file?.keys);
 }

@@ -1,3 +1,4 @@
+import { sessionBackend } from './session-backend.ts';
 import type { Settings } from './settings.ts';
 
 export type MemoryBackend = 'sqlite' | 'postgres' | 'none';
@@ -9,10 +10,11 @@ export type MemoryBackend = 'sqlite' | 'postgres' | 'none';
 export function memoryBackend({
   MEMORY_BACKEND,
   DATABASE_URL,
-  SESSION_BACKEND,
-}: Pick<Settings, 'MEMORY_BACKEND' | 'DATABASE_URL' | 'SESSION_BACKEND'>): MemoryBackend {
+  ...settings
+}: Pick<Settings, 'MEMORY_BACKEND' | 'DATABASE_URL' | 'SESSION_BACKEND'> &
+  Partial<Pick<Settings, 'REDIS_URL'>>): MemoryBackend {
   if (MEMORY_BACKEND === 'cloudsql') return 'postgres';
   if (MEMORY_BACKEND !== undefined) return MEMORY_BACKEND;
-  if (SESSION_BACKEND === 'sqlite') return 'sqlite';
+  if (sessionBackend(settings) === 'sqlite') return 'sqlite';
   return DATABASE_URL === undefined ? 'none' : 'postgres';
 }

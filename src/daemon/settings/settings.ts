@@ -230,9 +230,26 @@ export const SETTINGS = [
   {
     name: 'SESSION_BACKEND',
     kind: 'choice',
-    choices: ['sqlite'],
-    default: 'sqlite',
-    sentence: 'Store of all shared state: sessions, traces, limits.',
+    choices: ['sqlite', 'redis'],
+    sentence:
+      'Store of all shared state: sessions, links, guard, limits, streams, inbox. Unset: redis if REDIS_URL is set, else sqlite.',
+    example: 'redis',
+  },
+  {
+    name: 'REDIS_URL',
+    kind: 'string',
+    secret: true,
+    sentence:
+      'Address of Redis (7.0 or newer) or Valkey: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix: (a socket); see agentd-store(7), "Redis".',
+    example: 'redis://user:password@redis.internal:6379/0',
+  },
+  {
+    name: 'REDIS_DURABILITY',
+    kind: 'choice',
+    choices: ['default', 'always'],
+    default: 'default',
+    sentence:
+      'always: what the daemon acknowledges was taken by a replica of Redis, or is on its disk; default: as the server persists by itself, so a crash may lose the last second.',
   },
   {
     name: 'SESSION_TTL_SECONDS',

@@ -96,3 +96,17 @@ export class StoreTooNew extends Error {
     this.name = 'StoreTooNew';
   }
 }
+
+/** The server that the store is on is older than what agentd needs (exit code 69). */
+export class StoreTooOld extends Error {
+  readonly code = 'StoreTooOld';
+
+  /**
+   * @param found version of the server.
+   * @param needed the oldest that will do.
+   */
+  constructor(found: string, needed: string) {
+    super(`Redis ${found} is too old: agentd needs ${needed} or newer, or Valkey.`);
+    this.name = 'StoreTooOld';
+  }
+}

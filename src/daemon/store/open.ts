@@ -2,10 +2,13 @@ import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { memoryBackend } from '../settings/memory-backend.ts';
+import { sessionBackend } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { MemoryStore } from './memories.ts';
 import { RESERVE_BYTES } from './reserve.ts';
 import type { Store } from './store.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface OpenOptions {
   /**
@@ -24,13 +27,25 @@ export interface OpenOptions {
  * StoreUnavailable where it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
-  switch (settings.SESSION_BACKEND) {
+  const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;
+  const actionsRetentionMs = settings.ACTIONS_RETENTION_DAYS * DAY_MS;
+  switch (sessionBackend(settings)) {
+    case 'redis': {
+      const { openRedisStore } = await import('./redis/store.ts');
+      if (settings.REDIS_URL === undefined) throw new Error('SESSION_BACKEND is redis without REDIS_URL');
+      return openRedisStore({
+        url: settings.REDIS_URL.reveal(),
+        traceRetentionMs,
+        actionsRetentionMs,
+        isAlways: settings.REDIS_DURABILITY === 'always',
+      });
+    }
     case 'sqlite': {
       const { openSqliteStore } = await import('./sqlite/store.ts');
       return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
         ...options,
-        traceRetentionMs: settings.TRACE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
-        actionsRetentionMs: settings.ACTIONS_RETENTION_DAYS * 24 * 60 * 60 * 1000,
+        traceRetentionMs,
+        actionsRetentionMs,
         reserveBytes: RESERVE_BYTES,
         anonymousMax: settings.ANONYMOUS_STORE_BYTES,
       });

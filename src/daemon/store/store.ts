@@ -9,6 +9,7 @@ import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import type { OutageStore } from './outages.ts';
+import type { ReplicaStore } from './replicas.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
 import type { StreamStore } from './streams.ts';
@@ -48,6 +49,10 @@ export interface Store {
    * the turn ends.
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
+  /** The daemons that share the store; null if one at a time uses it. */
+  readonly replicas: ReplicaStore | null;
+  /** What the daemon warns of at its start, a sentence each: how the server behind the store is set up. */
+  advice(): Promise<readonly string[]>;
   /** Deletion of what has expired, examination, backup: null if the backend needs none of it. */
   readonly maintenance: StoreMaintenance | null;
   /** Whether the store can be written now, as far as is known without writing. Cheap: asked at every probe. */

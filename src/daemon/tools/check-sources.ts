@@ -19,7 +19,15 @@ export async function checkSources(
   api_base_url: string | undefined,
 ): Promise<SettingProblem[]> {
   const problems: SettingProblem[] = [];
-  const tools: Named[] = [...builtInTools({ API_BASE_URL: api_base_url, API_PUBLIC_USER_FIELDS: [] }).list()];
+  // Memory may be switched on later: its names are taken in any case.
+  const builtIn = builtInTools({
+    API_BASE_URL: api_base_url,
+    API_PUBLIC_USER_FIELDS: [],
+    MEMORY_BACKEND: 'sqlite',
+    SESSION_BACKEND: 'sqlite',
+    DATABASE_URL: undefined,
+  });
+  const tools: Named[] = [...builtIn.list()];
   for (const entry of entries) {
     try {
       tools.push(...(await toolsOf(entry, api_base_url)));

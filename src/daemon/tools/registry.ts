@@ -107,7 +107,8 @@ export function builtInTools(
   settings: Pick<
     Settings,
     'API_BASE_URL' | 'API_PUBLIC_USER_FIELDS' | 'MEMORY_BACKEND' | 'DATABASE_URL' | 'SESSION_BACKEND'
-  >,
+  > &
+    Partial<Pick<Settings, 'REDIS_URL'>>,
 ): ToolSource {
   const info = builtInSource(settings.API_BASE_URL);
   const hasApi = settings.API_BASE_URL !== undefined;

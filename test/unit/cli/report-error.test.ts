@@ -8,6 +8,7 @@ import {
   StoreLocked,
   StoreMissing,
   StoreTooNew,
+  StoreTooOld,
 } from '../../../src/daemon/store/failures.ts';
 import { capture } from './captured-output.ts';
 
@@ -41,6 +42,7 @@ describe('report-error', () => {
       /backup .* could not be written: disk full/,
     ],
     ['a store of a later version', new StoreTooNew('/x/agentd.db', 9, 1), 69, /later version/],
+    ['a server that is too old', new StoreTooOld('6.2.0', '7.0'), 69, /6\.2\.0 is too old/],
     ['a damaged store', new StoreDamaged(new Error('malformed')), 69, /damaged: malformed/],
     [
       'a store that cannot be opened',

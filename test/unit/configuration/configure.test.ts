@@ -10,6 +10,7 @@ import {
 } from '../../../src/daemon/configuration/configure.ts';
 import { findUnknownNames } from '../../../src/daemon/configuration/unknown-names.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
+import { sessionBackend } from '../../../src/daemon/settings/session-backend.ts';
 import { readSources } from '../../../src/daemon/settings/sources.ts';
 import { placeWith, SECRET, VALID } from '../settings/place.ts';
 
@@ -444,22 +445,6 @@ describe('unknown names', () => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
-  it.each([['REDIS_URL', 'redis://secret@example.com', 'this version cannot keep its state in Redis']])(
-    'of a backend that is not here are refused: %s',
-    async (name, value, problem) => {
-      const fromFile = placeWith(VALID, { 'agentd.yaml': `${name}: ${value}` });
-      for (const place of [placeWith({ ...VALID, [name]: value }), fromFile]) {
-        const refusals = await refused(place);
-        expect(refusals).toEqual([expect.stringContaining(`${name} ${problem}`)]);
-        expect(refusals.join()).not.toContain('secret');
-      }
-    },
-  );
-
-  it('of a backend that is not here are fine when they name none', async () => {
-    expect((await configure(placeWith({ ...VALID, REDIS_URL: '' }))).warnings).toEqual([]);
-  });
-
   /** What is said where only these channels are installed. */
   const withOnly = async (channels: string[], env: Record<string, string>) =>
     findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
@@ -487,11 +472,46 @@ describe('unknown names', () => {
   });
 });
 
-describe('a backend that is not here', () => {
-  it('is refused, with what there is', async () => {
-    const { problems } = await inspectConfiguration(placeWith({ ...VALID, SESSION_BACKEND: 'redis' }));
-    expect(problems).toMatchObject([
-      { setting: 'SESSION_BACKEND', value: 'redis', problem: 'is not among what there is', right: 'sqlite' },
+describe('the store', () => {
+  const sealed = { ...VALID, TOKEN_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') };
+  const backendOf = async (env: Record<string, string>) =>
+    sessionBackend((await configure(placeWith(env))).settings);
+
+  it('is the embedded one, or Redis if REDIS_URL is set', async () => {
+    expect(await backendOf(VALID)).toBe('sqlite');
+    expect(await backendOf({ ...VALID, REDIS_URL: '' })).toBe('sqlite');
+    expect(await backendOf({ ...sealed, REDIS_URL: 'redis://r' })).toBe('redis');
+    expect(await backendOf({ ...sealed, REDIS_URL: 'redis://r', SESSION_BACKEND: 'redis' })).toBe('redis');
+    expect(await backendOf({ ...VALID, REDIS_URL: 'redis://r', SESSION_BACKEND: 'sqlite' })).toBe('sqlite');
+  });
+
+  it('in Redis needs its address', async () => {
+    expect(await refused(placeWith({ ...sealed, SESSION_BACKEND: 'redis' }))).toEqual([
+      'REDIS_URL is not set, and SESSION_BACKEND is redis',
+    ]);
+    const [problem, ...others] = await refused(
+      placeWith({ ...sealed, REDIS_URL: 'redis://:pass@word@host' }),
+    );
+    expect(problem).toBe('REDIS_URL cannot be read: one of its hosts is no host and port');
+    expect(others).toEqual([]);
+  });
+
+  it('in Redis warns if replicas share no key, and of settings without effect', async () => {
+    const warningsOf = async (env: Record<string, string>) => (await configure(placeWith(env))).warnings;
+    expect(await warningsOf({ ...VALID, REDIS_URL: 'redis://r' })).toEqual([
+      expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed/),
+    ]);
+    expect(await warningsOf({ ...sealed, REDIS_URL: 'redis://r' })).toEqual([]);
+    expect(
+      await warningsOf({
+        ...VALID,
+        SESSION_BACKEND: 'sqlite',
+        REDIS_URL: 'redis://r',
+        REDIS_DURABILITY: 'always',
+      }),
+    ).toEqual([
+      'REDIS_URL has no effect: SESSION_BACKEND is sqlite',
+      'REDIS_DURABILITY has no effect: SESSION_BACKEND is sqlite',
     ]);
   });
 });

@@ -113,6 +113,8 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       yield await list();
     },
     maintenance: null,
+    replicas: null,
+    advice: async () => [],
     condition: () => ({ writable: true, detail: null }),
     expectRoom: () => undefined,
     async close() {

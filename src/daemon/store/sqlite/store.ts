@@ -240,6 +240,8 @@ function assemble(
       sweep: () => sweep.run(),
       backup: (file) => read(() => copyTo(db, file)),
     },
+    replicas: null,
+    advice: async () => [],
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {
       if (!volume.hasRoom()) throw new StoreFull();

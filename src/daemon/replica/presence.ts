@@ -1,0 +1,67 @@
+import { hostname } from 'node:os';
+import { type AlarmClock, every, randomSuffix } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { NewReplica, ReplicaStore } from '../store/replicas.ts';
+import { differingSettings } from './settings-digests.ts';
+
+/** How often a daemon records that it runs, ms. */
+const RECORD_MS = 5000;
+/** How long it is listed after that, ms. */
+const LISTED_MS = 3 * RECORD_MS;
+
+interface PresenceOptions {
+  replicas: ReplicaStore;
+  clock: AlarmClock;
+  log: Pick<Log, 'warn'>;
+  version: string;
+  digests: Readonly<Record<string, string>>;
+  /** Runs that go on now, and messages that wait for one. */
+  load: () => Pick<NewReplica, 'runs' | 'waiting'>;
+}
+
+/**
+ * Records now and then that this daemon runs, and warns once of each setting that differs from those of another daemon on
+ * the same store.
+ * @returns ends it.
+ */
+export async function startPresence({
+  replicas,
+  clock,
+  log,
+  version,
+  digests,
+  load,
+}: PresenceOptions): Promise<() => Promise<void>> {
+  const replica_id = randomSuffix();
+  const began = performance.now();
+  const warned = new Set<string>();
+  const work = async () => {
+    try {
+      const uptime_ms = Math.round(performance.now() - began);
+      const about = { replica_id, host: hostname(), pid: process.pid, version, uptime_ms };
+      await replicas.record({ ...about, ...load(), digests }, LISTED_MS);
+      for (const other of await replicas.list()) {
+        if (other.replica_id === replica_id) continue;
+        for (const setting of differingSettings(digests, other.digests)) {
+          const finding = `${setting} ${other.digests[setting]}`;
+          if (warned.has(finding)) continue;
+          warned.add(finding);
+          log.warn(
+            { setting, host: other.host, pid: other.pid },
+            `another daemon on this store has another ${setting}; set it to the same value on every replica`,
+          );
+        }
+      }
+    } catch (error) {
+      // The store reports itself that it is out of reach.
+      log.warn({ err: error }, 'this daemon could not be recorded among the replicas; tried again later');
+    }
+  };
+  await work();
+  const stop = every(clock, RECORD_MS, work);
+  return async () => {
+    await stop();
+    // It is not listed any more in a while if this fails.
+    await replicas.remove(replica_id).catch(() => undefined);
+  };
+}

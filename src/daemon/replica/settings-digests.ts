@@ -1,0 +1,60 @@
+import { createHash, createHmac } from 'node:crypto';
+import { isSealingOff, keysIn } from '../identity/encryption-keys.ts';
+import { Secret } from '../secret.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** Settings that make daemons on one store disagree if they differ: who is who, what is allowed, how long things live. */
+const SHARED = [
+  ...['JWT_ALGORITHM', 'JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'],
+  ...['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP', 'JWT_CLOCK_SKEW_SECONDS', 'TOKEN_ENCRYPTION_KEY'],
+  ...['SESSION_TTL_SECONDS', 'TRACE_RETENTION_DAYS', 'ACTIONS_RETENTION_DAYS'],
+  ...['INBOX_MAX_ATTEMPTS', 'INBOX_RUN_SECONDS', 'INBOX_SEND_SECONDS'],
+  ...['RATE_LIMIT_TOKEN_MAX', 'RATE_LIMIT_ANONYMOUS_MAX', 'RATE_LIMIT_WINDOW_SECONDS'],
+  ...['LOOP_GUARD_ENABLED', 'LOOP_GUARD_MAX_MESSAGES', 'LOOP_GUARD_WINDOW_SECONDS'],
+  ...['LOOP_GUARD_COOLDOWN_SECONDS', 'LOOP_GUARD_MAX_TURNS_PER_SESSION'],
+  ...['LOOP_GUARD_REPEAT_THRESHOLD', 'LOOP_GUARD_REPEAT_WINDOW_SECONDS'],
+  ...['API_BASE_URL', 'API_PUBLIC_USER_FIELDS'],
+] as const satisfies readonly (keyof Settings)[];
+
+/** How the digest of a secret begins. */
+const SECRET = 'hmac.';
+
+/** Characters of a digest. */
+const LENGTH = 16;
+
+/**
+ * A digest of each setting that the daemons on one store must agree on. Secrets get an HMAC under the key that seals
+ * tokens: without that key there is no digest of them, since a hash of a weak secret would give it away.
+ */
+export function settingsDigests(settings: Settings): Record<string, string> {
+  const { TOKEN_ENCRYPTION_KEY: keys } = settings;
+  const [key] = keys === undefined || isSealingOff(keys) ? [] : keysIn(keys);
+  const digests: Record<string, string> = {};
+  for (const name of SHARED) {
+    const value: unknown = settings[name];
+    const isSecret = value instanceof Secret;
+    if (isSecret && !key) continue;
+    const text = `${name}=${JSON.stringify(isSecret ? value.reveal() : (value ?? null))}`;
+    const hash = isSecret && key ? createHmac('sha256', key) : createHash('sha256');
+    digests[name] = `${isSecret ? SECRET : ''}${hash.update(text).digest('base64url').slice(0, LENGTH)}`;
+  }
+  return digests;
+}
+
+/** The settings that differ. With different keys, digests of secrets cannot be compared: the key alone is named. */
+export function differingSettings(
+  mine: Readonly<Record<string, string>>,
+  others: Readonly<Record<string, string>>,
+): string[] {
+  const differing = Object.keys(mine).filter((name) => name in others && mine[name] !== others[name]);
+  const isKeyOnOneSide = 'TOKEN_ENCRYPTION_KEY' in mine !== 'TOKEN_ENCRYPTION_KEY' in others;
+  if (isKeyOnOneSide) return ['TOKEN_ENCRYPTION_KEY', ...differing];
+  if (!differing.includes('TOKEN_ENCRYPTION_KEY')) return differing;
+  return differing.filter((name) => name === 'TOKEN_ENCRYPTION_KEY' || !mine[name]?.startsWith(SECRET));
+}
+
+/** One digest of all of them, to compare by eye. */
+export function wholeDigest(digests: Readonly<Record<string, string>>): string {
+  const all = Object.entries(digests).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 8);
+}

@@ -1,0 +1,98 @@
+export interface Node {
+  host: string;
+  port: number;
+}
+
+interface Login {
+  username?: string;
+  password?: string;
+}
+
+/** Where Redis is, as REDIS_URL says. */
+export type RedisAddress =
+  | {
+      kind: 'single';
+      options: Login & { db?: number } & ((Node & { tls?: { servername: string } }) | { path: string });
+    }
+  | { kind: 'sentinel'; options: Login & { sentinels: Node[]; name: string; db: number } }
+  | { kind: 'cluster'; nodes: readonly Node[]; options: Login & { tls?: object } };
+
+const REDIS_PORT = 6379;
+const SENTINEL_PORT = 26379;
+
+/**
+ * Reads REDIS_URL: `redis://` and `rediss://` (TLS) with user, password and database, `unix:` with the path of a socket,
+ * `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, `redis+cluster://host:port,host:port`.
+ * @throws Error with what is wrong, without the value.
+ */
+export function parseRedisUrl(url: string): RedisAddress {
+  const found = /^([a-z+]+):(?:\/\/)?(?:([^@/]*)@)?([^/]*)(\/.*)?$/s.exec(url);
+  const [, scheme, credentials = '', authority = '', path = ''] = found ?? [];
+  const login = loginOf(credentials);
+  switch (scheme) {
+    case 'redis':
+    case 'rediss': {
+      const [node, ...others] = nodesOf(authority, REDIS_PORT);
+      if (others.length > 0)
+        throw new Error('it names several hosts: redis+sentinel:// or redis+cluster:// takes them');
+      const tls = scheme === 'rediss' ? { tls: { servername: node.host } } : {};
+      return { kind: 'single', options: { ...node, ...login, ...tls, db: databaseOf(path.slice(1)) } };
+    }
+    case 'unix':
+      if (path === '') throw new Error('the path of the socket is missing');
+      return { kind: 'single', options: { path, ...login } };
+    case 'redis+sentinel': {
+      const [, name = '', db = ''] = path.split('/');
+      if (name === '') throw new Error('the name of the master is missing');
+      const sentinels = nodesOf(authority, SENTINEL_PORT);
+      return {
+        kind: 'sentinel',
+        options: { sentinels, name: decodeURIComponent(name), ...login, db: databaseOf(db) },
+      };
+    }
+    case 'redis+cluster':
+    case 'rediss+cluster': {
+      if (path.length > 1) throw new Error('a Cluster has no databases');
+      const tls = scheme === 'rediss+cluster' ? { tls: {} } : {};
+      return { kind: 'cluster', nodes: nodesOf(authority, REDIS_PORT), options: { ...login, ...tls } };
+    }
+    default:
+      throw new Error(
+        'it begins with none of redis://, rediss://, redis+sentinel://, redis+cluster:// and unix:',
+      );
+  }
+}
+
+function loginOf(credentials: string): Login {
+  if (credentials === '') return {};
+  const colon = credentials.indexOf(':');
+  const [user, password] =
+    colon < 0 ? [credentials, ''] : [credentials.slice(0, colon), credentials.slice(colon + 1)];
+  return {
+    ...(user !== '' && { username: decoded(user) }),
+    ...(password !== '' && { password: decoded(password) }),
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('its user or password has a % that encodes no character');
+  }
+}
+
+function nodesOf(authority: string, port: number): [Node, ...Node[]] {
+  const nodes = authority.split(',').map((node) => {
+    const [, host, given] = /^(\[[^\]]+\]|[^:[\]@\s]+)(?::(\d{1,5}))?$/.exec(node) ?? [];
+    // A password with an unencoded character may be in it: it is not shown.
+    if (host === undefined) throw new Error('one of its hosts is no host and port');
+    return { host: host.replace(/^\[|\]$/g, ''), port: Number(given ?? port) };
+  });
+  return nodes as [Node, ...Node[]];
+}
+
+function databaseOf(text: string): number {
+  if (!/^\d{0,5}$/.test(text)) throw new Error('the database is no number');
+  return Number(text);
+}

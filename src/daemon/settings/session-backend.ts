@@ -1,0 +1,9 @@
+import type { Settings } from './settings.ts';
+
+/** The store of all shared state (agentd-settings(5), `SESSION_BACKEND`). */
+export function sessionBackend({
+  SESSION_BACKEND,
+  REDIS_URL,
+}: Partial<Pick<Settings, 'SESSION_BACKEND' | 'REDIS_URL'>>): 'sqlite' | 'redis' {
+  return SESSION_BACKEND ?? (REDIS_URL === undefined ? 'sqlite' : 'redis');
+}

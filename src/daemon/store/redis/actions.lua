@@ -1,0 +1,70 @@
+-- include: pending
+-- The journal. Indexes of actions by number: all, those of a turn, of a person, of a platform's user.
+
+local function action_index(kind, name)
+  return key('actions-of-' .. kind, name, 'ids')
+end
+
+local ALL_ACTIONS = key('actions', nil, 'ids')
+
+local function action_of(id)
+  return call('HGETALL', action_key(id))
+end
+
+-- Adds to an index, and takes away some of those whose records have expired.
+local function add_to_index(at, number, id)
+  for _, oldest in ipairs(call('ZRANGE', at, 0, 4)) do
+    if not alive(action_key(oldest)) then
+      call('ZREM', at, oldest)
+    end
+  end
+  call('ZADD', at, number, id)
+  call('PEXPIREAT', at, now + ACTIONS_RETENTION_MS)
+end
+
+-- Stores the fields of a new action: those as they were given, then those of its state.
+local function store_action(id, given, state)
+  local at = action_key(id)
+  local number = call('INCR', key('actions', nil, 'number'))
+  call('DEL', at)
+  for field, value in pairs(given) do
+    call('HSET', at, field, value)
+  end
+  call('HSET', at, 'number', number, 'created_at', now, 'ends_at', now + ACTIONS_RETENTION_MS,
+    unpack(state))
+  call('PEXPIREAT', at, now + ACTIONS_RETENTION_MS)
+  add_to_index(ALL_ACTIONS, number, id)
+  add_to_index(action_index('turn', given.turn_key), number, id)
+  if given.person then
+    add_to_index(action_index('person', given.person), number, id)
+  end
+  if given.user then
+    add_to_index(action_index('user', given.user), number, id)
+  end
+end
+
+-- Stores an action that a committed turn asks for. It replaces one that waits for the same principal.
+local function add_pending(pending)
+  for _, id in ipairs(call('SMEMBERS', pending_set('session', pending.given.session_tag))) do
+    if call('HGET', action_key(id), 'principal') == pending.given.principal then
+      withdraw_action(id)
+    end
+  end
+  local state = { 'state', 'pending', 'attempt', 0 }
+  if pending.given.asked_by then
+    state[5], state[6] = 'expires_at', now + pending.unasked_ms
+  else
+    state[5], state[6], state[7], state[8] = 'expires_at', now + pending.given.answer_ms, 'asked_at', now
+  end
+  store_action(pending.id, pending.given, state)
+  for _, set in ipairs(sets_of(pending.id)) do
+    call('SADD', set, pending.id)
+    call('PEXPIREAT', set, now + ACTIONS_RETENTION_MS)
+  end
+end
+
+-- Whether it was sent, and what came of it is not known.
+local function action_uncertain(id)
+  local state = call('HGET', action_key(id), 'state')
+  return state == 'started' or state == 'unknown'
+end

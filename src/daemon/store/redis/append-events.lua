@@ -1,0 +1,17 @@
+-- include: streams
+-- Adds events to a running stream under its claim. KEYS[1]: the stream. ARGV: id, owner, id of the first event (0: there
+-- is none), name of the last one if it ends the stream, who need not be woken, the events.
+-- Returns `added`, `lost`, or `gap` if they do not follow its last event.
+local id, first = ARGV[3], tonumber(ARGV[5])
+if not stream_held(id, ARGV[4]) then
+  return 'lost'
+end
+if not stream_continues(id, first ~= 0 and first) then
+  return 'gap'
+end
+local events = {}
+for place = 8, #ARGV do
+  events[#events + 1] = ARGV[place]
+end
+append_events(id, events, ARGV[6] ~= '' and ARGV[6], ARGV[7])
+return 'added'

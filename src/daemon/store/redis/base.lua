@@ -1,0 +1,28 @@
+-- What every script begins with: the time, the names of keys, expiry.
+-- ARGV[1]: the hash tag that all keys share, in a Cluster; empty elsewhere.
+-- ARGV[2]: the time, ms since the epoch, in tests; empty elsewhere: the time of the server.
+
+local call = redis.call
+local tag = ARGV[1]
+local now
+if ARGV[2] ~= '' then
+  now = tonumber(ARGV[2])
+else
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- As `KeyNames.key`. Without a name, the one record of its kind.
+local function key(kind, name, part)
+  local whole = name and (kind .. ':' .. name) or kind
+  if tag == '' then
+    return 'agentd:{' .. whole .. '}:' .. part
+  end
+  return 'agentd:{' .. tag .. '}:' .. whole .. ':' .. part
+end
+
+-- Whether there is a key whose time has not passed.
+local function alive(at)
+  local ends = call('PEXPIRETIME', at)
+  return ends == -1 or ends > now
+end

@@ -1,0 +1,23 @@
+-- Claims: a hash of `owner` and `until`. An expired one is remembered for an hour, so that its owner can still renew it.
+
+local CLAIM_MEMORY_MS = 3600000
+
+-- Whether there is a claim that nobody may take over. If the clock was set back, it would be valid for longer than any is.
+local function claim_valid(at)
+  local ends = tonumber(call('HGET', at, 'until') or 0)
+  if ends > now + CLAIM_MS then
+    ends = now + CLAIM_MS
+    call('HSET', at, 'until', ends)
+  end
+  return ends > now
+end
+
+-- Whether this owner has the claim, valid or not: then nobody has taken it over.
+local function claim_held(at, owner)
+  return alive(at) and call('HGET', at, 'owner') == owner
+end
+
+local function claim_take(at, owner)
+  call('HSET', at, 'owner', owner, 'until', now + CLAIM_MS)
+  call('PEXPIREAT', at, now + CLAIM_MS + CLAIM_MEMORY_MS)
+end

@@ -1,0 +1,218 @@
+import { Cluster, Redis } from 'ioredis';
+import { AgentdError, StoreUnavailable } from '../../errors.ts';
+import type { Node, RedisAddress } from '../../settings/redis-url.ts';
+import { type Durability, durabilityOf, MUST_LAST } from './durability.ts';
+import { KeyNames } from './key-names.ts';
+import { readScripts, type Script } from './scripts.ts';
+import type { ServerFacts } from './server.ts';
+
+/** How long one command may take, ms; after that the store counts as out of reach. */
+const COMMAND_MS = 5000;
+/** How long a connection may take to be made, ms. */
+const CONNECT_MS = 5000;
+/** The longest pause between two attempts to connect, ms. */
+const RECONNECT_MAX_MS = 1000;
+/** Keys that one step of `SCAN` looks at. */
+const SCAN_COUNT = 1000;
+
+/** What a script returns: text, numbers, lists, or null. */
+export type Reply = string | number | null | Reply[];
+
+export interface ConnectionOptions {
+  /** Numbers that scripts use by these names. */
+  constants: Readonly<Record<string, number>>;
+  /** The time of the store in tests; absent: the server's. */
+  now?: () => number;
+}
+
+/** One connection to Redis, or to all nodes of a Cluster. It connects again by itself; meanwhile every call rejects. */
+export class RedisConnection {
+  readonly names: KeyNames;
+  readonly client: Redis | Cluster;
+  readonly #scripts: ReadonlyMap<string, Script>;
+  readonly #now: (() => number) | undefined;
+  /** For people: hosts, without credentials. */
+  readonly place: string;
+  readonly #address: RedisAddress;
+  #durability: Durability | null = null;
+  #failure: string | null = null;
+  #closed = false;
+
+  constructor(address: RedisAddress, { constants, now }: ConnectionOptions) {
+    this.names = new KeyNames(address.kind === 'cluster' ? 'agentd' : null);
+    this.#scripts = readScripts(constants);
+    this.#now = now;
+    this.#address = address;
+    this.place = placeOf(address);
+    this.client = clientOf(address);
+    this.client.on('error', (error: Error) => {
+      this.#failure = error.message;
+    });
+    this.client.on('ready', () => {
+      this.#failure = null;
+    });
+  }
+
+  /** Why the last attempt to reach the server failed; null if it can be reached. */
+  get failure(): string | null {
+    return this.#failure;
+  }
+
+  /** @throws StoreUnavailable */
+  async connect(): Promise<void> {
+    try {
+      await this.client.connect();
+    } catch (error) {
+      this.client.disconnect();
+      throw new StoreUnavailable(error);
+    }
+  }
+
+  /**
+   * Runs a named script. It reaches the server once: a connection that breaks meanwhile rejects, and nobody knows whether
+   * the script ran.
+   * @param keys the first one says which node runs it.
+   */
+  run(name: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply> {
+    const script = this.#scripts.get(name);
+    if (!script) throw new Error(`there is no script ${name}.lua`);
+    const given = [...keys, this.names.tag ?? '', this.#now?.() ?? '', ...args];
+    return this.send(async () => {
+      const reply = await this.#runScript(script, keys.length, given);
+      if (this.#durability && MUST_LAST.has(name)) await this.#durability.written();
+      return reply;
+    });
+  }
+
+  /** From now on, what `MUST_LAST` scripts have written is on disk or at a replica when they resolve. */
+  awaitDurability(server: ServerFacts): void {
+    this.#durability = durabilityOf(this.client, server);
+  }
+
+  async #runScript({ sha, text }: Script, keys: number, given: (string | number)[]): Promise<Reply> {
+    try {
+      return (await this.client.evalsha(sha, keys, ...given)) as Reply;
+    } catch (error) {
+      if (!isNoScript(error)) throw error;
+      return (await this.client.eval(text, keys, ...given)) as Reply;
+    }
+  }
+
+  /** Runs commands. @throws StoreUnavailable if the server is out of reach, or does not answer in time. */
+  async send<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new StoreUnavailable(new Error('the store is closed'));
+    try {
+      const done = await work();
+      this.#failure = null;
+      return done;
+    } catch (error) {
+      const failure = asStoreFailure(error);
+      if (failure instanceof StoreUnavailable) this.#failure = (error as Error).message;
+      throw failure;
+    }
+  }
+
+  /** The time of the store, ms since the epoch. */
+  now(): Promise<number> {
+    if (this.#now) return Promise.resolve(this.#now());
+    return this.send(async () => {
+      const [seconds, micros] = (await this.client.time()) as [number | string, number | string];
+      return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    });
+  }
+
+  /** The keys that a pattern matches, on all nodes, in bites; those that are written meanwhile may be missing. */
+  async *scan(pattern: string): AsyncGenerator<string[]> {
+    const nodes = this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+    const seen = new Set<string>();
+    for (const node of nodes) {
+      let cursor = '0';
+      do {
+        const [next, keys] = await this.send(() => node.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT));
+        cursor = next;
+        // SCAN may name a key twice.
+        const fresh = keys.filter((key) => !seen.has(key));
+        for (const key of fresh) seen.add(key);
+        if (fresh.length > 0) yield fresh;
+      } while (cursor !== '0');
+    }
+  }
+
+  /** Another client of the same server, for subscriptions. */
+  another(): Redis | Cluster {
+    const options = { enableOfflineQueue: true, lazyConnect: false, maxRetriesPerRequest: null };
+    return clientOf(this.#address, options);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.client.disconnect();
+  }
+}
+
+/** How a client for subscriptions differs. */
+interface Differing {
+  enableOfflineQueue: boolean;
+  lazyConnect: boolean;
+  maxRetriesPerRequest: null;
+}
+
+function clientOf(address: RedisAddress, differing?: Differing): Redis | Cluster {
+  const common = {
+    lazyConnect: true,
+    connectTimeout: CONNECT_MS,
+    commandTimeout: COMMAND_MS,
+    // A script that may have run is never sent again, and nothing waits for a server that is away.
+    autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    ...differing,
+  };
+  const retryStrategy = (times: number) => Math.min(50 * 2 ** Math.min(times, 5), RECONNECT_MAX_MS);
+  switch (address.kind) {
+    case 'single':
+      return new Redis({ ...common, ...address.options, retryStrategy });
+    case 'sentinel':
+      return new Redis({
+        ...common,
+        ...address.options,
+        retryStrategy,
+        sentinelRetryStrategy: retryStrategy,
+        failoverDetector: true,
+        // A master that became a replica refuses writes: look for the new one.
+        reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+      });
+    case 'cluster':
+      return new Cluster([...address.nodes], {
+        lazyConnect: common.lazyConnect,
+        enableOfflineQueue: common.enableOfflineQueue,
+        clusterRetryStrategy: retryStrategy,
+        slotsRefreshTimeout: CONNECT_MS,
+        redisOptions: { ...common, ...address.options },
+      });
+  }
+}
+
+function placeOf(address: RedisAddress): string {
+  const nameOf = ({ host, port }: Node) => `${host}:${port}`;
+  switch (address.kind) {
+    case 'single':
+      return 'path' in address.options ? address.options.path : nameOf(address.options);
+    case 'sentinel':
+      return `${address.options.name} (Sentinel)`;
+    case 'cluster':
+      return `${address.nodes.map(nameOf).join(',')} (Cluster)`;
+  }
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** An answer of the server that says that a script is wrong. */
+const DEFECT = /^(?:ERR|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
+
+function asStoreFailure(error: unknown): unknown {
+  if (error instanceof AgentdError || !(error instanceof Error)) return error;
+  return DEFECT.test(error.message) ? error : new StoreUnavailable(error);
+}

@@ -1,0 +1,11 @@
+-- How many messages are in each state. KEYS[1]: the states of each platform. Returns state, number and the time of the
+-- oldest, for each.
+local found = {}
+for _, state in ipairs(call('SMEMBERS', KEYS[1])) do
+  local at = key('inbox', nil, 'state:' .. state)
+  local oldest = call('ZRANGE', at, 0, 0, 'WITHSCORES')[2]
+  if oldest then
+    found[#found + 1] = { state, call('ZCARD', at), oldest }
+  end
+end
+return found

@@ -1,0 +1,60 @@
+import { Cluster, type Redis } from 'ioredis';
+import { Batch } from './batch.ts';
+import { hasWaitAof, type ServerFacts } from './server.ts';
+
+/** Scripts whose writes are acknowledged to somebody: with REDIS_DURABILITY=always they are waited for. */
+export const MUST_LAST: ReadonlySet<string> = new Set([
+  ...['save-session', 'end-session', 'commit-turn', 'enqueue', 'write-guard', 'settle-message'],
+  ...[
+    'change-unclaimed',
+    'edit-message',
+    'retry-message',
+    'retry-failed',
+    'discard-message',
+    'note-parts-sent',
+  ],
+  ...[
+    'finish-key',
+    'create-stream',
+    'claim-stream',
+    'append-events',
+    'put-link',
+    'bind-alias',
+    'remove-link',
+  ],
+]);
+
+/** How long a replica or the disk may take, ms. */
+const WAIT_MS = 2000;
+/** Writes that wait together. */
+const BATCH_MAX = 10_000;
+
+export interface Durability {
+  /** Resolves when what this connection has written is durable; rejects if it was not in time. */
+  written(): Promise<void>;
+}
+
+/** Null if the server can say nothing of it: it is durable by `appendfsync always`, or not at all. */
+export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Durability | null {
+  const replicas = client instanceof Cluster || server.replicas > 0 ? 1 : 0;
+  const local = hasWaitAof(server) ? 1 : 0;
+  if (local + replicas === 0) return null;
+  const waitOn = async (node: Redis) => {
+    const acknowledged =
+      local === 1
+        ? ((await node.call('WAITAOF', local, replicas, WAIT_MS)) as [number, number])
+        : [0, Number(await node.call('WAIT', replicas, WAIT_MS))];
+    const [onDisk = 0, atReplicas = 0] = acknowledged;
+    if (onDisk < local || atReplicas < replicas)
+      throw new Error(
+        `a write was not durable within ${WAIT_MS} ms (on disk ${onDisk}, at replicas ${atReplicas})`,
+      );
+  };
+  // Writes of one moment wait together: the connection is held up once for all of them.
+  const batch = new Batch<null, void>(BATCH_MAX, async (writes) => {
+    const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+    await Promise.all(nodes.map(waitOn));
+    return writes.map(() => undefined);
+  });
+  return { written: () => batch.ask(null) };
+}

@@ -1,0 +1,14 @@
+-- include: inbox
+-- Replaces the text of a message that no attempt has begun for. KEYS[1]: what is known of its message id. ARGV: the text. Returns 1, or 0 if there is none.
+local id = alive(KEYS[1]) and call('HGET', KEYS[1], 'id')
+local queue = id and queue_of(id)
+if not queue then
+  return 0
+end
+local at = message_key(queue, id)
+local found = call('HMGET', at, 'state', 'attempts', 'is_run')
+if found[1] ~= 'waiting' or tonumber(found[2]) > 0 or not found[3] then
+  return 0
+end
+call('HSET', at, 'text', ARGV[3])
+return 1

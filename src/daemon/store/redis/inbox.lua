@@ -1,0 +1,300 @@
+-- include: pending
+-- The inbox. A message is a hash in the slot of its queue; the queue is a sorted set of its open messages by number, and
+-- `working` is the claim to one of them. The index of all queues: by kind of attempt and platform, when their first
+-- message is due (`due:…`; `died:…` for those that a process died on), and which are claimed until when. The index of
+-- all messages: their numbers and names, the texts that are to be sent, the ended ones by when they are deleted.
+
+local function inbox(part)
+  return key('inbox', nil, part)
+end
+
+local function message_key(queue, id)
+  return key('session', queue, 'message:' .. id)
+end
+
+local function working_key(queue)
+  return key('session', queue, 'working')
+end
+
+-- The queue of a message; nil if there is no such message (any more).
+local function queue_of(id)
+  local names = call('HGET', inbox('names'), id)
+  if not names then
+    return nil
+  end
+  local queue = cjson.decode(names)[1]
+  return alive(message_key(queue, id)) and queue or nil
+end
+
+-- A message as the caller reads it: fields and values.
+local function message_of(queue, id)
+  return call('HGETALL', message_key(queue, id))
+end
+
+local function message_held(queue, id, owner)
+  local claim = call('HMGET', working_key(queue), 'owner', 'id')
+  return claim[1] == owner and claim[2] == id
+end
+
+-- Puts a queue into its place in the index: by its claim, else by its first message.
+local function index_queue(queue)
+  local before = call('HGET', inbox('places'), queue)
+  local place, score
+  local ends = call('HGET', working_key(queue), 'until')
+  if ends then
+    place, score = inbox('claimed'), ends
+  else
+    local first = call('ZRANGE', key('session', queue, 'inbox'), 0, 0)[1]
+    if first then
+      local found = call('HMGET', message_key(queue, first), 'platform', 'state', 'interrupted', 'next_attempt_at')
+      local kind = found[2] == 'replied' and 'send' or 'run'
+      place = inbox((tonumber(found[3]) > 0 and 'died:' or 'due:') .. kind .. ':' .. found[1])
+      score = found[4]
+    end
+  end
+  if before and before ~= place then
+    call('ZREM', before, queue)
+  end
+  if place then
+    call('ZADD', place, score, queue)
+    call('HSET', inbox('places'), queue, place)
+  elseif before then
+    call('HDEL', inbox('places'), queue)
+  end
+end
+
+local function end_message_claim(queue)
+  call('DEL', working_key(queue))
+end
+
+-- Puts a message into the index of its state, by which messages are counted.
+local function index_state(queue, id)
+  local at = message_key(queue, id)
+  local found = call('HMGET', at, 'state', 'platform', 'received_at', 'counted')
+  local place = found[1] ~= 'done' and found[1] .. ':' .. found[2]
+  if found[4] and found[4] ~= place then
+    call('ZREM', inbox('state:' .. found[4]), id)
+    call('HDEL', at, 'counted')
+  end
+  if place and found[4] ~= place then
+    call('ZADD', inbox('state:' .. place), found[3], id)
+    call('SADD', inbox('states'), place)
+    call('HSET', at, 'counted', place)
+  end
+end
+
+-- Deletes a message, and the claim to it.
+local function delete_message(queue, id)
+  local at = message_key(queue, id)
+  local counted = call('HGET', at, 'counted')
+  if counted then
+    call('ZREM', inbox('state:' .. counted), id)
+  end
+  local platform = call('HGET', at, 'platform')
+  call('DEL', at)
+  call('HDEL', inbox('names'), id)
+  for _, part in ipairs({ 'all', 'ended', 'failed' }) do
+    call('ZREM', inbox(part), id)
+  end
+  if platform then
+    call('ZREM', inbox('texts:' .. platform), id)
+  end
+  call('ZREM', key('session', queue, 'inbox'), id)
+  if call('HGET', working_key(queue), 'id') == id then
+    end_message_claim(queue)
+  end
+  index_queue(queue)
+end
+
+-- Deletes ended messages whose time has passed, and the oldest failed ones if they are too many; a bite at a time.
+local function delete_ended()
+  local over = call('ZRANGEBYSCORE', inbox('ended'), '-inf', now, 'LIMIT', 0, 100)
+  local many = call('ZCARD', inbox('failed')) - FAILED_MAX
+  if many > 0 then
+    for _, id in ipairs(call('ZRANGE', inbox('failed'), 0, math.min(many, 100) - 1)) do
+      over[#over + 1] = id
+    end
+  end
+  for _, id in ipairs(over) do
+    local names = call('HGET', inbox('names'), id)
+    if names then
+      delete_message(cjson.decode(names)[1], id)
+    end
+  end
+end
+
+-- Puts a message that was changed into its places in the indexes.
+local function file_message(queue, id)
+  local at = message_key(queue, id)
+  local found = call('HMGET', at, 'state', 'platform', 'text_stored_at', 'ended_at', 'number')
+  local texts, open = inbox('texts:' .. found[2]), key('session', queue, 'inbox')
+  if found[1] == 'replied' then
+    call('ZADD', texts, found[3], id)
+  else
+    call('ZREM', texts, id)
+  end
+  if found[4] then
+    local over = tonumber(found[4]) + (found[1] == 'done' and DONE_MS or FAILED_MS)
+    call('ZREM', open, id)
+    call('ZADD', inbox('ended'), over, id)
+    call('PEXPIREAT', at, over)
+    if found[1] == 'failed' then
+      call('ZADD', inbox('failed'), found[4], id)
+    end
+    delete_ended()
+  else
+    call('ZADD', open, found[5], id)
+    call('ZREM', inbox('ended'), id)
+    call('ZREM', inbox('failed'), id)
+    call('PERSIST', at)
+  end
+  index_state(queue, id)
+  index_queue(queue)
+end
+
+-- Changes members of a message. `set`: their values; `times`: how long after now; `del`: those that become null.
+local function change_message(queue, id, changes)
+  local at = message_key(queue, id)
+  for field, value in pairs(changes.set) do
+    call('HSET', at, field, value)
+  end
+  for field, after in pairs(changes.times) do
+    call('HSET', at, field, now + after)
+  end
+  for _, field in ipairs(changes.del) do
+    call('HDEL', at, field)
+  end
+  call('HSET', at, 'wait_ms', call('HGET', at, 'next_attempt_at') - now)
+  file_message(queue, id)
+  local state = call('HGET', at, 'state')
+  if state == 'done' then
+    note_asked(id)
+  elseif state == 'failed' then
+    drop_unasked(id)
+  end
+end
+
+-- Stores the reply of a claimed message; the first attempt to send it has begun.
+local function store_reply(queue, id, reply)
+  local at = message_key(queue, id)
+  call('HSET', at, 'reply', reply, 'state', 'replied', 'sends', 1, 'text_stored_at', now, 'parts_sent', 0,
+    'interrupted', 0)
+  call('HDEL', at, 'failure')
+  file_message(queue, id)
+end
+
+-- Makes a failed message begin anew, or one that waits due now. Returns whether it did.
+local function retry_message(queue, id)
+  local at = message_key(queue, id)
+  local state = call('HGET', at, 'state')
+  if state == 'failed' then
+    local replied = call('HEXISTS', at, 'reply') == 1
+    call('HSET', at, 'state', replied and 'replied' or 'waiting', 'attempts', 0, 'passing', 0, 'sends', 0,
+      'interrupted', 0)
+    call('HDEL', at, 'first_run_at', 'notice', 'failure', 'notice_failure', 'ended_at')
+    if replied then
+      call('HSET', at, 'text_stored_at', now)
+    else
+      call('HDEL', at, 'text_stored_at')
+      call('HSET', at, 'parts_sent', 0)
+    end
+  elseif state ~= 'waiting' and state ~= 'replied' then
+    return false
+  end
+  call('HSET', at, 'next_attempt_at', now, 'wait_ms', 0)
+  file_message(queue, id)
+  return true
+end
+
+local function seen_key(name)
+  return key('seen', name, 'facts')
+end
+
+-- What was noted of a message of a platform; it is recognized for another SEEN_MS.
+local function note_seen(name, field, value)
+  local at = seen_key(name)
+  if not alive(at) then
+    call('DEL', at)
+  end
+  call('HSET', at, field, value)
+  call('PEXPIREAT', at, now + SEEN_MS)
+end
+
+local function was_enqueued(name)
+  return alive(seen_key(name)) and call('HEXISTS', seen_key(name), 'id') == 1
+end
+
+-- Stores a delivery, all of it or nothing. Returns `kept` or `repeated` for each message, or false if it does not fit.
+local function enqueue(messages)
+  local outcomes, fresh, names = {}, {}, {}
+  for place, message in ipairs(messages) do
+    local seen = message.seen
+    if seen and (names[seen] or was_enqueued(seen)) then
+      outcomes[place] = 'repeated'
+    else
+      outcomes[place] = 'kept'
+      fresh[#fresh + 1] = message
+      if seen then
+        names[seen] = true
+      end
+    end
+  end
+  if #fresh == 0 then
+    return outcomes
+  end
+  if call('ZCARD', inbox('all')) - call('ZCARD', inbox('ended')) + #fresh > INBOX_MAX then
+    return false
+  end
+  delete_ended()
+  for _, message in ipairs(fresh) do
+    local at = message_key(message.queue, message.id)
+    local number = call('INCR', inbox('number'))
+    call('HSET', at, 'doc', message.doc, 'platform', message.platform, 'number', number, 'received_at', now,
+      'attempts', 0, 'passing', 0, 'sends', 0, 'parts_sent', 0, 'interrupted', 0, 'next_attempt_at', now, 'wait_ms', 0,
+      'state', message.reply and 'replied' or 'waiting')
+    if message.is_run then
+      call('HSET', at, 'is_run', 1)
+    end
+    if message.reply then
+      call('HSET', at, 'reply', message.reply, 'text_stored_at', now)
+    end
+    call('ZADD', inbox('all'), number, message.id)
+    call('HSET', inbox('names'), message.id, message.names)
+    if message.seen then
+      note_seen(message.seen, 'id', message.id)
+    end
+    file_message(message.queue, message.id)
+  end
+  return outcomes
+end
+
+-- No message waits longer than it was put off: if the clock was set back, those that seem to are due now.
+local function keep_due(place)
+  for _, queue in ipairs(call('ZRANGEBYSCORE', place, '(' .. now, '+inf')) do
+    local first = call('ZRANGE', key('session', queue, 'inbox'), 0, 0)[1]
+    local found = call('HMGET', message_key(queue, first), 'next_attempt_at', 'wait_ms')
+    if found[1] - now > tonumber(found[2]) then
+      call('ZADD', place, now, queue)
+    end
+  end
+end
+
+-- The places of unclaimed queues of platforms (a JSON array), first those that no process died on.
+local function places_of(kind, platforms)
+  local fresh, died = {}, {}
+  for _, platform in ipairs(cjson.decode(platforms)) do
+    fresh[#fresh + 1] = inbox('due:' .. kind .. ':' .. platform)
+    died[#died + 1] = inbox('died:' .. kind .. ':' .. platform)
+  end
+  local clock = inbox('clock')
+  local latest = tonumber(call('GET', clock) or 0)
+  if now < latest then
+    for _, places in ipairs({ fresh, died }) do
+      for _, place in ipairs(places) do
+        keep_due(place)
+      end
+    end
+  end
+  call('SET', clock, now)
+  return fresh, died
+end

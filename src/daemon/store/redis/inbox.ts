@@ -1,0 +1,210 @@
+import { randomSuffix } from '../../clock.ts';
+import type { GuardLimits } from '../../guard/verdict.ts';
+import { INBOX_FOUND_MAX } from '../bounds.ts';
+import type {
+  Arrival,
+  AttemptKind,
+  AttemptOutcome,
+  InboxClaim,
+  InboxCount,
+  InboxMessage,
+  InboxState,
+  InboxStore,
+  NewInboxMessage,
+  Screened,
+} from '../inbox.ts';
+import type { RedisConnection, Reply } from './connection.ts';
+import type { GuardDesk } from './guard-desk.ts';
+import { changesOf, messageOf, seenName, storedMessage } from './inbox-message.ts';
+
+/** Messages that one step of a search or list looks at. */
+const BITE = 500;
+/** Claims that one step ends. */
+const REAP_BITE = 500;
+
+export class RedisInbox implements InboxStore {
+  readonly #redis: RedisConnection;
+  readonly #desk: GuardDesk;
+
+  constructor(redis: RedisConnection, desk: GuardDesk) {
+    this.#redis = redis;
+    this.#desk = desk;
+  }
+
+  async enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null> {
+    if (messages.length === 0) return [];
+    const outcomes = await this.#run('enqueue', 'all', JSON.stringify(messages.map(storedMessage)));
+    return outcomes as ('kept' | 'repeated')[] | null;
+  }
+
+  async screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened> {
+    if (arrivals.length === 0) return { verdicts: [], outcomes: [] };
+    return this.#desk.judge({ guarded: arrivals.map(({ guarded }) => guarded), limits, follow: arrivals });
+  }
+
+  async edit(platform: string, message_id: string, text: string): Promise<boolean> {
+    const key = this.#redis.names.key('seen', seenName(platform, message_id), 'facts');
+    return (await this.#redis.run('edit-message', [key], text)) === 1;
+  }
+
+  async claim(
+    kind: AttemptKind,
+    platforms: readonly string[],
+    limit: number,
+    which: 'fresh' | 'interrupted' = 'fresh',
+  ): Promise<InboxClaim[]> {
+    if (platforms.length === 0 || limit < 1) return [];
+    const owners = Array.from({ length: limit }, randomSuffix);
+    const claims = await this.#run(
+      'claim-messages',
+      'places',
+      kind,
+      JSON.stringify(platforms),
+      which,
+      ...owners,
+    );
+    return (claims as [string, string[]][]).map(([owner, fields]) => ({ owner, message: messageOf(fields) }));
+  }
+
+  async renew({ message, owner }: InboxClaim): Promise<boolean> {
+    const key = this.#redis.names.key('session', message.queue, 'working');
+    return (await this.#redis.run('renew-message', [key], message.queue, message.id, owner)) === 1;
+  }
+
+  async settle({ message: claimed, owner }: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
+    const { id, queue } = claimed;
+    const key = this.#redis.names.key('session', queue, 'working');
+    let message = claimed;
+    for (;;) {
+      const changes = changesOf(message, outcome);
+      const done = await this.#redis.run('settle-message', [key], queue, id, owner, message.state, changes);
+      if (!Array.isArray(done)) return done === 1;
+      message = messageOf(done as string[]);
+    }
+  }
+
+  async partsSent(id: string): Promise<number> {
+    return (await this.#run('note-parts-sent', 'names', id, 0)) as number;
+  }
+
+  async notePartsSent(id: string, parts: number): Promise<void> {
+    if (parts > 0) await this.#run('note-parts-sent', 'names', id, parts);
+  }
+
+  async expire(platform: string, stored_until: number, failure: string): Promise<number> {
+    const texts = `texts:${platform}`;
+    let [expired, passed] = [0, 0];
+    for (;;) {
+      const [looked, ...found] = (await this.#run('old-texts', texts, stored_until, BITE, passed)) as [
+        number,
+        ...string[][],
+      ];
+      const messages = found.map(messageOf);
+      const changes = messages.flatMap((message) => [
+        ...[message.id, message.state, message.text_stored_at ?? '', message.sends],
+        changesOf(message, { kind: 'failed', failure }),
+      ]);
+      const changed =
+        messages.length === 0 ? 0 : ((await this.#run('change-unclaimed', 'names', ...changes)) as number);
+      expired += changed;
+      // Those that somebody is sending stay in their places.
+      passed += looked - changed;
+      if (looked < BITE) return expired;
+    }
+  }
+
+  async reap(): Promise<number> {
+    let reaped = 0;
+    for (;;) {
+      const some = (await this.#run('reap-messages', 'claimed', REAP_BITE)) as number;
+      reaped += some;
+      if (some < REAP_BITE) return reaped;
+    }
+  }
+
+  async nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null> {
+    const [due] = await this.#nextDue(kind, platforms);
+    return due === null ? null : Number(due);
+  }
+
+  async holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): Promise<boolean> {
+    const [, interrupted] = await this.#nextDue(kind, platforms);
+    return interrupted === 1;
+  }
+
+  async list({ states, limit }: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
+    const listed: InboxMessage[] = [];
+    for (let from = 0; listed.length < limit; ) {
+      const [looked, ...found] = (await this.#run(
+        'list-messages',
+        'all',
+        ...[from, BITE, limit - listed.length, JSON.stringify(states)],
+      )) as [number, ...string[][]];
+      listed.push(...found.map(messageOf));
+      from += looked;
+      if (looked < BITE) break;
+    }
+    return listed;
+  }
+
+  async counts(): Promise<InboxCount[]> {
+    const counts = (await this.#run('count-messages', 'states')) as [string, number, string][];
+    return counts.map(([place, messages, oldest]) => {
+      const [state = '', platform = ''] = place.split(/:(.*)/s);
+      return { platform, state: state as InboxCount['state'], messages, oldest_at: Number(oldest) };
+    });
+  }
+
+  async find(id: string): Promise<InboxMessage | null> {
+    const found = await this.#run('find-message', 'names', id);
+    return found === null ? null : messageOf(found as string[]);
+  }
+
+  /** Reads the index of all messages. */
+  async search(id: string): Promise<InboxMessage[]> {
+    const found = new Map<string, { number: number; message: InboxMessage }>();
+    let cursor = '0';
+    do {
+      const [next, ...some] = (await this.#run('search-messages', 'names', id, cursor, BITE)) as [
+        string,
+        ...string[][],
+      ];
+      for (const fields of some) {
+        const message = messageOf(fields);
+        const number = Number(fields[fields.indexOf('number') + 1]);
+        found.set(message.id, { number, message });
+      }
+      cursor = next;
+    } while (cursor !== '0');
+    return [...found.values()]
+      .sort((a, b) => b.number - a.number)
+      .slice(0, INBOX_FOUND_MAX)
+      .map(({ message }) => message);
+  }
+
+  async retry(id: string): Promise<boolean> {
+    return (await this.#run('retry-message', 'names', id)) === 1;
+  }
+
+  async retryFailed({
+    platform = '',
+    failed_since = 0,
+  }: {
+    platform?: string;
+    failed_since?: number;
+  }): Promise<string[]> {
+    return (await this.#run('retry-failed', 'failed', failed_since, platform)) as string[];
+  }
+
+  async discard(id: string): Promise<boolean> {
+    return (await this.#run('discard-message', 'names', id)) === 1;
+  }
+
+  async #nextDue(kind: AttemptKind, platforms: readonly string[]): Promise<[due: Reply, interrupted: Reply]> {
+    return (await this.#run('next-due', 'places', kind, JSON.stringify(platforms))) as [Reply, Reply];
+  }
+
+  #run(script: string, part: string, ...args: (string | number)[]): Promise<Reply> {
+    return this.#redis.run(script, [this.#redis.names.key('inbox', null, part)], ...args);
+  }
+}

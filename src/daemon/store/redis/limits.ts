@@ -1,0 +1,67 @@
+import { randomSuffix } from '../../clock.ts';
+import { type Hits, hitsOf, listHits } from '../../guard/hits.ts';
+import { hitWindow } from '../hit-window.ts';
+import type { LimitStore, WindowState } from '../limits.ts';
+import { Batch } from './batch.ts';
+import type { RedisConnection } from './connection.ts';
+import { untilWritten } from './until-written.ts';
+
+/** Hits that one batch counts. */
+const BATCH_MAX = 200;
+
+interface Hit {
+  key: string;
+  limit: { max: number; window_ms: number };
+}
+
+/** Windows of hits as they are read and written: by their keys, each with its version. */
+interface Window {
+  read: string;
+  hits: Hits | null;
+  expires_at: number;
+}
+
+export class RedisLimits implements LimitStore {
+  readonly #redis: RedisConnection;
+  readonly #batch;
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+    this.#batch = new Batch<Hit, WindowState>(BATCH_MAX, (hits) => untilWritten(() => this.#count(hits)));
+  }
+
+  hit(key: string, limit: Hit['limit']): Promise<WindowState> {
+    return this.#batch.ask({ key, limit });
+  }
+
+  /** Null if another process counted meanwhile: nothing is written. */
+  async #count(hits: readonly Hit[]): Promise<WindowState[] | null> {
+    const keys = [...new Set(hits.map(({ key }) => this.#redis.names.key('limit', key, 'hits')))];
+    const [now, ...found] = (await this.#redis.run('read-versions', keys)) as [number, ...(string | null)[]];
+    const windows = new Map<string, Window>(
+      keys.map((key, place) => {
+        const [version, value] = found.slice(2 * place);
+        const stored = value == null ? null : hitsOf(JSON.parse(value).map(hitOf));
+        return [key, { read: version ?? '', hits: stored, expires_at: 0 }];
+      }),
+    );
+    const states = hits.map(({ key, limit }) => {
+      const window = windows.get(this.#redis.names.key('limit', key, 'hits')) as Window;
+      const { state, hits: after, expires_at } = hitWindow(window.hits, limit, now);
+      window.hits = after;
+      window.expires_at = expires_at;
+      return state;
+    });
+    const writes = [...windows.values()].flatMap(({ read, hits: after, expires_at }) => {
+      const value = JSON.stringify(
+        after ? listHits(after).map(({ at, counted_at }) => [at, counted_at]) : [],
+      );
+      return [read, randomSuffix(), value, expires_at];
+    });
+    return (await this.#redis.run('compare-and-set', keys, ...writes)) === 1 ? states : null;
+  }
+}
+
+function hitOf([at, counted_at]: [number, number]): { at: number; counted_at: number } {
+  return { at, counted_at };
+}

@@ -1,0 +1,12 @@
+-- Points an alias to a link. KEYS[1]: the alias. ARGV: the key of the link; until when, in ms from now; 1 to write only if
+-- it points to the third argument, to which an empty first one deletes it. Returns where it pointed, or null.
+local found = alive(KEYS[1]) and call('GET', KEYS[1])
+if ARGV[5] == '1' and found ~= ARGV[6] then
+  return found
+end
+if ARGV[3] == '' then
+  call('DEL', KEYS[1])
+else
+  call('SET', KEYS[1], ARGV[3], 'PXAT', now + tonumber(ARGV[4]))
+end
+return found

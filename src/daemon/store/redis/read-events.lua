@@ -1,0 +1,6 @@
+-- include: streams
+-- The events after one. KEYS[1]: the stream. ARGV: id, id of that event; they are numbered from 1.
+if not stream_state(ARGV[3]) then
+  return {}
+end
+return call('LRANGE', key('stream', ARGV[3], 'events'), ARGV[4], -1)

@@ -1,0 +1,11 @@
+-- Records that a daemon runs, and forgets those whose time has passed. KEYS[1]: the ids of daemons by their end; KEYS[2]:
+-- their facts. ARGV: id, ttl, JSON.
+for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
+  call('HDEL', KEYS[2], id)
+  call('ZREM', KEYS[1], id)
+end
+call('ZADD', KEYS[1], now + tonumber(ARGV[4]), ARGV[3])
+call('HSET', KEYS[2], ARGV[3], now .. ' ' .. ARGV[5])
+call('PEXPIREAT', KEYS[1], now + tonumber(ARGV[4]))
+call('PEXPIREAT', KEYS[2], now + tonumber(ARGV[4]))
+return 1

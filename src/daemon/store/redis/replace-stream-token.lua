@@ -1,0 +1,7 @@
+-- include: streams
+-- KEYS[1]: the stream. ARGV: id, found, new. Returns 1, or 0 if its token is not what was found any more.
+if not stream_state(ARGV[3]) or call('HGET', KEYS[1], 'token') ~= ARGV[4] then
+  return 0
+end
+call('HSET', KEYS[1], 'token', ARGV[5])
+return 1

@@ -1,0 +1,4 @@
+-- include: inbox
+-- KEYS[1]: the names of all messages. ARGV: id. Returns 1, or 0 if it neither failed nor waits.
+local queue = queue_of(ARGV[3])
+return queue and retry_message(queue, ARGV[3]) and 1 or 0

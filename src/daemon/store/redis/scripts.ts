@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** A script as it is sent to the server. */
+export interface Script {
+  readonly text: string;
+  /** The hash that the server knows it by. */
+  readonly sha: string;
+}
+
+const INCLUDES = /^-- include: (.+)$/m;
+
+/**
+ * Reads the `.lua` files beside this one. A script begins with the constants and `base.lua`, then with the files that its
+ * first line names.
+ * @param constants numbers that scripts use by these names.
+ */
+export function readScripts(constants: Readonly<Record<string, number>>): ReadonlyMap<string, Script> {
+  const here = new URL('.', import.meta.url);
+  const files = new Map(
+    readdirSync(here)
+      .filter((name) => name.endsWith('.lua'))
+      .map((name) => [name.slice(0, -'.lua'.length), readFileSync(new URL(name, here), 'utf8')]),
+  );
+  const named = Object.entries(constants).map(([name, value]) => `local ${name} = ${value}`);
+  const part = (name: string): string => {
+    const text = files.get(name);
+    if (text === undefined) throw new Error(`there is no script ${name}.lua`);
+    return text;
+  };
+  return new Map(
+    [...files].map(([name, text]) => {
+      const included = [...includedBy(text, part)].map(part);
+      const whole = [named.join('\n'), part('base'), ...included, text].join('\n');
+      return [name, { text: whole, sha: createHash('sha1').update(whole).digest('hex') }];
+    }),
+  );
+}
+
+/** The files that a script includes, each behind those that it includes itself. */
+function includedBy(text: string, part: (name: string) => string, found = new Set<string>()): Set<string> {
+  for (const name of INCLUDES.exec(text)?.[1]?.split(' ') ?? []) {
+    includedBy(part(name), part, found);
+    found.add(name);
+  }
+  return found;
+}

@@ -1,0 +1,83 @@
+import { Cluster } from 'ioredis';
+import { StoreTooOld } from '../failures.ts';
+import type { RedisConnection } from './connection.ts';
+
+const OLDEST = [7, 0] as const;
+
+/** How a server is set up; null: it does not say. */
+export interface ServerFacts {
+  version: readonly [major: number, minor: number];
+  isValkey: boolean;
+  evictionPolicy: string | null;
+  /** It logs each write (`appendonly yes`). */
+  hasLog: boolean;
+  /** `appendfsync`. */
+  fsync: string | null;
+  /** It writes snapshots now and then. */
+  hasSnapshots: boolean | null;
+  replicas: number;
+}
+
+/** @throws StoreTooOld if the server lacks what scripts need. */
+export async function lookAtServer(redis: RedisConnection): Promise<ServerFacts> {
+  const [info, config] = await redis.send(() => {
+    const { client } = redis;
+    const node = client instanceof Cluster ? client.nodes('master')[0] : client;
+    if (!node) throw new Error('no node of the Cluster can be reached');
+    // Services that run Redis for others often refuse CONFIG.
+    const asked = node.config('GET', 'appendfsync', 'save').catch(() => null);
+    return Promise.all([node.info(), asked]);
+  });
+  const said = new Map(
+    info.split('\r\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+  );
+  const configured = configOf(config);
+  const [major = 0, minor = 0] = (said.get('redis_version') ?? '').split('.').map(Number);
+  if (major < OLDEST[0]) throw new StoreTooOld(said.get('redis_version') ?? 'unknown', OLDEST.join('.'));
+  const save = configured?.get('save');
+  return {
+    version: [major, minor],
+    isValkey: said.has('valkey_version'),
+    evictionPolicy: said.get('maxmemory_policy') ?? null,
+    hasLog: said.get('aof_enabled') === '1',
+    fsync: configured?.get('appendfsync') ?? null,
+    hasSnapshots: save === undefined ? null : save !== '',
+    replicas: Number(said.get('connected_slaves') ?? 0),
+  };
+}
+
+/** What could lose data, a sentence each. */
+export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
+  const advice: string[] = [];
+  const { evictionPolicy, hasLog, hasSnapshots, fsync, replicas } = server;
+  if (evictionPolicy !== null && evictionPolicy !== 'noeviction')
+    advice.push(
+      `Redis evicts keys if its memory is full (maxmemory-policy ${evictionPolicy}), so that sessions and messages would be lost; set maxmemory-policy noeviction`,
+    );
+  if (!hasLog && hasSnapshots === false)
+    advice.push(
+      'Redis does not persist anything, so that a restart of it loses every session and message; set appendonly yes',
+    );
+  else if (!hasLog)
+    advice.push(
+      'Redis has no append-only file, so that a crash of it loses what was stored since its last snapshot; set appendonly yes',
+    );
+  if (isAlways && !hasWaitAof(server) && replicas === 0 && fsync !== 'always')
+    advice.push(
+      'REDIS_DURABILITY=always has no effect: the server has no WAITAOF, no replica and not appendfsync always, so that a crash of it loses the last second',
+    );
+  return advice;
+}
+
+/** Whether the server can say that a write is on its disk: Redis from 7.2 on with an append-only file; Valkey has it, too. */
+export function hasWaitAof({ version: [major, minor], isValkey, hasLog }: ServerFacts): boolean {
+  return hasLog && (isValkey || major > 7 || (major === 7 && minor >= 2));
+}
+
+/** A list of names and values, or an object, as the protocol has it. */
+function configOf(reply: unknown): ReadonlyMap<string, string> | null {
+  if (!Array.isArray(reply)) return reply === null ? null : new Map(Object.entries(reply as object));
+  const found = new Map<string, string>();
+  for (let place = 0; place < reply.length; place += 2) found.set(reply[place], reply[place + 1]);
+  return found;
+}

@@ -1,0 +1,157 @@
+import { randomSuffix } from '../../clock.ts';
+import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
+import type { SessionClaim } from '../claims.ts';
+import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
+import type { RedisConnection } from './connection.ts';
+import { type RedisHash, readHashes } from './read-hashes.ts';
+
+/** What scripts read and change of a session; the rest is JSON. */
+const FIELDS = ['doc', 'session_id', 'turns', 'last_active_at', 'expires_at'] as const;
+
+export class RedisSessions implements SessionStore {
+  readonly #redis: RedisConnection;
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+  }
+
+  async find(session_id: string): Promise<Session | null> {
+    const found = await this.#redis.run('find-session', [this.#key(session_id)], session_id);
+    return found === null ? null : sessionOf(found as string[]);
+  }
+
+  async claim(session_tag: string): Promise<SessionClaim | null> {
+    const owner = randomSuffix();
+    const taken = await this.#redis.run('claim-session', [this.claimKey(session_tag)], owner);
+    return taken === 1 ? { session_tag, owner } : null;
+  }
+
+  async renew({ session_tag, owner }: SessionClaim): Promise<boolean> {
+    return (await this.#redis.run('renew-claim', [this.claimKey(session_tag)], owner)) === 1;
+  }
+
+  async release({ session_tag, owner }: SessionClaim): Promise<void> {
+    await this.#redis.run('release-claim', [this.claimKey(session_tag)], owner);
+  }
+
+  async save(
+    { session_tag, owner }: SessionClaim,
+    session: Session,
+    as: 'new' | 'changed' | 'replaced',
+  ): Promise<SaveOutcome> {
+    const args = [session_tag, owner, as, tagOf(session), JSON.stringify(storedSession(session))];
+    const outcome = await this.#redis.run('save-session', [this.claimKey(session_tag)], ...args);
+    if (outcome !== 'saved' && outcome !== 'ended' && outcome !== 'lost') throw sessionDefect(outcome);
+    return outcome;
+  }
+
+  async history(session_id: string, reader: HistoryReader, limit: number): Promise<StoredTurn[]> {
+    if (limit < 1) return [];
+    // Most turns are shown to most readers, so that twice as many hold enough of them.
+    const last = await this.#turns(session_id, 2 * limit);
+    const shown = shownTo(reader, last);
+    if (shown.length >= limit || last.length < 2 * limit) return shown.slice(-limit);
+    return shownTo(reader, await this.#turns(session_id, 0)).slice(-limit);
+  }
+
+  turns(session_id: string): Promise<StoredTurn[]> {
+    return this.#turns(session_id, 0);
+  }
+
+  /** Reads the whole key space. */
+  async list({
+    platform,
+    user_id,
+    limit,
+  }: {
+    platform?: string;
+    user_id?: string;
+    limit: number;
+  }): Promise<Session[]> {
+    let newest: Session[] = [];
+    const now = await this.#redis.now();
+    for await (const hashes of readHashes(this.#redis, 'session', 'state', FIELDS)) {
+      const found = hashes
+        .map(({ fields }) => sessionOf(fields as string[]))
+        .filter((session) => session.expires_at > now)
+        .filter((session) => platform === undefined || session.platform === platform)
+        .filter((session) => user_id === undefined || session.user_id === user_id);
+      newest = [...newest, ...found].sort(byActivity).slice(0, limit);
+    }
+    return newest;
+  }
+
+  async end(session_id: string): Promise<boolean> {
+    return (await this.#redis.run('end-session', [this.#key(session_id)], session_id)) === 1;
+  }
+
+  claimKey(session_tag: string): string {
+    return this.#redis.names.key('session', session_tag, 'claim');
+  }
+
+  async #turns(session_id: string, count: number): Promise<StoredTurn[]> {
+    const found = await this.#redis.run('read-turns', [this.#key(session_id)], session_id, count);
+    return (found as string[]).map((turn) => JSON.parse(turn));
+  }
+
+  #key(session_id: string): string {
+    return this.#redis.names.key('session', session_id, 'state');
+  }
+}
+
+/** A session as scripts take it. */
+export function storedSession(session: Session): Record<string, unknown> {
+  const { session_id, former_id, turns, last_active_at, expires_at, ...rest } = session;
+  const doc = JSON.stringify({ former_id, ...rest });
+  const former = former_id === null ? {} : { former_id };
+  return { tag: tagOf(session), session_id, ...former, doc, turns, last_active_at, expires_at };
+}
+
+/** @param fields those of `FIELDS`. */
+export function sessionOf(fields: readonly string[]): Session {
+  const [doc, session_id, turns, last_active_at, expires_at] = fields as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  return {
+    ...JSON.parse(doc),
+    session_id,
+    turns: Number(turns),
+    last_active_at: Number(last_active_at),
+    expires_at: Number(expires_at),
+  };
+}
+
+/** Sessions that live, in bites, each with the JSON that is stored. */
+export async function* liveSessions(
+  redis: RedisConnection,
+): AsyncGenerator<{ session: Session; doc: string }[]> {
+  const now = await redis.now();
+  for await (const hashes of readHashes(redis, 'session', 'state', FIELDS))
+    yield hashes
+      .map(({ fields }: RedisHash) => ({
+        session: sessionOf(fields as string[]),
+        doc: fields[0] as string,
+      }))
+      .filter(({ session }) => session.expires_at > now);
+}
+
+/** What a script returns if its caller is wrong. */
+export function sessionDefect(outcome: unknown): Error {
+  if (outcome === 'mismatch') return new Error('the claim is one to another session');
+  if (outcome === 'taken') return new Error('the id of the new session is an id of another one');
+  return new Error(`a script returned ${JSON.stringify(outcome)}`);
+}
+
+function shownTo({ person, nobodys }: HistoryReader, turns: readonly StoredTurn[]): StoredTurn[] {
+  return turns
+    .filter((turn) => turn.outcome === 'answered')
+    .filter((turn) => turn.person === person || (turn.person === null && nobodys));
+}
+
+function byActivity(a: Session, b: Session): number {
+  return b.last_active_at - a.last_active_at || (a.session_id < b.session_id ? -1 : 1);
+}

@@ -1,0 +1,126 @@
+import { parseRedisUrl } from '../../settings/redis-url.ts';
+import {
+  ACTIONS_RETENTION_MS,
+  DONE_MS,
+  FAILED_MAX,
+  FAILED_MS,
+  INBOX_MAX,
+  REFUSED_MAX,
+  SEEN_MS,
+  TRACES_MAX,
+} from '../bounds.ts';
+import { CLAIM_MS } from '../claims.ts';
+import type { Store } from '../store.ts';
+import { RedisActions } from './actions.ts';
+import { RedisAudit } from './audit.ts';
+import { RedisConnection } from './connection.ts';
+import { RedisGuard } from './guard.ts';
+import { GuardDesk } from './guard-desk.ts';
+import { RedisIdempotency } from './idempotency.ts';
+import { RedisInbox } from './inbox.ts';
+import { RedisLimits } from './limits.ts';
+import { RedisLinks } from './links.ts';
+import { RedisOutages } from './outages.ts';
+import { RedisReplicas } from './replicas.ts';
+import { adviceOn, lookAtServer } from './server.ts';
+import { RedisSessions } from './sessions.ts';
+import { StoredTokens } from './stored-tokens.ts';
+import { StreamChanges } from './stream-changes.ts';
+import { RedisStreams } from './streams.ts';
+import { RedisToolDigests } from './tool-digests.ts';
+import { RedisTraces } from './traces.ts';
+import { RedisTurns } from './turns.ts';
+
+const LINK_MS = 30 * 24 * 60 * 60 * 1000;
+
+export interface RedisStoreOptions {
+  /** REDIS_URL. */
+  url: string;
+  /** REDIS_DURABILITY=always. */
+  isAlways?: boolean;
+  /** TRACE_RETENTION_DAYS, in ms. */
+  traceRetentionMs: number;
+  /** ACTIONS_RETENTION_DAYS, in ms. */
+  actionsRetentionMs?: number;
+  /** The time of the store in tests; absent: the server's. */
+  now?: () => number;
+  tracesMax?: number;
+  refusedMax?: number;
+  inboxMax?: number;
+  failedMax?: number;
+}
+
+/**
+ * The store that many daemons share (agentd-store(7), "Redis"). Every operation is one script, or a few that compare what
+ * they read.
+ * @throws StoreUnavailable
+ */
+export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
+  const { traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
+  const { actionsRetentionMs = ACTIONS_RETENTION_MS } = options;
+  const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
+  const address = parseRedisUrl(options.url);
+  const redis = new RedisConnection(address, {
+    ...(options.now && { now: options.now }),
+    constants: {
+      CLAIM_MS,
+      SEEN_MS,
+      DONE_MS,
+      FAILED_MS,
+      LINK_MS,
+      TRACE_RETENTION_MS: traceRetentionMs,
+      ACTIONS_RETENTION_MS: actionsRetentionMs,
+      TRACES_MAX: tracesMax,
+      INBOX_MAX: inboxMax,
+      FAILED_MAX: failedMax,
+    },
+  });
+  await redis.connect();
+  const server = await lookAtServer(redis);
+  if (options.isAlways) redis.awaitDurability(server);
+
+  const changes = new StreamChanges(redis);
+  const desk = new GuardDesk(redis);
+  const sessions = new RedisSessions(redis);
+  const links = new RedisLinks(redis);
+  const turns = new RedisTurns(redis, changes);
+  const actions = new RedisActions(redis);
+  const tokens = new StoredTokens(redis, links, actions);
+  return {
+    description: `redis ${redis.place}`,
+    sessions,
+    actions,
+    audit: new RedisAudit(redis),
+    traces: new RedisTraces(redis, { kept: tracesMax, refused: refusedMax }),
+    limits: new RedisLimits(redis),
+    guard: new RedisGuard(redis, desk, sessions),
+    idempotency: new RedisIdempotency(redis),
+    inbox: new RedisInbox(redis, desk),
+    links,
+    memories: null,
+    toolDigests: new RedisToolDigests(redis),
+    outages: new RedisOutages(redis),
+    streams: new RedisStreams(redis, changes),
+    commitTurn: (claim, changed) => turns.commit(claim, changed),
+    replicas: new RedisReplicas(redis),
+    advice: async () => adviceOn(server, options.isAlways ?? false),
+    // Keys expire by themselves.
+    maintenance: null,
+    condition() {
+      const { failure } = redis;
+      return { writable: failure === null, detail: failure && `Redis is out of reach: ${failure}.` };
+    },
+    expectRoom: () => undefined,
+    async check() {
+      const key = redis.names.key('check', null, 'at');
+      await redis.send(() => redis.client.set(key, Date.now(), 'EX', 60));
+    },
+    countTokens: (prefix) => tokens.count(prefix),
+    storedTokens: () => tokens.all(),
+    replaceToken: (token, value) => tokens.replace(token, value),
+    async close() {
+      changes.close();
+      redis.close();
+    },
+  };
+}

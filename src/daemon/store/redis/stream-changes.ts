@@ -1,0 +1,65 @@
+import { EventEmitter } from 'node:events';
+import type { Cluster, Redis } from 'ioredis';
+import type { StreamEvent } from '../../../channel/index.ts';
+import { randomSuffix } from '../../clock.ts';
+import type { StreamListener } from '../streams.ts';
+import type { RedisConnection } from './connection.ts';
+
+/**
+ * Wakes those who wait for changes to streams: in this process at once, of other processes by pub/sub. These hints may be
+ * lost; a connection of its own carries them, made when the first reader waits.
+ */
+export class StreamChanges {
+  /** Names this process, whose own messages wake nobody twice. */
+  readonly origin = randomSuffix();
+  readonly #redis: RedisConnection;
+  readonly #listeners = new EventEmitter().setMaxListeners(0);
+  #subscriber: Redis | Cluster | null = null;
+  #closed = false;
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+  }
+
+  /** @param events the events that were added. */
+  tell(stream_id: string, change: 'events' | 'stop', events?: readonly StreamEvent[]): void {
+    if (!this.#closed) this.#listeners.emit(this.#channel(stream_id), change, events);
+  }
+
+  subscribe(stream_id: string, listener: StreamListener): () => void {
+    const channel = this.#channel(stream_id);
+    if (this.#listeners.listenerCount(channel) === 0) this.#hear((client) => client.subscribe(channel));
+    this.#listeners.on(channel, listener);
+    return () => {
+      this.#listeners.off(channel, listener);
+      if (this.#listeners.listenerCount(channel) === 0) this.#hear((client) => client.unsubscribe(channel));
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#subscriber?.disconnect();
+  }
+
+  #hear(act: (client: Redis | Cluster) => Promise<unknown>): void {
+    if (this.#closed) return;
+    this.#subscriber ??= this.#connect();
+    // Without it, readers look now and then.
+    act(this.#subscriber).catch(() => undefined);
+  }
+
+  #connect(): Redis | Cluster {
+    const client = this.#redis.another();
+    client.on('message', (channel: string, message: string) => {
+      const [origin, change] = message.split(' ');
+      if (origin !== this.origin && !this.#closed) this.#listeners.emit(channel, change);
+    });
+    // The other connection reports that the server is away.
+    client.on('error', () => undefined);
+    return client;
+  }
+
+  #channel(stream_id: string): string {
+    return this.#redis.names.key('stream', stream_id, 'changes');
+  }
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { StoreUnavailable } from '../../src/daemon/errors.ts';
+import { durabilityOf } from '../../src/daemon/store/redis/durability.ts';
+import { adviceOn, type ServerFacts } from '../../src/daemon/store/redis/server.ts';
+import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { anInboxMessage, aSession, aTrace } from './fixtures.ts';
+import { saveSession } from './store-writes.ts';
+
+const traceRetentionMs = 7 * 24 * 3600 * 1000;
+
+describe.skipIf(!hasRedis)('a server that fails', () => {
+  let server: RedisServer;
+  let store: Store;
+  beforeEach(async () => {
+    server = await startRedis(['--appendonly', 'yes']);
+    store = await openRedisStore({ url: server.url, traceRetentionMs });
+  });
+  afterEach(async () => {
+    await store.close();
+    await server.stop();
+  });
+
+  /** Until the store answers again, by itself. */
+  const recovered = () => vi.waitFor(() => store.check(), { timeout: 10_000, interval: 50 });
+
+  it('is reported, refuses at once, and is used again when it is back, with what it had acknowledged', async () => {
+    const session = aSession(Date.now());
+    await saveSession(store, session);
+    await server.kill();
+    await vi.waitFor(() => expect(store.condition().writable).toBe(false));
+    const began = performance.now();
+    for (let n = 0; n < 20; n++) await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
+    // One that waited would take 5 seconds.
+    expect(performance.now() - began).toBeLessThan(4000);
+    expect(store.condition().detail).toMatch(/^Redis is out of reach/);
+    await server.startAgain();
+    await recovered();
+    expect(store.condition()).toEqual({ writable: true, detail: null });
+    expect(await store.sessions.find(session.session_id)).toEqual(session);
+  });
+
+  it('fails what it does not answer in time, and nothing is sent twice', async () => {
+    await store.inbox.enqueue([anInboxMessage()]);
+    process.kill(server.pid, 'SIGSTOP');
+    const message = anInboxMessage();
+    try {
+      const began = performance.now();
+      await expect(store.inbox.enqueue([message])).rejects.toThrow(StoreUnavailable);
+      expect(performance.now() - began).toBeLessThan(7000);
+      expect(store.condition().writable).toBe(false);
+    } finally {
+      process.kill(server.pid, 'SIGCONT');
+    }
+    await recovered();
+    // It was carried out late, once.
+    expect(await store.inbox.list({ states: ['waiting'], limit: 10 })).toHaveLength(2);
+  });
+
+  it('is sent its scripts again after it forgot them', async () => {
+    await store.sessions.claim('a');
+    await server.client.script('FLUSH');
+    expect(await store.sessions.claim('a')).toBeNull();
+    expect(await store.sessions.claim('b')).not.toBeNull();
+  });
+
+  it('refuses every write under claims that it forgot', async () => {
+    const claim = await store.sessions.claim('s');
+    if (!claim) throw new Error('the session is claimed');
+    await server.flush();
+    expect(await store.sessions.renew(claim)).toBe(false);
+    expect(await store.commitTurn(claim, { trace: aTrace(null) })).toBe('lost');
+    expect(await store.sessions.save(claim, aSession(1, { session_id: 's' }), 'new')).toBe('lost');
+  });
+});
+
+describe.skipIf(!hasRedis)('on a real clock', () => {
+  it('every key expires or is bounded', async () => {
+    const server = await startRedis();
+    const store = await openRedisStore({ url: server.url, traceRetentionMs });
+    try {
+      const session = aSession(Date.now(), { session_id: randomUUID() });
+      await saveSession(store, session);
+      await store.limits.hit('k', { max: 3, window_ms: 1000 });
+      await store.links.put(
+        { key: 'chat:jwt:u1', token: 'a.b.c', person: '["","","ada"]' as never, ttl_ms: 60_000 },
+        null,
+      );
+      await store.inbox.enqueue([anInboxMessage({ message_id: 'm' })]);
+      await store.traces.keep(aTrace(null));
+      const keys = await server.client.keys('*');
+      const forever: string[] = [];
+      for (const key of keys) if ((await server.client.pttl(key)) === -1) forever.push(key);
+      // The inbox is bounded by its messages.
+      expect(forever.filter((key) => !/^agentd:\{(inbox|session:chat:.*)\}:/.test(key))).toEqual([]);
+      expect(await server.client.get('chat:jwt:u1')).toBe('a.b.c');
+      expect(await server.client.pttl('chat:jwt:u1')).toBeGreaterThan(59_000);
+      // Another program writes a link.
+      await server.client.set('chat:jwt:u2', 'd.e.f', 'EX', 100);
+      expect(await store.links.get('chat:jwt:u2')).toMatchObject({ token: 'd.e.f', alias: null });
+      expect((await store.links.list({ limit: 10 })).map(({ token }) => token)).toEqual(['a.b.c', 'd.e.f']);
+    } finally {
+      await store.close();
+      await server.stop();
+    }
+  });
+
+  it('does not open where no server is', async () => {
+    const url = 'unix:/nonexistent/redis.sock';
+    await expect(openRedisStore({ url, traceRetentionMs })).rejects.toThrow(StoreUnavailable);
+  });
+});
+
+describe('durability', () => {
+  const facts: ServerFacts = {
+    version: [7, 4],
+    isValkey: false,
+    evictionPolicy: 'noeviction',
+    hasLog: true,
+    fsync: 'everysec',
+    hasSnapshots: false,
+    replicas: 0,
+  };
+  /** A server that answers for commands that the one of the tests may lack. */
+  const serverWith = (answer: unknown) => {
+    const calls: unknown[][] = [];
+    const call = async (...args: unknown[]) => {
+      calls.push(args);
+      return answer;
+    };
+    return { client: { call } as never, calls };
+  };
+
+  it('waits for the disk, and for a replica if there is one', async () => {
+    const { client, calls } = serverWith([1, 1]);
+    await durabilityOf(client, facts)?.written();
+    await durabilityOf(client, { ...facts, replicas: 2 })?.written();
+    expect(calls).toEqual([
+      ['WAITAOF', 1, 0, 2000],
+      ['WAITAOF', 1, 1, 2000],
+    ]);
+  });
+
+  it('waits for a replica alone if the server cannot tell of its disk', async () => {
+    const { client, calls } = serverWith(1);
+    await durabilityOf(client, { ...facts, version: [7, 0], replicas: 1 })?.written();
+    expect(calls).toEqual([['WAIT', 1, 2000]]);
+    expect(durabilityOf(client, { ...facts, version: [7, 0] })).toBeNull();
+  });
+
+  it('rejects a write that was not taken in time', async () => {
+    const { client } = serverWith([0, 0]);
+    await expect(durabilityOf(client, facts)?.written()).rejects.toThrow(/not durable within 2000 ms/);
+  });
+
+  it('waits once for writes of one moment', async () => {
+    const { client, calls } = serverWith([1, 0]);
+    const durability = durabilityOf(client, facts);
+    await Promise.all(Array.from({ length: 50 }, () => durability?.written()));
+    expect(calls.length).toBeLessThanOrEqual(2);
+  });
+
+  it('warns of a server that can lose what it holds', () => {
+    expect(adviceOn(facts, false)).toEqual([]);
+    expect(adviceOn({ ...facts, evictionPolicy: 'allkeys-lru' }, false)).toEqual([
+      expect.stringMatching(/evicts keys .*set maxmemory-policy noeviction/),
+    ]);
+    expect(adviceOn({ ...facts, hasLog: false }, false)).toEqual([
+      expect.stringMatching(/does not persist anything/),
+    ]);
+    expect(adviceOn({ ...facts, hasLog: false, hasSnapshots: true }, false)).toEqual([
+      expect.stringMatching(/no append-only file/),
+    ]);
+    expect(adviceOn({ ...facts, version: [7, 0] }, true)).toEqual([
+      expect.stringMatching(/REDIS_DURABILITY=always has no effect/),
+    ]);
+    expect(adviceOn({ ...facts, version: [7, 0], fsync: 'always' }, true)).toEqual([]);
+    expect(adviceOn(facts, true)).toEqual([]);
+  });
+});

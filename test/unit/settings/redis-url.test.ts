@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { parseRedisUrl } from '../../../src/daemon/settings/redis-url.ts';
+
+describe('REDIS_URL', () => {
+  it.each([
+    ['redis://localhost', { host: 'localhost', port: 6379, db: 0 }],
+    ['redis://localhost:6380/3', { host: 'localhost', port: 6380, db: 3 }],
+    ['redis://:p%40ss@[::1]:6380/', { host: '::1', port: 6380, password: 'p@ss', db: 0 }],
+    ['redis://user:a:b@r', { host: 'r', port: 6379, username: 'user', password: 'a:b', db: 0 }],
+    ['rediss://r:6380', { host: 'r', port: 6380, tls: { servername: 'r' }, db: 0 }],
+    ['unix:/run/redis.sock', { path: '/run/redis.sock' }],
+    ['unix:///run/redis.sock', { path: '/run/redis.sock' }],
+  ])('names one server: %s', (url, options) => {
+    expect(parseRedisUrl(url)).toEqual({ kind: 'single', options });
+  });
+
+  it('names the sentinels of a master', () => {
+    expect(parseRedisUrl('redis+sentinel://user:pass@a:26380,b/main/2')).toEqual({
+      kind: 'sentinel',
+      options: {
+        sentinels: [
+          { host: 'a', port: 26380 },
+          { host: 'b', port: 26379 },
+        ],
+        name: 'main',
+        username: 'user',
+        password: 'pass',
+        db: 2,
+      },
+    });
+  });
+
+  it('names nodes of a Cluster', () => {
+    expect(parseRedisUrl('redis+cluster://:pass@a:7000,b')).toEqual({
+      kind: 'cluster',
+      nodes: [
+        { host: 'a', port: 7000 },
+        { host: 'b', port: 6379 },
+      ],
+      options: { password: 'pass' },
+    });
+  });
+
+  it.each([
+    ['http://localhost', /begins with none of/],
+    ['localhost:6379', /begins with none of/],
+    ['redis://', /no host and port/],
+    ['redis://a b:port', /no host and port/],
+    ['redis://a,b', /several hosts/],
+    ['redis://a/first', /database is no number/],
+    ['redis://:secret%zz@a', /% that encodes no character/],
+    ['redis://secret@secret@a', /no host and port/],
+    ['redis+sentinel://a:26379', /name of the master is missing/],
+    ['redis+cluster://a/1', /Cluster has no databases/],
+    ['unix:', /path of the socket is missing/],
+  ])('is refused with the reason, and without what it holds: %s', (url, reason) => {
+    expect(() => parseRedisUrl(url)).toThrow(reason);
+    expect(() => parseRedisUrl(url)).not.toThrow(/secret/);
+  });
+});
