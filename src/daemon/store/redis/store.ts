@@ -13,6 +13,7 @@ import { CLAIM_MS } from '../claims.ts';
 import type { Store } from '../store.ts';
 import { RedisActions } from './actions.ts';
 import { RedisAudit } from './audit.ts';
+import { RedisBudgets } from './budgets.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisGuard } from './guard.ts';
 import { GuardDesk } from './guard-desk.ts';
@@ -27,6 +28,7 @@ import { RedisSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { StreamChanges } from './stream-changes.ts';
 import { RedisStreams } from './streams.ts';
+import { RedisSummaries } from './summaries.ts';
 import { RedisToolDigests } from './tool-digests.ts';
 import { RedisTraces } from './traces.ts';
 import { RedisTurns } from './turns.ts';
@@ -93,6 +95,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     audit: new RedisAudit(redis),
     traces: new RedisTraces(redis, { kept: tracesMax, refused: refusedMax }),
     limits: new RedisLimits(redis),
+    budgets: new RedisBudgets(redis),
+    summaries: new RedisSummaries(redis),
     guard: new RedisGuard(redis, desk, sessions),
     idempotency: new RedisIdempotency(redis),
     inbox: new RedisInbox(redis, desk),
