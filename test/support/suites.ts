@@ -28,6 +28,7 @@ export const SLOW = [
   'test/unit/store/limits.test.ts',
   'test/unit/store/resident-state.test.ts',
   'test/unit/store/small-disk.test.ts',
+  'test/unit/tools/openapi/real-documents.test.ts',
 ];
 
 /** Tests that mock a module, which must not be loaded before. Each file needs a worker of its own. */

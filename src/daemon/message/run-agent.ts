@@ -33,6 +33,8 @@ import { unknownWrites } from './unknown-writes.ts';
 
 type Turn = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
 
+/** A run that was not needed has read nothing. */
+const NO_HISTORY: RunHistory = { summary: null, turns: [] };
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
@@ -50,7 +52,7 @@ export const runAgent: Step<Turn, Answered> = {
     const { settlement } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
-      return { ...onlySaid(turn, settlement.text), history: null, usage: null };
+      return { ...onlySaid(turn, settlement.text), history: NO_HISTORY, usage: null };
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
@@ -60,10 +62,10 @@ export const runAgent: Step<Turn, Answered> = {
     try {
       const history = await readHistory(turn, services);
       const context = requestContextOf(turn, services, limit.signal);
-      const said = await withRequestContext(context, () =>
+      const answered = await withRequestContext(context, () =>
         converse(turn, services, { limit, meter, history }, line),
       );
-      return { ...said, history, usage: meter.usage };
+      return { ...answered, history, usage: meter.usage };
     } catch (error) {
       throw failureOf(error, turn, services, limit, line);
     } finally {
@@ -114,18 +116,19 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
+/** What the person is answered; the rest is known once the run has ended. */
 type Said = Omit<Answered, 'usage' | 'history'>;
+
+function onlySaid({ outlet }: Turn, reply: string): Said {
+  outlet.text(reply);
+  return { reply, stopped: false, asked: null };
+}
 
 /** What a run is given, and held to. */
 interface Run {
   limit: TimeLimit;
   meter: RunMeter;
   history: RunHistory;
-}
-
-function onlySaid({ outlet }: Turn, reply: string): Said {
-  outlet.text(reply);
-  return { reply, stopped: false, asked: null };
 }
 
 async function converse(turn: Turn, services: Services, run: Run, line: StepLine): Promise<Said> {
@@ -292,8 +295,8 @@ async function agentTurn(
     tools: bindTools(services.tools.tools(), tools),
     confirmed,
     already_done: tools.journal.alreadyDone,
-    memories,
     meter,
+    memories,
     signal,
     deadline,
     log: tools.log,

@@ -5,7 +5,9 @@ import type { Metrics } from './metrics.ts';
 const PORTS = [
   'sessions',
   'actions',
+  'audit',
   'traces',
+  'toolDigests',
   'limits',
   'budgets',
   'summaries',

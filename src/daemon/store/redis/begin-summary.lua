@@ -1,9 +1,11 @@
--- include: summaries
--- Begins a summary. KEYS[1]: the session. ARGV: its id, token, ms.
--- Returns 1, or 0 while another one is made, or if the session has ended.
-local session_tag = find_session(ARGV[3])
-if not session_tag or being_made(session_tag) then
+-- include: sessions
+-- Begins a summary. KEYS[1]: the session. ARGV: its tag, token, how long it may take in ms.
+-- Returns 1, or 0 while another one is made or if the session has ended.
+local at = summaries_key(ARGV[3])
+local ends = call('HGET', at, 'until')
+if not session_lives(ARGV[3]) or (ends and tonumber(ends) > now) then
   return 0
 end
-call('HSET', session_key(session_tag), 'summarizing', ARGV[4], 'summarizing_until', now + ARGV[5])
+call('HSET', at, 'owner', ARGV[4], 'until', now + tonumber(ARGV[5]))
+call('PEXPIREAT', at, call('HGET', session_key(ARGV[3]), 'expires_at'))
 return 1

@@ -1,4 +1,3 @@
-import { randomSuffix } from '../../clock.ts';
 import type { BudgetStore } from '../budgets.ts';
 import {
   NO_TOKENS,
@@ -10,9 +9,8 @@ import {
   windowEnd,
 } from '../token-window.ts';
 import type { RedisConnection } from './connection.ts';
-import { untilWritten } from './until-written.ts';
+import { changeRecord } from './versioned-record.ts';
 
-/** The budgets of AGENT_DAILY_TOKENS, one key each. */
 export class RedisBudgets implements BudgetStore {
   readonly #redis: RedisConnection;
 
@@ -34,21 +32,13 @@ export class RedisBudgets implements BudgetStore {
     }));
   }
 
-  async #change<T>(
-    name: string,
-    change: (found: TokenWindow, now: number) => { window: TokenWindow; result: T },
-  ): Promise<T> {
-    const key = this.#redis.names.key('budget', name, 'tokens');
-    const { result } = await untilWritten(async () => {
-      const read = (await this.#redis.run('read-versions', [key])) as [number, string | null, string | null];
-      const [now, version, value] = read;
-      const found = value === null ? NO_TOKENS : (JSON.parse(value) as TokenWindow);
-      const changed = change(found, now);
-      const { window } = changed;
-      if (window === found) return changed;
-      const write = [version ?? '', randomSuffix(), JSON.stringify(window), windowEnd(window)];
-      return (await this.#redis.run('compare-and-set', [key], ...write)) === 1 ? changed : null;
+  #change<Result>(
+    key: string,
+    rule: (found: TokenWindow, now: number) => { window: TokenWindow; result: Result },
+  ): Promise<Result> {
+    return changeRecord(this.#redis, this.#redis.names.key('budget', key, 'window'), (value, now) => {
+      const { window, result } = rule(value === null ? NO_TOKENS : JSON.parse(value), now);
+      return { result, value: JSON.stringify(window), expires_at: windowEnd(window) };
     });
-    return result;
   }
 }

@@ -1,4 +1,6 @@
--- include: summaries
--- KEYS[1]: the session. ARGV: its id, principal. Returns the summary, or null.
-local session_tag = find_session(ARGV[3])
-return session_tag and call('HGET', session_key(session_tag), 'summary:' .. ARGV[4])
+-- include: sessions
+-- KEYS[1]: the session. ARGV: its tag, field of the principal. Returns the summary as JSON, or nil if there is none.
+if not session_lives(ARGV[3]) then
+  return false
+end
+return call('HGET', summaries_key(ARGV[3]), ARGV[4])

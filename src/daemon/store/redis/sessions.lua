@@ -22,12 +22,18 @@ local function find_session(name)
   return nil
 end
 
--- Its turns and its pointer end with it.
+-- A hash: a field for each principal, and `owner` and `until` of the one that is being made.
+local function summaries_key(session_tag)
+  return key('session', session_tag, 'summaries')
+end
+
+-- Its turns, its summaries and its pointer end with it.
 local function session_ends(session_tag, ends)
   local at = session_key(session_tag)
   call('HSET', at, 'expires_at', ends)
   call('PEXPIREAT', at, ends)
   call('PEXPIREAT', key('session', session_tag, 'turns'), ends)
+  call('PEXPIREAT', summaries_key(session_tag), ends)
   local name = call('HGET', at, 'session_id')
   if name ~= session_tag then
     call('SET', key('session', name, 'name'), session_tag, 'PXAT', ends)
@@ -46,7 +52,7 @@ end
 
 -- Stores a session whose ids are free. What is left of an expired one of its tag is deleted.
 local function create_session(session_tag, session)
-  call('DEL', session_key(session_tag), key('session', session_tag, 'turns'))
+  call('DEL', session_key(session_tag), key('session', session_tag, 'turns'), summaries_key(session_tag))
   withdraw_session(session_tag)
   put_session(session_tag, session)
   local count = key('session', session_tag, 'count')
@@ -62,7 +68,8 @@ local function end_session(session_tag)
   if name ~= session_tag then
     call('DEL', key('session', name, 'name'))
   end
-  call('DEL', session_key(session_tag), key('session', session_tag, 'turns'), key('session', session_tag, 'count'))
+  call('DEL', session_key(session_tag), key('session', session_tag, 'turns'), summaries_key(session_tag),
+    key('session', session_tag, 'count'))
   withdraw_session(session_tag)
 end
 

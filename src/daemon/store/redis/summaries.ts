@@ -2,7 +2,6 @@ import { randomSuffix } from '../../clock.ts';
 import type { Summary, SummaryStore } from '../summaries.ts';
 import type { RedisConnection } from './connection.ts';
 
-/** Summaries are fields of the hash of their session, so they end with it. */
 export class RedisSummaries implements SummaryStore {
   readonly #redis: RedisConnection;
 
@@ -11,22 +10,31 @@ export class RedisSummaries implements SummaryStore {
   }
 
   async find(session_tag: string, principal: string): Promise<Summary | null> {
-    const found = await this.#redis.run('find-summary', [this.#key(session_tag)], session_tag, principal);
-    return found === null ? null : (JSON.parse(found as string) as Summary);
+    const found = await this.#run('find-summary', session_tag, fieldOf(principal));
+    return found === null ? null : JSON.parse(found as string);
   }
 
   async begin(session_tag: string, ttl_ms: number): Promise<string | null> {
     const token = randomSuffix();
-    const args = [session_tag, token, ttl_ms];
-    return (await this.#redis.run('begin-summary', [this.#key(session_tag)], ...args)) === 1 ? token : null;
+    return (await this.#run('begin-summary', session_tag, token, ttl_ms)) === 1 ? token : null;
   }
 
   async keep(session_tag: string, token: string, summary: Summary): Promise<boolean> {
-    const args = [session_tag, token, summary.principal, JSON.stringify(summary)];
-    return (await this.#redis.run('keep-summary', [this.#key(session_tag)], ...args)) === 1;
+    const args = [token, fieldOf(summary.principal), JSON.stringify(summary)];
+    return (await this.#run('keep-summary', session_tag, ...args)) === 1;
   }
 
-  #key(session_tag: string): string {
-    return this.#redis.names.key('session', session_tag, 'state');
+  #run(script: string, session_tag: string, ...args: (string | number)[]) {
+    return this.#redis.run(
+      script,
+      [this.#redis.names.key('session', session_tag, 'state')],
+      session_tag,
+      ...args,
+    );
   }
+}
+
+/** No principal is named like the other fields of the hash. */
+function fieldOf(principal: string): string {
+  return `of:${principal}`;
 }
