@@ -23,9 +23,9 @@ export const command: Command = {
     const configuration = await configure(configLocation(options));
     const { tools, degraded } = await withRegistry(configuration, async (registry) => ({
       tools: listed(registry),
-      degraded: registry.sources.flatMap(({ info, state }) => {
-        const { detail } = state();
-        return detail === null ? [] : [`${info.name}: ${detail}`];
+      degraded: registry.sources.flatMap((source) => {
+        const { detail } = source.state();
+        return detail === null ? [] : [`${source.info.name}: ${detail}`];
       }),
     }));
     out.list(COLUMNS, tools, 'There are no tools: neither API_BASE_URL nor `tools:` is set.');
