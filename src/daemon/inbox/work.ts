@@ -161,8 +161,11 @@ export class InboxWorker {
       ['run', this.#names],
       ['send', near],
     ] as const;
-    for (const [kind, platforms] of lanes) {
-      if (!(await inbox.holdsInterrupted(kind, platforms))) continue;
+    const holds = await Promise.all(
+      lanes.map(([kind, platforms]) => inbox.holdsInterrupted(kind, platforms)),
+    );
+    for (const [place, [kind, platforms]] of lanes.entries()) {
+      if (!holds[place]) continue;
       if (this.#claims.size > 0 || (await this.#take(kind, platforms, 1, 'interrupted')) > 0) return true;
     }
     return false;
