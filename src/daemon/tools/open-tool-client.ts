@@ -77,7 +77,10 @@ export function openToolClient(
     request: (request: ToolRequest) => opened.request(request),
     fetch: (input: string | URL | Request, init?: RequestInit) => opened.fetch(input, init),
     credentials: credential.use,
-    identity: identityOf(credential),
+    // Costs a hash, and few sources ask for it.
+    get identity() {
+      return identityOf(credential);
+    },
   });
   return {
     client,

@@ -29,6 +29,8 @@ export interface CallOrder {
 export interface CallResult {
   /** Calls per second, warm-up left out. */
   rate: number;
+  /** Processor time of a call, µs, warm-up left out. */
+  cpu_us: number;
   /** Calls that were answered, from the first on. */
   answered: number;
   /** Writes that the journal knows afterwards, with their outcome. */
@@ -54,17 +56,22 @@ process.once('message', async (order: CallOrder) => {
   const warm = performance.now() + order.warm_up_ms;
   const end = warm + order.measure_ms;
   let [measured, answered] = [0, 0];
+  let before: NodeJS.CpuUsage | undefined;
   const onAnswer = () => {
     answered++;
     const now = performance.now();
-    if (now >= warm && now < end) measured++;
+    if (now < warm || now >= end) return;
+    before ??= process.cpuUsage();
+    measured++;
   };
   const keepBusy = async (worker: number) => {
     while (performance.now() < end) await contender.run(worker, onAnswer);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, (_, worker) => keepBusy(worker)));
+  const { user, system } = process.cpuUsage(before);
+  const cpu_us = (user + system) / Math.max(1, measured);
   const recorded = await contender.close();
-  const result: CallResult = { rate: measured / (order.measure_ms / 1000), answered, recorded };
+  const result: CallResult = { rate: measured / (order.measure_ms / 1000), cpu_us, answered, recorded };
   process.send?.(result);
   process.disconnect();
 });

@@ -38,8 +38,8 @@ function roundOf(contender: CallOrder['contender'], effect: CallOrder['effect'])
     try {
       const url = `http://127.0.0.1:${server.port}`;
       const order: CallOrder = { contender, effect, url, directory, warm_up_ms, measure_ms };
-      const { rate, ...counts } = await ask<CallResult>(program, order, { part: 'server' });
-      return { value: rate, counts };
+      const { rate, cpu_us, ...counts } = await ask<CallResult>(program, order, { part: 'server' });
+      return { value: rate, figures: { 'CPU µs': cpu_us }, counts };
     } finally {
       await server.stop();
       await rm(directory, { recursive: true });
