@@ -78,9 +78,9 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     expect(await focused(visitor)).toBe('Confirm');
     await visitor.page.keyboard.press('Enter');
     await shows(visitor, 'It is done.');
-    expect(await visitor.field.evaluate((field) => field === (field.getRootNode() as ShadowRoot).activeElement)).toBe(
-      true,
-    );
+    expect(
+      await visitor.field.evaluate((field) => field === (field.getRootNode() as ShadowRoot).activeElement),
+    ).toBe(true);
   });
 
   it('is announced to screen readers, with its buttons', async () => {
