@@ -62,7 +62,7 @@ function createMsgbot(scope: ChannelScope): Channel {
   const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
   const api = new PlatformApi(scope, token, String(scope.settings.MSGBOT_API_URL));
   const bot = new Bot(token, api, scope);
-  const receiver = new Receiver(scope, bot, secret);
+  const receiver = new Receiver(scope, bot, api, secret);
   const sender = new Sender(scope, api);
   return {
     routes: [

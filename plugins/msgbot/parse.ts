@@ -84,8 +84,9 @@ function withoutWords(
   return place === 'group' && asItCame !== '' ? 'empty' : 'nothing';
 }
 
-function messageOf(written: Written, text: string): IncomingMessage {
-  const { chat, topic, user, name, sent_at, place } = written;
+/** The message as the contract has it. */
+export function messageOf(written: Written, text: string): IncomingMessage {
+  const { chat, topic, user, name, language, sent_at, place } = written;
   return {
     platform: 'msgbot',
     user_id: String(user),
@@ -98,6 +99,7 @@ function messageOf(written: Written, text: string): IncomingMessage {
     shared: place === 'group' || chat !== user,
     reply_to: placeOf(written).reply_to,
     ...(sent_at === null ? {} : { sent_at }),
+    ...(language === null ? {} : { locale: language }),
   };
 }
 

@@ -11,6 +11,8 @@ export interface Written {
   user: Id;
   /** The sender's name. Empty if it has no visible character. */
   name: string;
+  /** Language of the sender's app; null if the platform does not say it. */
+  language: string | null;
   /** ms since the epoch; null if the update does not say it. */
   sent_at: number | null;
   /** When the message was edited, seconds since the epoch. Null if it was not edited. */
@@ -95,6 +97,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
     id,
     user,
     name: nameOf(from ?? {}),
+    language: languageIn(from?.language_code),
     sent_at: secondsOf(message.date, 1000),
     edited: message === edited ? (secondsOf(message.edit_date, 1) ?? 0) : null,
     text,
@@ -163,6 +166,10 @@ function nameOf({ first_name, last_name, username }: Readonly<Record<string, unk
   const given = [first_name, last_name].filter((part) => typeof part === 'string').join(' ');
   const name = [given, typeof username === 'string' ? username : ''].map(shown).find((part) => part !== '');
   return name ?? '';
+}
+
+function languageIn(code: unknown): string | null {
+  return typeof code === 'string' && /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,3}$/.test(code) ? code : null;
 }
 
 function shown(name: string): string {

@@ -1,7 +1,10 @@
 import type { ChannelRequest, ChannelScope, JsonObject } from '../../src/channel/index.ts';
 import { answerCommand } from './answer-command.ts';
+import type { PlatformApi } from './api.ts';
 import type { Bot } from './bot.ts';
+import { PlatformFailure } from './failures.ts';
 import { type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
+import { type Press, readPress } from './read-press.ts';
 import { NOTHING_SAID, TOO_LONG, WORDS_ONLY } from './texts.ts';
 import { isSigned, SECRET_HEADER } from './verify.ts';
 
@@ -19,11 +22,13 @@ const HINTS = { content: WORDS_ONLY, empty: NOTHING_SAID, 'too-long': TOO_LONG }
 export class Receiver {
   readonly #scope: ChannelScope;
   readonly #bot: Bot;
+  readonly #api: PlatformApi;
   readonly #secret: string;
   readonly #albumsWithWords = new Set<string>();
 
-  constructor(scope: ChannelScope, bot: Bot, secret: string) {
+  constructor(scope: ChannelScope, bot: Bot, api: PlatformApi, secret: string) {
     this.#scope = scope;
+    this.#api = api;
     this.#bot = bot;
     this.#secret = secret;
   }
@@ -32,6 +37,8 @@ export class Receiver {
   async receive(request: ChannelRequest): Promise<void> {
     if (!isSigned(request.headers[SECRET_HEADER], this.#secret))
       throw this.#scope.problem('invalid_signature', 'The secret token of the webhook is missing or wrong.');
+    const press = readPress(request.json());
+    if (press !== null) return this.#take(press, request);
     const parsed = await this.#parse(request.json());
     switch (parsed.kind) {
       case 'message':
@@ -46,6 +53,24 @@ export class Receiver {
         return this.#hint(parsed);
       case 'nothing':
         this.#scope.log.debug({ why: parsed.why }, 'update ignored');
+    }
+  }
+
+  /** The person's app waits for the answer to the query, and shows its text to this person alone. */
+  async #take({ query_id, message }: Press, request: ChannelRequest): Promise<void> {
+    const outcome = message === null ? null : await this.#scope.press(message, request);
+    // Not awaited: the press is stored, and the platform must not deliver it again because this takes long.
+    void this.#answerPress(query_id, outcome?.outcome === 'refused' ? outcome.text : null);
+  }
+
+  async #answerPress(query_id: string, text: string | null): Promise<void> {
+    try {
+      const shown = text === null ? {} : { text, show_alert: true };
+      await this.#api.call((api) => api.answerCallbackQuery(query_id, shown));
+    } catch (error) {
+      if (!(error instanceof PlatformFailure)) throw error;
+      // The app stops waiting by itself.
+      this.#scope.log.debug({ failure: error.message }, 'the press of a button could not be acknowledged');
     }
   }
 

@@ -3,6 +3,7 @@ import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 import { plainText } from './plain-text.ts';
+import type { Part } from './question.ts';
 import { COULD_NOT_DELETE, DELETE_IT_YOURSELF } from './texts.ts';
 
 /** No part is started later than this after the first, ms. The daemon stops waiting for `send` after a minute. */
@@ -37,13 +38,13 @@ export class Sender {
   }
 
   /** Resolves when the platform has all parts. @throws the error of `scope.deliveryFailed` */
-  async send({ id, text, reply_to }: OutgoingReply): Promise<void> {
+  async send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     const target = targetOf(reply_to);
     const latest = this.#scope.now() + BEGIN_WITHIN_MS;
     try {
       await this.#scope.sendParts(
         id,
-        () => this.#partsOf(id, text, target),
+        () => this.#partsOf(id, text, target, confirmation),
         async (part, index) => {
           if (this.#scope.now() > latest)
             throw this.#scope.deliveryFailed('sending takes too long', { final: false });
@@ -65,11 +66,16 @@ export class Sender {
   }
 
   /** The texts to send. Before, a message with a token is deleted, or its sender is asked to delete it. */
-  async #partsOf(id: string, text: string, { chat, deletes }: Target): Promise<readonly string[]> {
+  async #partsOf(
+    id: string,
+    text: string,
+    { chat, deletes }: Target,
+    confirmation: OutgoingReply['confirmation'],
+  ): Promise<readonly Part[]> {
     const trouble = deletes === null ? null : await this.#delete(id, chat, deletes);
     // Loaded with the first reply, so that a daemon without this channel does not load it.
-    const { render } = await import('./render.ts');
-    return render(trouble === null ? text : `${text}\n\n${trouble}`);
+    const { partsOf } = await import('./question.ts');
+    return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
   }
 
   /**
@@ -96,12 +102,13 @@ export class Sender {
     return true;
   }
 
-  async #sendPart({ chat, topic, answers }: Target, part: string, isFirst: boolean): Promise<void> {
+  async #sendPart({ chat, topic, answers }: Target, part: Part, isFirst: boolean): Promise<void> {
     const sendAs = (text: string, as: Pick<Sending, 'parse_mode'>) =>
       this.#inChat(chat, (id) =>
         this.#api.call((api) =>
           api.sendMessage(id, text, {
             ...as,
+            ...(part.reply_markup === undefined ? {} : { reply_markup: part.reply_markup }),
             link_preview_options: { is_disabled: true },
             ...(topic === null ? {} : { message_thread_id: topic }),
             // A message id of the old chat does not exist in the new one.
@@ -112,14 +119,14 @@ export class Sender {
         ),
       );
     try {
-      await sendAs(part, { parse_mode: 'HTML' });
+      await sendAs(part.text, { parse_mode: 'HTML' });
     } catch (error) {
       if (!(error instanceof PlatformFailure) || error.refusal !== 'markup') throw error;
       this.#scope.log.warn(
         { failure: error.message },
         'the platform cannot read the markup; the reply was sent as plain text',
       );
-      await sendAs(plainText(part), {});
+      await sendAs(plainText(part.text), {});
     }
   }
 

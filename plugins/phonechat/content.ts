@@ -1,8 +1,11 @@
+import { type ConfirmationAnswer, readPressPayload } from '../../src/channel/index.ts';
 import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
 
 /** The content of a message, as far as an agent that reads text can use it. */
 export type Content =
   | { kind: 'text'; text: string }
+  /** A button of a question. */
+  | { kind: 'press'; confirm: ConfirmationAnswer }
   /** Other content, as a plural noun (`pictures`), with its caption. */
   | { kind: 'other'; what: string; caption?: string }
   /** The sender edited an earlier message. */
@@ -48,7 +51,7 @@ export function contentOf(message: Fields): Content {
     case 'button':
       return textOr(fieldsOf(message.button).text, NONE);
     case 'interactive':
-      return textOr(titleOf(fieldsOf(message.interactive)), other(type));
+      return pressOr(fieldsOf(message.interactive), other(type));
     case 'edit':
       return editOf(fieldsOf(message.edit));
     case 'image':
@@ -58,6 +61,12 @@ export function contentOf(message: Fields): Content {
     default:
       return type === '' || SILENT.has(type) ? NONE : other(type);
   }
+}
+
+function pressOr(interactive: Fields, otherwise: Content): Content {
+  const confirm =
+    interactive.type === 'button_reply' ? readPressPayload(fieldsOf(interactive.button_reply).id) : null;
+  return confirm === null ? textOr(titleOf(interactive), otherwise) : { kind: 'press', confirm };
 }
 
 /** Title of the button or list row that was chosen. */

@@ -26,6 +26,8 @@ export interface Edit {
 /** The content of all entries and changes of a webhook, in order. */
 export interface Parsed {
   messages: IncomingMessage[];
+  /** Presses of buttons of questions. */
+  presses: IncomingMessage[];
   hints: Hint[];
   edits: Edit[];
   statuses: Status[];
@@ -44,6 +46,7 @@ export interface Parsed {
 export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
   const parsed: Parsed = {
     messages: [],
+    presses: [],
     hints: [],
     edits: [],
     statuses: [],
@@ -106,6 +109,11 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   if (own !== undefined && who.user_id === `+${own}`) return 'our own number';
   if (content.kind === 'edit') return takeEdit(content, parsed);
 
+  if (content.kind === 'press') {
+    const { confirm } = content;
+    parsed.presses.push({ ...messageOf(message, message_id, who, { number_id, group }), text: '', confirm });
+    return null;
+  }
   const text = content.kind === 'text' ? content.text : content.caption;
   const hint = hintFor(content);
   const place = placeOf(number_id, who, group);
@@ -113,20 +121,29 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   if (hint !== null && group === null)
     parsed.hints.push({ message_id, user_id: who.user_id, place, text: hint });
   if (text === undefined || isTooLong(text)) return group === null ? null : 'no text to read, in a group';
-  parsed.messages.push({
+  parsed.messages.push({ ...messageOf(message, message_id, who, { number_id, group }), text });
+  return null;
+}
+
+/** Everything but the text. */
+function messageOf(
+  { timestamp }: Fields,
+  message_id: string,
+  who: Who,
+  { number_id, group }: { number_id: string; group: string | null },
+): Omit<IncomingMessage, 'text'> {
+  return {
     platform: 'phonechat',
     user_id: who.user_id,
     ...(who.alias_id === undefined ? {} : { alias_id: who.alias_id }),
     channel_id: group ?? who.user_id,
     thread_id: threadOf(number_id, who, group),
-    text,
     metadata: metadataOf(who),
     message_id,
-    ...sentAt(message.timestamp),
+    ...sentAt(timestamp),
     shared: group !== null,
-    reply_to: { ...place, message_id },
-  });
-  return null;
+    reply_to: { ...placeOf(number_id, who, group), message_id },
+  };
 }
 
 function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
@@ -137,7 +154,7 @@ function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
 }
 
 /** The hint about content that cannot be read; null if all of it was read. */
-function hintFor(content: Exclude<Content, { kind: 'edit' | 'none' }>): string | null {
+function hintFor(content: Extract<Content, { kind: 'text' | 'other' }>): string | null {
   if (isTooLong(content.kind === 'text' ? content.text : (content.caption ?? ''))) return tooLong();
   if (content.kind === 'text') return null;
   return content.caption === undefined

@@ -14,15 +14,16 @@ export class Sender {
     this.#graph = graph;
   }
 
-  async send({ id, text, reply_to }: OutgoingReply): Promise<void> {
+  async send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     const limit = AbortSignal.timeout(REPLY_MS);
     const { number_id, ...address } = addressOf(reply_to);
+    const isGroup = address.recipient_type === 'group';
     await this.#scope.sendParts(
       id,
-      async () => (await import('./render.ts')).render(text),
-      async (body) => {
-        const message = { ...address, type: 'text', text: { preview_url: false, body } };
-        const failure = await this.#graph.post(number_id, message, limit);
+      // Groups have no buttons.
+      async () => (await import('./question.ts')).messagesOf(text, isGroup ? undefined : confirmation),
+      async (message) => {
+        const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
         if (failure === null) return;
         const { reason, final, retryAfterSeconds, platform } = failure;
         throw this.#scope.deliveryFailed(reason, {

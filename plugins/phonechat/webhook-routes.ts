@@ -1,4 +1,10 @@
-import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
+import type {
+  ChannelRequest,
+  ChannelResponse,
+  ChannelScope,
+  IncomingMessage,
+  Route,
+} from '../../src/channel/index.ts';
 import type { Configured } from './configured.ts';
 import { type Parsed, parse } from './parse.ts';
 import { countStatuses } from './statuses.ts';
@@ -68,12 +74,24 @@ class Webhook {
     this.#log(parsed, request.id);
     for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
       await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);
+    for (const press of parsed.presses) await this.#take(press, request);
     for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
     for (const { message_id, user_id, place, text } of parsed.hints) {
       // The id of the message belongs to its caption, if it has one.
       await this.#scope.notify(place, text, { message_id: `hint:${message_id}`, throttle_key: user_id });
     }
     return { status: 200 };
+  }
+
+  /** Only one person reads a conversation, so a refusal is an ordinary message. In a group, others would read it. */
+  async #take(press: IncomingMessage, request: ChannelRequest): Promise<void> {
+    const outcome = await this.#scope.press(press, request);
+    if (outcome.outcome === 'enqueued' || press.shared) return;
+    const { message_id = '', reply_to = {} } = press;
+    await this.#scope.notify(reply_to, outcome.text, {
+      message_id: `hint:${message_id}`,
+      throttle_key: press.user_id,
+    });
   }
 
   #notSigned({ id }: ChannelRequest): Error {

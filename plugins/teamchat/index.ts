@@ -10,6 +10,7 @@ import { createCall } from './client.ts';
 import { answerCommand } from './commands.ts';
 import { Health } from './health.ts';
 import { parse } from './parse.ts';
+import { type Press, readPress } from './read-press.ts';
 import { refusalOf } from './refusal.ts';
 import { createSend } from './send.ts';
 import { SETTINGS, secret } from './settings.ts';
@@ -132,6 +133,33 @@ function createTeamchat(scope: ChannelScope): Channel {
     return { body: await answerCommand(typed, scope) };
   }
 
+  async function takePress(request: ChannelRequest): Promise<ChannelResponse> {
+    verify(request);
+    const press = readPress(payloadIn(request));
+    if (typeof press === 'string') {
+      scope.log.debug({ request_id: request.id, why: press }, 'an interaction was ignored');
+      return { status: 200 };
+    }
+    const outcome = await scope.press(press.message, request);
+    // Not awaited: the platform waits 3 s for its answer.
+    if (outcome.outcome === 'refused') void showRefusal(press, outcome.text);
+    return { status: 200 };
+  }
+
+  /** Only the person who pressed sees it. A failure is not repeated: nothing has changed, and the button is still there. */
+  async function showRefusal({ message, user }: Press, text: string): Promise<void> {
+    const { channel, thread_ts } = message.reply_to ?? {};
+    const thread = typeof thread_ts === 'string' ? { thread_ts } : {};
+    try {
+      await call('chat.postEphemeral', { channel, user, ...thread, text });
+    } catch (error) {
+      scope.log.debug(
+        { reason: refusalOf(error).reason },
+        'a person could not be told that a button does nothing',
+      );
+    }
+  }
+
   return {
     routes: [
       {
@@ -147,6 +175,13 @@ function createTeamchat(scope: ChannelScope): Channel {
         contentType: 'application/x-www-form-urlencoded',
         bodyLimit: BODY_LIMIT,
         handle: takeCommand,
+      },
+      {
+        method: 'POST',
+        path: '/webhook/teamchat/interactive',
+        contentType: 'application/x-www-form-urlencoded',
+        bodyLimit: BODY_LIMIT,
+        handle: takePress,
       },
     ],
     async start() {
@@ -164,6 +199,16 @@ function createTeamchat(scope: ChannelScope): Channel {
       stopping.abort();
     },
   };
+}
+
+/** The JSON in the form of an interaction; empty if it is none. */
+function payloadIn(request: ChannelRequest): Readonly<Record<string, unknown>> {
+  try {
+    const payload: unknown = JSON.parse(request.form().get('payload') ?? '');
+    return typeof payload === 'object' && payload !== null ? { ...payload } : {};
+  } catch {
+    return {};
+  }
 }
 
 export default teamchat satisfies ChannelPlugin;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ChannelScope, OutgoingReply } from '../../src/channel/index.ts';
 import type { Call } from './client.ts';
 import type { Health } from './health.ts';
+import type { Part } from './question-blocks.ts';
 import { refusalOf } from './refusal.ts';
 
 /** Sends replies, long ones as several messages. */
@@ -10,7 +11,7 @@ export function createSend(
   call: Call,
   health: Health,
 ): (reply: OutgoingReply) => Promise<void> {
-  async function post({ id, reply_to }: OutgoingReply, text: string, part: number): Promise<void> {
+  async function post({ id, reply_to }: OutgoingReply, { text, blocks }: Part, part: number): Promise<void> {
     const { channel, thread_ts } = reply_to;
     if (typeof channel !== 'string')
       throw scope.deliveryFailed('the reply names no channel', { final: true });
@@ -19,6 +20,7 @@ export function createSend(
         channel,
         ...(typeof thread_ts === 'string' ? { thread_ts } : {}),
         text,
+        ...(blocks === undefined ? {} : { blocks }),
         mrkdwn: true,
         parse: 'none',
         link_names: false,
@@ -37,8 +39,8 @@ export function createSend(
   return (reply) =>
     scope.sendParts(
       reply.id,
-      async () => (await import('./render.ts')).render(reply.text),
-      (text, part) => post(reply, text, part),
+      async () => (await import('./question-blocks.ts')).partsOf(reply.text, reply.confirmation),
+      (one, part) => post(reply, one, part),
     );
 }
 

@@ -2,6 +2,7 @@ import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '
 import { secret } from './settings.ts';
 import { createApi } from './simulator/api.ts';
 import { commandForm, eventBody, Timestamps } from './simulator/deliveries.ts';
+import { pressForm } from './simulator/press.ts';
 import { refusalOf } from './simulator/refusal.ts';
 import { channelOf, PEOPLE } from './simulator/workspace.ts';
 import { signatureOf } from './verify.ts';
@@ -18,14 +19,14 @@ export function createSimulator(): PlatformSimulator {
     apiUrlSetting: 'TEAMCHAT_API_URL',
     who: () => PEOPLE,
     delivery(event, settings) {
-      const isCommand = event.kind === 'command';
-      const body = isCommand ? commandForm(event) : eventBody(event, timestamps);
+      const { path, body } = requestFor(event, timestamps);
+      const isForm = path !== 'events';
       return {
         method: 'POST',
-        path: `/webhook/teamchat/${isCommand ? 'commands' : 'events'}`,
+        path: `/webhook/teamchat/${path}`,
         headers: {
-          'Content-Type': isCommand ? 'application/x-www-form-urlencoded' : 'application/json',
-          Accept: isCommand ? 'application/json,*/*' : '*/*',
+          'Content-Type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
+          Accept: isForm ? 'application/json,*/*' : '*/*',
           'User-Agent': 'Slackbot 1.0 (+https://api.slack.com/robots)',
           ...signed(body, keyOf(settings, event)),
         },
@@ -41,6 +42,17 @@ export function createSimulator(): PlatformSimulator {
     refusal: refusalOf,
     startApi: (settings) => createApi(settings),
   };
+}
+
+function requestFor(event: SimulatedEvent, timestamps: Timestamps): { path: string; body: string } {
+  switch (event.kind) {
+    case 'command':
+      return { path: 'commands', body: commandForm(event) };
+    case 'press':
+      return { path: 'interactive', body: pressForm(event, timestamps) };
+    default:
+      return { path: 'events', body: eventBody(event, timestamps) };
+  }
 }
 
 /** The signature has the time of the delivery, not of the message. */

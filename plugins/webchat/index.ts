@@ -60,12 +60,14 @@ function createWebchat(scope: ChannelScope): Channel {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           for await (const event of scope.converse(message, request)) {
             if (event.type !== 'complete') continue;
+            const { response, session_id, replayed, confirmation } = event;
+            const asks = confirmation === undefined ? {} : { confirmation };
             return {
-              headers: event.replayed ? { 'Idempotency-Replayed': 'true' } : {},
+              headers: replayed ? { 'Idempotency-Replayed': 'true' } : {},
               body: {
-                response: event.response,
-                session_id: event.session_id,
-                metadata: { platform: 'webchat', user_id: message.user_id },
+                response,
+                session_id,
+                metadata: { platform: 'webchat', user_id: message.user_id, ...asks },
               },
             };
           }

@@ -76,6 +76,11 @@ export interface AgentTurn {
   /** Every call of a language model begins and ends here. */
   meter: ModelMeter;
   /**
+   * The person has just confirmed this action, and the service has carried it out: say what came of it. Null: nothing was
+   * confirmed.
+   */
+  confirmed: ConfirmedAction | null;
+  /**
    * What an earlier run of this message has written, if it was interrupted. The same call gets the same answer, and is not
    * made again; another write by the same tool needs a confirmation. Say what was done.
    */
@@ -90,6 +95,16 @@ export interface AgentTurn {
   /** When the time of the run is over, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** An action that the person confirmed. The daemon asked, and made the call; an agent can do neither. */
+export interface ConfirmedAction {
+  /** Name of the tool. */
+  tool: string;
+  /** What the person was shown, on one line of plain text. */
+  summary: string;
+  /** What the tool answered. */
+  answer: ToolAnswer;
 }
 
 /** A write of an earlier run of the same message. */

@@ -246,6 +246,12 @@ export interface ChannelScope {
    */
   enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
+   * Enqueues the press of a button, a message with `confirm` whose sender the platform has verified. Rejects as `enqueue`
+   * does. `refused`: it changes nothing, because the question is another person's or is over. Show `text` to the person
+   * who pressed, and to nobody else; if the platform cannot do this, show nothing.
+   */
+  press(message: IncomingMessage, request?: ChannelRequest): Promise<PressOutcome>;
+  /**
    * Replaces the text of a message that its sender has edited. Returns false if the agent has started to answer it, or
    * the message is unknown.
    */
@@ -273,6 +279,9 @@ export interface ChannelScope {
   /** Makes the error that `send` must throw if the platform did not take the reply. */
   deliveryFailed(reason: string, failure: DeliveryFailure): Error;
 }
+
+/** What became of the press of a button. `text` is plain text in the language of the person. */
+export type PressOutcome = { outcome: 'enqueued' } | { outcome: 'refused'; text: string };
 
 /** What the daemon needs to know for the next attempt. */
 export interface DeliveryFailure {

@@ -6,6 +6,8 @@ const ID_MAX = 256;
 /** Longest session id, characters. */
 const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;
+const ANSWER_ID_MAX = 256;
+const LOCALE_MAX = 64;
 /** Largest metadata without the token, as JSON, in UTF-16 units. */
 const METADATA_MAX = 65_536;
 const REPLY_TO_MAX = 8_192;
@@ -42,7 +44,12 @@ export function checkMessage(
     checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
   if (isPush && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
     wrong('thread_id', `must begin with ${channel}:`);
-  checkText(message.text, (problem) => wrong('text', problem));
+  if (message.confirm !== undefined)
+    checkAnswer(message.confirm, (field, problem) => wrong(`confirm${field}`, problem));
+  if (message.confirm === undefined || message.text !== '')
+    checkText(message.text, (problem) => wrong('text', problem));
+  if (message.locale !== undefined)
+    checkId(message.locale, LOCALE_MAX, (problem) => wrong('locale', problem));
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
   if (sent_at !== undefined && !Number.isFinite(sent_at))
     wrong('sent_at', 'must be a number, ms since the epoch');
@@ -69,6 +76,16 @@ export function checkText(text: unknown, wrong: (problem: string) => void): void
   else if (!text.isWellFormed()) wrong('must be well-formed Unicode');
   else if (text.trim() === '') wrong('must not be empty');
   else if (isTooLong(text.trim())) wrong(`must have at most ${TEXT_MAX} characters`);
+}
+
+/** Reports the errors in the answer to a question, with the names of their fields: `.id`, or empty. */
+export function checkAnswer(answer: unknown, wrong: (field: string, problem: string) => void): void {
+  if (!isObject(answer)) {
+    wrong('', 'must be an object');
+    return;
+  }
+  checkId(answer.id, ANSWER_ID_MAX, (problem) => wrong('.id', problem));
+  if (typeof answer.approve !== 'boolean') wrong('.approve', 'must be true or false');
 }
 
 function checkId(id: unknown, max: number, wrong: (problem: string) => void): void {

@@ -21,6 +21,7 @@ export type {
   LinkRequest,
   NotifyOptions,
   OpenStream,
+  PressOutcome,
   ResponseStream,
   Route,
   RouteProblem,
@@ -32,20 +33,26 @@ export type {
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export type {
+  Confirmation,
+  ConfirmationAnswer,
   ConversationEvent,
   IncomingMessage,
   JsonObject,
   JsonValue,
   MessageMetadata,
   OutgoingReply,
+  ReplyConfirmation,
   StreamEvent,
+  StreamEventName,
   ToolStatus,
 } from './message.ts';
+export { pressPayload, readPressPayload } from './press-payload.ts';
 export { retryAfterSeconds } from './retry-after.ts';
 export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';
 export type {
   PlatformSimulator,
   Shown,
+  ShownButton,
   SimulatedApi,
   SimulatedApiAnswer,
   SimulatedApiCall,

@@ -14,8 +14,15 @@ export interface IncomingMessage {
   channel_id: string;
   /** The thread, used as the session id. Null: the daemon begins a session and makes an id. */
   thread_id: string | null;
-  /** The trimmed text, 1 to 16,000 characters. */
+  /** The trimmed text, 1 to 16,000 characters. It may be empty if there is a `confirm`. */
   text: string;
+  /**
+   * The sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). It is as untrusted as the text: the
+   * daemon compares sender, session and action.
+   */
+  confirm?: ConfirmationAnswer;
+  /** Language of the sender, as the platform tells it (BCP 47). It chooses the language of the daemon's own texts. */
+  locale?: string;
   metadata: MessageMetadata;
   /**
    * Identifies the user's message, not the delivery. A repeated id is answered once. Web channels take it from the header
@@ -54,16 +61,49 @@ export type ConversationEvent =
   | { type: 'text_chunk'; text: string }
   | { type: 'tool_call'; tool_name: string; status: ToolStatus }
   /** The whole reply. `replayed`: the stored answer to an earlier request with the same message id. */
-  | { type: 'complete'; session_id: string; response: string; replayed: boolean };
+  | {
+      type: 'complete';
+      session_id: string;
+      response: string;
+      replayed: boolean;
+      /** The reply ends with this question. */
+      confirmation?: Confirmation;
+    };
+
+/** A question of the daemon: an action waits for the person. Words answer it, too. */
+export interface Confirmation {
+  /** Id of the action. */
+  id: string;
+  /** The whole question as plain text, with every argument of the call. */
+  summary: string;
+  /** ISO 8601, UTC. */
+  expires_at: string;
+}
+
+/** The answer to the question with this id. */
+export interface ConfirmationAnswer {
+  /** 1 to 256 characters. */
+  id: string;
+  approve: boolean;
+}
 
 /** One event of an event stream. All readers in this process get the same object. */
 export interface StreamEvent {
   /** 1, 2, 3, … within its stream. */
   readonly id: number;
-  readonly event: 'stream_start' | 'text_chunk' | 'tool_call' | 'complete' | 'stream_complete' | 'error';
+  readonly event: StreamEventName;
   /** The payload, as JSON. */
   readonly data: string;
 }
+
+export type StreamEventName =
+  | 'stream_start'
+  | 'text_chunk'
+  | 'tool_call'
+  | 'confirmation'
+  | 'complete'
+  | 'stream_complete'
+  | 'error';
 
 export type ToolStatus = 'started' | 'completed' | 'failed';
 
@@ -77,6 +117,21 @@ export interface OutgoingReply {
   text: string;
   /** `reply_to` of the message that is answered. */
   reply_to: JsonObject;
+  /** The question at the end of `text`, for platforms with buttons. Without buttons, send `text`: words answer it. */
+  confirmation?: ReplyConfirmation;
+}
+
+/** A question at the end of a reply. Send `lead`, then `question` as one message with two buttons. */
+export interface ReplyConfirmation {
+  /** Id of the action, 22 characters of base64url. The payload of the buttons brings it back (`ChannelScope.press`). */
+  id: string;
+  /** `text` before the question, CommonMark; empty if there is nothing before it. */
+  lead: string;
+  /** CommonMark. It must not be shortened: if it is too long for buttons, send `text` without them. */
+  question: string;
+  /** Labels of the buttons, at most 20 characters each. */
+  confirm: string;
+  decline: string;
 }
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;

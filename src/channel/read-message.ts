@@ -1,5 +1,6 @@
 import type { ChannelRequest, ChannelScope, FieldError, TokenSource } from './channel.ts';
-import type { IncomingMessage, MessageMetadata } from './message.ts';
+import { checkAnswer } from './check-message.ts';
+import type { ConfirmationAnswer, IncomingMessage, MessageMetadata } from './message.ts';
 import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 type Body = Record<string, unknown>;
@@ -46,7 +47,8 @@ export function readMessage(
   const body = request.json();
   const errors: FieldError[] = [];
   const user_id = identifier(body.user_id, 'user_id', 256, errors);
-  const text = message(body.message, errors);
+  const confirm = confirmationAnswer(body.metadata, errors);
+  const text = confirm !== undefined && isEmpty(body.message) ? '' : message(body.message, errors);
   const session_id = body.session_id ?? null;
   const thread_id = session_id === null ? null : identifier(session_id, 'session_id', 512, errors);
   tokenField(body.jwt_token, 'jwt_token', errors);
@@ -62,6 +64,7 @@ export function readMessage(
     channel_id: user_id,
     thread_id,
     text,
+    ...(confirm === undefined ? {} : { confirm }),
     metadata: token === undefined ? metadata : { ...metadata, jwt_token: token },
     ...(key === undefined ? {} : { message_id: key }),
   };
@@ -108,6 +111,23 @@ function message(value: unknown, errors: FieldError[]): string {
   return text;
 }
 
+/** The answer to a question, from `metadata.confirm`. */
+function confirmationAnswer(metadata: unknown, errors: FieldError[]): ConfirmationAnswer | undefined {
+  const { confirm } = isObject(metadata) ? metadata : {};
+  if (confirm === undefined || confirm === null) return undefined;
+  const before = errors.length;
+  checkAnswer(confirm, (field, problem) =>
+    errors.push({ field: `metadata.confirm${field}`, message: problem }),
+  );
+  if (errors.length > before) return undefined;
+  const { id, approve } = confirm as ConfirmationAnswer;
+  return { id, approve };
+}
+
+function isEmpty(message: unknown): boolean {
+  return message === undefined || message === null || (typeof message === 'string' && message.trim() === '');
+}
+
 /**
  * What the client claims about itself.
  * @param holdsToken the token may be in the metadata, so its type is checked.
@@ -122,7 +142,7 @@ function clientMetadata(
     errors.push({ field: 'metadata', message: 'must be an object' });
     return {};
   }
-  const { jwt_token, ...given } = metadata;
+  const { jwt_token, confirm: _answer, ...given } = metadata;
   if (holdsToken) tokenField(jwt_token, 'metadata.jwt_token', errors);
   const claims: Pick<MessageMetadata, ClaimName | 'other'> = {};
   for (const name of CLAIM_NAMES) {

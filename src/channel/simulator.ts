@@ -40,9 +40,9 @@ export interface SimulatedEvent {
   /**
    * `message`: a person writes. `edit`: the person edits the message with the same `number`. `command`: a command of the
    * platform; `text` begins with a slash. `other`: a message without text, for example an image. `status`: the platform
-   * reports the status of a message of the bot.
+   * reports the status of a message of the bot. `press`: the person presses a button; `text` is its `press` (`Shown`).
    */
-  kind: 'message' | 'edit' | 'command' | 'other' | 'status';
+  kind: 'message' | 'edit' | 'command' | 'other' | 'status' | 'press';
   /** The platform's id of the sender. */
   user: string;
   /** The name that the platform shows. */
@@ -55,7 +55,7 @@ export interface SimulatedEvent {
   place: 'direct' | 'group';
   /** Name of a thread or topic in the room. Equal names mean the same thread. */
   thread?: string;
-  /** Number of the message, 1 or more. Equal numbers mean the same message. */
+  /** Number of the message, 1 or more. Equal numbers mean the same message. Of a `press`: the message that was answered. */
   number: number;
   /** When it was sent, ms since the epoch. */
   sent_at: number;
@@ -114,4 +114,12 @@ export interface Shown {
   thread?: string;
   /** In the platform's markup. Empty if there is no text. */
   text: string;
+  /** Its buttons, from left to right. Absent: none. */
+  buttons?: readonly ShownButton[];
+}
+
+export interface ShownButton {
+  label: string;
+  /** What a press of it brings back: `text` of the event. */
+  press: string;
 }

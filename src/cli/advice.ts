@@ -349,6 +349,31 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
     happened: 'The tokens that one person may use within 24 hours were used up, and the reply said so.',
     todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
   },
+  // Confirmation (agentd-agent(7))
+  no_button: { happened: 'The message answers no question by a button.' },
+  no_run_needed: { happened: 'The service answered by itself, without a run of the agent.' },
+  settled_before: {
+    happened: 'An earlier run of this message settled an action, and ended before its reply was stored.',
+  },
+  action_waits: { happened: 'An action waits for its person, and this message was no answer to it.' },
+  action_confirmed: { happened: 'The person confirmed the action that waited.' },
+  action_declined: { happened: 'The message declined the action that waited.' },
+  action_withdrawn: {
+    happened: 'The action that waited was withdrawn: the person signed out, or somebody else signed in.',
+  },
+  action_of_another: { happened: 'The message named an action that waits for somebody else.' },
+  confirmation_needs_sign_in: {
+    happened: 'The answer to the question came without a usable token. The action goes on waiting.',
+    todo: 'Have the client send the token with the confirming message; on a platform, have the person link again.',
+  },
+  confirmation_gone: { happened: ERRORS.confirmation_gone.meaning, todo: ERRORS.confirmation_gone.solve },
+  waits_for_confirmation: { happened: 'The call was not made: the person is asked first.' },
+  another_waits: { happened: 'The call was not made: another action waits for the same person.' },
+  question_too_long: {
+    happened: 'The call was not made: the question would have more than 3,000 characters.',
+    todo: 'Let the tool take shorter arguments, or set `confirm: never` for it if a call does no harm.',
+  },
+  token_in_arguments: { happened: 'The call was not made: an argument has the form of an access token.' },
   empty_reply: {
     happened: 'The agent ended without a reply.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS, or try another model.',

@@ -14,6 +14,7 @@ export interface IndexEntry {
 
 const SUMMARIES: Readonly<Record<string, string>> = {
   serve: 'Run the daemon in the foreground.',
+  init: 'Write a configuration and an env file with generated secrets.',
   status: 'Show the channels of the running daemon and their state.',
   chat: 'Talk to the running daemon from the terminal.',
   'config check': 'Validate all settings.',

@@ -60,6 +60,12 @@ export const ERRORS = {
     meaning: 'A request with the same Idempotency-Key is still running.',
     solve: 'Wait for the first answer, then repeat the request to get it again.',
   },
+  confirmation_gone: {
+    status: 409,
+    meaning:
+      'The action that `metadata.confirm` names does not wait for an answer of this sender: its id is unknown, it was answered before, it has expired or was withdrawn, or it is somebody else’s.',
+    solve: 'Ask for the action again, and answer the new question within 15 minutes.',
+  },
   body_too_large: {
     status: 413,
     meaning: 'The body is larger than BODY_LIMIT_BYTES, or than 4 MiB for a signed webhook.',

@@ -37,6 +37,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
           attempts: 0,
           sends: 0,
           next_attempt_at: test.now(),
+          question: null,
           notice: null,
           failure: null,
           notice_failure: null,
@@ -142,7 +143,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
         return {
           message: message as Arrival['message'],
           guarded: { user, session_id, text, message_id, sent_at: null },
-          notice: anInboxMessage({ message: null, session_id: null, queue: 'chat/s' }),
+          notice: anInboxMessage({
+            message: null,
+            session_id: null,
+            queue: 'chat/s',
+            reply: '{max} used, goes on {time}',
+          }),
         };
       }
 
@@ -173,7 +179,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         const few = { ...limits, max_messages: 10, max_turns: 1 };
         const { outcomes } = await inbox.screen(['m1', 'm2', 'm3'].map(arrival), few);
         expect(outcomes).toEqual(['kept', 'kept', null]);
-        const notice = expect.stringMatching(/^This conversation has had all of its 1 messages\./);
+        const notice = expect.stringMatching(/^1 used, goes on \d{4}-\d\d-\d\d \d\d:\d\d$/);
         expect(await stored()).toEqual(['m1', notice]);
         expect(await test.store.traces.find('m2')).toHaveLength(1);
         expect(await test.store.traces.find('m3')).toHaveLength(1);

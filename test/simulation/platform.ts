@@ -1,5 +1,5 @@
 import type { ChannelPlugin, OutgoingReply } from '../../src/channel/index.ts';
-import { FAILURE_NOTICE } from '../../src/daemon/message/failure-notice.ts';
+import { TEXTS } from '../../src/daemon/texts/text-records.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import type { World } from './world.ts';
 
@@ -57,7 +57,7 @@ export class SimulatedPlatform {
     const message = state.inbox.get(id)?.message;
     const stored = isNotice ? message?.notice : message?.reply;
     if (stored !== reply.text) report(`the platform was sent "${reply.text}", and "${stored}" is stored`);
-    if (isNotice && reply.text !== FAILURE_NOTICE) report(`"${reply.text}" is no notice`);
+    if (isNotice && reply.text !== TEXTS.failure_notice.default) report(`"${reply.text}" is no notice`);
     const other = this.taken.find((one) => one.reply_id === reply.id && one.part === part);
     if (other && other.text !== text)
       report(`the platform was sent "${other.text}", then "${text}", as ${reply.id}`);

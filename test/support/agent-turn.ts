@@ -17,6 +17,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     channel: { name: 'webchat', markdown: 'commonmark' },
     app_name: 'agentd',
     tools: [],
+    confirmed: null,
     already_done: [],
     meter: FREE_METER,
     memories: [],

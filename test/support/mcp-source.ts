@@ -15,6 +15,8 @@ export interface SourceWanted extends Partial<McpEntry> {
   tools?: Record<string, ToolEntry>;
   clock?: AlarmClock;
   digests?: ToolDigestStore;
+  /** `API_BASE_URL` */
+  api?: string;
 }
 
 export interface SourceUnderTest {
@@ -32,7 +34,7 @@ export interface SourceUnderTest {
 /** A source of one MCP server, not started. */
 export function mcpSource(
   server: McpEntry['server'],
-  { clock = systemClock, digests, ...wanted }: SourceWanted = {},
+  { clock = systemClock, digests, api, ...wanted }: SourceWanted = {},
 ): SourceUnderTest {
   const entry: McpEntry = {
     kind: 'mcp',
@@ -45,7 +47,7 @@ export function mcpSource(
   };
   const { log, lines } = collectLog();
   const store = digests ?? openMemoryStore(emptyState(), { clock }).toolDigests;
-  const source = new McpSource(entry, describeSource(entry, undefined), { clock, log, digests: store });
+  const source = new McpSource(entry, describeSource(entry, api), { clock, log, digests: store });
   return {
     source,
     digests: store,

@@ -10,7 +10,9 @@ import { createValidator } from '../../src/daemon/identity/validator.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import type { Texts } from '../../src/daemon/texts/texts.ts';
 import { builtInTools, createRegistry } from '../../src/daemon/tools/registry.ts';
+import type { ToolSource } from '../../src/daemon/tools/tool.ts';
 import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
 import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
 import { baseEnv } from './daemon.ts';
@@ -22,6 +24,10 @@ export interface TestServicesOptions {
   agent?: AgentRuntime;
   /** Settings, as in the environment. */
   env?: Readonly<Record<string, string>>;
+  /** Tools besides the built-in ones, of one source. */
+  tools?: ToolSource;
+  /** Replace the texts of the configuration. */
+  texts?: Texts;
   /** TOKEN_ENCRYPTION_KEY */
   sealKey?: string | undefined;
 }
@@ -51,11 +57,11 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
     agent,
-    tools: createRegistry([builtInTools(settings)], {
+    tools: createRegistry([builtInTools(settings), ...(options.tools ? [options.tools] : [])], {
       access: createToolAccess(settings, { clock, log, seal }),
       log,
     }),
-    texts: configuration.texts,
+    texts: options.texts ?? configuration.texts,
     memory: store.memories && new LongTermMemory({ memories: store.memories, clock, log }),
     channelNames: channels.map(({ plugin }) => plugin.name),
     stopping: stopping.signal,

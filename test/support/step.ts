@@ -3,9 +3,17 @@ import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
 import { type PersonKey, personKey, type TokenVerdict } from '../../src/daemon/identity/identity.ts';
 import type { Outlet, OutletChanges, TurnEnd } from '../../src/daemon/message/outlet.ts';
 import { Ended, Sequence, type Step } from '../../src/daemon/message/sequence.ts';
-import type { Answering, Arrived, Identified, Locked, NamedSession } from '../../src/daemon/message/turn.ts';
+import type {
+  Answering,
+  Arrived,
+  Identified,
+  Locked,
+  NamedSession,
+  Settlement,
+} from '../../src/daemon/message/turn.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -112,6 +120,7 @@ export function aTurnOf<Members extends object = object>(
     defer: (release) => void deferred.push(release),
     outlet: new NotedOutlet(),
     stopped: null,
+    accepted_at: clock.now(),
     lost: new AbortController(),
     patient: false,
     reader: null,
@@ -121,6 +130,23 @@ export function aTurnOf<Members extends object = object>(
     },
   };
   return Object.assign(turn, members);
+}
+
+/** What the steps before run-agent add for a message of a session that exists, if no action waits. */
+export function nothingWaits({ services }: StepWorld, session_id = 's') {
+  const claim = { session_tag: session_id, owner: 'test' } as SessionClaim;
+  const settlement: Settlement = { kind: 'none' };
+  return {
+    ...{
+      found: null,
+      session_id,
+      session_is_generated: false,
+      session_tag: session_id,
+      claim,
+      has_started: true,
+    },
+    ...{ key: null, settlement, still_waits: false, texts: services.texts.in() },
+  };
 }
 
 /** The same on a channel with a platform. */

@@ -51,6 +51,8 @@ export class BotApi implements SimulatedApi {
         return this.#sendMessage(payload);
       case 'sendchataction':
         return this.#sendChatAction(payload);
+      case 'answercallbackquery':
+        return answerCallbackQuery(payload);
       case 'deletemessage':
         return this.#deleteMessage(payload);
       default:
@@ -81,7 +83,9 @@ export class BotApi implements SimulatedApi {
       ...(parsed.entities.length > 0 ? { entities: parsed.entities } : {}),
       ...(message_thread_id === undefined ? {} : { message_thread_id, is_topic_message: true }),
     };
-    return { result, shown: [shown('message', payload, markup)] };
+    const buttons = buttonsIn(payload.reply_markup);
+    if (typeof buttons === 'string') return buttons;
+    return { result, shown: [{ ...shown('message', payload, markup), ...buttons }] };
   }
 
   #sendChatAction(payload: Payload): Outcome {
@@ -106,6 +110,32 @@ export class BotApi implements SimulatedApi {
   get #bot() {
     return { id: botId(this.#token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME };
   }
+}
+
+/** Longest data of a button, bytes, and longest text of an answer, characters. */
+const DATA_MAX = 64;
+const ANSWER_MAX = 200;
+
+/** The buttons of an inline keyboard, or why the platform refuses them. */
+function buttonsIn(markup: unknown): Pick<Shown, 'buttons'> | string {
+  if (markup === undefined) return {};
+  const { inline_keyboard: rows } = (typeof markup === 'string' ? JSON.parse(markup) : markup) as {
+    inline_keyboard?: { text: string; callback_data: string }[][];
+  };
+  const buttons = (rows ?? [])
+    .flat()
+    .map(({ text, callback_data }) => ({ label: text, press: callback_data }));
+  if (buttons.some(({ press }) => Buffer.byteLength(press) > DATA_MAX)) return 'BUTTON_DATA_INVALID';
+  return buttons.length === 0 ? {} : { buttons };
+}
+
+/** The text is shown to the person who pressed, and to nobody else. */
+function answerCallbackQuery({ callback_query_id, text }: Payload): Outcome {
+  if (typeof callback_query_id !== 'string' || callback_query_id === '')
+    return 'query is too old and response timeout expired or query ID is invalid';
+  if (typeof text !== 'string' || text === '') return { result: true };
+  if (text.length > ANSWER_MAX) return 'MESSAGE_TOO_LONG';
+  return { result: true, shown: [{ what: 'private', to: 'you', text }] };
 }
 
 const ABILITIES = {

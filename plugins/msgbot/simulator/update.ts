@@ -8,6 +8,7 @@ export function updateOf(event: SimulatedEvent, token: string): object {
   const update_id = numberOf(JSON.stringify([kind, roomOf(event), event.thread ?? null, number, event.text]));
   const date = Math.floor(sent_at / 1000);
   if (kind === 'status') return { update_id, my_chat_member: blocked(event, date, token) };
+  if (kind === 'press') return { update_id, callback_query: pressOf(event, date, token) };
   const message = {
     message_id: number,
     from: sender(event),
@@ -21,6 +22,24 @@ export function updateOf(event: SimulatedEvent, token: string): object {
   const words = { text, ...(entities.length > 0 ? { entities } : {}) };
   if (kind === 'edit') return { update_id, edited_message: { ...message, edit_date: date + 1, ...words } };
   return { update_id, message: { ...message, ...words } };
+}
+
+/** The press of a button of the bot's message. */
+function pressOf(event: SimulatedEvent, date: number, token: string): object {
+  return {
+    id: String(numberOf(JSON.stringify(['press', event.user, event.number, event.text, event.sent_at]))),
+    from: sender(event),
+    message: {
+      message_id: 1_000_000 + event.number,
+      from: { id: botId(token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME },
+      chat: chatOf(event),
+      date,
+      ...topicOf(event),
+      text: 'A question',
+    },
+    chat_instance: '-3214413',
+    data: event.text,
+  };
 }
 
 /** In a group, the message mentions the bot. */

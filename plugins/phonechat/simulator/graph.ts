@@ -5,7 +5,7 @@ import type {
   SimulatedApiCall,
 } from '../../../src/channel/index.ts';
 import type { Configured } from '../configured.ts';
-import { type Fields, fieldsOf, stringOf } from '../json.ts';
+import { type Fields, fieldsOf, objectsOf, stringOf } from '../json.ts';
 import { TEXT_LIMIT } from '../platform.ts';
 import { isBusinessScopedId } from '../who.ts';
 import { wamid } from './payload.ts';
@@ -42,11 +42,8 @@ export class SimulatedGraph implements SimulatedApi {
     const to = stringOf(body.to);
     const recipient = stringOf(body.recipient);
     if (!to && !recipient) return missing('to');
-    if (body.type !== 'text') return invalid(`Unexpected key "type" on param "${String(body.type)}"`);
-    const text = stringOf(fieldsOf(body.text).body) ?? '';
-    if (text === '') return missing('text');
-    if ([...text].length > TEXT_LIMIT)
-      return invalid(`Param text['body'] must be at most ${TEXT_LIMIT} characters long.`);
+    const content = body.type === 'interactive' ? buttonsIn(body) : textIn(body);
+    if ('status' in content) return content;
     // If both are given, the number counts.
     const input = to ?? recipient ?? '';
     const group = body.recipient_type === 'group';
@@ -60,9 +57,45 @@ export class SimulatedGraph implements SimulatedApi {
         contacts: [{ input, ...contact }],
         messages: [{ id: wamid(`sent ${++this.#sent}`) }],
       },
-      shown: isLost ? [] : [{ what: 'message', to: input, text }],
+      shown: isLost ? [] : [{ what: 'message', to: input, ...content }],
     };
   }
+}
+
+type Content = Pick<Shown, 'text' | 'buttons'>;
+
+function textIn(body: Fields): Content | SimulatedApiAnswer {
+  if (body.type !== 'text') return invalid(`Unexpected key "type" on param "${String(body.type)}"`);
+  const text = stringOf(fieldsOf(body.text).body) ?? '';
+  if (text === '') return missing('text');
+  if ([...text].length > TEXT_LIMIT)
+    return invalid(`Param text['body'] must be at most ${TEXT_LIMIT} characters long.`);
+  return { text };
+}
+
+/** Limits of reply buttons (Cloud API, "Interactive reply buttons messages"). */
+const BODY_MAX = 1024;
+const TITLE_MAX = 20;
+const ID_MAX = 256;
+
+function buttonsIn({ interactive, recipient_type }: Fields): Content | SimulatedApiAnswer {
+  const { type, body, action } = fieldsOf(interactive);
+  const text = stringOf(fieldsOf(body).text) ?? '';
+  const replies = objectsOf(fieldsOf(action).buttons).map(({ reply }) => fieldsOf(reply));
+  const buttons = replies.map(({ id, title }) => ({
+    label: stringOf(title) ?? '',
+    press: stringOf(id) ?? '',
+  }));
+  if (type !== 'button' || recipient_type === 'group') return invalid('Interactive type is not supported');
+  if (text === '' || [...text].length > BODY_MAX)
+    return invalid(`Body text length invalid. Min length: 1, Max length: ${BODY_MAX}`);
+  if (buttons.length < 1 || buttons.length > 3)
+    return invalid('Invalid buttons count. Min allowed buttons: 1, Max: 3');
+  if (buttons.some(({ label }) => label === '' || [...label].length > TITLE_MAX))
+    return invalid(`Button title length invalid. Min length: 1, Max length: ${TITLE_MAX}`);
+  if (buttons.some(({ press }) => press === '' || press.length > ID_MAX))
+    return invalid(`Button id length invalid. Min length: 1, Max length: ${ID_MAX}`);
+  return { text, buttons };
 }
 
 function read({ status, message_id, typing_indicator }: Fields): SimulatedApiAnswer {

@@ -43,7 +43,7 @@ export function userOf(user: string): { wa_id: string; user_id: string } {
 }
 
 function messageOf(event: SimulatedEvent): JsonObject {
-  const { user, user_name, place, number, sent_at } = event;
+  const { user, user_name, place, sent_at } = event;
   const isHidden = isBusinessScopedId(user);
   const { wa_id, user_id } = isHidden ? { wa_id: '', user_id: user } : userOf(user);
   const name = user_name ?? 'Sheena Nelson';
@@ -60,7 +60,7 @@ function messageOf(event: SimulatedEvent): JsonObject {
       {
         ...from,
         ...(place === 'group' ? { group_id: GROUP_ID } : {}),
-        id: event.kind === 'edit' ? wamid(`edit ${user} ${number} ${event.text}`) : messageIdOf(event),
+        id: idOf(event),
         timestamp: String(Math.floor(sent_at / 1000)),
         ...contentOf(event),
       },
@@ -71,6 +71,12 @@ function messageOf(event: SimulatedEvent): JsonObject {
 function contentOf(event: SimulatedEvent): JsonObject {
   const { kind, text } = event;
   switch (kind) {
+    case 'press':
+      return {
+        type: 'interactive',
+        context: { from: DISPLAY_NUMBER, id: wamid(`question ${event.number}`) },
+        interactive: { type: 'button_reply', button_reply: { id: text, title: 'Button' } },
+      };
     case 'edit':
       return {
         type: 'edit',
@@ -147,6 +153,13 @@ function statusOf({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
 /** Id of the message, or of the original message of an edit. */
 export function messageIdOf({ user, number }: SimulatedEvent): string {
   return wamid(`${user} ${number}`);
+}
+
+/** Edits and presses are messages of their own. */
+function idOf(event: SimulatedEvent): string {
+  const { kind, user, number, text, sent_at } = event;
+  if (kind === 'edit') return wamid(`edit ${user} ${number} ${text}`);
+  return kind === 'press' ? wamid(`press ${user} ${number} ${text} ${sent_at}`) : messageIdOf(event);
 }
 
 /** Always the same for the same text. Message ids look like base64 after a prefix. */

@@ -1,5 +1,6 @@
 import type {
   ChannelSettings,
+  ShownButton,
   SimulatedApi,
   SimulatedApiAnswer,
   SimulatedApiCall,
@@ -29,6 +30,7 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
         `${Math.floor(Date.now() / 1000)}.${String(posted % 1_000_000).padStart(6, '0')}`,
       );
     },
+    'chat.postEphemeral': postEphemeral,
     'assistant.threads.setStatus': setStatus,
   };
   return {
@@ -62,10 +64,12 @@ const AUTH = {
   is_enterprise_install: false,
 };
 
-function postMessage({ channel = '', text = '', thread_ts }: Arguments, ts: string): Answer {
+function postMessage({ channel = '', text = '', thread_ts, blocks }: Arguments, ts: string): Answer {
   if (!/^[CDGUW][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
   if (text === '') return failed('no_text');
   if (thread_ts !== undefined && !isTimestamp(thread_ts)) return failed('invalid_thread_ts');
+  const buttons = blocks === undefined ? [] : buttonsIn(blocks);
+  if (buttons === null) return failed('invalid_blocks');
   const warning = 'message_truncated';
   const isCut = text.length > TEXT_MAX;
   const message = {
@@ -100,8 +104,53 @@ function postMessage({ channel = '', text = '', thread_ts }: Arguments, ts: stri
         to: channel,
         ...(thread_ts === undefined ? {} : { thread: thread_ts }),
         text: message.text,
+        ...(buttons.length === 0 ? {} : { buttons }),
       },
     ],
+  };
+}
+
+/** Limits of the platform (https://docs.slack.dev/reference/block-kit). */
+const SECTION_MAX = 3000;
+const LABEL_MAX = 75;
+const VALUE_MAX = 2000;
+
+/** The buttons of blocks. Null if the platform would refuse the blocks. */
+function buttonsIn(blocks: string): ShownButton[] | null {
+  const list = JSON.parse(blocks) as Block[];
+  const isValid = list.every(
+    ({ type, text, elements }) =>
+      (type === 'section' && isText(text?.text, SECTION_MAX)) ||
+      (type === 'actions' && Array.isArray(elements)),
+  );
+  const buttons = list.flatMap(({ elements = [] }) => elements);
+  const areValid = buttons.every(
+    ({ text, value }) => isText(text?.text, LABEL_MAX) && isText(value, VALUE_MAX),
+  );
+  const ids = new Set(buttons.map(({ action_id }) => action_id));
+  if (!isValid || !areValid || ids.size < buttons.length) return null;
+  return buttons.map(({ text, value }) => ({ label: text?.text ?? '', press: value ?? '' }));
+}
+
+interface Block {
+  type: string;
+  text?: { text?: string };
+  elements?: { action_id?: string; text?: { text?: string }; value?: string }[];
+}
+
+function isText(text: string | undefined, max: number): boolean {
+  return text !== undefined && text.length > 0 && text.length <= max;
+}
+
+/** Only one person sees it. */
+function postEphemeral({ channel = '', user = '', text = '', thread_ts }: Arguments): Answer {
+  if (!/^[CDGUW][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
+  if (!/^[UW][A-Za-z0-9_-]+$/.test(user)) return failed('user_not_in_channel');
+  if (text === '') return failed('no_text');
+  const thread = thread_ts === undefined ? {} : { thread: thread_ts };
+  return {
+    body: { ok: true, message_ts: '1.000001' },
+    shown: [{ what: 'private', to: user, text, ...thread }],
   };
 }
 
@@ -120,7 +169,15 @@ function argumentsOf({ path, headers, body }: SimulatedApiCall): Arguments | nul
     return { ...query, ...Object.fromEntries(new URLSearchParams(text)) };
   try {
     const members = Object.entries(JSON.parse(text) as object);
-    return { ...query, ...Object.fromEntries(members.map(([name, value]) => [name, String(value)])) };
+    return {
+      ...query,
+      ...Object.fromEntries(
+        members.map(([name, value]) => [
+          name,
+          typeof value === 'object' ? JSON.stringify(value) : String(value),
+        ]),
+      ),
+    };
   } catch {
     return null;
   }

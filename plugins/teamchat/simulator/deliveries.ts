@@ -53,7 +53,7 @@ export function commandForm(event: SimulatedEvent): string {
 
 type Members = Record<string, unknown>;
 
-const EVENTS: Readonly<Record<Exclude<SimulatedEvent['kind'], 'command'>, typeof written>> = {
+const EVENTS: Readonly<Record<Exclude<SimulatedEvent['kind'], 'command' | 'press'>, typeof written>> = {
   message: written,
   edit: changed,
   other: (event, ts) => {

@@ -7,6 +7,8 @@ import { RecordedDeliveryFailure, RecordedProblem } from './recorded-errors.ts';
 export interface RecordingScope extends ChannelScope {
   /** Messages of `enqueue`, `converse` and `streams.start`. */
   readonly enqueued: IncomingMessage[];
+  /** Messages of `press`. */
+  readonly pressed: IncomingMessage[];
   readonly notices: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
   readonly edited: { message_id: string; text: string }[];
   readonly logged: { level: string; message: string; fields: object }[];
@@ -25,6 +27,7 @@ export function recordingScope(
   members: Partial<ChannelScope> = {},
 ): RecordingScope {
   const enqueued: IncomingMessage[] = [];
+  const pressed: IncomingMessage[] = [];
   const notices: RecordingScope['notices'] = [];
   const edited: RecordingScope['edited'] = [];
   const logged: RecordingScope['logged'] = [];
@@ -36,6 +39,7 @@ export function recordingScope(
   const replyParts = new ReplyParts();
   return {
     enqueued,
+    pressed,
     notices,
     edited,
     logged,
@@ -63,6 +67,10 @@ export function recordingScope(
       stop: async () => undefined,
     },
     enqueue: async (messages) => void enqueued.push(...messages),
+    press: async (message) => {
+      pressed.push(message);
+      return { outcome: 'enqueued' };
+    },
     edit: async (message_id, text) => {
       edited.push({ message_id, text });
       return false;

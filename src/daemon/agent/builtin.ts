@@ -1,4 +1,4 @@
-import type { AgentRuntime, AgentTurn } from './agent.ts';
+import type { AgentRuntime, AgentTurn, ConfirmedAction } from './agent.ts';
 import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
 import { fieldName, plainText, recordAsMarkdown, unmarked, valueAsMarkdown } from './record-markdown.ts';
 import { serviceName } from './service-name.ts';
@@ -17,6 +17,8 @@ const GREETING =
   /^\W*(?:hi|hello|hey|good\s+(?:morning|day|afternoon|evening)|start|help|thanks?|thank\s+you)\b/i;
 const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\b/i;
 
+/** How the refusal of a call begins that needs the person's token. */
+const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
 /** Tools that a list of abilities names, at most. */
 const TOOLS_LISTED = 20;
 
@@ -40,6 +42,7 @@ export function createBuiltin(): AgentRuntime {
 }
 
 async function answer(turn: AgentTurn): Promise<string> {
+  if (turn.confirmed) return confirmed(turn.confirmed);
   const asked = askedTool(turn.text, turn.tools);
   if (asked) return useTool(asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');
@@ -47,6 +50,12 @@ async function answer(turn: AgentTurn): Promise<string> {
   if (ABOUT_ME.some((question) => question.test(turn.text))) return lookUp(turn, null);
   if (GREETING.test(turn.text) || HELP.test(turn.text)) return welcome(turn);
   return `I cannot answer that: I work by a few plain rules, without a language model.\n\n${abilities(turn)}`;
+}
+
+function confirmed({ summary, answer: { ok, ...answer } }: ConfirmedAction): string {
+  if (ok) return `Done: ${plainText(summary)}`;
+  const why = 'message' in answer ? ` ${plainText(answer.message)}` : '';
+  return `This could not be done: ${plainText(summary)}.${why}`;
 }
 
 function welcome(turn: AgentTurn): string {
@@ -92,6 +101,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
     return `To do that, I need the ${missing}. Write **${name}**, and then the ${missing}.`;
   }
   const answer = await tool.call(args);
+  if (!answer.ok && SIGN_IN_NEEDED.test(answer.message)) return 'Sign in first, and ask me again.';
   if (!answer.ok) return `That did not work. ${plainText(answer.message)}`;
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.

@@ -30,16 +30,16 @@ export interface Question {
 /**
  * The question about a call. Values are quoted, on one line, with nothing hidden in them.
  * @param args those that the model chose
- * @param bound arguments from claims of the person; shown only if the summary names them
+ * @param complete with the arguments from claims of the person, which are shown only if the summary names them
  * @returns null if it would be too long
  */
-export function questionOf(tool: AskedTool, args: Arguments, bound: Arguments = {}): Question | null {
+export function questionOf(tool: AskedTool, args: Arguments, complete: Arguments = args): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
   const shown = new Set<string>();
   const fill = (name: string): string => {
     const path = pathIn(args, name);
     if (path !== null) shown.add(JSON.stringify(path));
-    return quoted(path === null ? (valueAt(bound, pathIn(bound, name)) ?? '') : valueAt(args, path));
+    return quoted(path === null ? (valueAt(complete, pathIn(complete, name)) ?? '') : valueAt(args, path));
   };
   const title =
     tool.summary === null

@@ -4,6 +4,7 @@ import { wait } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { type Arrival, arrivedChannel } from '../message/arrival.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
+import type { CompleteReply } from '../message/outlet.ts';
 import { runTurn } from '../message/run-turn.ts';
 import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
@@ -16,8 +17,10 @@ import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run
 import { outgoingReply } from './outgoing-reply.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { pushOutlet } from './push-outlet.ts';
+import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
+import { isVoidPress } from './void-press.ts';
 
 /** A channel that answers later. */
 export interface LaterChannel {
@@ -30,6 +33,7 @@ export interface DeliveryServices {
   services: Services;
   reach: PlatformReach;
   typing: Typing;
+  questions: QuestionsBeingSent;
 }
 
 /** A `send` that takes longer has failed, ms; a long reply is several messages of the platform. */
@@ -45,6 +49,7 @@ export class Delivery {
   readonly #services: Services;
   readonly #reach: PlatformReach;
   readonly #typing: Typing;
+  readonly #questions: QuestionsBeingSent;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
   /** As it was claimed, or as it is since its reply was stored. */
@@ -56,7 +61,7 @@ export class Delivery {
 
   /** @param admitted how a message with a stored text was admitted to its platform */
   constructor(
-    { services, reach, typing }: DeliveryServices,
+    { services, reach, typing, questions }: DeliveryServices,
     later: LaterChannel,
     claim: InboxClaim,
     admitted: Admittance | null,
@@ -64,6 +69,7 @@ export class Delivery {
     this.#services = services;
     this.#reach = reach;
     this.#typing = typing;
+    this.#questions = questions;
     this.#later = later;
     this.#claim = claim;
     this.#message = claim.message;
@@ -93,7 +99,12 @@ export class Delivery {
   async #run(lost: AbortController): Promise<void> {
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
       this.#services.observer.messageFailed(this.#message.platform);
-      await this.#end({ ...failedForGood(this.#message, 'interrupted'), begun: false });
+      await this.#end({ ...failedForGood(this.#message, 'interrupted', this.#services), begun: false });
+      return;
+    }
+    if (await isVoidPress(this.#message, this.#services)) {
+      this.#services.log.info(this.#about, 'a second press does nothing: the action was settled before');
+      await this.#end({ kind: 'sent' });
       return;
     }
     const stopTyping = this.#typing.keepShowing(this.#later, this.#message.reply_to);
@@ -105,7 +116,7 @@ export class Delivery {
         else await this.#end(outcome);
         return;
       }
-      this.#message = this.#withReply(end.reply.response);
+      this.#message = this.#withReply(end.reply);
       await this.#send();
     } finally {
       stopTyping();
@@ -113,12 +124,13 @@ export class Delivery {
   }
 
   /** The message as its turn has stored it. */
-  #withReply(reply: string): InboxMessage {
+  #withReply({ response, question }: CompleteReply): InboxMessage {
     const text_stored_at = this.#services.clock.now();
     return {
       ...this.#message,
       state: 'replied',
-      reply,
+      reply: response,
+      question: question?.stored ?? null,
       sends: 1,
       text_stored_at,
       parts_sent: 0,
@@ -129,6 +141,12 @@ export class Delivery {
   async #send(): Promise<void> {
     const reply = outgoingReply(this.#message);
     if (reply === null) throw new Error('a message that has a reply has no text');
+    const { session_id, confirmation } = reply;
+    const ended = confirmation && session_id !== null ? this.#questions.begin(session_id) : () => {};
+    await this.#sendReply(reply).finally(ended);
+  }
+
+  async #sendReply(reply: OutgoingReply): Promise<void> {
     if (this.#message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
       this.#observe('failed');
       await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
@@ -153,7 +171,7 @@ export class Delivery {
   }
 
   #arrival(lost: AbortController): Arrival<Answering & Deduplicated & Guarded> {
-    const { id, request_id, session_id, message, message_id, reply_to } = this.#message;
+    const { id, request_id, session_id, message, message_id, reply_to, received_at } = this.#message;
     if (message === null || session_id === null) throw new Error('a text without a message has no run');
     return {
       turn_id: id,
@@ -167,6 +185,7 @@ export class Delivery {
       ticket: null,
       outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
       stopped: null,
+      accepted_at: received_at,
       lost,
       patient: true,
       reader: null,
@@ -182,7 +201,7 @@ export class Delivery {
     const { settings, clock, stopping } = this.#services;
     this.#afterRun ??= stopping.aborted
       ? { kind: 'given_back' }
-      : afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now());
+      : afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), this.#services);
     return this.#afterRun;
   }
 

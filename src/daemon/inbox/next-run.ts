@@ -1,7 +1,7 @@
 import { backOff, LONGEST_MS, withinBudget } from '../back-off.ts';
-import { FAILURE_NOTICE } from '../message/failure-notice.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AttemptOutcome, FinalFailure, InboxMessage } from '../store/inbox.ts';
+import type { Texts } from '../texts/texts.ts';
 import type { RunFailure } from './failure.ts';
 
 type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
@@ -17,6 +17,7 @@ export function afterFailedRun(
   { failure, kind, askedSeconds }: RunFailure,
   { INBOX_MAX_ATTEMPTS, INBOX_RUN_SECONDS }: Budgets,
   now: number,
+  services: { texts: Texts },
 ): AttemptOutcome {
   const { attempts, passing, first_run_at } = message;
   const wait_ms = backOff(attempts, LONGEST_MS.run, askedSeconds);
@@ -27,14 +28,18 @@ export function afterFailedRun(
   } else if (kind === 'counts' && attempts - passing < INBOX_MAX_ATTEMPTS) {
     return { kind: 'again', wait_ms, failure, counts: true };
   }
-  return failedForGood(message, failure);
+  return failedForGood(message, failure, services);
 }
 
 /** The person gets a notice, unless nobody wrote the message. */
-export function failedForGood({ session_id }: InboxMessage, failure: string): FinalFailure {
+export function failedForGood(
+  { session_id, message }: InboxMessage,
+  failure: string,
+  { texts }: { texts: Texts },
+): FinalFailure {
   return session_id === null
     ? { kind: 'failed', failure }
-    : { kind: 'notify', notice: FAILURE_NOTICE, failure };
+    : { kind: 'notify', notice: texts.in(message?.locale).say('failure_notice'), failure };
 }
 
 /** Did the process die during as many runs of this message as are allowed, this one not counted? */

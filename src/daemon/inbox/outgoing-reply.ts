@@ -1,5 +1,5 @@
-import type { OutgoingReply } from '../../channel/index.ts';
-import type { InboxMessage } from '../store/inbox.ts';
+import type { OutgoingReply, ReplyConfirmation } from '../../channel/index.ts';
+import type { InboxMessage, StoredQuestion } from '../store/inbox.ts';
 
 /** A platform that knows the id of a reply must not take a notice for a repeat of it. */
 const NOTICE = '-notice';
@@ -8,8 +8,17 @@ const NOTICE = '-notice';
 export function outgoingReply(message: InboxMessage): OutgoingReply | null {
   const text = message.notice ?? message.reply;
   if (text === null) return null;
-  const { id, session_id, reply_to, notice } = message;
-  return { id: notice === null ? id : `${id}${NOTICE}`, session_id, text, reply_to };
+  const { id, session_id, reply_to, notice, question } = message;
+  if (notice !== null) return { id: `${id}${NOTICE}`, session_id, text, reply_to };
+  const asks = question === null ? {} : { confirmation: confirmationIn(text, question) };
+  return { id, session_id, text, reply_to, ...asks };
+}
+
+function confirmationIn(
+  text: string,
+  { id, begins_at, confirm, decline }: StoredQuestion,
+): ReplyConfirmation {
+  return { id, lead: text.slice(0, begins_at).trimEnd(), question: text.slice(begins_at), confirm, decline };
 }
 
 /** Id of the message in the inbox that a reply belongs to. */

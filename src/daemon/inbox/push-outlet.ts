@@ -13,7 +13,10 @@ export function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => 
     text: () => {},
     tool: () => {},
     changes: async (end: TurnEnd): Promise<OutletChanges> => {
-      if (end.answered) return { reply: { claim, text: end.reply.response } };
+      if (end.answered) {
+        const { response, question } = end.reply;
+        return { reply: { claim, text: response, question: question?.stored ?? null } };
+      }
       const outcome = afterFailure(end.error);
       return outcome.kind === 'notify' || outcome.kind === 'failed'
         ? { failed: { claim, outcome } }

@@ -1,10 +1,10 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { textHash } from '../guard/equal-text.ts';
 import { guardLimits } from '../guard/limits.ts';
 import { tell } from '../guard/tell.ts';
 import { guardUser } from '../guard/user.ts';
 import type { GuardedMessage, GuardVerdict } from '../guard/verdict.ts';
+import { guardedText } from '../message/guarded-text.ts';
 import type { Services } from '../services.ts';
 import type { Arrival } from '../store/inbox.ts';
 import { noticeTo } from './notice.ts';
@@ -25,11 +25,13 @@ export async function screen(
 ): Promise<('kept' | 'repeated' | 'blocked')[]> {
   const { store, settings, log, observer } = services;
   if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(arrived)) ?? tooMany();
-  const arrivals = arrived.map((message) => ({
-    message,
-    guarded: guardedOf(message),
-    notice: noticeTo(plugin, services, message.reply_to, ''),
-  }));
+  const arrivals = await Promise.all(
+    arrived.map(async (message) => ({
+      message,
+      guarded: await guardedOf(message, services),
+      notice: noticeTo(plugin, services, message.reply_to, noticeText(message, services)),
+    })),
+  );
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));
   arrivals.forEach(({ message, guarded }, index) => {
     const verdict = verdicts[index] as GuardVerdict;
@@ -41,9 +43,16 @@ export async function screen(
   });
 }
 
-function guardedOf({ message, session_id, platform, message_id, sent_at }: ArrivedMessage): GuardedMessage {
+async function guardedOf(arrived: ArrivedMessage, services: Services): Promise<GuardedMessage> {
+  const { id, message, session_id, platform, message_id, sent_at } = arrived;
   const user = guardUser({ platform, user_id: message.user_id, person: null, address: null });
-  return { user, session_id, text: textHash(message.text), message_id, sent_at };
+  const text = await guardedText(message, session_id, id, services);
+  return { user, session_id, text, message_id, sent_at };
+}
+
+/** The notice about the limit of a session, with its placeholders: they are filled in by the verdict. */
+function noticeText({ message }: ArrivedMessage, { texts }: Services): string {
+  return texts.in(message.locale).template('turn_limit_notice');
 }
 
 /** Nothing was stored; the platform delivers it again. */

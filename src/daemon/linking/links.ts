@@ -14,7 +14,7 @@ import { claimsOfStoredToken } from '../identity/stored-token.ts';
 import type { Log } from '../log.ts';
 import type { Link } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
-import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';
+import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.ts';
 
 /** Life of a link (agentd-identity(7), "Links"): 30 days. */
 const LINK_TTL_MS = 2_592_000 * 1000;
@@ -23,7 +23,7 @@ const LINK_TTL_MS = 2_592_000 * 1000;
 const MAX_TRIES = 5;
 
 export interface LinkServices {
-  store: Pick<Store, 'links'>;
+  store: Pick<Store, 'links' | 'actions'>;
   seal: Seal;
   tokens: TokenValidator;
   clock: Clock;
@@ -125,6 +125,7 @@ export async function link(
       .map((one) => holderOf(one, services))
       .find((one) => one !== null && one.person !== person && !mayReplace(one, verdict.claims));
     if (holder) return { linked: false, reason: 'held_by_another', holder };
+    await withdrawActions(services, channel, user_id, person);
     const kept = standing.find((one) => one.key === key);
     const others = standing.filter((one) => one.key !== key);
     if (!(await links.put({ key, token: sealed, person, ttl_ms: LINK_TTL_MS }, kept?.token ?? null)))
@@ -143,6 +144,7 @@ export async function link(
 /** Removes the link of a channel's user, whoever's it is. True where there was one. */
 export async function unlink(services: Lookup, channel: LinkedChannel, user_id: string): Promise<boolean> {
   const { links } = services.store;
+  await withdrawActions(services, channel, user_id);
   let removed = false;
   // That which is looked at first goes last: an old one must not come to light meanwhile.
   for (const key of linkKeys(channel, user_id).toReversed()) {
@@ -168,11 +170,32 @@ export async function unlinkPerson(
   let removed = false;
   for (const standing of (await standingUnder(linkKeys(channel, user_id), services)).toReversed()) {
     if (openLink(standing, channel, services)?.person !== verdict.person) continue;
+    await withdrawActions(services, channel, user_id);
     // Only what was looked at: a link that another person made meanwhile stays.
     if (await services.store.links.remove(standing.key, standing.token)) removed = true;
   }
   if (removed) services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'unlinked');
   return { outcome: removed ? 'removed' : 'none' };
+}
+
+/**
+ * Withdraws what waits for a channel's user to confirm: who signs out, or in as somebody else, must not confirm it. Done
+ * before the link changes, so that a crash in between leaves nothing to confirm.
+ * @param keep the actions of this person stay.
+ */
+async function withdrawActions(
+  { store }: Lookup,
+  channel: LinkedChannel,
+  user_id: string,
+  keep?: PersonKey,
+): Promise<void> {
+  const ids = new Set([user_id, ...writingsOf(channel, user_id)]);
+  for (const id of ids)
+    await store.actions.withdraw({
+      platform: channel.name,
+      user_id: id,
+      ...(keep === undefined ? {} : { keep }),
+    });
 }
 
 /**

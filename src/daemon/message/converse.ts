@@ -23,6 +23,7 @@ export function converse(
     ...arrivalOf(plugin, message, origin, services),
     outlet: responseOutlet(events),
     stopped: null,
+    accepted_at: services.clock.now(),
     lost: new AbortController(),
     patient: false,
     reader: null,
@@ -45,7 +46,13 @@ export function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push
     text: (text) => events.push({ type: 'text_chunk', text }),
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
     changes: async () => ({}),
-    complete: ({ session_id, response, replayed }) =>
-      events.push({ type: 'complete', session_id, response, replayed }),
+    complete: ({ session_id, response, question, replayed }) =>
+      events.push({
+        type: 'complete',
+        session_id,
+        response,
+        replayed,
+        ...(question === null ? {} : { confirmation: question.confirmation }),
+      }),
   };
 }

@@ -57,6 +57,7 @@ export async function createStreamOf(
       token_given: Boolean(jwt_token),
       ...(credential.kind === 'invalid' ? { token_refused: credential.reason } : {}),
       cookie_person: turn.cookie_person,
+      accepted_at: turn.started_at,
       trace: turn.trace.finished(),
     },
     ttl_ms: turn.ttl_ms,

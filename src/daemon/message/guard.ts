@@ -1,10 +1,10 @@
 import { AgentdError } from '../errors.ts';
-import { textHash } from '../guard/equal-text.ts';
 import { guardLimits } from '../guard/limits.ts';
 import { tell } from '../guard/tell.ts';
 import { guardUser } from '../guard/user.ts';
 import type { GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
+import { guardedText } from './guarded-text.ts';
 import { returnUnusedTurn } from './return-unused-turn.ts';
 import { senderOf } from './sender-of.ts';
 import type { Step } from './sequence.ts';
@@ -28,7 +28,7 @@ export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
     const guarded = {
       user: guardUser(senderOf(turn)),
       session_id: turn.session_tag,
-      text: textHash(turn.message.text),
+      text: await guardedText(turn.message, turn.session_tag, turn.turn_id, services),
       // A request that failed may be repeated under its Idempotency-Key, and is checked again then.
       message_id: null,
       sent_at: null,

@@ -19,9 +19,13 @@ export function keyOf(turn: Arrived & Identified): string | null {
   return JSON.stringify([channel.namespace, senderKey(senderOf(turn)), message.message_id]);
 }
 
-/** Of the text, its sender and its thread. Tokens are left out, so that a renewed one makes no other body. */
-export function fingerprint(message: IncomingMessage): string {
-  const body = JSON.stringify([message.user_id, message.thread_id, message.text]);
+/**
+ * Of the text, its sender and its thread, and of the answer to a question. Tokens are left out, so that a renewed one makes
+ * no other body.
+ */
+export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessage): string {
+  const answer = confirm === undefined ? [] : [confirm.id, confirm.approve];
+  const body = JSON.stringify([user_id, thread_id, text, ...answer]);
   return createHash('sha256').update(body).digest('base64url');
 }
 

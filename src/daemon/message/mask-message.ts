@@ -5,7 +5,9 @@ import { maskTokens } from '../secret.ts';
  * A message with its text trimmed, and everything masked that is shaped like a token (agentd-identity(7), "Logging").
  */
 export function maskMessage(message: IncomingMessage): IncomingMessage {
-  return { ...message, text: maskTokens(message.text.trim()), metadata: maskMetadata(message.metadata) };
+  const { text, metadata, confirm } = message;
+  const answer = confirm === undefined ? {} : { confirm: { ...confirm, id: maskTokens(confirm.id) } };
+  return { ...message, text: maskTokens(text.trim()), metadata: maskMetadata(metadata), ...answer };
 }
 
 /** Metadata with everything masked that is shaped like a token; only the documented field may hold one. */

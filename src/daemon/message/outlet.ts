@@ -1,3 +1,5 @@
+import type { Confirmation } from '../../channel/index.ts';
+import type { StoredQuestion } from '../store/inbox.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { ToolProgress } from '../tools/bind-tools.ts';
 
@@ -20,9 +22,18 @@ export interface Outlet {
   readonly leaves: 'in_response' | 'on_stream' | null;
 }
 
+/** The question at the end of a reply: for web clients, and for channels with buttons. */
+export interface ReplyQuestion {
+  confirmation: Confirmation;
+  /** Null if the reply is replayed, which no channel with buttons does. */
+  stored: StoredQuestion | null;
+}
+
 export interface CompleteReply {
   session_id: string;
   response: string;
+  /** The question at the end of the response; null: it asks for nothing. */
+  question: ReplyQuestion | null;
   /** The person stopped it. */
   stopped: boolean;
   /** It is the answer to an earlier request with the same idempotency key. */

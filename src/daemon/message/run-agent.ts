@@ -1,10 +1,17 @@
-import { AgentFailure, type AgentTurn } from '../agent/agent.ts';
+import { AgentFailure, type AgentTurn, type ConfirmedAction } from '../agent/agent.ts';
 import { type RequestContext, requestContext, withRequestContext } from '../agent/context.ts';
 import type { RunMemory } from '../agent/long-term-memory.ts';
 import type { RunMeter } from '../agent/model-meter.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
-import { AgentdError } from '../errors.ts';
+import { confirmationGone } from '../confirmation/confirmation-gone.ts';
+import { confirmerOf } from '../confirmation/confirmer.ts';
+import { Desk } from '../confirmation/desk.ts';
+import { plainQuestion } from '../confirmation/question.ts';
+import { questionText } from '../confirmation/question-text.ts';
+import { summaryOf } from '../confirmation/summary-of.ts';
+import { AgentdError, StoreUnavailable } from '../errors.ts';
 import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import { ownJournal } from '../journal/own-journal.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
@@ -12,24 +19,28 @@ import type { Services } from '../services.ts';
 import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { TimeLimit } from '../time-limit.ts';
-import { bindTools } from '../tools/bind-tools.ts';
+import { bindTools, type ToolRun } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { carryOut } from './carry-out.ts';
 import { journalOf } from './journal-of.ts';
 import { meterOfTurn } from './meter-of-turn.ts';
 import { ownActionsOf } from './own-actions-of.ts';
+import { reportAction } from './report-action.ts';
 import { pastExchange, type RunHistory, readHistory } from './run-history.ts';
 import type { Step } from './sequence.ts';
-import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved } from './turn.ts';
+import type { Answered, Answering, Deduplicated, Guarded, Locked, Resolved, Settled } from './turn.ts';
+import { turnKey } from './turn-key.ts';
 import { unknownWrites } from './unknown-writes.ts';
 
-type Turn = Answering & Deduplicated & Locked & Guarded & Resolved;
+type Turn = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
 
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
 /**
  * From message and session to the reply: waits for one of the runs, gives the tools their context, holds the deadline,
- * and hands text and tool progress to the outlet as they come.
+ * and hands text and tool progress to the outlet as they come. The call of a confirmed action is made first, and the agent
+ * is told what came of it. If a call waits for the person, the reply ends with the question.
  *
  * Adds `reply`, which is empty only if the person stopped it at once. Throws `agent_timeout` past the deadline,
  * `agent_failed` if the runtime fails, `unavailable` if no run is free in time, the daemon stops, or a claim is lost.
@@ -37,6 +48,11 @@ const REPLY_MAX = 100_000;
 export const runAgent: Step<Turn, Answered> = {
   name: 'run-agent',
   async run(turn, services, line) {
+    const { settlement } = turn;
+    if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
+      line.reason = 'no_run_needed';
+      return { ...onlySaid(turn, settlement.text), history: null, usage: null };
+    }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
@@ -99,6 +115,14 @@ function thrownDetail(error: unknown): { error: string; at?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };
 }
 
+/** What the person is answered; the rest is known once the run has ended. */
+type Said = Omit<Answered, 'usage' | 'history'>;
+
+function onlySaid({ outlet }: Turn, reply: string): Said {
+  outlet.text(reply);
+  return { reply, stopped: false, asked: null };
+}
+
 /** What a run is given, and held to. */
 interface Run {
   limit: TimeLimit;
@@ -106,16 +130,20 @@ interface Run {
   history: RunHistory;
 }
 
-async function converse(
-  turn: Turn,
-  services: Services,
-  run: Run,
-  line: StepLine,
-): Promise<Omit<Answered, 'usage' | 'history'>> {
+async function converse(turn: Turn, services: Services, run: Run, line: StepLine): Promise<Said> {
   const { limit } = run;
   const isStopped = () => turn.stopped?.aborted === true;
+  const desk = deskOf(turn, services);
   const journal = await journalOf(turn, services);
-  const pieces = isStopped() ? null : await startRun(turn, services, run, journal);
+  const tools = toolRun(turn, services, limit, { confirmation: desk, journal });
+  const { settlement } = turn;
+  let confirmed: ConfirmedAction | null = null;
+  if (settlement.kind === 'confirmed' && !isStopped()) {
+    const { action } = settlement;
+    const answer = await carryOut(settlement, turn, services, tools);
+    if (answer === null) return noLongerWaits(turn);
+    confirmed = { tool: action.tool, summary: summaryOf(action, services.seal), answer };
+  }
   const mask = new StreamMask();
   let reply = '';
   const say = (masked: string) => {
@@ -124,37 +152,117 @@ async function converse(
     reply += text;
     turn.outlet.text(text);
   };
-  while (pieces && !isStopped() && reply.length < REPLY_MAX) {
-    const next = await limit.within(pieces.next()).catch((error: unknown) => {
-      if (isStopped()) return null;
-      throw error;
-    });
-    if (next === null || isStopped()) break;
-    say(next.done ? mask.end() : mask.push(next.value));
-    if (next.done) break;
+  /** A text of the daemon, which is never cut. */
+  const add = (text: string) => {
+    const piece = reply === '' ? text : `\n\n${text}`;
+    reply += piece;
+    turn.outlet.text(piece);
+  };
+  const reported: string[] = [];
+  if (settlement.kind === 'declined') say(`${settlement.text}\n\n`);
+  const before = reply.length;
+  let pieces: AsyncIterator<string> | null = null;
+  try {
+    if (!isStopped()) pieces = await startRun(turn, services, run, { tools, confirmed });
+    while (pieces && !isStopped() && reply.length < REPLY_MAX) {
+      const next = await limit.within(pieces.next()).catch((error: unknown) => {
+        if (isStopped()) return null;
+        throw error;
+      });
+      if (next === null || isStopped()) break;
+      say(next.done ? mask.end() : mask.push(next.value));
+      if (next.done) break;
+    }
+    if (reply.slice(before).trim() === '' && !isStopped() && desk.kept === null)
+      throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+  } catch (error) {
+    if (settlement.kind !== 'confirmed' || confirmed === null || mustEnd(turn, services)) throw error;
+    // The action was carried out: the person must not read that the message failed.
+    line.reason = failureOf(error, turn, services, limit, line).code;
+    line.verdict = 'fallback';
+    const text = await reportAction(settlement.action.action_id, confirmed.summary, turn, services);
+    say(mask.end());
+    add(text);
+    reported.push(settlement.action.action_id);
   }
   if (isStopped()) line.reason = 'stopped';
   else if (reply.length >= REPLY_MAX) line.reason = 'reply_cut';
   if (pieces && line.reason !== undefined) leave(pieces, turn, services);
-  line.detail = { characters: reply.length };
-  if (reply.trim() === '' && !isStopped())
-    throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
-  const { principal } = turn;
-  const texts = services.texts.in(principal.person === null ? null : principal.claims.locale);
-  const unknown = unknownWrites(journal, texts);
-  if (unknown === '' || (isStopped() && reply === '')) return { reply, stopped: isStopped() };
-  const end = reply === '' ? unknown : `\n\n${unknown}`;
-  turn.outlet.text(end);
-  return { reply: reply + end, stopped: isStopped() };
+  line.detail = { ...line.detail, characters: reply.length };
+  await recordAgain(journal, turn, services);
+  const unknown = unknownWrites(journal, turn.texts, reported);
+  if (unknown !== '' && !(isStopped() && reply === '')) add(unknown);
+  const question = isStopped() ? null : askedBy(desk, turn);
+  if (question === null) return { reply, stopped: isStopped(), asked: null };
+  add(question.text);
+  const begins_at = reply.length - question.text.length;
+  return { reply, stopped: false, asked: { ...question.asked, begins_at } };
+}
+
+/** The reply would never be stored. */
+function mustEnd({ lost }: Turn, { stopping }: Services): boolean {
+  return lost.signal.aborted || stopping.aborted;
+}
+
+/** It was answered, withdrawn or expired since settle-pending looked. @throws `confirmation_gone` to a web client's button */
+function noLongerWaits(turn: Turn): Said {
+  if (turn.message.confirm && !turn.channel.has_platform) throw confirmationGone();
+  return onlySaid(turn, turn.texts.say('confirm_gone'));
+}
+
+/** The question that ends a reply, if a call of the run waits for the person. */
+function askedBy(
+  { kept }: Desk,
+  { texts }: Turn,
+): { text: string; asked: Omit<NonNullable<Answered['asked']>, 'begins_at'> } | null {
+  if (kept === null) return null;
+  const asked = {
+    action: kept.action,
+    summary: plainQuestion(kept.question),
+    buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
+  };
+  return { text: questionText(kept.question, texts), asked };
+}
+
+function deskOf(turn: Turn, { seal }: Services): Desk {
+  const { principal, session_tag, session, message, still_waits } = turn;
+  const asking = {
+    confirmer: confirmerOf(turn),
+    still_waits,
+    session_tag,
+    session_id: session.session_id,
+    platform: message.platform,
+    user_id: message.user_id,
+    alias_id: message.alias_id ?? null,
+    person: principal.person,
+    turn_key: turnKey(turn),
+  };
+  return new Desk(asking, seal);
+}
+
+/** What this run brings along for the agent. */
+interface Prepared {
+  tools: ToolRun & { journal: TurnJournal };
+  confirmed: ConfirmedAction | null;
+}
+
+/** Outcomes that cannot be recorded are unknown to operators; the reply says what is known. */
+async function recordAgain(journal: TurnJournal, { request_id }: Turn, { log }: Services): Promise<void> {
+  try {
+    await journal.recordAgain();
+  } catch (err) {
+    if (!(err instanceof StoreUnavailable)) throw err;
+    log.warn({ request_id, err }, 'the outcome of a write could not be recorded');
+  }
 }
 
 async function startRun(
   turn: Turn,
   services: Services,
   run: Run,
-  journal: TurnJournal,
+  prepared: Prepared,
 ): Promise<AsyncIterator<string>> {
-  return services.agent.run(await agentTurn(turn, services, run, journal))[Symbol.asyncIterator]();
+  return services.agent.run(await agentTurn(turn, services, run, prepared))[Symbol.asyncIterator]();
 }
 
 /** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
@@ -170,13 +278,11 @@ async function agentTurn(
   turn: Turn,
   services: Services,
   { limit: { signal, deadline }, meter, history }: Run,
-  journal: TurnJournal,
+  { tools, confirmed }: Prepared,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
   const memories = (await requestContext()?.memory?.given(message.text)) ?? [];
   const { user_name, page_url, user_agent, other } = message.metadata;
-  // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
-  const log = services.log.child({ request_id: turn.request_id });
   return {
     text: message.text,
     history: history.turns.map((past) => pastExchange(past, turn)),
@@ -196,23 +302,33 @@ async function agentTurn(
     shared: message.shared ?? false,
     channel: { name: message.platform, markdown: turn.channel.markdown },
     app_name: services.settings.APP_NAME,
-    tools: bindTools(services.tools.tools(), {
-      tool: (progress) => turn.outlet.tool(progress),
-      audience: { memory_of: rememberedBy(turn)?.key ?? null, shared: message.shared ?? false },
-      access: services.tools.access,
-      journal,
-      confirmation: null,
-      clock: services.clock,
-      trace: turn.trace,
-      signal,
-      log,
-    }),
-    already_done: journal.alreadyDone,
+    tools: bindTools(services.tools.tools(), tools),
+    confirmed,
+    already_done: tools.journal.alreadyDone,
     meter,
     memories,
     signal,
     deadline,
-    log,
+    log: tools.log,
+  };
+}
+
+function toolRun<Parts extends Pick<ToolRun, 'journal' | 'confirmation'>>(
+  turn: Turn,
+  services: Services,
+  { signal }: TimeLimit,
+  parts: Parts,
+): ToolRun & Parts {
+  return {
+    tool: (progress) => turn.outlet.tool(progress),
+    audience: { memory_of: rememberedBy(turn)?.key ?? null, shared: turn.message.shared ?? false },
+    access: services.tools.access,
+    ...parts,
+    clock: services.clock,
+    trace: turn.trace,
+    signal,
+    // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
+    log: services.log.child({ request_id: turn.request_id }),
   };
 }
 
@@ -254,6 +370,7 @@ function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMem
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
+  const own = ownActionsOf(turn);
   return {
     session_id: session.session_id,
     user_id: message.user_id,
@@ -262,7 +379,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
-    own_actions: ownActionsOf(turn),
+    own_journal: own === null ? null : ownJournal(own, services),
     memory: memoryOf(turn, services, signal),
     trace,
     request_id,

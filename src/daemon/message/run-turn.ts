@@ -60,19 +60,20 @@ async function answer<Turn extends Answering>(
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
-  const { session_id, reply, stopped } = found;
-  return { session_id, response: reply, stopped, replayed: false };
+  const { session_id, reply, question, stopped } = found;
+  return { session_id, response: reply, question, stopped, replayed: false };
 }
 
 /** Gives the first answer again. There is no turn to store the trace with. */
 async function replay(
   turn: Answering,
-  { session_id, response }: StoredAnswer,
+  { session_id, response, confirmation }: StoredAnswer,
   services: Services,
 ): Promise<CompleteReply> {
   // The trace belongs to the conversation of the answer, not to an id that was never used.
   turn.session_id = session_id;
-  const reply = { session_id, response, stopped: false, replayed: true };
+  const question = confirmation ? { confirmation, stored: null } : null;
+  const reply = { session_id, response, question, stopped: false, replayed: true };
   turn.outlet.started(session_id);
   const { events } = await turn.outlet.changes({ answered: true, reply });
   await append(events, services.store.streams);

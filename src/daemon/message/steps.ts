@@ -3,6 +3,7 @@ import { createStream, type Starting } from './create-stream.ts';
 import { deduplicate } from './deduplicate.ts';
 import { deduplicateRun } from './deduplicate-run.ts';
 import { deduplicateStream } from './deduplicate-stream.ts';
+import { findAction } from './find-action.ts';
 import { guard } from './guard.ts';
 import { guardedOnArrival } from './guarded-on-arrival.ts';
 import { identifyByLink } from './identify-by-link.ts';
@@ -13,6 +14,7 @@ import { resolvePrincipal } from './resolve-principal.ts';
 import { runAgent } from './run-agent.ts';
 import { sendReply } from './send-reply.ts';
 import { Sequence } from './sequence.ts';
+import { settlePending } from './settle-pending.ts';
 import { storeReply } from './store-reply.ts';
 import type { Answering, Deduplicated, Guarded, Numbered } from './turn.ts';
 
@@ -31,6 +33,7 @@ export const answerNow = Sequence.start<Answering>()
   .step(lockSession) //       from here on, one message of the session at a time
   .step(openSession) //       find or create
   .step(resolvePrincipal) //  who its tools act for: jwt_context set, kept or cleared
+  .step(settlePending) //     does it answer the question of an action that waits?
   .step(runAgent) //          the agent, its tools, the deadline; text and tool progress go out
   .step(storeReply) //        one commit, before the reply leaves
   .step(sendReply); //        the reply leaves
@@ -40,6 +43,7 @@ export const openStream = Sequence.start<Starting>()
   .step(identifyByToken)
   .step(deduplicateStream) // sent before? the same stream again
   .step(authorizeSender)
+  .step(findAction) //        does it answer a question that there was?
   .step(guard)
   .step(createStream); //     the stream exists, and waits to be opened
 
@@ -52,6 +56,7 @@ export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(lockSession)
   .step(openSession)
   .step(resolvePrincipal)
+  .step(settlePending)
   .step(runAgent)
   .step(storeReply)
   .step(sendReply);
@@ -63,6 +68,7 @@ export const runFromInbox = Sequence.start<Answering & Deduplicated & Guarded>()
   .step(lockSession)
   .step(openSession)
   .step(resolvePrincipal)
+  .step(settlePending)
   .step(runAgent)
   .step(storeReply) //        from here on the inbox sends the reply, and sends it again
   .step(sendReply);

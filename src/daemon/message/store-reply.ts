@@ -1,30 +1,43 @@
 import { StoreUnavailable } from '../errors.ts';
+import type { Services } from '../services.ts';
+import type { NewPendingAction } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import type { TurnChanges } from '../store/turns.ts';
+import type { ReplyQuestion } from './outlet.ts';
 import type { Step } from './sequence.ts';
 import { storedTurn } from './stored-turn.ts';
 import { answeredTrace } from './trace-of.ts';
-import type { Answered, Answering, Deduplicated, Locked, Resolved, Stored } from './turn.ts';
+import type { Answered, Answering, AskedQuestion, Deduplicated, Locked, Resolved, Stored } from './turn.ts';
 
 /** How long an answer is found again by its Idempotency-Key (agentd-service(7), "Idempotency-Key"). */
 const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
+/** How long an action waits for the answer of its person, once the question has left. */
+const ANSWER_MS = 15 * 60 * 1000;
+
 type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 
 /**
- * Everything that the turn changes is stored in one commit, before anything leaves: what was answered survives a crash.
+ * Everything that the turn changes is stored in one commit, before anything leaves: what was answered survives a crash. An
+ * action that the reply asks for is stored with it, so that there is no question without its action.
  *
- * Adds `record`, the turn as it is stored. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
+ * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost, and nothing is stored then; or if the store
  * fails, and nobody knows whether the turn is stored (`CommitUnknown`). Nothing leaves in either case.
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services, line) {
-    const { session_id, reply, stopped, usage, key, outlet, claim } = turn;
+    const { session_id, reply, stopped, usage, asked, key, outlet, claim } = turn;
     const finished_at = services.clock.now();
-    const complete = { session_id, response: reply, stopped, replayed: false };
-    const answer = { session_id, response: reply, reader: turn.reader };
+    const question = asked === null ? null : questionOf(asked, finished_at);
+    const complete = { session_id, response: reply, question, stopped, replayed: false };
+    const answer = {
+      session_id,
+      response: reply,
+      ...(question === null ? {} : { confirmation: question.confirmation }),
+      reader: turn.reader,
+    };
     const turnOfSession = storedTurn(turn, services, { reply, stopped, usage, finished_at });
     const changes: TurnChanges = {
       ...turn.changes,
@@ -32,6 +45,7 @@ export const storeReply: Step<Turn, Stored> = {
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
+      ...(asked === null ? {} : { pending: pendingAction(asked, turn, services) }),
     };
     const outcome = await services.store.commitTurn(claim, changes).catch((error: unknown) => {
       throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
@@ -41,6 +55,29 @@ export const storeReply: Step<Turn, Stored> = {
       throw new ClaimLost();
     }
     if (outcome === 'session_ended') line.reason = 'session_ended_meanwhile';
-    return { record: turnOfSession.record };
+    return { record: turnOfSession.record, question };
   },
 };
+
+function questionOf({ action, summary, begins_at, buttons }: AskedQuestion, now: number): ReplyQuestion {
+  const expires_at = new Date(now + ANSWER_MS).toISOString();
+  return {
+    confirmation: { id: action.action_id, summary, expires_at },
+    stored: { id: action.action_id, begins_at, ...buttons },
+  };
+}
+
+/** A reply that is sent later asks once the platform has taken it. */
+function pendingAction(
+  { action }: AskedQuestion,
+  { outlet, turn_id }: Turn,
+  { settings }: Services,
+): NewPendingAction {
+  const asked_by = outlet.leaves === null ? turn_id : null;
+  return {
+    ...action,
+    asked_by,
+    answer_ms: ANSWER_MS,
+    unasked_ms: settings.INBOX_SEND_SECONDS * 1000 + ANSWER_MS,
+  };
+}

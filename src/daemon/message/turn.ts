@@ -3,10 +3,12 @@ import type { Usage } from '../agent/model-meter.ts';
 import type { Credential, PersonKey, ValidatedToken } from '../identity/identity.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
+import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { TurnChanges } from '../store/turns.ts';
+import type { LocalTexts } from '../texts/texts.ts';
 import type { Trace } from '../trace/trace.ts';
-import type { Outlet } from './outlet.ts';
+import type { Outlet, ReplyQuestion } from './outlet.ts';
 import type { Ticket } from './request-sequencer.ts';
 import type { RunHistory } from './run-history.ts';
 
@@ -59,6 +61,8 @@ export interface Answering extends Arrived {
   outlet: Outlet;
   /** Aborts when the person stops the answer: the text so far is the reply. Null: nobody can. */
   stopped: AbortSignal | null;
+  /** When the daemon accepted the message, by the store's clock. */
+  accepted_at: number;
   /** Aborted when one of the claims that this turn holds is lost. */
   lost: AbortController;
   /** It waits for its session and for a run until the daemon stops. False: these waits are bounded. */
@@ -130,6 +134,26 @@ export interface Resolved extends Opened {
   changes: Answering['changes'];
 }
 
+/** settle-pending: what the message means for the action that waited in its session. */
+export interface Settled {
+  /** The message; a button without a text has its label. */
+  message: IncomingMessage;
+  settlement: Settlement;
+  /** An action of this principal still waits, so that no other one is asked for. */
+  still_waits: boolean;
+  /** The daemon's own texts in the language of the sender. */
+  texts: LocalTexts;
+}
+
+export type Settlement =
+  | { kind: 'none' }
+  /** The call is to be made, now. `resumed`: an earlier run of this message confirmed it already. */
+  | { kind: 'confirmed'; action: Action; resumed: boolean }
+  /** `text` comes before the reply. `ends`: it is the reply. */
+  | { kind: 'declined'; text: string; ends: boolean }
+  /** The reply, without a run. */
+  | { kind: 'said'; text: string };
+
 /** run-agent: what the agent said. */
 export interface Answered {
   reply: string;
@@ -137,11 +161,24 @@ export interface Answered {
   stopped: boolean;
   /** What its model calls used; null if there was none. */
   usage: Usage | null;
-  /** What the run was shown of the conversation. */
-  history: RunHistory;
+  /** What the run was shown of the conversation; null: the daemon answered without a run. */
+  history: RunHistory | null;
+  /** The question at the end of the reply; null: nothing is asked. */
+  asked: AskedQuestion | null;
+}
+
+/** A call that waits for its person, and how the reply asks for it. */
+export interface AskedQuestion {
+  action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
+  /** The whole question as plain text. */
+  summary: string;
+  /** Where the question begins in the reply. */
+  begins_at: number;
+  buttons: Readonly<{ confirm: string; decline: string }>;
 }
 
 /** store-reply: the turn is durable. */
 export interface Stored {
   record: StoredTurn;
+  question: ReplyQuestion | null;
 }

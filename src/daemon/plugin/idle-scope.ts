@@ -32,6 +32,7 @@ export function idleScope(
     readToken,
     streams: { start: refuse, open: refuse, stop: refuse },
     enqueue: refuse,
+    press: refuse,
     edit: refuse,
     notify: refuse,
     sendParts: refuse,

@@ -14,6 +14,7 @@ import { validateOnce } from '../http/validate-once.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
 import { notify } from '../inbox/notify.ts';
+import { press } from '../inbox/press.ts';
 import { storedParts } from '../inbox/stored-parts.ts';
 import { Throttle } from '../inbox/throttle.ts';
 import type { InboxWorker } from '../inbox/work.ts';
@@ -86,13 +87,14 @@ function originOf(request: ChannelRequest): Origin {
   return { request_id: request.id, address: request.address, validated, ticket };
 }
 
-type Inbox = Pick<ChannelScope, 'enqueue' | 'edit' | 'notify'>;
+type Inbox = Pick<ChannelScope, 'enqueue' | 'press' | 'edit' | 'notify'>;
 
 function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): Inbox {
   const throttle = new Throttle(() => services.clock.now());
   const notifier = { plugin, services, worker: inbox, throttle };
   return {
     enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
+    press: (message, request) => press(plugin, services, inbox, message, request),
     edit: (message_id, text) => edit(plugin, services, message_id, text),
     notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
   };
@@ -104,7 +106,12 @@ function noInbox({ name, capabilities: { delivery } }: ChannelPlugin): Inbox {
     Promise.reject(
       new Error(`the channel ${name} has capabilities.delivery '${delivery}': ${member} needs 'push'`),
     );
-  return { enqueue: refuse('enqueue'), edit: refuse('edit'), notify: refuse('notify') };
+  return {
+    enqueue: refuse('enqueue'),
+    press: refuse('press'),
+    edit: refuse('edit'),
+    notify: refuse('notify'),
+  };
 }
 
 function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {

@@ -38,10 +38,16 @@ const TOOLS_EXAMPLE = `
 
 const TEXTS = ['Texts that people see, by language and name; `agentd config reference` lists them.'];
 
-/** The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment. */
-export function exampleFile(groups: readonly SettingGroup[]): string {
+/**
+ * The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment.
+ * @param values settings that the file sets; their lines are no comments.
+ */
+export function exampleFile(
+  groups: readonly SettingGroup[],
+  values: ReadonlyMap<string, unknown> = new Map(),
+): string {
   const sections = groups.map(({ title, records }) =>
-    [`# ---- ${title} ----`, ...records.map((record) => entry(record).join('\n'))].join('\n\n'),
+    [`# ---- ${title} ----`, ...records.map((record) => entry(record, values).join('\n'))].join('\n\n'),
   );
   const plugins = ['# ---- Plugins ----', '', ...comment(PLUGINS), '# plugins: []'].join('\n');
   const tools = ['# ---- Tools ----', '', ...comment(TOOLS), TOOLS_EXAMPLE].join('\n');
@@ -49,11 +55,13 @@ export function exampleFile(groups: readonly SettingGroup[]): string {
   return `${[comment(HEAD).join('\n'), ...sections, plugins, tools, texts].join('\n\n')}\n`;
 }
 
-function entry(record: SettingRecord): string[] {
+function entry(record: SettingRecord, values: ReadonlyMap<string, unknown>): string[] {
   const example = record.example === undefined ? [] : [`Example: ${yaml(exampleValue(record))}`];
   return [
     ...comment([record.sentence, `(${formOf(record)})`, ...example]),
-    `# ${record.name}:${record.default === undefined ? '' : ` ${yaml(record.default)}`}`,
+    values.has(record.name)
+      ? `${record.name}: ${yaml(values.get(record.name))}`
+      : `# ${record.name}:${record.default === undefined ? '' : ` ${yaml(record.default)}`}`,
   ];
 }
 

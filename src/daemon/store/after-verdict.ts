@@ -1,5 +1,6 @@
 import type { BlockedByTurnLimit, GuardVerdict } from '../guard/verdict.ts';
 import { verdictLine } from '../guard/verdict-line.ts';
+import { fillIn } from '../texts/texts.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival, NewInboxMessage } from './inbox.ts';
 
@@ -21,15 +22,15 @@ export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict
   if (verdict.repeated) return NOTHING;
   const isNotified = verdict.reason === 'turn_limit' && verdict.first;
   return {
-    message: isNotified ? { ...notice, reply: turnLimitNotice(verdict) } : null,
+    message: isNotified ? { ...notice, reply: turnLimitNotice(notice.reply ?? '', verdict) } : null,
     trace: blockedTrace(message, verdict, now),
   };
 }
 
 /** What people read when their session has used up its messages: when it continues. */
-function turnLimitNotice({ max, ends_at }: BlockedByTurnLimit): string {
-  const when = new Date(ends_at).toISOString().slice(0, 16).replace('T', ' ');
-  return `This conversation has had all of its ${max} messages. It goes on after ${when} (UTC).`;
+function turnLimitNotice(text: string, { max, ends_at }: BlockedByTurnLimit): string {
+  const time = new Date(ends_at).toISOString().slice(0, 16).replace('T', ' ');
+  return fillIn(text, { max: String(max), time });
 }
 
 function blockedTrace(

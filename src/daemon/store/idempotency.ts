@@ -1,3 +1,4 @@
+import type { Confirmation } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { KeyClaim } from './claims.ts';
 
@@ -31,6 +32,8 @@ export interface StoredAnswer {
   /** Empty: it belongs to no session. */
   session_id: string;
   response: string;
+  /** The question at the end of the response; absent: it asks for nothing. */
+  confirmation?: Confirmation | null;
   /** The only person who may have it; null or absent: whoever has the key. */
   reader?: PersonKey | null;
 }

@@ -139,11 +139,22 @@ export interface NewInboxMessage {
   request_id: string;
 }
 
+/** The question at the end of a reply, as its channel needs it. */
+export interface StoredQuestion {
+  /** Id of the action. */
+  id: string;
+  /** Where the question begins in the reply. */
+  begins_at: number;
+  /** Labels of the buttons. */
+  confirm: string;
+  decline: string;
+}
+
 /** A message that a platform delivered, as it is screened. */
 export interface Arrival {
   message: NewInboxMessage & { session_id: string; message: IncomingMessage };
   guarded: GuardedMessage;
-  /** How its sender is told that the session has used up its messages; `afterVerdict` fills in the text. */
+  /** How its sender is told that the session has used up its messages; `afterVerdict` fills in `{max}` and `{time}`. */
   notice: NewInboxMessage;
 }
 
@@ -175,6 +186,8 @@ export interface InboxMessage extends NewInboxMessage {
   /** Attempts in a row during which the process died. */
   interrupted: number;
   next_attempt_at: number;
+  /** The question at the end of the reply; null: it asks for nothing. */
+  question: StoredQuestion | null;
   /** Sent to the person after the run failed for good. Never set beside an agent's reply. */
   notice: string | null;
   /** A code, and words if there are some: why the last run failed or, once a reply is stored, the last attempt to send it. */

@@ -4,7 +4,7 @@ import type { TraceRecord } from '../trace/trace-record.ts';
 import type { NewPendingAction } from './actions.ts';
 import type { KeyClaim, StreamClaim } from './claims.ts';
 import type { StoredAnswer } from './idempotency.ts';
-import type { FinalFailure, InboxClaim } from './inbox.ts';
+import type { FinalFailure, InboxClaim, StoredQuestion } from './inbox.ts';
 
 /** Everything that a turn changes. All of it belongs to the session of the claim, or is written under a claim of its own. */
 export interface TurnChanges {
@@ -17,7 +17,7 @@ export interface TurnChanges {
   turn?: { record: StoredTurn; ttl_ms: number };
   trace: TraceRecord;
   /** The reply of a message of the inbox: the message is `replied`, and the first attempt to send it has begun. */
-  reply?: { claim: InboxClaim; text: string };
+  reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null };
   /** What a message of the inbox comes to whose last run this was, as `InboxStore.settle` records it. It ends the claim. */
   failed?: { claim: InboxClaim; outcome: FinalFailure };
   /** The answer of an idempotency key, found for `ttl_ms`. It ends the claim of the key. */

@@ -1,10 +1,11 @@
-import type { StreamEvent, ToolStatus } from '../../channel/index.ts';
+import type { Confirmation, StreamEvent, ToolStatus } from '../../channel/index.ts';
 
 /** An event before it has a number (agentd-service(7), "Events"). */
 export type StreamEventData =
   | { event: 'stream_start'; data: Start }
   | { event: 'text_chunk'; data: { text: string } }
   | { event: 'tool_call'; data: { tool_name: string; status: ToolStatus } }
+  | { event: 'confirmation'; data: Confirmation }
   | { event: 'complete' | 'stream_complete'; data: Completion }
   | { event: 'error'; data: { code: string; message: string } };
 
@@ -27,13 +28,14 @@ export function started(data: Start): StreamEventData {
 }
 
 /** An answer that was given before, as a whole. */
-export function replayed(data: Completion): StreamEventData[] {
-  return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data)];
+export function replayed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
+  return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data, confirmation)];
 }
 
-/** The two events with which an answer ends, so that clients of either name end. */
-export function completed(data: Completion): StreamEventData[] {
+/** The two events with which an answer ends, so that clients of either name end; before them the question, if there is one. */
+export function completed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
   return [
+    ...(confirmation === null ? [] : [{ event: 'confirmation' as const, data: confirmation }]),
     { event: 'complete', data },
     { event: 'stream_complete', data },
   ];

@@ -108,11 +108,12 @@ async function answeredElsewhere(
 async function replay(
   { store: { streams }, log }: StreamServices,
   claim: StreamClaim,
-  { session_id, response }: StoredAnswer,
+  { session_id, response, confirmation = null }: StoredAnswer,
 ): Promise<void> {
   const { stream_id } = claim;
   try {
-    const events = [started({ stream_id, session_id }), ...replayed({ stream_id, session_id, response })];
+    const answer = replayed({ stream_id, session_id, response }, confirmation);
+    const events = [started({ stream_id, session_id }), ...answer];
     try {
       await new EventWriter(streams, claim, log).end(events);
     } finally {

@@ -68,6 +68,7 @@ export async function runStream(
     counted_in: start.counted_in,
     outlet,
     stopped: stop.signal,
+    accepted_at: start.accepted_at ?? 0,
     lost,
     patient: false,
     reader: claimant.reader,

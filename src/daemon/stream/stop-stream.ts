@@ -45,7 +45,7 @@ async function endUnopened(
 ): Promise<void> {
   const { stream_id } = claim;
   try {
-    const last = completed({ stream_id, session_id, response: '', stopped: true });
+    const last = completed({ stream_id, session_id, response: '', stopped: true }, null);
     await new EventWriter(streams, claim, log).end([started({ stream_id, session_id }), ...last]);
   } finally {
     await streams.release(claim);

@@ -64,6 +64,7 @@ export class StreamOutlet implements Outlet {
     const reply = {
       session_id: this.#session_id ?? session_id,
       response: '',
+      question: null,
       stopped: true,
       replayed: false,
     };
@@ -82,10 +83,17 @@ export class StreamOutlet implements Outlet {
     return [{ event: 'error', data: { code, message } }];
   }
 
-  #lastOf({ session_id, response, stopped, replayed: isReplayed }: CompleteReply): StreamEventData[] {
+  #lastOf({
+    session_id,
+    response,
+    question,
+    stopped,
+    replayed: isReplayed,
+  }: CompleteReply): StreamEventData[] {
     const { stream_id } = this.#parts;
     const data = { stream_id, session_id, response, ...(stopped ? { stopped: true as const } : {}) };
     const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
-    return [...first, ...(isReplayed ? replayed(data) : completed(data))];
+    const confirmation = question?.confirmation ?? null;
+    return [...first, ...(isReplayed ? replayed : completed)(data, confirmation)];
   }
 }

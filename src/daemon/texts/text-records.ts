@@ -11,7 +11,7 @@ export interface ProseRecord {
   default: string;
   /** Names in braces that are filled in. A replacement must contain all of them, and no others. */
   placeholders: readonly string[];
-  /** `line`: plain text on one line, for a button; else Markdown. */
+  /** `line`: plain text on one line; else Markdown. */
   form: 'markdown' | 'line';
   /** Most characters; null: no limit. */
   limit: number | null;
@@ -53,17 +53,26 @@ export const TEXTS = {
   ),
   confirm_not_done: prose('Says that an action was declined.', 'Not done: {action}', 'action'),
   confirm_sign_in: prose(
-    'The answer to a confirmation that came without a usable token.',
-    'Please sign in, and then confirm again. This still waits: {action}',
-    'action',
+    'The answer to a confirmation that came without a usable token. It does not say what waits: nobody is known.',
+    'Please sign in, and then answer again.',
   ),
-  confirm_gone: prose(
+  confirm_gone: plain(
     'The answer to a button of an action that no longer waits.',
     'This no longer waits for an answer. Please ask again.',
   ),
-  confirm_not_yours: prose(
+  confirm_not_yours: plain(
     'Shown to a person who presses the button of somebody else.',
     'Only the person who was asked can answer this.',
+  ),
+  confirm_done: prose(
+    'Said if a confirmed action was carried out and the agent could not report it.',
+    'Done: {action}',
+    'action',
+  ),
+  confirm_failed: prose(
+    'Said if a confirmed action failed and the agent could not report it.',
+    'This could not be done: {action}',
+    'action',
   ),
   write_unknown: prose(
     'The end of a reply if nobody knows whether something that the agent did was carried out.',
@@ -102,6 +111,11 @@ function prose<const Names extends string[]>(
   ...placeholders: Names
 ): ProseRecord & { placeholders: Names } {
   return { kind: 'text', sentence, default: text, placeholders, form: 'markdown', limit: null };
+}
+
+/** On one line of plain text, because some platforms show it in a small window: at most 200 characters. */
+function plain(sentence: string, text: string): ProseRecord & { placeholders: [] } {
+  return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: 200 };
 }
 
 function button(sentence: string, text: string): ProseRecord & { placeholders: [] } {

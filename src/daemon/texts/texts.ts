@@ -57,7 +57,12 @@ export class LocalTexts {
     name: Name,
     ...values: Values<Name> extends Record<string, never> ? [] : [Values<Name>]
   ): string {
-    return fillIn(this.#find(name) as string, values[0] ?? {});
+    return fillIn(this.template(name), values[0] ?? {});
+  }
+
+  /** A text with its placeholders as they are. */
+  template(name: ProseName): string {
+    return this.#find(name) as string;
   }
 
   /** The words of a list; the first one is shown to people. */

@@ -5,7 +5,7 @@ import { CallCounter } from './call-counter.ts';
 import type { CallJournal, JournaledCall, JournaledWrite, WriteOutcome } from './call-journal.ts';
 import { type CallOutcome, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
-import type { ConfirmationDesk } from './confirmation-desk.ts';
+import type { CallToConfirm, ConfirmationDesk } from './confirmation-desk.ts';
 import { type CallContext, type PreparedCall, performCall, prepareCall } from './perform-call.ts';
 import type { Tool, ToolArguments, ToolAudience } from './tool.ts';
 
@@ -104,7 +104,8 @@ async function callOnce(
   if (known?.state === 'unknown' && !tool.idempotent) return refusal('outcome_unknown', UNKNOWN);
 
   const isFurther = known?.state === 'new' && known.further;
-  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther)) return ask(tool, args, run);
+  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther))
+    return ask({ tool, args, complete: prepared.args }, run);
 
   if (!run.journal || !known) return send(prepared, null, run);
   const { write } = known;
@@ -120,13 +121,13 @@ function isJournaled({ effect, source }: Tool): boolean {
 const UNKNOWN =
   'An earlier attempt at this may have been carried out: it is not known, and it was not repeated. Say so to the person.';
 
-async function ask(tool: Tool, args: ToolArguments, run: ToolRun): Promise<CallOutcome> {
+async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
   if (!run.confirmation)
     return refusal(
       'cannot_be_confirmed',
       'This was not done: it needs a confirmation, which cannot be asked for here.',
     );
-  const asked = await run.confirmation.ask({ tool, args });
+  const asked = await run.confirmation.ask(call);
   if (asked.outcome === 'refused') return refusal(asked.reason, asked.message);
   const message =
     'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';

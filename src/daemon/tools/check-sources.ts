@@ -1,12 +1,12 @@
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { describeSource } from './describe-source.ts';
+import { toolNames } from './mcp/tool-names.ts';
 import { ModuleSource } from './module-source.ts';
 import { OpenApiSource } from './openapi/openapi-source.ts';
 import { builtInTools } from './registry.ts';
 import { sameNames } from './same-names.ts';
 import type { SourceEntry } from './source-entry.ts';
 import type { Tool } from './tool.ts';
-import { toolName } from './tool-name.ts';
 
 type Named = Pick<Tool, 'name' | 'source'>;
 
@@ -42,11 +42,7 @@ export async function checkSources(
 async function toolsOf(entry: SourceEntry, api_base_url: string | undefined): Promise<readonly Named[]> {
   const source = describeSource(entry, api_base_url);
   // The names of its tools are in the entry; the rest only the server knows.
-  if (entry.kind === 'mcp')
-    return Object.entries(entry.tools).map(([own, { as }]) => ({
-      name: toolName(entry.name, own, as),
-      source,
-    }));
+  if (entry.kind === 'mcp') return [...toolNames(entry).values()].map((name) => ({ name, source }));
   const made = entry.kind === 'module' ? new ModuleSource(entry, source) : new OpenApiSource(entry, source);
   await made.start();
   return made.list();

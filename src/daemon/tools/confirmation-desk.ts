@@ -5,9 +5,16 @@ export interface ConfirmationDesk {
   /**
    * Makes the call the pending action of this session and principal. It is stored, and asked for, with the reply of the
    * turn.
-   * @param args as the model filled them in, without the bound ones.
    */
-  ask(call: { tool: Tool; args: ToolArguments }): Promise<Asked>;
+  ask(call: CallToConfirm): Promise<Asked>;
+}
+
+export interface CallToConfirm {
+  tool: Tool;
+  /** As the model filled them in, without the bound ones. */
+  args: ToolArguments;
+  /** With the bound ones. */
+  complete: ToolArguments;
 }
 
 export type Asked =

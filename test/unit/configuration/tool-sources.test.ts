@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { command as show } from '../../../src/cli/commands/config-show.ts';
 import {
@@ -7,6 +10,8 @@ import {
   inspectConfiguration,
   type SettingProblem,
 } from '../../../src/daemon/configuration/configure.ts';
+import { settingsSchema } from '../../../src/daemon/settings/json-schema.ts';
+import { settingGroups } from '../../../src/daemon/settings/reference.ts';
 import type { SourceEntry } from '../../../src/daemon/tools/source-entry.ts';
 import { capturedOutput } from '../cli/captured-output.ts';
 import { placeWith, VALID } from '../settings/place.ts';
@@ -294,6 +299,47 @@ tools:
       ['__proto__', { effect: 'read' }],
       ['constructor', {}],
     ]);
+  });
+});
+
+/** As agentd-agent(7) and agentd-settings(5) show them. */
+const EXAMPLES = ['agentd-agent.7', 'agentd-settings.5'].flatMap((page) =>
+  [
+    ...readFileSync(new URL(`../../../man/${page}.md`, import.meta.url), 'utf8').matchAll(
+      /^```yaml\n(.*?)^```/gms,
+    ),
+  ]
+    .map(([, text = '']) => text)
+    .filter((text) => /^tools:/m.test(text))
+    .map((text) => [page, text] as const),
+);
+
+describe('the examples of the manual', () => {
+  const schema = settingsSchema(settingGroups([])) as { properties: { tools: object } };
+  const isValid = new Ajv2020({ strict: false, validateFormats: false }).compile(schema.properties.tools);
+
+  it.each(EXAMPLES)('in %s are valid, also by the JSON Schema for editors', async (_page, text) => {
+    const tools = text.slice(text.search(/^tools:/m));
+    const secrets = [...tools.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'x']);
+    const { problems, tools: entries } = await inspectConfiguration(
+      placeWith({ ...API, ...Object.fromEntries(secrets) }, { 'agentd.yaml': tools }),
+    );
+    expect(problems).toEqual([]);
+    expect(entries.length).toBeGreaterThan(0);
+    isValid((load(tools) as { tools: unknown }).tools);
+    expect(isValid.errors).toBeNull();
+  });
+
+  it('are there, and other entries are not valid', () => {
+    expect(EXAMPLES.length).toBeGreaterThanOrEqual(2);
+    for (const wrong of [
+      [{ openapi: './a.yaml', name: 'a' }],
+      [{ openapi: './a.yaml', name: 'a', operations: { a: { effect: 'read' } } }],
+      [{ mcp: 'https://x.example', name: 'a', tools: { a: { idempotency_header: 'X' } } }],
+      [{ command: ['node'], name: 'a', credentials: 'user', tools: { a: null } }],
+      [{ module: './a.ts', name: 'a' }],
+    ])
+      expect([wrong, isValid(wrong)]).toEqual([wrong, false]);
   });
 });
 

@@ -1,19 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { afterFailedRun } from '../../../src/daemon/inbox/next-run.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
 
 const BUDGETS = { INBOX_MAX_ATTEMPTS: 2, INBOX_RUN_SECONDS: 60 };
 const message = { session_id: 's', attempts: 1, passing: 0, first_run_at: 0 } as InboxMessage;
+const SERVICES = { texts: new Texts() };
 const LATE = 61_000;
 
 describe('after a failed run', () => {
   it('the person is notified once the time for passing failures is over', () => {
     const failure = { failure: 'unavailable', kind: 'passing', askedSeconds: 0 } as const;
-    expect(afterFailedRun(message, failure, BUDGETS, LATE)).toMatchObject({ kind: 'notify' });
+    expect(afterFailedRun(message, failure, BUDGETS, LATE, SERVICES)).toMatchObject({ kind: 'notify' });
   });
 
   it('there is always another attempt if the reply may be stored', () => {
     const failure = { failure: 'unavailable', kind: 'unknown', askedSeconds: 0 } as const;
-    expect(afterFailedRun(message, failure, BUDGETS, LATE)).toMatchObject({ kind: 'again', counts: false });
+    expect(afterFailedRun(message, failure, BUDGETS, LATE, SERVICES)).toMatchObject({
+      kind: 'again',
+      counts: false,
+    });
   });
 });

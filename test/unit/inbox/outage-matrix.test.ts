@@ -4,8 +4,8 @@ import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
 import { modelFailure } from '../../../src/daemon/agent/model-failure.ts';
-import { FAILURE_NOTICE } from '../../../src/daemon/message/failure-notice.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { SECRET } from '../../support/daemon.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { InboxProcess, type InboxProcessOptions } from '../../support/inbox-process.ts';
@@ -182,12 +182,14 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
     for (const { first_run_at, failure, notice, notice_failure, reply } of failed) {
       expect((first_run_at ?? 0) + RUN_MS).toBeLessThan(world.began + length);
       expect(failure).toMatch(/^agent_failed: model_(unreachable|overloaded)$/);
-      expect([notice, notice_failure, reply]).toEqual([FAILURE_NOTICE, null, null]);
+      expect([notice, notice_failure, reply]).toEqual([TEXTS.failure_notice.default, null, null]);
     }
     if (length <= RUN_MS) expect(failed).toEqual([]);
     const lost = new Set(failed.map(({ message }) => message?.text));
     for (const { texts, answers } of world.conversations())
-      expect(answers).toEqual(texts.map((text) => (lost.has(text) ? FAILURE_NOTICE : `re: ${text}`)));
+      expect(answers).toEqual(
+        texts.map((text) => (lost.has(text) ? TEXTS.failure_notice.default : `re: ${text}`)),
+      );
   });
 
   it.each(PLATFORMS.map(({ plugin }) => plugin.name))(

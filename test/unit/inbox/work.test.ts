@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import msgbot from '../../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { AgentFailure, type AgentRuntime } from '../../../src/daemon/agent/agent.ts';
-import { FAILURE_NOTICE } from '../../../src/daemon/message/failure-notice.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { InboxProcess } from '../../support/inbox-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { VirtualPlatform } from '../../support/virtual-platform.ts';
@@ -102,7 +102,7 @@ describe('a run that fails', () => {
     expect(Math.max(...waits)).toBeGreaterThan(30 * SECOND);
     expect(Math.max(...waits)).toBeLessThanOrEqual(60 * SECOND);
     expect(at.at(-1)).toBe(began + 600 * SECOND);
-    expect(answers(1)).toEqual([FAILURE_NOTICE]);
+    expect(answers(1)).toEqual([TEXTS.failure_notice.default]);
     expect(await all()).toMatchObject([
       { state: 'failed', failure: 'agent_failed: model_unreachable', reply: null },
     ]);
@@ -133,7 +133,7 @@ describe('a run that fails', () => {
     await write(1, 'good');
     await pass(HOUR);
     expect(runs).toEqual(['bad', 'bad', 'bad', 'good']);
-    expect(answers(1)).toEqual([FAILURE_NOTICE, 're: good']);
+    expect(answers(1)).toEqual([TEXTS.failure_notice.default, 're: good']);
   });
 
   it('is given back by a daemon that stops, however often', async () => {

@@ -47,6 +47,7 @@ describe('a turn', () => {
       'lock-session',
       'open-session',
       'resolve-principal',
+      'settle-pending',
       'run-agent',
       'store-reply',
       'send-reply',

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sendReply } from '../../../src/daemon/message/send-reply.ts';
 import { storeReply } from '../../../src/daemon/message/store-reply.ts';
+import type { AskedQuestion } from '../../../src/daemon/message/turn.ts';
 import { CLAIM_MS, type KeyClaim } from '../../../src/daemon/store/claims.ts';
 import { anInboxMessage, aSession, aStream, aTurn } from '../../contract/fixtures.ts';
 import { aTurnOf, locked, named, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
@@ -23,6 +24,8 @@ async function answered(members: object = {}) {
     stopped: false as boolean,
     history: { summary: null, turns: [] },
     usage: null as { input_tokens: number; output_tokens: number } | null,
+    asked: null as AskedQuestion | null,
+    question: null,
     ...members,
   });
 }

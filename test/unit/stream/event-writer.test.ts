@@ -6,7 +6,7 @@ import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
 import { completed } from '../../../src/daemon/stream/events.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
-const END = completed({ stream_id: 's', session_id: 't', response: 'all' });
+const END = completed({ stream_id: 's', session_id: 't', response: 'all' }, null);
 const CLAIM = { owner: 'me', stream_id: 's' };
 
 /** A store whose appends end when the test says so. */

@@ -85,7 +85,7 @@ it('goes on if a stream that replayed an answer cannot be released: that is logg
       release: () => Promise.reject(new StoreUnavailable(new Error('connection reset'))),
     },
   };
-  await open({ ...services, store, log, running } as unknown as StreamServices);
+  await open({ ...services, store, log, running, streaming: new Set() } as unknown as StreamServices);
   await Promise.all(running);
   expect(lines).toMatchObject([{ level: 'warn', msg: expect.stringMatching(/could not be replayed/) }]);
 });

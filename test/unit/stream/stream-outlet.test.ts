@@ -34,6 +34,7 @@ const events = async () =>
 const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
   session_id: 's',
   response: 'Hi.',
+  question: null,
   stopped: false,
   replayed: false,
   ...members,

@@ -21,7 +21,7 @@ export function commitTurn(context: MemoryContext, claim: SessionClaim, changes:
   if (session) createSession(context, session);
   const isStored = turn === undefined || storeTurn(context, claim.session_tag, turn);
   keepTrace(context, trace);
-  if (reply) storeReply(context, reply.claim.message.id, reply.text);
+  if (reply) storeReply(context, reply);
   if (failed) settleClaimed(context, failed.claim, failed.outcome);
   if (answer) storeAnswer(context, answer.claim, answer.answer, answer.ttl_ms);
   if (pending && isStored) addPending(context, pending);

@@ -11,6 +11,7 @@ import type {
   NewInboxMessage,
 } from '../inbox.ts';
 import { settled } from '../settled.ts';
+import type { TurnChanges } from '../turns.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
 import { checkMessage } from './guard.ts';
@@ -207,11 +208,14 @@ function dropUnasked(context: MemoryContext, id: string): void {
 }
 
 /** Stores the reply of a message whose claim the caller has compared; the first attempt to send it has begun. */
-export function storeReply(context: MemoryContext, id: string, reply: string): void {
-  const found = claimedMessage(context, id);
+export function storeReply(
+  context: MemoryContext,
+  { claim, text: reply, question = null }: NonNullable<TurnChanges['reply']>,
+): void {
+  const found = claimedMessage(context, claim.message.id);
   found.message = {
     ...found.message,
-    ...{ reply, state: 'replied', sends: 1, text_stored_at: context.clock.now(), parts_sent: 0 },
+    ...{ reply, question, state: 'replied', sends: 1, text_stored_at: context.clock.now(), parts_sent: 0 },
     ...{ failure: null, interrupted: 0 },
   };
 }
@@ -258,6 +262,7 @@ function received(message: NewInboxMessage, now: number): InboxMessage {
     received_at: now,
     ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0 },
     ...{ text_stored_at: message.reply === null ? null : now, parts_sent: 0, interrupted: 0 },
+    question: null,
     ...{ next_attempt_at: now, notice: null, failure: null, notice_failure: null, ended_at: null },
   };
 }

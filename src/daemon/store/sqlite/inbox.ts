@@ -16,6 +16,7 @@ import type {
   Screened,
 } from '../inbox.ts';
 import { type InboxChange, settled } from '../settled.ts';
+import type { TurnChanges } from '../turns.ts';
 import type { SqliteGuard } from './guard.ts';
 import { InboxQueues } from './inbox-queues.ts';
 import { InboxReader } from './inbox-reader.ts';
@@ -123,8 +124,8 @@ export class SqliteInbox implements InboxStore {
          state = iif(state = 'replied', 'replied', 'running')
        WHERE seq = ? RETURNING ${COLUMNS}`,
     );
-    this.#addReply = db.prepare<[string, number, string]>(
-      `UPDATE inbox SET reply = ?, state = 'replied', sends = 1, text_stored_at = ?, parts_sent = 0, failure = NULL,
+    this.#addReply = db.prepare<[string, string | null, number, string]>(
+      `UPDATE inbox SET reply = ?, question = ?, state = 'replied', sends = 1, text_stored_at = ?, parts_sent = 0, failure = NULL,
          interrupted = 0
        WHERE id = ?`,
     );
@@ -238,8 +239,9 @@ export class SqliteInbox implements InboxStore {
   }
 
   /** Within a commit: stores the reply of a claimed message. The first attempt to send it has begun. */
-  addReply({ message: { id } }: InboxClaim, reply: string): void {
-    this.#addReply.run(reply, this.#bounds.clock.now(), id);
+  addReply({ claim, text, question = null }: NonNullable<TurnChanges['reply']>): void {
+    const json = question === null ? null : JSON.stringify(question);
+    this.#addReply.run(text, json, this.#bounds.clock.now(), claim.message.id);
   }
 
   partsSent(id: string): Promise<number> {

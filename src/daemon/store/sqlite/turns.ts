@@ -57,7 +57,7 @@ export class SqliteTurns {
     if (session) sessions.add(claim, session);
     const inserted = traces.insert(trace);
     const ended = turn && !sessions.addTurn(claim.session_tag, turn.record, inserted, turn.ttl_ms);
-    if (reply) inbox.addReply(reply.claim, reply.text);
+    if (reply) inbox.addReply(reply);
     if (failed) inbox.settleClaimed(failed.claim, failed.outcome);
     if (answer) idempotency.addAnswer(answer.claim, answer.answer, answer.ttl_ms);
     if (pending && !ended) this.#parts.pending.add(pending);

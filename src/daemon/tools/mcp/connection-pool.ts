@@ -4,7 +4,7 @@ import type { McpConnection } from './mcp-connection.ts';
 import { McpFailure } from './mcp-failure.ts';
 
 /** Connections of one source, at most; of one credential, at most. */
-export const MAX_CONNECTIONS = 32;
+export const MAX_CONNECTIONS = 64;
 const MAX_OF_ONE = 4;
 /** How long a connection that nobody uses is kept, ms. */
 export const IDLE_MS = 60_000;

@@ -34,7 +34,7 @@ export function defineTool(listed: ListedTool): ToolDefinition | { unusable: str
     digest,
     title: title === null ? null : cut(printable(seen(title)), MAX_TITLE),
     description: cut(seen(description), MAX_DESCRIPTION),
-    schema: maskTokens(schema),
+    schema: seen(schema),
   };
 }
 

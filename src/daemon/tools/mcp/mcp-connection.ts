@@ -6,6 +6,7 @@ import {
   MCPClientError,
 } from '@ai-sdk/mcp';
 import type { AlarmClock } from '../../clock.ts';
+import { printable } from '../../printable.ts';
 import { TimeLimit } from '../../time-limit.ts';
 import { version } from '../../version.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
@@ -15,6 +16,8 @@ import type { McpTransport } from './mcp-transport.ts';
 const ANSWER_MS = 10_000;
 const MAX_PAGES = 20;
 const MAX_TOOLS = 1_000;
+/** What is kept of the words in which a server refuses a request, in characters. */
+const MAX_WORDS = 300;
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
 
 /** A tool as a server lists it. */
@@ -59,7 +62,10 @@ export async function openConnection(
       outer.throwIfAborted();
       if (limit.passed)
         throw new McpFailure('mcp_timeout', 'The server did not answer in time.', { cause: error });
-      throw causeOf(transport, error);
+      const cause = causeOf(transport, error);
+      if (!MCPClientError.isInstance(cause)) throw cause;
+      const words = printable(cause.message).slice(0, MAX_WORDS).toWellFormed();
+      throw new McpFailure('mcp_refused', `The server refused the request: ${words}`);
     } finally {
       limit.lift();
     }
@@ -117,7 +123,8 @@ function causeOf({ ended }: McpTransport, error: unknown): unknown {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
   if (ended.aborted) return ended.reason;
+  // Its cause quotes the answer, at any length.
   if (MCPClientError.isInstance(error) && error.code === undefined)
-    return new McpFailure('not_mcp', 'The server answered with something that is not MCP.', { cause: error });
+    return new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   return error;
 }

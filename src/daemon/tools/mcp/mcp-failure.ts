@@ -7,6 +7,7 @@ export type McpFailureReason =
   | 'mcp_flood'
   | 'not_mcp'
   | 'mcp_session_changed'
+  | 'mcp_refused'
   | 'mcp_ended';
 
 /** There is no usable answer. `message` is in words that an agent can use; `cause` is for the log. */

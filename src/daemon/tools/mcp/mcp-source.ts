@@ -1,7 +1,6 @@
 import { type AlarmClock, every } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { ConfigurationError } from '../../settings/problem.ts';
-import type { ToolDefinition, ToolDigestStore } from '../../store/tool-digests.ts';
+import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import type { McpEntry, ToolEntry } from '../source-entry.ts';
 import type {
   CredentialPolicy,
@@ -13,7 +12,6 @@ import type {
   ToolSource,
   ToolSourceInfo,
 } from '../tool.ts';
-import { TOOL_NAME_MAX, toolName } from '../tool-name.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { defineTool } from './define-tool.ts';
 import { HttpTransport } from './http-transport.ts';
@@ -23,6 +21,7 @@ import { readResult } from './read-result.ts';
 import { sentFailure } from './sent-failure.ts';
 import { ServerLink } from './server-link.ts';
 import { StdioTransport } from './stdio-transport.ts';
+import { toolNames } from './tool-names.ts';
 import { toolParameters } from './tool-parameters.ts';
 
 /** How soon the daemon notices that an administrator trusts a changed tool, ms. */
@@ -46,6 +45,8 @@ interface Configured {
   tool: Tool | null;
   /** Why it is not offered. */
   because: string;
+  /** The digest of the changed definition that was logged last. */
+  withheld: string | null;
 }
 
 /** The tools of one MCP server (agentd-agent(7), "MCP"). */
@@ -54,7 +55,7 @@ export class McpSource implements ToolSource {
   readonly #entry: McpEntry;
   readonly #parts: McpSourceParts;
   readonly #log: Log;
-  readonly #tools: readonly Configured[];
+  #tools: readonly Configured[] = [];
   #list: readonly Tool[] = [];
   readonly #link: ServerLink;
   readonly #pool: ConnectionPool;
@@ -65,14 +66,6 @@ export class McpSource implements ToolSource {
     this.#entry = entry;
     this.#parts = parts;
     this.#log = parts.log.child({ source: entry.name });
-    this.#tools = Object.entries(entry.tools).map(([own, tool]) => ({
-      name: toolName(entry.name, own, tool.as),
-      own,
-      entry: tool,
-      definition: null,
-      tool: null,
-      because: 'the server has not listed it yet',
-    }));
     const { clock } = parts;
     this.#link = new ServerLink({
       open: ({ signal, toolsChanged }) =>
@@ -85,7 +78,16 @@ export class McpSource implements ToolSource {
   }
 
   async start(): Promise<void> {
-    this.#checkNames();
+    const names = toolNames(this.#entry);
+    this.#tools = Object.entries(this.#entry.tools).map(([own, entry]) => ({
+      name: names.get(own) ?? own,
+      own,
+      entry,
+      definition: null,
+      tool: null,
+      because: 'the server has not listed it yet',
+      withheld: null,
+    }));
     this.#stopLooking = every(this.#parts.clock, LOOK_FOR_TRUST_MS, () => this.#lookForTrust());
     await this.#link.start();
   }
@@ -107,23 +109,6 @@ export class McpSource implements ToolSource {
   async stop(): Promise<void> {
     await this.#stopLooking();
     await Promise.all([this.#pool.close(), this.#link.stop()]);
-  }
-
-  #checkNames(): void {
-    const names = this.#tools.map(({ name }) => name);
-    const problems = this.#tools.flatMap(({ name, own }, at) => {
-      const problem =
-        name.length > TOOL_NAME_MAX
-          ? `makes a name of more than ${TOOL_NAME_MAX} characters`
-          : names.indexOf(name) < at
-            ? 'makes a name that another tool has'
-            : null;
-      const setting = `${this.#entry.place}: tools.${own}`;
-      return problem === null
-        ? []
-        : [{ setting, value: name, source: null, problem, right: 'another name, with `as`' }];
-    });
-    if (problems.length > 0) throw new ConfigurationError(problems);
   }
 
   #listingTransport(): HttpTransport | StdioTransport {
@@ -154,7 +139,7 @@ export class McpSource implements ToolSource {
 
   /** Brings a tool up to date with what the server says of it. */
   async #update(configured: Configured, tools: readonly ListedTool[]): Promise<void> {
-    const { name, own } = configured;
+    const { own } = configured;
     const [listed, ...others] = tools.filter((tool) => tool.name === own);
     const definition = listed ? defineTool(listed) : { unusable: 'the server does not list it' };
     if (others.length > 0 || 'unusable' in definition) {
@@ -163,20 +148,47 @@ export class McpSource implements ToolSource {
       this.#set(configured, { because });
       return;
     }
-    const { trusted } = await this.#parts.digests.observe(name, this.#entry.name, definition);
     const isNews = configured.definition?.digest !== definition.digest;
     configured.definition = definition;
-    if (trusted.digest === definition.digest) {
-      if (isNews || configured.tool === null) this.#set(configured, this.#toolOf(configured, definition));
+    if (isNews || configured.tool === null) await this.#settle(configured, definition);
+  }
+
+  /** Offers a tool if its definition is the trusted one, and withholds it otherwise. */
+  async #settle(configured: Configured, definition: ToolDefinition): Promise<void> {
+    const { name } = configured;
+    let trusted: string;
+    try {
+      trusted = (await this.#record(name, definition)).trusted.digest;
+    } catch (error) {
+      this.#log.debug({ err: error, tool: name }, 'cannot look whether a tool is trusted');
+      this.#set(configured, { because: 'the store is out of reach' });
+      return;
+    }
+    // The server may have changed it again meanwhile.
+    if (configured.definition !== definition) return;
+    if (trusted === definition.digest) {
+      this.#set(configured, this.#toolOf(configured, definition));
+      if (configured.withheld === definition.digest)
+        this.#log.info({ tool: name }, 'a changed tool is trusted');
       return;
     }
     const because = `its title, description or schema has changed; compare and accept it with \`agentd tools trust ${name}\``;
     this.#set(configured, { because });
-    if (isNews)
+    if (configured.withheld !== definition.digest)
       this.#log.warn(
-        { tool: name, digest: definition.digest, trusted: trusted.digest },
+        { tool: name, digest: definition.digest, trusted },
         'a tool of an MCP server has changed and is not offered until `agentd tools trust`',
       );
+    configured.withheld = definition.digest;
+  }
+
+  /** What the store knows of a tool. The definition is stored if it is new there. */
+  async #record(name: string, { digest, ...rest }: ToolDefinition): Promise<ToolDigest> {
+    const { digests } = this.#parts;
+    const known = await digests.find(name);
+    const isKnown =
+      known?.trusted.digest === digest ? known.changed === null : known?.changed?.digest === digest;
+    return known && isKnown ? known : digests.observe(name, this.#entry.name, { digest, ...rest });
   }
 
   #set(configured: Configured, now: Tool | { because: string }): void {
@@ -211,21 +223,9 @@ export class McpSource implements ToolSource {
 
   /** Looks whether an administrator trusts what has changed. */
   async #lookForTrust(): Promise<void> {
-    const { digests } = this.#parts;
     for (const configured of this.#tools) {
-      const { tool, definition, name } = configured;
-      if (tool !== null || definition === null) continue;
-      try {
-        const record = await digests.find(name);
-        if (record?.trusted.digest !== definition.digest) continue;
-      } catch (error) {
-        this.#log.debug({ err: error }, 'cannot look whether a tool is trusted');
-        return;
-      }
-      // The server may have changed it again meanwhile.
-      if (configured.definition !== definition) continue;
-      this.#set(configured, this.#toolOf(configured, definition));
-      this.#log.info({ tool: name, digest: definition.digest }, 'a changed tool is trusted');
+      const { tool, definition } = configured;
+      if (tool === null && definition !== null) await this.#settle(configured, definition);
     }
   }
 

@@ -15,8 +15,9 @@ export function parseMessage(text: string): JSONRPCMessage {
     throw new McpFailure('mcp_too_large', 'The server answered with data that is nested too deeply.');
   try {
     return validateJSONRPCMessage(JSON.parse(text));
-  } catch (cause) {
-    throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.', { cause });
+  } catch {
+    // The error quotes the message, at any length.
+    throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
 }
 

@@ -25,12 +25,6 @@ export function sentFailure(
     return { outcome: 'failed', reached: begun && reached, reason, message };
   }
   if (!MCPClientError.isInstance(error)) return null;
-  return begun
-    ? { outcome: 'answered', status: null, result: error.message, is_error: true }
-    : {
-        outcome: 'failed',
-        reached: false,
-        reason: 'mcp_refused',
-        message: 'The server refused the connection.',
-      };
+  // The server refuses the call itself.
+  return { outcome: 'answered', status: null, result: error.message, is_error: true };
 }

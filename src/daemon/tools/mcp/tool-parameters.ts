@@ -1,4 +1,5 @@
 import { validatorOf } from '../check-arguments.ts';
+import { closeSchema } from '../close-schema.ts';
 import type { JsonSchema } from '../tool.ts';
 
 /** Keywords beside `properties` through which an object can get properties, or through which a bound one can be asked for. */
@@ -24,7 +25,14 @@ export function toolParameters(
   schema: string,
   bind: Readonly<Record<string, string>>,
 ): { parameters: JsonSchema } | { unusable: string } {
-  const { properties = {}, required = [], ...rest } = JSON.parse(schema) as Record<string, unknown>;
+  // What the server says of other arguments is not asked: the schema is closed.
+  const {
+    properties = {},
+    required = [],
+    additionalProperties: _,
+    unevaluatedProperties: __,
+    ...rest
+  } = JSON.parse(schema) as Record<string, unknown>;
   if (!isObject(properties) || !Array.isArray(required))
     return { unusable: 'the schema of its arguments is not a JSON Schema of an object' };
   const bound = Object.keys(bind);
@@ -33,13 +41,12 @@ export function toolParameters(
   if (bound.length > 0 && FURTHER.some((keyword) => Object.hasOwn(rest, keyword)))
     return { unusable: 'its arguments cannot be bound, because its schema combines others' };
   const kept = Object.entries(properties).filter(([name]) => !bound.includes(name));
-  const parameters: JsonSchema = {
+  const parameters = closeSchema({
     ...rest,
     type: 'object',
     properties: Object.fromEntries(kept),
     required: required.filter((name) => !bound.includes(name as string)),
-    additionalProperties: false,
-  };
+  });
   try {
     validatorOf(parameters);
   } catch {

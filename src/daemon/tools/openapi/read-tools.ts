@@ -25,16 +25,19 @@ export async function readOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo
   try {
     const document = await readDocument(entry.path);
     const listed = findListed(entry, document, problems);
-    for (const problem of await checkStructure(
+    const mistakes = await checkStructure(
       document,
       listed.map(({ found }) => found),
-    ))
-      problems.push(describe(problem, places.document, document));
-    // A document of another form would be misread.
-    if (problems.length > 0) return { tools: [], problems };
-    const tools = listed.flatMap((one) => readTool(entry, one, document, info, problems) ?? []);
-    refuseRepeatedNames(tools, listed, places.document, problems);
-    return { tools: problems.length > 0 ? [] : tools, problems };
+    );
+    problems.push(...mistakes.map((problem) => describe(problem, places.document, document)));
+    // An operation of another form would be misread.
+    if (mistakes.length > 0) return { tools: [], problems };
+    const made = listed.flatMap(({ found, ...rest }) => {
+      const tool = readTool(entry, { found, ...rest }, document, info, problems);
+      return tool === undefined ? [] : [{ found, tool }];
+    });
+    refuseRepeatedNames(made, places.document, problems);
+    return { tools: problems.length > 0 ? [] : made.map(({ tool }) => tool), problems };
   } catch (error) {
     if (error instanceof UnreadableDocument) {
       const line = error.line === null ? '' : `, line ${error.line},`;
@@ -106,6 +109,19 @@ function readTool(
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = openApiTool(entry, told, operation, { info, parameters });
     checkSchema(tool, found);
+    const unknown = unknownInSummary(tool);
+    if (unknown !== undefined) {
+      const setting = `${place.setting}.summary`;
+      const problem = `names \`{${unknown}}\`, which is not a parameter of the operation`;
+      const known = Object.keys(tool.parameters.properties as object);
+      problems.push({
+        ...place,
+        setting,
+        value: null,
+        problem,
+        right: `one of ${known.join(', ')} in braces`,
+      });
+    }
     if (tool.name.length > TOOL_NAME_MAX) {
       const problem = `makes the name ${tool.name}, which has more than ${TOOL_NAME_MAX} characters`;
       problems.push({ ...place, value: null, problem, right: '`as`, with a shorter name' });
@@ -122,6 +138,13 @@ function readTool(
   }
 }
 
+/** A name in braces that no argument can fill in. A part of an argument is named with dots: `{body.note}`. */
+function unknownInSummary({ summary, parameters, bind }: Tool): string | undefined {
+  const known = [...Object.keys(parameters.properties as object), ...Object.keys(bind)];
+  const names = [...(summary ?? '').matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
+  return names.find((name) => !known.some((one) => name === one || name.startsWith(`${one}.`)));
+}
+
 /** Compiles the schema: a mistake in it would keep every call from being checked. */
 function checkSchema({ parameters }: Tool, { node }: FoundOperation): void {
   try {
@@ -133,16 +156,14 @@ function checkSchema({ parameters }: Tool, { node }: FoundOperation): void {
 }
 
 function refuseRepeatedNames(
-  tools: readonly Tool[],
-  listed: readonly ListedOperation[],
+  made: readonly { found: FoundOperation; tool: Tool }[],
   place: EntryPlace,
   problems: SettingProblem[],
 ): void {
-  const names = tools.map(({ name }) => name);
-  const repeated = names.filter((name, index) => names.indexOf(name) !== index);
-  for (const name of new Set(repeated)) {
-    const keys = listed.filter((_one, index) => names[index] === name).map(({ found }) => keyOf(found));
-    const problem = `makes several tools of the name ${name}: ${keys.join(', ')}`;
+  for (const [name, same] of Map.groupBy(made, ({ tool }) => tool.name)) {
+    if (same.length === 1) continue;
+    const keys = same.map(({ found }) => keyOf(found)).join(', ');
+    const problem = `makes several tools of the name ${name}: ${keys}`;
     problems.push({ ...place, value: null, problem, right: '`as` for all but one of them' });
   }
 }

@@ -6,7 +6,10 @@ import { recordingScope } from '../../../support/channel-scope.ts';
 interface Manifest {
   features: { slash_commands: { command: string; url: string; should_escape: boolean }[] };
   oauth_config: { scopes: { bot: string[] } };
-  settings: { event_subscriptions: { request_url: string; bot_events: string[] } };
+  settings: {
+    event_subscriptions: { request_url: string; bot_events: string[] };
+    interactivity: { is_enabled: boolean; request_url: string };
+  };
 }
 
 const manifest = JSON.parse(
@@ -16,7 +19,8 @@ const manifest = JSON.parse(
 it('names the paths that the channel serves', () => {
   const { routes } = teamchat.create(recordingScope({}));
   const [command] = manifest.features.slash_commands;
-  const urls = [manifest.settings.event_subscriptions.request_url, command?.url ?? ''];
+  const { event_subscriptions, interactivity } = manifest.settings;
+  const urls = [event_subscriptions.request_url, command?.url ?? '', interactivity.request_url];
   expect(urls.map((url) => new URL(url).pathname)).toEqual(routes.map(({ path }) => path));
   expect(command).toMatchObject({ command: '/service-auth', should_escape: false });
 });

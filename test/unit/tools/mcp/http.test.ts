@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
+import { emptyState } from '../../../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../../../src/daemon/store/memory/store.ts';
+import type { ToolDigestStore } from '../../../../src/daemon/store/tool-digests.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import {
   clientWith,
@@ -105,8 +109,8 @@ describe('an MCP server over HTTP', () => {
       await expect(refused).rejects.toThrow(ConfigurationError);
       const { problems } = (await refused.catch((error: unknown) => error)) as ConfigurationError;
       expect(problems.map(({ value, problem }) => [value, problem])).toEqual([
-        [`docs_${long}`, 'makes a name of more than 64 characters'],
-        ['docs_a_b', 'makes a name that another tool has'],
+        [`docs_${long}`, 'is the name of the tool: it has more than 64 characters'],
+        ['docs_a_b', 'is the name of another tool of the entry, too'],
       ]);
       expect(problems[0]?.setting).toContain('tools[0] (agentd.yaml, line 1)');
     });
@@ -405,6 +409,23 @@ describe('an MCP server over HTTP', () => {
       clock.moveTo(10_000);
       await until(() => source.list().length === 1);
       expect((await digests.find('docs_search'))?.changed).toBeNull();
+    });
+
+    it('while the store is out of reach is settled later, on the same connection', async () => {
+      const clock = new VirtualClock(0);
+      const { toolDigests } = openMemoryStore(emptyState(), { clock });
+      let isOut = true;
+      const outOfReach: ToolDigestStore = {
+        ...toolDigests,
+        find: (name) => (isOut ? Promise.reject(new StoreUnavailable(null)) : toolDigests.find(name)),
+      };
+      const { source, inTime } = await start({ clock, digests: outOfReach });
+      expect(source.state().withheld).toEqual([
+        { name: 'docs_search', because: 'the store is out of reach' },
+      ]);
+      isOut = false;
+      await inTime(clock, () => source.list().length === 1);
+      expect(server.of('initialize')).toHaveLength(1);
     });
 
     it('in the order of its members alone has not changed', async () => {

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   clientWith,
   mcpSource,
@@ -8,45 +7,65 @@ import {
   type SourceWanted,
   send,
 } from '../../../support/mcp-source.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../fixtures/mcp-program.ts');
 
-describe('an MCP server that is a program', () => {
-  let test: SourceUnderTest;
+let test: SourceUnderTest;
 
-  afterEach(() => test.source.stop());
+async function start(env: Record<string, string> = {}, wanted: SourceWanted = {}): Promise<void> {
+  test = mcpSource({ command: [process.execPath, PROGRAM], env }, wanted);
+  await test.source.start();
+  await test.until(() => test.source.list().length === 1);
+}
 
-  async function start(env: Record<string, string> = {}, wanted: SourceWanted = {}): Promise<void> {
-    test = mcpSource({ command: [process.execPath, PROGRAM], env }, wanted);
-    await test.source.start();
-    await test.until(() => test.source.list().length === 1);
-  }
+const call = (query: string, signal = new AbortController().signal) =>
+  send(test.tool('docs_search'), { query }, { signal });
+const resultOf = async (query: string) => {
+  const sent = await call(query);
+  return sent.outcome === 'answered' ? String(sent.result) : JSON.stringify(sent);
+};
 
-  const call = (query: string, signal = new AbortController().signal) =>
-    send(test.tool('docs_search'), { query }, { signal });
-  const resultOf = async (query: string) => {
-    const sent = await call(query);
-    return sent.outcome === 'answered' ? String(sent.result) : JSON.stringify(sent);
-  };
+describe('an MCP server that is a program and runs', () => {
+  beforeAll(async () => {
+    process.env.AGENT_API_KEY = 'secret-of-the-daemon';
+    await start({ SHOP_KEY: 'its own', MODE: 'loud' });
+    delete process.env.AGENT_API_KEY;
+  });
+  afterAll(() => test.source.stop());
 
   it('answers calls, also at the same time', async () => {
-    await start();
     expect(test.source.info).toMatchObject({ origin: null, target: null, foreign: true });
     expect(await Promise.all(['a', 'b', 'c'].map(resultOf))).toEqual(['a', 'b', 'c']);
   });
 
   it('gets PATH and the variables of its entry, and nothing else of the environment', async () => {
-    process.env.AGENT_API_KEY = 'secret-of-the-daemon';
-    try {
-      await start({ SHOP_KEY: 'its own' });
-      expect(JSON.parse(await resultOf('environment'))).toEqual({
-        PATH: process.env.PATH,
-        SHOP_KEY: 'its own',
-      });
-    } finally {
-      delete process.env.AGENT_API_KEY;
-    }
+    const environment = { PATH: process.env.PATH, SHOP_KEY: 'its own', MODE: 'loud' };
+    expect(JSON.parse(await resultOf('environment'))).toEqual(environment);
   });
+
+  it('is told that a call is over, and its late answer reaches nobody', async () => {
+    const abort = new AbortController();
+    const late = call('late', abort.signal);
+    while ((await resultOf('how late')) !== '{"begun":1,"cancelled":0}');
+    abort.abort(new Error('the run is over'));
+    await expect(late).rejects.toThrow('the run is over');
+    while ((await resultOf('how late')) !== '{"begun":1,"cancelled":1}');
+    expect(await resultOf('next')).toBe('next');
+    expect(test.source.state().status).toBe('ok');
+  });
+
+  it('has its standard error in the log, at debug and bounded', async () => {
+    await resultOf('x');
+    const lines = test.lines.filter(({ msg }) => msg === 'a line of the program');
+    expect(lines).toHaveLength(100);
+    expect(lines[0]).toMatchObject({ level: 'debug', source: 'docs', line: `${'y'.repeat(1_000)}…` });
+    expect(lines[1]).toMatchObject({ line: 'line 0' });
+  });
+});
+
+describe('an MCP server that is a program', () => {
+  afterEach(() => test.source.stop());
 
   it('is started again when it has died, and the call that it died in may have been carried out', async () => {
     await start();
@@ -68,22 +87,11 @@ describe('an MCP server that is a program', () => {
     expect(await resultOf('again')).toBe('again');
   });
 
-  it('is told that a call is over, and its late answer reaches nobody', async () => {
-    await start();
-    const abort = new AbortController();
-    const late = call('late', abort.signal);
-    await delay(50);
-    abort.abort(new Error('the run is over'));
-    await expect(late).rejects.toThrow('the run is over');
-    await test.until(() => test.lines.some(({ line }) => line === 'the call was cancelled'));
-    expect(await resultOf('next')).toBe('next');
-    expect(test.source.state().status).toBe('ok');
-  });
-
   it('that changes its tools does not get them offered', async () => {
-    await start();
+    const clock = new VirtualClock(0);
+    await start({}, { clock });
     expect(await resultOf('change')).toBe('change');
-    await test.until(() => test.source.list().length === 0);
+    await test.inTime(clock, () => test.source.list().length === 0);
     expect(test.source.state().withheld[0]?.because).toContain('agentd tools trust docs_search');
   });
 
@@ -102,15 +110,6 @@ describe('an MCP server that is a program', () => {
     const pid = Number(await resultOf('pid'));
     await test.source.stop();
     expect(isAlive(pid)).toBe(false);
-  });
-
-  it('has its standard error in the log, at debug and bounded', async () => {
-    await start({ MODE: 'loud' });
-    await resultOf('x');
-    const lines = test.lines.filter(({ msg }) => msg === 'a line of the program');
-    expect(lines).toHaveLength(100);
-    expect(lines[0]).toMatchObject({ level: 'debug', source: 'docs', line: `${'y'.repeat(1_000)}…` });
-    expect(lines[1]).toMatchObject({ line: 'line 0' });
   });
 
   it('that cannot be started is a warning', async () => {

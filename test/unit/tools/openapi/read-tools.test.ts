@@ -135,6 +135,17 @@ describe('a key that names no operation', () => {
     ]);
   });
 
+  it('is reported together with the problems of other operations', async () => {
+    const document = documentOf({
+      '/a': { post: { operationId: 'a', requestBody: { content: { 'text/plain': {} } }, ...OK } },
+    });
+    const problems = await problemsOf(document, { missing: {}, a: {} });
+    expect(problems).toEqual([
+      expect.stringMatching(/^tools\[0\]\.operations\.missing is not an operation/),
+      expect.stringMatching(/^tools\[0\]\.operations\.a .* takes a body of text\/plain/),
+    ]);
+  });
+
   it('is refused if several operations have that operationId', async () => {
     const get = { operationId: 'same', ...OK };
     const document = documentOf({ '/a': { get }, '/b': { get } });
@@ -165,6 +176,22 @@ describe('a name', () => {
     ]);
     expect(await problemsOf(document, { 'a.b': {}, 'a/b': { as: 'other' } })).toEqual([]);
   });
+});
+
+it('a summary names only arguments that there are', async () => {
+  const operation = {
+    operationId: 'a',
+    parameters: [ID],
+    requestBody: json({ type: 'object', properties: { note: {}, owner: {} } }),
+    ...OK,
+  };
+  const document = documentOf({ '/a/{id}': { post: operation } });
+  const withSummary = (summary: string) =>
+    problemsOf(document, { a: { summary, bind: { 'body.owner': 'sub' } } });
+  expect(await withSummary('Do {id} with {body.note} for {body.owner}')).toEqual([]);
+  expect(await withSummary('Do {orderId}')).toEqual([
+    'tools[0].operations.a.summary names `{orderId}`, which is not a parameter of the operation',
+  ]);
 });
 
 describe('a document', () => {

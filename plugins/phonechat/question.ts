@@ -1,0 +1,39 @@
+import { type JsonObject, pressPayload, type ReplyConfirmation } from '../../src/channel/index.ts';
+import { render } from './render.ts';
+
+/**
+ * Longest body of a message with buttons (Cloud API, "Interactive reply buttons messages"). It is shorter than that of a
+ * text message.
+ */
+const BODY_MAX = 1024;
+
+/** A reply as messages. The question has two buttons, unless it is too long for them: then words answer it. */
+export async function messagesOf(
+  text: string,
+  confirmation: ReplyConfirmation | undefined,
+): Promise<JsonObject[]> {
+  const [only, ...more] = confirmation === undefined ? [] : await render(confirmation.question);
+  if (confirmation === undefined || only === undefined || more.length > 0 || only.length > BODY_MAX)
+    return (await render(text)).map(asText);
+  const lead = confirmation.lead === '' ? [] : await render(confirmation.lead);
+  return [...lead.map(asText), withButtons(only, confirmation)];
+}
+
+function asText(body: string): JsonObject {
+  return { type: 'text', text: { preview_url: false, body } };
+}
+
+function withButtons(body: string, { id, confirm, decline }: ReplyConfirmation): JsonObject {
+  const button = (title: string, approve: boolean) => ({
+    type: 'reply',
+    reply: { id: pressPayload(id, approve), title },
+  });
+  return {
+    type: 'interactive',
+    interactive: {
+      type: 'button',
+      body: { text: body },
+      action: { buttons: [button(confirm, true), button(decline, false)] },
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { type IncomingMessage, readPressPayload } from '../../src/channel/index.ts';
+
+/** The press of a button of a question. */
+export interface Press {
+  message: IncomingMessage;
+  /** The id by which the platform addresses the person who pressed. */
+  user: string;
+}
+
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
+/** As in parse.ts. */
+const UNTOLD_TEAM = '-';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads a `block_actions` payload (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). No
+ * payload makes it throw. Who pressed, and where, comes from the signed delivery, never from the button.
+ * @returns why it is no press of a question
+ */
+export function readPress(payload: Fields): Press | string {
+  if (payload.type !== 'block_actions') return 'an interaction of another type';
+  const action = listOf(payload.actions)[0] ?? {};
+  const confirm = readPressPayload(action.value);
+  if (confirm === null) return 'a button of something else';
+  const channel = fieldsOf(payload.channel).id ?? fieldsOf(payload.container).channel_id;
+  const user = fieldsOf(payload.user).id;
+  const { action_ts } = action;
+  if (!isId(channel) || !isId(user) || !isTimestamp(action_ts)) return 'ids are not as documented';
+  const root = [fieldsOf(payload.message).thread_ts, fieldsOf(payload.container).thread_ts].find(isTimestamp);
+  const team = [fieldsOf(payload.team).id, fieldsOf(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
+  const message: IncomingMessage = {
+    platform: 'teamchat',
+    user_id: userIdOf(payload, user),
+    channel_id: channel,
+    thread_id: `teamchat:${team}:${channel}${root === undefined ? '' : `:${root}`}`,
+    text: '',
+    confirm,
+    metadata: {},
+    message_id: `press:${channel}:${user}:${action_ts}`,
+    sent_at: Math.floor(Number(action_ts) * 1000),
+    shared: !channel.startsWith('D'),
+    reply_to: root === undefined ? { channel } : { channel, thread_ts: root },
+  };
+  return { message, user };
+}
+
+/** A person of another company has the id that events give them: with their workspace. */
+function userIdOf(payload: Fields, user: string): string {
+  const theirs = fieldsOf(payload.user).team_id;
+  const ours = fieldsOf(payload.team).id;
+  const isOther = isId(theirs) && isId(ours) && theirs !== ours && !isId(fieldsOf(payload.enterprise).id);
+  return isOther ? `${theirs}:${user}` : user;
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+function isTimestamp(value: unknown): value is string {
+  return typeof value === 'string' && TIMESTAMP.test(value);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
+}

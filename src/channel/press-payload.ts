@@ -1,0 +1,15 @@
+import type { ConfirmationAnswer } from './message.ts';
+
+/** The button, and the id of the action. */
+const PAYLOAD = /^agentd:(yes|no):([A-Za-z0-9_-]{1,52})$/;
+
+/** What a button brings back when it is pressed: at most 64 ASCII characters, which every platform carries. */
+export function pressPayload(id: string, approve: boolean): string {
+  return `agentd:${approve ? 'yes' : 'no'}:${id}`;
+}
+
+/** The answer in the payload of a button. Null if the button is not one of a question. Untrusted. */
+export function readPressPayload(payload: unknown): ConfirmationAnswer | null {
+  const [, word, id] = (typeof payload === 'string' && PAYLOAD.exec(payload)) || [];
+  return id === undefined ? null : { id, approve: word === 'yes' };
+}

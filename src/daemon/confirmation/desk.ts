@@ -1,0 +1,95 @@
+import { randomSuffix } from '../clock.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import { maskTokens } from '../secret.ts';
+import type { NewPendingAction } from '../store/actions.ts';
+import { closeActionText } from '../tools/action-texts.ts';
+import type { Asked, CallToConfirm, ConfirmationDesk } from '../tools/confirmation-desk.ts';
+import type { Tool, ToolArguments } from '../tools/tool.ts';
+import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } from './question.ts';
+
+/** The turn that asks. */
+export interface AskingTurn {
+  /** Null: an anonymous web client, of whom nobody can tell who answers. */
+  confirmer: string | null;
+  /** Another action of this principal waits in the session. */
+  still_waits: boolean;
+  session_tag: string;
+  session_id: string;
+  platform: string;
+  user_id: string;
+  alias_id: string | null;
+  person: PersonKey | null;
+  turn_key: string;
+}
+
+/** An action that the reply of the turn asks for. */
+export interface KeptCall {
+  action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
+  question: Question;
+}
+
+/**
+ * Keeps the one call of a turn that waits for its person (agentd-agent(7), "Confirmation"). Nothing is stored here: the
+ * action is stored together with the reply that asks for it.
+ */
+export class Desk implements ConfirmationDesk {
+  readonly #turn: AskingTurn;
+  readonly #seal: Seal;
+  #kept: KeptCall | null = null;
+
+  constructor(turn: AskingTurn, seal: Seal) {
+    this.#turn = turn;
+    this.#seal = seal;
+  }
+
+  /** The call that waits; null if there is none. */
+  get kept(): KeptCall | null {
+    return this.#kept;
+  }
+
+  async ask({ tool, args, complete }: CallToConfirm): Promise<Asked> {
+    const { confirmer, still_waits } = this.#turn;
+    if (confirmer === null)
+      return refused(
+        'sign_in_needed',
+        'This was not done: it needs a confirmation, and for that the person must sign in first. Tell them so.',
+      );
+    if (this.#kept !== null || still_waits)
+      return refused(
+        'another_waits',
+        'This was not done: another action waits for the person, and only one can wait. Ask again when it is settled.',
+      );
+    const question = questionOf(tool, args, complete);
+    if (question === null)
+      return refused(
+        'question_too_long',
+        `This was not done: the person would be shown more than ${QUESTION_MAX} characters. Use shorter arguments.`,
+      );
+    const shown = plainQuestion(question);
+    if (maskTokens(shown) !== shown)
+      return refused('token_in_arguments', 'This was not done: an argument has the form of an access token.');
+    this.#kept = { action: this.#actionOf(tool, args, question, confirmer), question };
+    return { outcome: 'waits' };
+  }
+
+  #actionOf(tool: Tool, args: ToolArguments, question: Question, principal: string): KeptCall['action'] {
+    const { confirmer: _confirmer, still_waits: _waits, ...turn } = this.#turn;
+    const action_id = randomSuffix();
+    const sealed = (field: 'args' | 'summary', text: string) =>
+      closeActionText(this.#seal, action_id, field, text);
+    return {
+      ...turn,
+      action_id,
+      principal,
+      operator: null,
+      tool: tool.name,
+      args: sealed('args', JSON.stringify(args)),
+      summary: sealed('summary', questionLine(question)),
+    };
+  }
+}
+
+function refused(reason: string, message: string): Asked {
+  return { outcome: 'refused', reason, message };
+}

@@ -1,0 +1,58 @@
+import type { PersonKey } from '../identity/identity.ts';
+import type { Action } from '../store/actions.ts';
+
+/** A message, as far as it matters for an action that waits in its session. */
+export interface AnswerFacts {
+  /** What the message says: a word of the list or a button, or anything else. */
+  says: 'confirm' | 'decline' | 'other';
+  /** It names the action by its id: a button. False: a word, or anything else. */
+  names_action: boolean;
+  /** The channel user. */
+  user_id: string;
+  /** Who confirms the actions of this message (`confirmerOf`); null: an anonymous web client. */
+  confirmer: string | null;
+  /** The person whom the message acts for; null: nobody. */
+  person: PersonKey | null;
+  /** A valid token came with the message, or the link of its sender has one. A stored context is none. */
+  has_token: boolean;
+  /** The message says that the person signs out. */
+  signs_out: boolean;
+  /** The platform gave the channel user's id to somebody else. */
+  has_changed_hands: boolean;
+  /** When the daemon accepted the message, ms since the epoch. */
+  accepted_at: number;
+}
+
+export type AnswerVerdict =
+  /** The message has nothing to do with the action. */
+  | 'left'
+  | 'confirmed'
+  | 'declined'
+  /** It answers, but without a usable token. The action goes on waiting. */
+  | 'sign_in'
+  /** The person signed in or out since. */
+  | 'withdrawn'
+  /** The button of somebody else. */
+  | 'foreign';
+
+/**
+ * What a message means for a pending action of its session (agentd-agent(7), "Confirmation"). Channel user and person
+ * must both be the ones that asked. A word counts only if its message was accepted after the question had left; a button
+ * could not be pressed before.
+ */
+export function judgeAnswer(
+  action: Pick<Action, 'user_id' | 'principal' | 'asked_at'>,
+  facts: AnswerFacts,
+): AnswerVerdict {
+  if (action.user_id !== facts.user_id || facts.has_changed_hands)
+    return facts.names_action ? 'foreign' : 'left';
+  if (facts.signs_out) return 'withdrawn';
+  if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
+  // Of the same millisecond: a platform's message was stored after the question was noted as sent.
+  const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
+  if (!isSeen) return 'left';
+  // Nobody is known by now: the sign-in has expired, or no token came.
+  if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';
+  if (facts.says !== 'confirm') return 'declined';
+  return facts.person !== null && !facts.has_token ? 'sign_in' : 'confirmed';
+}

@@ -1,0 +1,12 @@
+import type { LocalTexts } from '../texts/texts.ts';
+import { markdownQuestion, type Question } from './question.ts';
+
+/** The question as the end of a reply, in CommonMark: what is done with which arguments, and how to answer. */
+export function questionText(question: Question, texts: LocalTexts): string {
+  const { action, list } = markdownQuestion(question);
+  const [confirm] = texts.words('confirm');
+  const [decline] = texts.words('decline');
+  return [texts.say('confirm_question', { action }), list, texts.say('confirm_how', { confirm, decline })]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}

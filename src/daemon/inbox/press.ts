@@ -1,0 +1,38 @@
+import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
+import { requireMessage } from '../message/require-message.ts';
+import type { Services } from '../services.ts';
+import { enqueue } from './enqueue.ts';
+import type { InboxWorker } from './work.ts';
+
+/**
+ * Enqueues the press of a button. What it does is decided when it runs, with the person of that time; here only those
+ * presses are refused that cannot do anything, so that the person learns it at once.
+ */
+export async function press(
+  plugin: ChannelPlugin,
+  services: Services,
+  worker: InboxWorker,
+  message: IncomingMessage,
+  request?: ChannelRequest,
+): Promise<PressOutcome> {
+  if (message.confirm === undefined) throw new Error('press needs a message with `confirm`');
+  requireMessage(plugin, message);
+  const reason = await refusalOf(message, services);
+  if (reason === null) {
+    await enqueue(plugin, services, worker, [message], request);
+    return { outcome: 'enqueued' };
+  }
+  services.log.info({ request_id: request?.id, channel: plugin.name, reason }, 'press of a button refused');
+  return { outcome: 'refused', text: services.texts.in(message.locale).say(reason) };
+}
+
+async function refusalOf(
+  { platform, user_id, thread_id, confirm }: IncomingMessage,
+  { store }: Services,
+): Promise<'confirm_gone' | 'confirm_not_yours' | null> {
+  const action = await store.actions.find(confirm?.id ?? '');
+  if (action === null || action.platform !== platform || action.session_id !== thread_id)
+    return 'confirm_gone';
+  if (action.user_id !== user_id) return 'confirm_not_yours';
+  return action.state === 'pending' ? null : 'confirm_gone';
+}

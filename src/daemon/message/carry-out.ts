@@ -1,0 +1,75 @@
+import type { ToolAnswer } from '../agent/agent.ts';
+import { requestContext } from '../agent/context.ts';
+import type { Services } from '../services.ts';
+import type { Action } from '../store/actions.ts';
+import { ClaimLost } from '../store/claim-lost.ts';
+import { actionTextRecord } from '../tools/action-texts.ts';
+import { executeConfirmed, type ToolRun } from '../tools/bind-tools.ts';
+import type { ToolArguments } from '../tools/tool.ts';
+import type { Answering, Deduplicated, Locked, Settlement } from './turn.ts';
+import { turnKey } from './turn-key.ts';
+
+type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
+
+const UNKNOWN: ToolAnswer = {
+  ok: false,
+  message:
+    'The service stopped while it did this. It is not known whether it was done, and it was not repeated. Say so to the person.',
+};
+const UNREADABLE: ToolAnswer = {
+  ok: false,
+  message: 'Nothing was done: the service cannot read any more what was to be done.',
+};
+
+/**
+ * Makes the call that the person has confirmed, exactly as it was kept, and once (agentd-agent(7), "Confirmation"). To be
+ * called within the request context, whose credentials it carries.
+ * @returns null if it does not wait any more.
+ * @throws ClaimLost
+ */
+export async function carryOut(
+  { action, resumed }: Confirmed,
+  turn: Answering & Deduplicated & Locked,
+  services: Services,
+  run: ToolRun,
+): Promise<ToolAnswer | null> {
+  if (resumed) return resume(action, turn, services, run);
+  const { actions } = services.store;
+  const outcome = await actions.settle(turn.claim, action.action_id, 'started', turnKey(turn));
+  if (outcome === 'lost') throw new ClaimLost();
+  return outcome === 'gone' ? null : call(action, services, run);
+}
+
+/** An earlier run of the message confirmed the action, and the process died: what is known of the call is the answer. */
+async function resume(
+  action: Action,
+  { claim, key }: Answering & Deduplicated & Locked,
+  services: Services,
+  run: ToolRun,
+): Promise<ToolAnswer> {
+  const { action_id, answer, attempt } = action;
+  const known = answer === null ? null : services.seal.open(answer, actionTextRecord(action_id, 'answer'));
+  const tool = services.tools.tools().find(({ name }) => name === action.tool);
+  if (known !== null && (action.state === 'done' || action.state === 'failed')) {
+    // If the tool is gone, nobody can say where its answer came from.
+    if (tool?.source.foreign !== false) await requestContext()?.memory?.noteForeignResult();
+    return JSON.parse(known) as ToolAnswer;
+  }
+  if (!tool?.idempotent) return UNKNOWN;
+  const outcome = await services.store.actions.restart({ session: claim, key }, action_id, attempt);
+  if (outcome === 'lost') throw new ClaimLost();
+  return outcome === 'gone' ? UNKNOWN : call(action, services, run);
+}
+
+async function call(
+  { action_id, tool, args: stored }: Action,
+  { seal, tools, store }: Services,
+  run: ToolRun,
+): Promise<ToolAnswer> {
+  const args = seal.open(stored, actionTextRecord(action_id, 'args'));
+  if (args !== null)
+    return executeConfirmed(tools.tools(), { action_id, tool, args: JSON.parse(args) as ToolArguments }, run);
+  const attempt = (await store.actions.find(action_id))?.attempt ?? 1;
+  await store.actions.finish(action_id, attempt, { state: 'failed', status: null, answer: null });
+  return UNREADABLE;
+}

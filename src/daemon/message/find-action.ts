@@ -1,0 +1,18 @@
+import { confirmationGone } from '../confirmation/confirmation-gone.ts';
+import type { Step } from './sequence.ts';
+import type { Arrived, Authorized } from './turn.ts';
+
+/**
+ * Does the action exist that a button names? (agentd-agent(7), "Confirmation")
+ *
+ * Whether it waits for this sender is decided when the message runs. Adds nothing. Throws `confirmation_gone` for an
+ * unknown id.
+ */
+export const findAction: Step<Arrived & Authorized, object> = {
+  name: 'find-action',
+  async run({ message: { confirm } }, { store }, line) {
+    if (confirm === undefined) line.reason = 'no_button';
+    else if ((await store.actions.find(confirm.id)) === null) throw confirmationGone();
+    return {};
+  },
+};

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from '../../channel/index.ts';
+import { textHash } from '../guard/equal-text.ts';
+import type { Services } from '../services.ts';
+
+type Parts = Pick<Services, 'store' | 'texts'>;
+
+/**
+ * The text of a message as the loop guard compares it (agentd-message(7), "Loop guard"). An answer to a question does not
+ * count as repetition, so it has a text of its own.
+ * @param turn_id no other message has it.
+ */
+export async function guardedText(
+  message: IncomingMessage,
+  session_tag: string,
+  turn_id: string,
+  services: Parts,
+): Promise<string> {
+  const { text, confirm } = message;
+  if (await answersQuestion(message, session_tag, services)) return textHash(`answer ${turn_id}`);
+  return textHash(confirm === undefined ? text : `${confirm.id} ${confirm.approve} ${text}`);
+}
+
+/** As far as this can be told before the turn: a word of any language, or a button. */
+async function answersQuestion(
+  { user_id, text, confirm }: IncomingMessage,
+  session_tag: string,
+  { store, texts }: Parts,
+): Promise<boolean> {
+  if (!confirm && !texts.isWord('confirm', text) && !texts.isWord('decline', text)) return false;
+  const waiting = await store.actions.pendingIn(session_tag);
+  return waiting.some(
+    (action) => action.user_id === user_id && (!confirm || action.action_id === confirm.id),
+  );
+}

@@ -1,0 +1,224 @@
+import webchat from '../../plugins/webchat/index.ts';
+import type {
+  Confirmation,
+  ConfirmationAnswer,
+  IncomingMessage,
+  OutgoingReply,
+  PressOutcome,
+} from '../../src/channel/index.ts';
+import type { AgentRuntime, AgentTurn } from '../../src/daemon/agent/agent.ts';
+import { enqueue } from '../../src/daemon/inbox/enqueue.ts';
+import { press } from '../../src/daemon/inbox/press.ts';
+import { InboxWorker } from '../../src/daemon/inbox/work.ts';
+import { converse } from '../../src/daemon/message/converse.ts';
+import { emptyState } from '../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import type { Texts } from '../../src/daemon/texts/texts.ts';
+import { builtInSource } from '../../src/daemon/tools/describe-source.ts';
+import { fixedSource } from '../../src/daemon/tools/registry.ts';
+import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
+import { TELEX } from './later-services.ts';
+import { testServices } from './services.ts';
+import { toolOf } from './tools.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+/** A call that reached the API. */
+export interface ReceivedCall {
+  args: Readonly<Record<string, unknown>>;
+  sub: string | null;
+  key: string | null;
+}
+
+/** What a web client got. */
+export interface WebAnswer {
+  response: string;
+  session_id: string;
+  confirmation: Confirmation | null;
+  replayed: boolean;
+}
+
+export interface WebMessage {
+  token?: string | null;
+  session?: string | null;
+  user?: string;
+  confirm?: ConfirmationAnswer;
+  key?: string;
+}
+
+/**
+ * The whole path of a message on the reference store and a virtual clock, with a tool `cancel_order` that needs the
+ * confirmation of its person, and an agent that does what it is told: "cancel 1004 because late" calls the tool.
+ */
+export class ConfirmationWorld {
+  readonly clock: VirtualClock;
+  readonly store: Store;
+  readonly services: StreamServices;
+  readonly worker: InboxWorker;
+  /** What the API did. */
+  readonly calls: ReceivedCall[] = [];
+  /** What the platform took. */
+  readonly sent: OutgoingReply[] = [];
+  /** What the agent was given. */
+  readonly turns: AgentTurn[] = [];
+  /** How the API answers. */
+  answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });
+  /** Replaces what the agent does after a confirmation. */
+  afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
+  /** Throws if the platform does not take a reply. */
+  take: (reply: OutgoingReply) => void | Promise<void> = () => {};
+  #messages = 0;
+
+  private constructor(clock: VirtualClock, store: Store, services: StreamServices) {
+    this.clock = clock;
+    this.store = store;
+    this.services = services;
+    this.worker = new InboxWorker(services);
+  }
+
+  static async open(
+    options: { texts?: Texts; tool?: Partial<Tool>; sealKey?: string; env?: Record<string, string> } = {},
+  ): Promise<ConfirmationWorld> {
+    const clock = new VirtualClock(Date.now());
+    const store = openMemoryStore(emptyState(), { clock });
+    const source = builtInSource(undefined);
+    let world: ConfirmationWorld;
+    const tool = toolOf({
+      name: 'cancel_order',
+      title: 'Cancel an order',
+      summary: 'Cancel order {id}',
+      parameters: {
+        type: 'object',
+        properties: { id: { type: 'string' }, reason: { type: 'string' } },
+        required: ['id'],
+        additionalProperties: false,
+      },
+      source,
+      effect: 'write',
+      confirm: 'always',
+      send: async (args, { person, idempotency_key }) => {
+        world.calls.push({ args, sub: person?.sub ?? null, key: idempotency_key });
+        return world.answer();
+      },
+      ...options.tool,
+    });
+    const agent: AgentRuntime = { apiVersion: 1, run: (turn) => world.#run(turn) };
+    const { services } = await testServices({
+      store,
+      clock,
+      agent,
+      tools: fixedSource(source, [tool]),
+      ...(options.texts ? { texts: options.texts } : {}),
+      sealKey: options.sealKey,
+      env: options.env ?? {},
+    });
+    world = new ConfirmationWorld(clock, store, services);
+    world.worker.add(TELEX, { routes: [], send: async (reply) => world.#take(reply) });
+    return world;
+  }
+
+  /** What a web client sends, and what it gets. @throws the problem */
+  async say(text: string, message: WebMessage = {}): Promise<WebAnswer> {
+    const { token, session = 'room', user = 'visitor', confirm, key } = message;
+    const incoming: IncomingMessage = {
+      platform: 'webchat',
+      user_id: user,
+      channel_id: user,
+      thread_id: session,
+      text,
+      metadata: token === undefined ? {} : { jwt_token: token },
+      ...(confirm === undefined ? {} : { confirm }),
+      ...(key === undefined ? {} : { message_id: key }),
+    };
+    this.clock.moveTo(this.clock.now() + 1);
+    const origin = { request_id: 'request', address: '192.0.2.1', validated: null, ticket: null };
+    for await (const event of converse(webchat, this.services, incoming, origin)) {
+      if (event.type !== 'complete') continue;
+      const { response, session_id, confirmation = null, replayed } = event;
+      return { response, session_id, confirmation, replayed };
+    }
+    throw new Error('no answer');
+  }
+
+  /** A person writes on the platform. Resolves when nothing is left to do. @returns the replies that were sent since. */
+  async write(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<string[]> {
+    const before = this.sent.length;
+    this.clock.moveTo(this.clock.now() + 1);
+    await enqueue(TELEX, this.services, this.worker, [this.#platformMessage(text, user, members)]);
+    await this.settle();
+    return this.sent.slice(before).map((reply) => reply.text);
+  }
+
+  /** A person presses a button on the platform. */
+  async press(
+    confirm: ConfirmationAnswer,
+    user = 'ada',
+    members: Partial<IncomingMessage> = {},
+  ): Promise<PressOutcome> {
+    this.clock.moveTo(this.clock.now() + 1);
+    const message = this.#platformMessage('', user, { confirm, ...members });
+    const outcome = await press(TELEX, this.services, this.worker, message);
+    await this.settle();
+    return outcome;
+  }
+
+  /** Stores a message of the platform without working on it. */
+  async post(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<void> {
+    await enqueue(TELEX, this.services, this.worker, [this.#platformMessage(text, user, members)]);
+  }
+
+  /** Works on everything that is due. */
+  async settle(): Promise<void> {
+    await this.worker.start();
+    await this.worker.idle();
+    this.worker.pause();
+  }
+
+  /** The id of the question that the last reply to the platform asks. */
+  get asked(): string {
+    const { confirmation } = this.sent.at(-1) ?? {};
+    if (!confirmation) throw new Error('the last reply asks nothing');
+    return confirmation.id;
+  }
+
+  #platformMessage(text: string, user: string, members: Partial<IncomingMessage>): IncomingMessage {
+    return {
+      platform: TELEX.name,
+      user_id: user,
+      channel_id: 'room',
+      thread_id: 'telex:room',
+      text,
+      metadata: {},
+      message_id: `m${++this.#messages}`,
+      shared: true,
+      reply_to: { room: 'room' },
+      ...members,
+    };
+  }
+
+  async #take(reply: OutgoingReply): Promise<void> {
+    await this.take(reply);
+    this.sent.push(reply);
+  }
+
+  async *#run(turn: AgentTurn): AsyncGenerator<string> {
+    this.turns.push(turn);
+    // A run takes time: what was sent before it ended is earlier than its reply.
+    this.clock.moveTo(this.clock.now() + 1);
+    if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
+    else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;
+    else if (turn.text.startsWith('cancel ')) yield* this.#cancel(turn);
+    else yield `You said: ${turn.text}`;
+  }
+
+  async *#cancel(turn: AgentTurn): AsyncGenerator<string> {
+    const tool = turn.tools.find(({ name }) => name === 'cancel_order');
+    if (!tool) throw new Error('there is no tool');
+    for (const order of turn.text.slice('cancel '.length).split(' and ')) {
+      const [id, reason] = order.split(' because ');
+      const answer = await tool.call({ id, ...(reason === undefined ? {} : { reason }) });
+      yield answer.ok ? 'I need your confirmation. ' : `${answer.message} `;
+    }
+  }
+}

@@ -1,0 +1,305 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { link, unlink } from '../../../src/daemon/linking/links.ts';
+import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
+import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { TELEX } from '../../support/later-services.ts';
+import { token } from '../../support/tokens.ts';
+
+/* agentd-agent(7), "Confirmation", for messages of platforms. */
+
+const MINUTE = 60_000;
+const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
+const GONE = 'This no longer waits for an answer. Please ask again.';
+const SIGN_IN = 'Please sign in, and then answer again.';
+
+let world: ConfirmationWorld;
+beforeEach(async () => {
+  world = await ConfirmationWorld.open();
+});
+
+/** A person asks to cancel an order, and is asked. @returns the id of the action */
+async function ask(user = 'ada', text = 'cancel 1004'): Promise<string> {
+  await world.write(text, user);
+  return world.asked;
+}
+const stateOf = async (id: string) => (await world.store.actions.find(id))?.state;
+const signIn = async (user: string, sub = user) => {
+  expect(await link(world.services, TELEX, user, await token({ sub }))).toMatchObject({ linked: true });
+};
+
+describe('the question on a platform', () => {
+  it('ends the reply, and comes apart for channels with buttons', async () => {
+    const [text] = await world.write('cancel 1004 because late');
+    const question =
+      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to cancel.';
+    expect(text).toBe(`I need your confirmation. \n\n${question}`);
+    expect(world.sent.at(-1)?.confirmation).toEqual({
+      id: expect.stringMatching(/^[\w-]{22}$/),
+      lead: 'I need your confirmation.',
+      question,
+      confirm: 'Confirm',
+      decline: 'Cancel',
+    });
+  });
+
+  it('is for the platform’s verified user if nobody is signed in', async () => {
+    const id = await ask();
+    expect(await world.store.actions.find(id)).toMatchObject({ principal: 'telex:ada', person: null });
+    expect(await world.write('yes')).toEqual([DONE]);
+    expect(world.calls).toMatchObject([{ args: { id: '1004' }, sub: null, key: id }]);
+  });
+
+  it('is in the language that the platform tells', async () => {
+    const german = { confirm: ['ja'], confirm_button: 'Bestätigen', confirm_gone: 'Vorbei.' };
+    world = await ConfirmationWorld.open({ texts: new Texts(new Map([['de', german]])) });
+    await world.write('cancel 1004', 'ada', { locale: 'de-DE' });
+    expect(world.sent.at(-1)?.confirmation).toMatchObject({ confirm: 'Bestätigen' });
+    expect(await world.write('ja', 'ada', { locale: 'de' })).toEqual([DONE]);
+  });
+
+  it('counts from when the platform took it', async () => {
+    let fails = 1;
+    world.take = () => {
+      if (fails-- > 0) throw new DeliveryFailed('down', { final: false });
+    };
+    await world.write('cancel 1004');
+    expect(world.sent).toEqual([]);
+    const [waiting] = await world.store.actions.pendingIn('telex:room');
+    expect(waiting).toMatchObject({ asked_at: null });
+    // Sent while the question was not out yet: an ordinary message that leaves the action.
+    await world.post('yes');
+    world.clock.moveTo(world.clock.now() + 5_000);
+    await world.settle();
+    expect(world.sent.map(({ text }) => text.slice(0, 15))).toEqual(['I need your con', 'You said: yes']);
+    world.clock.moveTo(world.clock.now() + 14 * MINUTE);
+    expect(await world.write('yes')).toEqual([DONE]);
+  });
+
+  it('that the platform refuses for good leaves nothing to confirm', async () => {
+    world.take = ({ text }) => {
+      if (text.includes('Please confirm')) throw new DeliveryFailed('refused', { final: true });
+    };
+    await world.write('cancel 1004');
+    expect(await world.store.actions.pendingIn('telex:room')).toEqual([]);
+    expect(await world.write('yes')).toEqual(['You said: yes']);
+    expect(world.calls).toEqual([]);
+  });
+});
+
+describe('a button', () => {
+  it('confirms', async () => {
+    const id = await ask();
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'enqueued' });
+    expect(world.sent.at(-1)?.text).toBe(DONE);
+    expect((await world.store.sessions.turns('telex:room')).at(-1)).toMatchObject({ text: 'Confirm' });
+  });
+
+  it('declines', async () => {
+    const id = await ask();
+    await world.press({ id, approve: false });
+    expect(world.sent.at(-1)?.text).toBe('Not done: Cancel order "1004"');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('of somebody else changes nothing, and says so to the person who pressed', async () => {
+    const id = await ask();
+    const before = world.sent.length;
+    expect(await world.press({ id, approve: true }, 'bob')).toEqual({
+      outcome: 'refused',
+      text: 'Only the person who was asked can answer this.',
+    });
+    expect(await world.press({ id, approve: false }, 'bob')).toMatchObject({ outcome: 'refused' });
+    expect(world.sent).toHaveLength(before);
+    expect(await stateOf(id)).toBe('pending');
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'enqueued' });
+    expect(world.calls).toHaveLength(1);
+  });
+
+  it('in another chat changes nothing', async () => {
+    const id = await ask();
+    const elsewhere = { thread_id: 'telex:other' };
+    expect(await world.press({ id, approve: true }, 'ada', elsewhere)).toEqual({
+      outcome: 'refused',
+      text: GONE,
+    });
+    expect(await stateOf(id)).toBe('pending');
+  });
+
+  it('of an unknown or expired action changes nothing', async () => {
+    expect(await world.press({ id: 'unknown', approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    const id = await ask();
+    world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(world.calls).toEqual([]);
+  });
+
+  it('that is pressed twice counts once', async () => {
+    const id = await ask();
+    const presses = [
+      { id, approve: true },
+      { id, approve: true },
+      { id, approve: false },
+    ];
+    await Promise.all(presses.map((confirm) => world.post('', 'ada', { confirm })));
+    const before = world.sent.length;
+    await world.settle();
+    expect(world.sent.slice(before).map(({ text }) => text)).toEqual([DONE]);
+    expect(world.calls).toHaveLength(1);
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+  });
+
+  it('is delivered twice and runs once', async () => {
+    const id = await ask();
+    const press = { message_id: 'press-1', confirm: { id, approve: true } };
+    await world.post('', 'ada', press);
+    await world.post('', 'ada', press);
+    await world.settle();
+    expect(world.calls).toHaveLength(1);
+  });
+
+  it('that expired between the press and its run says so', async () => {
+    const id = await ask();
+    await world.post('', 'ada', { confirm: { id, approve: true } });
+    world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toBe(GONE);
+    expect(world.calls).toEqual([]);
+  });
+});
+
+describe('other people in the thread', () => {
+  it('leave the action alone, whatever they say', async () => {
+    const id = await ask();
+    expect(await world.write('yes', 'bob')).toEqual(['You said: yes']);
+    expect(await world.write('no', 'bob')).toEqual(['You said: no']);
+    expect(await stateOf(id)).toBe('pending');
+    expect(world.calls).toEqual([]);
+    expect(await world.write('yes')).toEqual([DONE]);
+  });
+
+  it('have an action of their own waiting beside it', async () => {
+    const first = await ask('ada', 'cancel 1');
+    const second = await ask('bob', 'cancel 2');
+    expect(await world.write('yes', 'bob')).toEqual([DONE]);
+    expect([await stateOf(first), await stateOf(second)]).toEqual(['pending', 'done']);
+    expect(world.calls).toMatchObject([{ args: { id: '2' } }]);
+  });
+});
+
+describe('signing in and out', () => {
+  it('withdraws what waits for the platform’s user when the user signs in', async () => {
+    const id = await ask();
+    await signIn('ada');
+    expect(await stateOf(id)).toBe('withdrawn');
+    expect(await world.write('yes')).toEqual(['You said: yes']);
+    expect(world.calls).toEqual([]);
+  });
+
+  it('makes the call with the credentials that the person has then', async () => {
+    await signIn('ada');
+    await ask();
+    expect(await world.write('yes')).toEqual([DONE]);
+    expect(world.calls).toMatchObject([{ sub: 'ada' }]);
+  });
+
+  it('withdraws what waits when another person is linked, also if the first one comes back', async () => {
+    await signIn('ada');
+    const id = await ask();
+    await signIn('ada', 'bert');
+    await signIn('ada', 'ada');
+    expect(await stateOf(id)).toBe('withdrawn');
+    expect(await world.write('yes')).toEqual(['You said: yes']);
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(world.calls).toEqual([]);
+  });
+
+  it('withdraws what waits when the person signs out', async () => {
+    await signIn('ada');
+    const id = await ask();
+    await unlink(world.services, TELEX, 'ada');
+    expect(await stateOf(id)).toBe('withdrawn');
+    expect(await world.write('yes')).toEqual(['You said: yes']);
+  });
+
+  it('keeps what waits when the same person signs in again', async () => {
+    await signIn('ada');
+    const id = await ask();
+    await signIn('ada');
+    expect(await stateOf(id)).toBe('pending');
+    expect(await world.write('yes')).toEqual([DONE]);
+  });
+
+  it('asks for sign-in while the link has no usable token, and goes on waiting', async () => {
+    await signIn('ada');
+    const id = await ask();
+    // As if its time had passed: nobody signed out.
+    const removed = await world.store.links.remove('telex:jwt:ada');
+    expect(removed).toBe(true);
+    expect(await world.write('yes')).toEqual([SIGN_IN]);
+    await world.press({ id, approve: true });
+    expect(world.sent.at(-1)?.text).toBe(SIGN_IN);
+    expect(await world.write('what now?')).toEqual(['You said: what now?']);
+    expect(await stateOf(id)).toBe('pending');
+    await signIn('ada');
+    expect(await world.write('yes')).toEqual([DONE]);
+  });
+
+  it('withdraws another person’s action at the next message at the latest', async () => {
+    await signIn('ada');
+    const id = await ask();
+    const bert = {
+      key: 'telex:jwt:ada',
+      token: await token({ sub: 'bert' }),
+      person: '["","","bert"]' as never,
+    };
+    const stored = (await world.store.links.get(bert.key))?.token ?? null;
+    await world.store.links.put({ ...bert, ttl_ms: MINUTE }, stored);
+    expect(await world.write('yes')).toEqual(['You said: yes']);
+    expect(await stateOf(id)).toBe('withdrawn');
+    expect(world.calls).toEqual([]);
+  });
+});
+
+describe('a process that dies around a confirmation', () => {
+  it('after the call, does not make it again: the next run says what came of it', async () => {
+    const id = await ask();
+    // The first run settles the action, and dies before anything else.
+    await world.post('yes');
+    const claim = await world.store.sessions.claim('telex:room');
+    if (!claim) throw new Error('the session is claimed');
+    const [message] = await world.store.inbox.list({ states: ['waiting'], limit: 1 });
+    await world.store.actions.settle(claim, id, 'started', message?.id ?? '');
+    await world.store.sessions.release(claim);
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toContain('not known whether it was done');
+    expect(world.calls).toEqual([]);
+    expect(world.turns.at(-1)?.confirmed).toMatchObject({ summary: 'Cancel order "1004"' });
+  });
+
+  it('makes the call again under the same key if the tool is idempotent', async () => {
+    world = await ConfirmationWorld.open({ tool: { idempotent: true } });
+    const id = await ask();
+    await world.post('yes');
+    const claim = await world.store.sessions.claim('telex:room');
+    if (!claim) throw new Error('the session is claimed');
+    const [message] = await world.store.inbox.list({ states: ['waiting'], limit: 1 });
+    await world.store.actions.settle(claim, id, 'started', message?.id ?? '');
+    await world.store.sessions.release(claim);
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toBe(DONE);
+    expect(world.calls).toMatchObject([{ key: id }]);
+  });
+
+  it('after it declined the action, says so in the next run', async () => {
+    const id = await ask();
+    await world.post('no');
+    const claim = await world.store.sessions.claim('telex:room');
+    if (!claim) throw new Error('the session is claimed');
+    const [message] = await world.store.inbox.list({ states: ['waiting'], limit: 1 });
+    await world.store.actions.settle(claim, id, 'declined', message?.id ?? '');
+    await world.store.sessions.release(claim);
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toBe('Not done: Cancel order "1004"');
+  });
+});

@@ -1,0 +1,385 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
+import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { token } from '../../support/tokens.ts';
+
+/* agentd-agent(7), "Confirmation", for web clients. */
+
+const MINUTE = 60_000;
+const ASKED =
+  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nAnswer "yes" to confirm or "no" to cancel.';
+const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
+
+let world: ConfirmationWorld;
+let ada: string;
+let bert: string;
+
+beforeEach(async () => {
+  world = await ConfirmationWorld.open();
+  ada = await token({ sub: 'ada' });
+  bert = await token({ sub: 'bert' });
+});
+
+/** Ada asks to cancel order 1004, and is asked. */
+async function ask(text = 'cancel 1004', session = 'room') {
+  const answer = await world.say(text, { token: ada, session });
+  if (answer.confirmation === null) throw new Error(`nothing is asked: ${answer.response}`);
+  return answer.confirmation;
+}
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'answered',
+    (error: { code?: string }) => error.code,
+  );
+
+describe('a call that needs confirmation', () => {
+  it('is not made: the daemon asks at the end of the reply', async () => {
+    const { response, confirmation } = await world.say('cancel 1004', { token: ada });
+    expect(world.calls).toEqual([]);
+    expect(response).toBe(ASKED);
+    expect(confirmation).toEqual({
+      id: expect.stringMatching(/^[\w-]{22}$/),
+      summary: 'Cancel order "1004"',
+      expires_at: new Date(world.clock.now() + 15 * MINUTE).toISOString(),
+    });
+  });
+
+  it('shows every argument', async () => {
+    const { response, confirmation } = await world.say('cancel 1004 because *too* late', { token: ada });
+    expect(response).toContain('Please confirm: Cancel order "1004"\n\n- reason: "\\*too\\* late"\n\nAnswer');
+    expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
+  });
+
+  it('is kept sealed', async () => {
+    const sealKey = Buffer.alloc(32, 7).toString('base64');
+    world = await ConfirmationWorld.open({ sealKey });
+    const { id } = await ask('cancel 1004 because late');
+    const action = await world.store.actions.find(id);
+    expect(action).toMatchObject({
+      state: 'pending',
+      tool: 'cancel_order',
+      session_id: 'room',
+      user_id: 'visitor',
+    });
+    expect([action?.args, action?.summary].map((text) => text?.slice(0, 10))).toEqual([
+      'sealed.v1.',
+      'sealed.v1.',
+    ]);
+    expect((await world.say('yes', { token: ada })).response).toBe(DONE);
+    expect(world.calls).toMatchObject([{ args: { id: '1004', reason: 'late' } }]);
+  });
+
+  it('is answered to an anonymous web client with the need to sign in', async () => {
+    const { response, confirmation } = await world.say('cancel 1004');
+    expect(response).toContain('the person must sign in first');
+    expect(confirmation).toBeNull();
+  });
+
+  it('is refused if another one waits, in the same run and in a later one', async () => {
+    const { response } = await world.say('cancel 1004 and 1005', { token: ada });
+    expect(response).toContain('another action waits');
+    expect(response).toContain('Cancel order "1004"');
+    expect(response).not.toContain('Cancel order "1005"');
+    // A message that was accepted before the question left leaves it waiting.
+    const both = ['cancel 1', 'cancel 2'].map((text) => world.say(text, { token: ada, session: 'b' }));
+    const [, second] = await Promise.all(both);
+    expect(second?.response).toContain('another action waits');
+    expect(second?.confirmation).toBeNull();
+  });
+
+  it('is refused if the question would be too long', async () => {
+    const { response, confirmation } = await world.say(`cancel 1004 because ${'x'.repeat(3_000)}`, {
+      token: ada,
+    });
+    expect(response).toContain('more than 3000 characters');
+    expect(confirmation).toBeNull();
+  });
+
+  it('is refused if an argument has the form of a token', async () => {
+    const { response, confirmation } = await world.say('cancel 1004', { token: ada, session: 'a' });
+    expect([response, confirmation?.summary]).toEqual([ASKED, 'Cancel order "1004"']);
+    const masked = await world.say(`cancel ${bert}`, { token: ada, session: 'b' });
+    // The token in the message was masked before the agent saw it.
+    expect(masked.confirmation?.summary).not.toContain(bert);
+  });
+
+  it('is found again with its question under the Idempotency-Key', async () => {
+    const first = await world.say('cancel 1004', { token: ada, key: 'k' });
+    const again = await world.say('cancel 1004', { token: ada, key: 'k' });
+    expect(again).toEqual({ ...first, replayed: true });
+    expect(again.confirmation).not.toBeNull();
+  });
+});
+
+describe('an answer', () => {
+  it.each(['yes', ' YES! ', 'ok', 'Confirm.', 'yes please'])('confirms with %j', async (word) => {
+    await ask();
+    expect((await world.say(word, { token: ada })).response).toBe(DONE);
+    expect(world.calls).toEqual([{ args: { id: '1004' }, sub: 'ada', key: expect.any(String) }]);
+  });
+
+  it.each(['no', 'Cancel.', 'STOP!'])('declines with %j, and the agent does not run', async (word) => {
+    await ask();
+    world.turns.length = 0;
+    expect((await world.say(word, { token: ada })).response).toBe('Not done: Cancel order "1004"');
+    expect(world.turns).toEqual([]);
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('of any other words declines it, and goes on as usual', async () => {
+    await ask('cancel 1004 because *late*');
+    expect((await world.say('what else?', { token: ada })).response).toBe(
+      'Not done: Cancel order "1004" (reason: "\\*late\\*")\n\nYou said: what else?',
+    );
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('may ask for another action, which waits then', async () => {
+    await ask();
+    const { response, confirmation } = await world.say('cancel 1005', { token: ada });
+    expect(response).toMatch(/^Not done: Cancel order "1004"\n\n.*Please confirm: Cancel order "1005"/s);
+    await world.say('', { token: ada, confirm: { id: confirmation?.id ?? '', approve: true } });
+    expect(world.calls).toMatchObject([{ args: { id: '1005' } }]);
+  });
+
+  it('is a word of the person’s language', async () => {
+    const texts = new Texts(
+      new Map([['de', { confirm: ['ja'], confirm_not_done: 'Nicht getan: {action}' }]]),
+    );
+    world = await ConfirmationWorld.open({ texts });
+    ada = await token({ sub: 'ada', claims: { locale: 'de-AT' } });
+    const { response } = await world.say('cancel 1004', { token: ada });
+    expect(response).toContain('Answer "ja" to confirm');
+    expect((await world.say('yes', { token: ada })).response).toMatch(
+      /^Nicht getan: Cancel order "1004"\n\n/,
+    );
+    await world.say('cancel 1004', { token: ada });
+    expect((await world.say('Ja!', { token: ada })).response).toBe(DONE);
+  });
+
+  it('counts only if its message was accepted after the question had left', async () => {
+    const texts = ['cancel 1004', 'yes', 'no', 'what else?'];
+    const [asked, ...earlier] = await Promise.all(texts.map((text) => world.say(text, { token: ada })));
+    expect(earlier.map(({ response }) => response)).toEqual(
+      texts.slice(1).map((text) => `You said: ${text}`),
+    );
+    const id = asked?.confirmation?.id ?? '';
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
+    expect((await world.say('yes', { token: ada })).response).toBe(DONE);
+  });
+
+  it('comes too late after 15 minutes', async () => {
+    await ask();
+    world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('is one, once', async () => {
+    await ask();
+    await world.say('yes', { token: ada });
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toHaveLength(1);
+  });
+});
+
+describe('metadata.confirm', () => {
+  it('confirms, with or without a text', async () => {
+    const { id } = await ask();
+    const { response } = await world.say('', { token: ada, confirm: { id, approve: true } });
+    expect(response).toBe(DONE);
+    expect((await world.store.sessions.turns('room')).at(-1)).toMatchObject({ text: 'Confirm' });
+    const next = await ask('cancel 1005');
+    await world.say('please do it', { token: ada, confirm: { id: next.id, approve: true } });
+    expect(world.calls.map(({ args }) => args.id)).toEqual(['1004', '1005']);
+  });
+
+  it('declines, and a text of its own goes on as usual', async () => {
+    const { id } = await ask();
+    expect((await world.say('', { token: ada, confirm: { id, approve: false } })).response).toBe(
+      'Not done: Cancel order "1004"',
+    );
+    const next = await ask('cancel 1005');
+    const confirm = { id: next.id, approve: false };
+    expect((await world.say('rather wait', { token: ada, confirm })).response).toBe(
+      'Not done: Cancel order "1005"\n\nYou said: rather wait',
+    );
+    expect(world.calls).toEqual([]);
+  });
+
+  it('of an id that does not wait is confirmation_gone, and changes nothing', async () => {
+    const { id } = await ask();
+    const say = (message: object) => codeOf(world.say('', { token: ada, ...message }));
+    expect(await say({ confirm: { id: 'unknown', approve: true } })).toBe('confirmation_gone');
+    // Another session, also of the same person.
+    expect(await say({ session: 'other', confirm: { id, approve: true } })).toBe('confirmation_gone');
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
+    expect(await say({ confirm: { id, approve: true } })).toBe('answered');
+    // A second press does nothing.
+    expect(await say({ confirm: { id, approve: true } })).toBe('confirmation_gone');
+    expect(await say({ confirm: { id, approve: false } })).toBe('confirmation_gone');
+    const late = await ask('cancel 1005');
+    world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
+    expect(await say({ confirm: { id: late.id, approve: true } })).toBe('confirmation_gone');
+    expect(world.calls).toHaveLength(1);
+  });
+
+  it('is part of what Idempotency-Keys compare', async () => {
+    const { id } = await ask();
+    await world.say('', { token: ada, key: 'k', confirm: { id, approve: true } });
+    const again = await world.say('', { token: ada, key: 'k', confirm: { id, approve: true } });
+    expect(again).toMatchObject({ response: DONE, replayed: true });
+    expect(world.calls).toHaveLength(1);
+    const other = world.say('', { token: ada, key: 'k', confirm: { id, approve: false } });
+    expect(await codeOf(other)).toBe('idempotency_key_reused');
+  });
+
+  it('is pressed by many at once, and counts once', async () => {
+    const { id } = await ask();
+    const presses = Array.from({ length: 5 }, () =>
+      codeOf(world.say('', { token: ada, confirm: { id, approve: true } })),
+    );
+    expect((await Promise.all(presses)).sort()).toEqual(['answered', ...Array(4).fill('confirmation_gone')]);
+    expect(world.calls).toHaveLength(1);
+  });
+});
+
+describe('who may confirm', () => {
+  it('is the person, with a valid token in the confirming message and never by the stored context', async () => {
+    const opened = await world.say('cancel 1004', { token: ada, session: null });
+    const session = opened.session_id;
+    const id = opened.confirmation?.id ?? '';
+    const SIGN_IN = 'Please sign in, and then answer again.';
+    // The session has a generated id, so the stored context still speaks for Ada; it does not confirm.
+    expect((await world.say('yes', { session })).response).toBe(SIGN_IN);
+    expect((await world.say('', { session, confirm: { id, approve: true } })).response).toBe(SIGN_IN);
+    expect(world.calls).toEqual([]);
+    expect((await world.say('yes', { session, token: ada })).response).toBe(DONE);
+  });
+
+  it('is not somebody who guesses the session: the answer asks for sign-in, and does not say what waits', async () => {
+    const { id } = await ask();
+    for (const confirm of [undefined, { id, approve: true }, { id, approve: false }]) {
+      const { response } = await world.say(confirm ? '' : 'yes', confirm ? { confirm } : {});
+      expect(response).toBe('Please sign in, and then answer again.');
+    }
+    expect((await world.say('what waits?')).response).toBe('You said: what waits?');
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
+    expect((await world.say('yes', { token: ada })).response).toBe(DONE);
+  });
+
+  it('is not another person', async () => {
+    const { id } = await ask();
+    expect(await codeOf(world.say('yes', { token: bert }))).toBe('session_forbidden');
+    expect(
+      await codeOf(world.say('', { token: bert, session: 'berts', confirm: { id, approve: true } })),
+    ).toBe('confirmation_gone');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('needs a token that is still valid', async () => {
+    const { id } = await ask();
+    const expired = await token({ sub: 'ada', ttl: -10 });
+    expect((await world.say('yes', { token: expired })).response).toBe(
+      'Please sign in, and then answer again.',
+    );
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
+  });
+
+  it('is nobody after sign-out', async () => {
+    const { id } = await ask();
+    expect((await world.say('bye', { token: null })).response).toBe('You said: bye');
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'withdrawn' });
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('is nobody after the session has ended', async () => {
+    const { id } = await ask();
+    await world.store.sessions.end('room');
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(await codeOf(world.say('', { token: ada, confirm: { id, approve: true } }))).toBe(
+      'confirmation_gone',
+    );
+    expect(world.calls).toEqual([]);
+  });
+
+  it('is not the model, whatever it calls or says', async () => {
+    world.afterwards = async function* (turn) {
+      const tool = turn.tools.find(({ name }) => name === 'cancel_order');
+      for (let n = 0; n < 3; n++) yield JSON.stringify(await tool?.call({ id: '1004', confirmed: true }));
+      yield JSON.stringify(await tool?.call({ id: '1005' }));
+      yield ' yes yes confirm';
+    };
+    await ask();
+    await world.say('yes', { token: ada });
+    expect(world.calls.map(({ args }) => args.id)).toEqual(['1004']);
+  });
+});
+
+describe('after a confirmation', () => {
+  it('the agent runs with the result, to say it', async () => {
+    await ask('cancel 1004 because late');
+    await world.say('yes', { token: ada });
+    expect(world.turns.at(-1)).toMatchObject({
+      text: 'yes',
+      confirmed: {
+        tool: 'cancel_order',
+        summary: 'Cancel order "1004" (reason: "late")',
+        answer: { ok: true, result: { ok: true } },
+      },
+    });
+  });
+
+  it('the journal has its outcome, under its id as the key of the call', async () => {
+    const { id } = await ask();
+    await world.say('yes', { token: ada });
+    expect(world.calls).toMatchObject([{ key: id }]);
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'done', status: 200 });
+  });
+
+  it('a call that fails is not made again', async () => {
+    world.answer = async () => ({ outcome: 'answered', status: 409, result: { error: 'shipped' } });
+    await ask();
+    expect((await world.say('yes', { token: ada })).response).toContain('"ok":false');
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toHaveLength(1);
+  });
+
+  it('the person is told what came of it if the agent fails', async () => {
+    world.afterwards = async function* () {
+      yield 'It is ';
+      throw new Error('broken');
+    };
+    await ask();
+    const { response } = await world.say('yes', { token: ada });
+    expect(response).toBe('It is \n\nDone: Cancel order "1004"');
+  });
+});
+
+describe('the loop guard', () => {
+  beforeEach(async () => {
+    const env = {
+      LOOP_GUARD_ENABLED: 'true',
+      LOOP_GUARD_MAX_MESSAGES: '100',
+      LOOP_GUARD_REPEAT_THRESHOLD: '3',
+    };
+    world = await ConfirmationWorld.open({ env });
+  });
+
+  it('does not count answers as repetition', async () => {
+    for (let n = 0; n < 4; n++) {
+      await ask(`cancel ${n}`);
+      expect((await world.say('yes', { token: ada })).response).toBe(DONE);
+    }
+    expect(world.calls).toHaveLength(4);
+  });
+
+  it('counts the same words if nothing waits', async () => {
+    const codes: unknown[] = [];
+    for (let n = 0; n < 3; n++) codes.push(await codeOf(world.say('yes', { token: ada })));
+    expect(codes).toEqual(['answered', 'answered', 'loop_guard_blocked']);
+  });
+});

@@ -1,0 +1,175 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
+import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
+import { signToken } from '../../../support/fake-api.ts';
+import { collectLog } from '../../../support/log-lines.ts';
+import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
+import { mcpSource, type SourceUnderTest } from '../../../support/mcp-source.ts';
+import { seededRandom } from '../../../support/random.ts';
+import { contextOf, sessionOf } from '../../../support/request-context.ts';
+import { accessTo, bindOne } from '../../../support/tools.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
+
+const SECRET = 'a secret of the tests that is long enough';
+const SERVICE_TOKEN = signToken({ sub: 'service', email: 'service@example.com' }, SECRET);
+
+interface Person {
+  sub: string;
+  email: string;
+  token: string;
+}
+
+function personOf(sub: string): Person {
+  const email = `${sub}@example.com`;
+  return { sub, email, token: signToken({ sub, email }, SECRET) };
+}
+
+// The MCP server has the origin of API_BASE_URL, so that every policy is allowed there.
+describe('tools of an MCP server, under the policy of calls', () => {
+  let server: McpServer;
+  let test: SourceUnderTest;
+
+  beforeEach(async () => {
+    server = await McpServer.open();
+    server.tools = [SEARCH, { ...SEARCH, name: 'open' }];
+    server.intercept = (_request, { request, response }) => {
+      if (request.url !== '/authentication_token') return false;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ token: SERVICE_TOKEN }));
+      return true;
+    };
+  });
+  afterEach(async () => {
+    await test.source.stop();
+    await server.close();
+  });
+
+  async function start(search: ToolEntry): Promise<void> {
+    const api = new URL(server.url).origin;
+    const tools = { search, open: { effect: 'read' } } as const;
+    // A busy machine is no slow server.
+    test = mcpSource({ url: server.url }, { api, clock: new VirtualClock(0), tools });
+    await test.source.start();
+  }
+
+  async function callAs(person: Person | null, args: unknown, name = 'docs_search', session_id = 's') {
+    const context = contextOf(sessionOf(session_id, `user of ${session_id}`, person));
+    const access = accessTo(new URL(server.url).origin, collectLog().log);
+    return withRequestContext(context, () =>
+      bindOne(test.tool(name), { access, trace: context.trace }).bound.call(args),
+    );
+  }
+  const bearers = (rpc: string) => server.of(rpc).map(({ authorization }) => authorization);
+
+  it('carry exactly the credential of their person, however they are interleaved', async () => {
+    await start({ effect: 'read', credentials: 'user' });
+    const persons = Array.from({ length: 20 }, (_, number) => personOf(`person-${number}`));
+    const random = seededRandom(20);
+    server.call = async ({ args }) => {
+      for (let ticks = random.below(5); ticks > 0; ticks--) await tick();
+      return { content: [{ type: 'text', text: String(args.query) }] };
+    };
+    const one = async (number: number) => {
+      const person = random.chance(0.1) ? null : random.pick(persons);
+      const query = `${number} for ${person?.sub ?? 'nobody'}`;
+      const name = person ? 'docs_search' : 'docs_open';
+      for (let ticks = random.below(10); ticks > 0; ticks--) await tick();
+      expect(await callAs(person, { query }, name, `s${number}`)).toEqual({ ok: true, result: query });
+    };
+    await Promise.all(Array.from({ length: 100 }, (_, number) => one(number)));
+    const tokens = new Map(persons.map(({ sub, token }) => [sub, `Bearer ${token}`]));
+    for (const { args, authorization } of server.of('tools/call'))
+      expect(authorization).toBe(tokens.get(String(args?.query).split(' ').at(-1) ?? '') ?? null);
+    const owners = new Map<string, Set<string | null>>();
+    for (const { session, authorization } of server.requests)
+      if (session) owners.set(session, (owners.get(session) ?? new Set()).add(authorization));
+    expect(Math.max(...[...owners.values()].map(({ size }) => size))).toBe(1);
+  });
+
+  it('of a person without a token make no request', async () => {
+    await start({ effect: 'read', credentials: 'user' });
+    const before = server.requests.length;
+    expect(await callAs(null, { query: 'x' })).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('ign-in'),
+    });
+    expect(server.requests).toHaveLength(before);
+  });
+
+  it('show a text under default credentials only as a whole, and only if it is public', async () => {
+    await start({ effect: 'read', credentials: 'default' });
+    expect(JSON.stringify(await callAs(null, { query: 'secret-word' }))).not.toContain('secret-word');
+    expect(bearers('tools/call')).toEqual([`Bearer ${SERVICE_TOKEN}`]);
+    server.call = () => ({ isError: true, content: [{ type: 'text', text: 'secret-word' }] });
+    expect(JSON.stringify(await callAs(null, { query: 'x' }))).not.toContain('secret-word');
+    await test.source.stop();
+    await start({ effect: 'read', credentials: 'default', public: 'all' });
+    server.call = () => ({ content: [{ type: 'text', text: 'open word' }] });
+    expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: 'open word' });
+  });
+
+  it('show of data under default credentials the public fields', async () => {
+    await start({ effect: 'read', credentials: 'default', public: ['name'] });
+    server.call = () => ({ content: [], structuredContent: { name: 'Lamp', owner: 'secret-word' } });
+    expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: { name: 'Lamp' } });
+    server.call = () => ({ content: [{ type: 'text', text: 'secret-word' }] });
+    expect(JSON.stringify(await callAs(null, { query: 'x' }))).not.toContain('secret-word');
+  });
+
+  it('show everything with credentials none', async () => {
+    await start({ effect: 'read' });
+    expect(await callAs(personOf('ada'), { query: 'x' })).toEqual({
+      ok: true,
+      result: 'found: {"query":"x"}',
+    });
+    expect(bearers('tools/call')).toEqual([null]);
+  });
+
+  it('fall back to default credentials once if the server refuses the person, for reads that may', async () => {
+    await start({ effect: 'read', credentials: 'user-or-default', public: 'all' });
+    const ada = personOf('ada');
+    const { intercept } = server;
+    server.intercept = (request, http) => {
+      if (request.authorization !== `Bearer ${ada.token}`) return intercept(request, http);
+      http.response.writeHead(401).end();
+      return true;
+    };
+    expect(await callAs(ada, { query: 'x' })).toMatchObject({ ok: true });
+    expect(bearers('tools/call')).toEqual([`Bearer ${SERVICE_TOKEN}`]);
+  });
+
+  it('need sign-in if the server refuses the person, and make no call in its stead', async () => {
+    await start({ effect: 'read', credentials: 'user' });
+    const { intercept } = server;
+    server.intercept = (request, http) => {
+      if (request.rpc !== 'tools/call') return intercept(request, http);
+      http.response.writeHead(401).end();
+      return true;
+    };
+    expect(await callAs(personOf('ada'), { query: 'x' })).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('ign-in'),
+    });
+    expect(bearers('tools/call')).toHaveLength(1);
+  });
+
+  it('get bound arguments from the token, and from nobody else', async () => {
+    const properties = { query: { type: 'string' }, customer: { type: 'string' } };
+    server.tools = [
+      { ...SEARCH, inputSchema: { type: 'object', properties, required: ['customer'] } },
+      { ...SEARCH, name: 'open' },
+    ];
+    await start({ effect: 'read', credentials: 'user', bind: { customer: 'sub' } });
+    expect(test.tool('docs_search').parameters).toEqual({
+      type: 'object',
+      properties: { query: { type: 'string' } },
+      required: [],
+      additionalProperties: false,
+    });
+    await callAs(personOf('ada'), { query: 'x' });
+    expect(server.of('tools/call').map(({ args }) => args)).toEqual([{ query: 'x', customer: 'ada' }]);
+    expect(await callAs(personOf('ada'), { query: 'x', customer: 'bob' })).toMatchObject({ ok: false });
+    expect(server.of('tools/call')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { toolParameters } from '../../../../src/daemon/tools/mcp/tool-parameters.ts';
+
+const made = (schema: unknown, bind: Record<string, string> = {}) =>
+  toolParameters(JSON.stringify(schema), bind);
+const properties = { query: { type: 'string' }, customer: { type: 'string' } };
+
+describe('the arguments of an MCP tool', () => {
+  it.each([
+    [{ type: 'object', properties, additionalProperties: true }, { additionalProperties: false }],
+    [{}, { type: 'object', properties: {}, additionalProperties: false }],
+    [
+      { allOf: [{ properties }], additionalProperties: {}, unevaluatedProperties: true },
+      { allOf: [{ properties }], unevaluatedProperties: false },
+    ],
+  ])('%j are closed', (schema, closed) => {
+    const { parameters } = made(schema) as { parameters: object };
+    expect(parameters).toMatchObject(closed);
+    expect(Object.values(parameters)).not.toContain(true);
+  });
+
+  it.each([
+    [{ properties: [] }, {}, 'the schema of its arguments is not a JSON Schema of an object'],
+    [{ properties: { a: 7 } }, {}, 'the schema of its arguments is not a valid JSON Schema'],
+    [{ properties: { a: { pattern: '(' } } }, {}, 'the schema of its arguments is not a valid JSON Schema'],
+    [{ properties }, { shop: 'sub' }, 'it has no argument `shop`, which the entry binds'],
+    [
+      { properties, anyOf: [{ required: ['customer'] }] },
+      { customer: 'sub' },
+      'its arguments cannot be bound, because its schema combines others',
+    ],
+  ])('%j, bound to %j, cannot be used', (schema, bind, unusable) => {
+    expect(made(schema, bind)).toEqual({ unusable });
+  });
+});

@@ -1,0 +1,165 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { createGeneratorSync } from 'json-schema-faker';
+import { type Document, OpenAPIBackend } from 'openapi-backend';
+import { afterAll, expect, test } from 'vitest';
+import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
+import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
+import {
+  type FoundOperation,
+  keyOf,
+  operationsOf,
+} from '../../../../src/daemon/tools/openapi/find-operation.ts';
+import { DocumentProblem } from '../../../../src/daemon/tools/openapi/openapi-document.ts';
+import { readDocument } from '../../../../src/daemon/tools/openapi/read-document.ts';
+import { readOperation } from '../../../../src/daemon/tools/openapi/read-operation.ts';
+import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tools.ts';
+import type { Tool, ToolArguments } from '../../../../src/daemon/tools/tool.ts';
+import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
+import { API } from '../../../support/openapi.ts';
+import { openApiEntry } from '../../../support/tools.ts';
+
+// Public descriptions of APIs by different makers (test/fixtures/openapi). Every operation becomes a tool or is refused
+// for a documented reason, and an independent implementation of OpenAPI accepts the requests of the tools.
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-documents-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const FORM = 'application/x-www-form-urlencoded';
+const DOCUMENTS = [
+  ['adyen-checkout', 25, {}],
+  ['asana', 167, { 'multipart/form-data': 1 }],
+  ['figma', 54, {}],
+  ['stripe', 452, { [FORM]: 208, 'multipart/form-data': 1 }],
+] as const;
+
+test.each(DOCUMENTS)(
+  'all operations of %s become tools, and their requests are valid',
+  async (name, count, refused) => {
+    const text = gunzipSync(
+      readFileSync(join(import.meta.dirname, `../../../fixtures/openapi/${name}.json.gz`)),
+    ).toString();
+    const path = join(folder, `${name}.json`);
+    writeFileSync(path, text);
+
+    const { operations, problems } = operationsOf(await readDocument(path));
+    expect([operations.length, problems]).toEqual([count, []]);
+    const refusals: Record<string, number> = {};
+    const usable = operations.filter((operation) => {
+      try {
+        readOperation(operation, []);
+        return true;
+      } catch (error) {
+        if (!(error instanceof DocumentProblem)) throw error;
+        const type =
+          /^takes a body of (.+), and agentd sends JSON alone$/.exec(error.problem)?.[1] ?? error.problem;
+        refusals[type] = (refusals[type] ?? 0) + 1;
+        return false;
+      }
+    });
+    expect(refusals).toEqual(refused);
+
+    const listed = usable.map((operation, index) => [keyOf(operation), { as: `tool_${index}` }] as const);
+    const entry = openApiEntry({ path, operations: Object.fromEntries(listed) });
+    const read = await readOpenApiTools(entry, describeSource(entry, API));
+    expect(read.problems).toEqual([]);
+    expect(read.tools).toHaveLength(usable.length);
+
+    const definition = JSON.parse(text, withoutIdleNullable) as Document;
+    const validator = await independentValidator(partOf(definition, usable));
+    const faults: unknown[] = [];
+    let requests = 0;
+    for (const [index, tool] of read.tools.entries()) {
+      for (const args of argumentsOf(tool, index)) {
+        const request = await requestOf(tool, args);
+        requests++;
+        const errors = validator(request);
+        if (errors.length > 0) faults.push({ operation: listed[index]?.[0], args, request, errors });
+      }
+    }
+    expect(faults).toEqual([]);
+    expect(requests).toBeGreaterThanOrEqual(read.tools.length);
+  },
+  120_000,
+);
+
+/** `nullable` without a type has no meaning (OpenAPI 3.0.3, "Schema Object"), and the other implementation rejects it. */
+function withoutIdleNullable(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('nullable' in value) || 'type' in value) return value;
+  const { nullable: _nullable, ...rest } = value;
+  return rest;
+}
+
+/** Without the operations that no tool has: the other implementation compiles everything that there is. */
+function partOf(definition: Document, usable: readonly FoundOperation[]): Document {
+  const keys = new Set(usable.map(keyOf));
+  const paths = Object.entries(definition.paths ?? {}).map(([path, item]) => {
+    const kept = Object.entries(item ?? {}).filter(
+      ([member]) => member === 'parameters' || keys.has(`${member.toUpperCase()} ${path}`),
+    );
+    return [path, Object.fromEntries(kept)];
+  });
+  const part = { ...definition, paths: Object.fromEntries(paths) };
+  if (!JSON.stringify(part.paths).includes('"$ref"')) delete part.components;
+  return part as Document;
+}
+
+/** Two sets of arguments that the schema of the tool accepts. */
+function argumentsOf(tool: Tool, index: number): ToolArguments[] {
+  const generator = createGeneratorSync({
+    seed: index,
+    maxDepth: 4,
+    refDepth: 2,
+    optionalsProbability: 0.4,
+  } as never);
+  const found: ToolArguments[] = [];
+  for (let attempt = 0; attempt < 20 && found.length < 2; attempt++) {
+    const generated = generator.generate(tool.parameters as never) as Readonly<Record<string, unknown>>;
+    // An empty text in a path is refused, which other tests show.
+    const filled = Object.entries(generated).map(([name, value]) => [name, value === '' ? 'a' : value]);
+    const checked = checkArguments(tool.parameters, Object.fromEntries(filled));
+    if (checked.ok) found.push(checked.args);
+  }
+  return found;
+}
+
+async function requestOf(tool: Tool, args: ToolArguments): Promise<ToolRequest | null> {
+  let request: ToolRequest | null = null;
+  const client = {
+    request: async (sent: ToolRequest) => {
+      request = sent;
+      return { outcome: 'answered', status: 200, body: null };
+    },
+  };
+  await tool.send(args, { client, idempotency_key: null } as never);
+  return request;
+}
+
+async function independentValidator(
+  definition: Document,
+): Promise<(request: ToolRequest | null) => unknown[]> {
+  const api = new OpenAPIBackend({
+    definition,
+    quick: true,
+    coerceTypes: true,
+    ajvOpts: { strict: false, validateFormats: false, logger: false },
+  });
+  await api.init();
+  return (request) => {
+    if (request === null) return ['nothing was sent'];
+    const { method, path, search = '', headers = {}, body, content_type } = request;
+    const sent = {
+      method,
+      path,
+      query: search,
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': content_type ?? '' }) },
+      body,
+    };
+    const operation = api.matchOperation(sent);
+    if (operation === undefined) return ['no such operation'];
+    const { valid, errors } = api.validateRequest(sent, operation);
+    return valid ? [] : (errors ?? ['not valid']);
+  };
+}
