@@ -34,8 +34,6 @@ import { unknownWrites } from './unknown-writes.ts';
 
 type Turn = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
 
-/** A run that was not needed has read nothing. */
-const NO_HISTORY: RunHistory = { summary: null, turns: [] };
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
@@ -53,7 +51,7 @@ export const runAgent: Step<Turn, Answered> = {
     const { settlement } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
-      return { ...onlySaid(turn, settlement.text), history: NO_HISTORY, usage: null };
+      return { ...onlySaid(turn, settlement.text), history: null, usage: null };
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
