@@ -2,7 +2,7 @@ import { AgentFailure, type AgentRuntime, type AgentTurn } from '../../src/daemo
 import { requestContext } from '../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../src/daemon/tools/describe-source.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
-import { IDEMPOTENT_TOOL, PLAIN_TOOL } from './api.ts';
+import { toolOf } from './api.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import { type AgentRun, labelOf } from './record.ts';
 import type { AgentPlan, WritePlan } from './scenario.ts';
@@ -61,8 +61,7 @@ async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): 
 }
 
 async function write(turn: AgentTurn, { label, number }: AgentRun, plan: WritePlan): Promise<void> {
-  const name = plan.idempotent ? IDEMPOTENT_TOOL : PLAIN_TOOL;
-  const tool = turn.tools.find((candidate) => candidate.name === name);
+  const tool = turn.tools.find(({ name }) => name === toolOf(plan));
   const args = { order: label, ...(plan.reworded ? { note: `as run ${number} words it` } : {}) };
   for (let time = 0; time < plan.times; time++) await tool?.call(args);
 }

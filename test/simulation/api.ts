@@ -2,6 +2,7 @@ import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import type { ModuleEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
 import type { SimulatedDaemon } from './daemon.ts';
+import type { WritePlan } from './scenario.ts';
 import type { World } from './world.ts';
 
 /** A write that reached the API. */
@@ -17,9 +18,24 @@ export interface ApiCall {
 
 const ENTRY: ModuleEntry = { kind: 'module', place: 'tools[0]', module: 'orders', folder: '/' };
 export const API_SOURCE = describeSource(ENTRY, undefined);
-/** The API knows the key of an earlier call, and does not do it again. */
-export const IDEMPOTENT_TOOL = 'orders_pay';
-export const PLAIN_TOOL = 'orders_cancel';
+/** The tool that a plan means. Of those that are idempotent, the API knows the key of an earlier call. */
+export function toolOf({ idempotent, confirmed }: Pick<WritePlan, 'idempotent' | 'confirmed'>): string {
+  if (confirmed) return idempotent ? 'orders_return' : 'orders_refund';
+  return idempotent ? 'orders_pay' : 'orders_cancel';
+}
+
+const BOTH = [true, false];
+const TOOLS = BOTH.flatMap((idempotent) =>
+  BOTH.map((confirmed) => ({ name: toolOf({ idempotent, confirmed }), idempotent, confirmed })),
+);
+
+export function isIdempotent(tool: string): boolean {
+  return TOOLS.some(({ name, idempotent }) => name === tool && idempotent);
+}
+
+export function isConfirmed(tool: string): boolean {
+  return TOOLS.some(({ name, confirmed }) => name === tool && confirmed);
+}
 
 /** What the API was asked to write, by both daemons. */
 export class SimulatedApi {
@@ -41,7 +57,7 @@ export class SimulatedApi {
     if (!record || record.started_at === null)
       report(`a write for ${label} reached the API, and is not in the journal`);
     const before = this.calls.find((call) => call.key === key && call.hasEffect);
-    if (before && tool === IDEMPOTENT_TOOL) {
+    if (before && isIdempotent(tool)) {
       this.calls.push({ ...before, status: 200 });
       return 200;
     }
@@ -56,7 +72,7 @@ export class SimulatedApi {
 
 /** The tools of one daemon that write at the API. */
 export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
-  return [PLAIN_TOOL, IDEMPOTENT_TOOL].map((name) => ({
+  return TOOLS.map(({ name, idempotent, confirmed }) => ({
     name,
     title: null,
     description: 'Writes.',
@@ -68,11 +84,11 @@ export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
     source: API_SOURCE,
     effect: 'write',
     credentials: 'none',
-    confirm: 'never',
+    confirm: confirmed ? 'always' : 'never',
     summary: 'Change {order}',
     public: 'all',
     bind: {},
-    idempotent: name === IDEMPOTENT_TOOL,
+    idempotent,
     send: (args, { idempotency_key }) => {
       const label = String(args.order);
       const sent = world.pass(daemon, {

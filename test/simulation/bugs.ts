@@ -13,6 +13,7 @@ export interface Bug {
 const COMMIT = 'const outcome = await services.store.commitTurn(claim, changes).catch(';
 const STORE_REPLY = 'src/daemon/message/store-reply.ts';
 const BIND_TOOLS = 'src/daemon/tools/bind-tools.ts';
+const JUDGE_ANSWER = 'src/daemon/confirmation/judge-answer.ts';
 const TURN_JOURNAL = 'src/daemon/journal/turn-journal.ts';
 
 /** Bugs that the simulation must find, by name. Each undoes one rule of the path or of the reference store. */
@@ -251,8 +252,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/inbox/screen.ts',
-        from: 'text: textHash(message.text), message_id, sent_at };',
-        to: 'text: textHash(message.text), message_id: null, sent_at };',
+        from: 'return { user, session_id, text, message_id, sent_at };',
+        to: 'return { user, session_id, text, message_id: null, sent_at };',
       },
     ],
   },
@@ -346,18 +347,6 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       },
     ],
   },
-  'writes-without-key': {
-    says: 'a write is recorded though the claim of the idempotency key is gone',
-    seed: 1,
-    shows: /was recorded under a claim that is gone/,
-    changes: [
-      {
-        file: 'src/daemon/store/memory/actions.ts',
-        from: '(key === null || claims.keys.isHeld(key.key, key.owner));',
-        to: 'true;',
-      },
-    ],
-  },
   'unknown-repeated': {
     says: 'a write whose outcome is unknown is repeated, whatever the tool says',
     seed: 1,
@@ -397,7 +386,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/run-agent.ts',
-        from: 'already_done: journal.alreadyDone,',
+        from: 'already_done: tools.journal.alreadyDone,',
         to: 'already_done: [],',
       },
     ],
@@ -411,6 +400,52 @@ export const BUGS: Readonly<Record<string, Bug>> = {
         file: 'src/daemon/message/unknown-writes.ts',
         from: '.filter(({ action_id }) =>',
         to: '.filter(({ action_id }) => false &&',
+      },
+    ],
+  },
+  'confirmed-by-anyone': {
+    says: 'an action may be confirmed by somebody else than the person who was asked',
+    seed: 1,
+    shows: /nobody who was asked has confirmed it/,
+    changes: [
+      {
+        file: JUDGE_ANSWER,
+        from: 'if (action.user_id !== facts.user_id || facts.has_changed_hands)',
+        to: 'if (facts.has_changed_hands)',
+      },
+      {
+        file: JUDGE_ANSWER,
+        from: 'if (action.principal !== facts.confirmer && facts.person !== null)',
+        to: 'if (false)',
+      },
+      {
+        file: JUDGE_ANSWER,
+        from: "if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';",
+        to: '',
+      },
+    ],
+  },
+  'declined-and-done': {
+    says: 'an action is carried out though the person declined it',
+    seed: 1,
+    shows: /nobody who was asked has confirmed it/,
+    changes: [
+      {
+        file: 'src/daemon/message/settle-pending.ts',
+        from: "confirm.approve ? 'confirm' : 'decline'",
+        to: "'confirm'",
+      },
+    ],
+  },
+  'confirmed-action-repeated': {
+    says: 'a confirmed call whose outcome is unknown is made again when its message runs again',
+    seed: 1,
+    shows: /reached the API \d times/,
+    changes: [
+      {
+        file: 'src/daemon/message/carry-out.ts',
+        from: 'if (!tool?.idempotent) return UNKNOWN;',
+        to: '',
       },
     ],
   },

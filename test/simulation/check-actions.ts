@@ -1,5 +1,6 @@
-import { IDEMPOTENT_TOOL } from './api.ts';
+import { isConfirmed, isIdempotent } from './api.ts';
 import type { PlannedMessage, WritePlan } from './scenario.ts';
+import { brief } from './trace.ts';
 import type { World } from './world.ts';
 
 /** Nothing was written twice, and everything that was is in the journal with what came of it. */
@@ -7,24 +8,28 @@ export function checkActions(world: World): void {
   for (const message of world.scenario.messages)
     if (message.writes) checkWrites(world, message, message.writes);
   checkJournal(world);
+  checkConfirmations(world);
 }
 
 function checkWrites(
   world: World,
   { label, agent, stops, leaves, both }: PlannedMessage,
-  { times }: WritePlan,
+  { times, confirmed }: WritePlan,
 ): void {
   const { api, state, record, report, struck } = world;
   const calls = api.calls.filter((call) => call.label === label);
   for (const [key, equal] of Map.groupBy(calls, (call) => call.key))
-    if (equal.length > 1 && equal[0]?.tool !== IDEMPOTENT_TOOL)
+    if (equal.length > 1 && !isIdempotent(equal[0]?.tool ?? ''))
       report(`the write ${key.slice(0, 6)} for ${label} reached the API ${equal.length} times`);
   // What was refused has changed nothing, so it may be tried in other words.
   const keys = [...api.keysOf(label)].filter((key) => state.actions.get(key)?.action.state !== 'failed');
-  if (keys.length > times) report(`${label} wanted ${times} writes, and ${keys.length} reached the API`);
+  // One action waits at a time, and each run of the message asks for the same one.
+  const most = confirmed ? 1 : times;
+  if (keys.length > most) report(`${label} wanted ${most} writes, and ${keys.length} reached the API`);
   const isWhole = !['passing', 'broken', 'refused'].includes(agent) && stops === null && leaves === null;
   const isCertain = calls.every(({ status }) => status < 500);
-  const wanted = record.answersOf(label).length > 0 && isWhole && isCertain && !both && struck.length === 0;
+  const wanted =
+    !confirmed && record.answersOf(label).length > 0 && isWhole && isCertain && !both && struck.length === 0;
   if (wanted && keys.length + calls.filter(({ status }) => status === 409).length < times)
     report(`${label} wanted ${times} writes, and ${calls.length} reached the API`);
 }
@@ -47,7 +52,25 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     for (const { label, record: turn } of answers) {
       const isShown = person === null || person === turn.person;
       if (isShown && turn.reply !== '' && !turn.reply?.includes('It is not known whether this was done'))
-        report(`${label} was answered with "${turn.reply}", and nobody knows what came of ${what}`);
+        report(
+          `${label} was answered, nobody knows what came of ${what}, and it does not say so: ${brief(turn.reply)}`,
+        );
     }
+  }
+}
+
+/** A write that needs a confirmation was confirmed, by whom it was asked, and as the same person. */
+function checkConfirmations({ api, state, record, report, presses }: World): void {
+  for (const { label, tool, key } of api.calls.filter((call) => isConfirmed(call.tool))) {
+    const action = state.actions.get(key)?.action;
+    const isTheirs = presses.some(
+      ({ id, approve, person }) => id === key && approve && person === action?.user_id,
+    );
+    if (!isTheirs) report(`${tool} for ${label} was done, and nobody who was asked has confirmed it`);
+    const confirming = record.commits.find(({ turn_key }) => turn_key === action?.turn_key);
+    if (confirming && confirming.record.person !== action?.person)
+      report(
+        `${tool} for ${label} was asked of ${action?.person} and confirmed by ${confirming.record.person}`,
+      );
   }
 }

@@ -31,18 +31,26 @@ function checkMessage(world: World, clients: Clients, message: PlannedMessage): 
   if (door === 'post') checkDelivered(world, message, answers.length);
   else if (fate?.is === 'refused') {
     const isRight =
+      isGone(fate.code, message) ||
       (fate.code === 'agent_failed' && (agent === 'refused' || (!key && agent !== 'answers'))) ||
       (fate.code === 'loop_guard_blocked' && mayBeBlocked) ||
       (!key && (struck.length > 0 || message.leaves !== null));
     if (!isRight) report(`${label} was refused: ${fate.code}`);
   } else if (fate?.is === 'failed') {
     const isRight =
-      agent === 'refused' || (!key && (struck.length > 0 || agent === 'passing' || agent === 'broken'));
+      isGone(fate.code, message) ||
+      agent === 'refused' ||
+      (!key && (struck.length > 0 || agent === 'passing' || agent === 'broken'));
     if (!isRight) report(`the stream of ${label} failed: ${fate.code}`);
   }
 }
 
-function checkDelivered(world: World, { label, agent }: PlannedMessage, answers: number): void {
+/** A web client pressed a button that does not wait for it. */
+function isGone(code: string, { presses }: PlannedMessage): boolean {
+  return code === 'confirmation_gone' && presses !== null;
+}
+
+function checkDelivered(world: World, { label, agent, presses }: PlannedMessage, answers: number): void {
   const { state, platform, report, struck, scenario } = world;
   const seen = state.seen.get(JSON.stringify(['post', label]));
   if (seen?.verdict && !seen.verdict.allowed) return;
@@ -62,7 +70,9 @@ function checkDelivered(world: World, { label, agent }: PlannedMessage, answers:
     });
   };
   if (message.state === 'done') {
-    if (answers !== 1) report(`${label} is done, and was answered ${answers} times`);
+    // A second press of a button does nothing.
+    if (answers !== 1 && (presses === null || answers > 1))
+      report(`${label} is done, and was answered ${answers} times`);
     if (reply !== null) partsOf(reply, id);
     return;
   }
@@ -136,7 +146,10 @@ function checkStreams({ state, report }: World): void {
 function checkGuard({ state, record, report, struck, scenario }: World): void {
   // A session that ends or begins anew takes its count with it; a stream that is stopped before it is opened has no turn.
   const hasExceptions = scenario.happenings.some(({ is }) => is === 'end-session' || is === 'link');
-  const isStopped = scenario.messages.some(({ stops, both }) => stops !== null || both);
+  // So does a second press of a button, which is not answered.
+  const isStopped = scenario.messages.some(
+    ({ stops, both, presses }) => stops !== null || both || presses !== null,
+  );
   const waiting = [...state.streams.values()].filter(({ record }) => record.state === 'waiting');
   for (const [tag, turns] of record.counted) {
     const counted = state.guard_turns.get(tag)?.turns ?? 0;

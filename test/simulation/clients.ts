@@ -1,5 +1,6 @@
 import type {
   ChannelScope,
+  ConfirmationAnswer,
   ConversationEvent,
   IncomingMessage,
   StreamEvent,
@@ -310,9 +311,23 @@ export class Clients {
     return door === 'post' ? `post:${room.name}` : room.name;
   }
 
+  /** The button of the last question that the message was answered with, whether it still waits or not. */
+  #press(
+    { person }: PlannedMessage,
+    { label, approve }: NonNullable<PlannedMessage['presses']>,
+  ): ConfirmationAnswer {
+    const { state, presses } = this.#world;
+    const asked = [...state.actions.values()].findLast(
+      ({ action }) => action.principal !== null && action.args.includes(`"${label}"`),
+    );
+    const id = asked?.action.action_id ?? 'none';
+    presses.push({ id, approve, person });
+    return { id, approve };
+  }
+
   /** The message as its channel hands it over. */
   #incoming(message: PlannedMessage, thread_id: string | null): IncomingMessage {
-    const { label, door, room, person, agent, key, signed } = message;
+    const { label, door, room, person, agent, key, signed, presses } = message;
     const isPlatform = door === 'post';
     return {
       platform: door,
@@ -324,6 +339,7 @@ export class Clients {
       ...(key ? { message_id: label } : {}),
       ...(isPlatform ? { reply_to: { room: room.name }, sent_at: this.#world.scheduler.now } : {}),
       ...(room.is === 'thread' ? { shared: true } : {}),
+      ...(presses ? { confirm: this.#press(message, presses) } : {}),
     };
   }
 }

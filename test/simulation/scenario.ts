@@ -46,6 +46,8 @@ export interface WritePlan {
   times: 1 | 2;
   /** When the reply is said already, for the most part. */
   late: boolean;
+  /** By a tool whose calls the person must confirm. */
+  confirmed: boolean;
 }
 
 export interface PlannedMessage {
@@ -67,6 +69,8 @@ export interface PlannedMessage {
   agent: AgentPlan;
   /** What the agent writes at the API; null: nothing. */
   writes: WritePlan | null;
+  /** It presses a button of the question that this message was answered with; null: it presses none. */
+  presses: { label: string; approve: boolean } | null;
   /** feed: how many read its stream. post: how often the platform delivers it, at least. */
   copies: number;
   /** feed: the person stops it after so many ms; null: never. */
@@ -108,10 +112,12 @@ export function scenarioOf(seed: number): Scenario {
   const rooms = Array.from({ length: 1 + random.below(2) }, (_, index) => roomOf(random, people, index));
   const count = 3 + random.below(6);
   const writing = randomFrom(seed * 2 + 60_013);
-  const messages = Array.from({ length: count }, (_, index) => ({
+  const messages: PlannedMessage[] = Array.from({ length: count }, (_, index) => ({
     ...messageOf(random, rooms, index),
     writes: writing.chance(0.4) ? writesOf(writing) : null,
+    presses: null,
   }));
+  addPresses(randomFrom(seed * 2 + 80_021), messages);
   const trouble = weighted(random, [
     ['none', 2],
     ['errors', 6],
@@ -151,14 +157,42 @@ function writesOf(random: SeededRandom): WritePlan {
     idempotent: random.chance(0.4),
     times: random.chance(0.25) ? 2 : 1,
     late: random.chance(0.3),
+    confirmed: false,
   };
+}
+
+/** Some of the writes need a confirmation, and people press the buttons: their own, those of others, and twice. */
+function addPresses(random: SeededRandom, messages: PlannedMessage[]): void {
+  if (random.chance(0.6)) return;
+  for (const message of [...messages]) {
+    if (message.writes === null || random.chance(0.3)) continue;
+    message.writes = { ...message.writes, confirmed: true };
+    const { label, room, door, at } = message;
+    for (let presses = 1 + random.below(3); presses > 0; presses--) {
+      messages.push({
+        ...message,
+        label: `m${messages.length + 1}`,
+        person: random.pick(room.members),
+        at: at + 500 + random.below(8000),
+        waits: random.chance(0.5),
+        daemon: random.pick(DAEMONS),
+        signed: door !== 'post' && random.chance(0.8),
+        key: door === 'post' || random.chance(0.8),
+        agent: 'answers',
+        writes: null,
+        presses: { label, approve: random.chance(0.75) },
+        copies: 1 + random.below(2),
+        ...{ stops: null, both: false, leaves: null },
+      });
+    }
+  }
 }
 
 function messageOf(
   random: SeededRandom,
   rooms: readonly Room[],
   index: number,
-): Omit<PlannedMessage, 'writes'> {
+): Omit<PlannedMessage, 'writes' | 'presses'> {
   const room = random.pick(rooms);
   const isPlatform = room.is === 'direct' || room.is === 'thread';
   const door = isPlatform ? 'post' : random.pick(['chat', 'feed'] as const);

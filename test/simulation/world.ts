@@ -74,6 +74,8 @@ export class World {
   readonly platform: SimulatedPlatform;
   readonly api: SimulatedApi;
   readonly hosts: Readonly<Record<DaemonName, Host>>;
+  /** Buttons that were pressed. */
+  readonly presses: { id: string; approve: boolean; person: string }[] = [];
   readonly violations: string[] = [];
   /** Faults and other troubles that have happened. */
   readonly struck: string[] = [];
