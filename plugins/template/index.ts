@@ -74,6 +74,8 @@ function create(scope: ChannelScope): Channel {
           if (delivery === null)
             throw scope.problem('invalid_request', 'This is not a delivery of the platform.');
           if (delivery.kind === 'message') await scope.enqueue([delivery.message], request);
+          // For `refused`, a platform that can show a text to one person alone shows it.
+          if (delivery.kind === 'press') await scope.press(delivery.message, request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
           // Only now: the message is stored. Before that, the platform must deliver it again.
           return { status: 200 };

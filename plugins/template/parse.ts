@@ -1,4 +1,4 @@
-import { type IncomingMessage, type JsonObject, TEXT_MAX } from 'agentd/channel';
+import { type IncomingMessage, type JsonObject, readPressPayload, TEXT_MAX } from 'agentd/channel';
 import { ID } from './settings.ts';
 
 const NAME_MAX = 256;
@@ -7,28 +7,35 @@ const NAME_MAX = 256;
 export type Delivery =
   | { kind: 'message'; message: IncomingMessage }
   | { kind: 'edit'; message_id: string; text: string }
+  /** The button of a question. */
+  | { kind: 'press'; message: IncomingMessage }
   /** Nothing that the channel can use: it is acknowledged. */
   | { kind: 'other' };
 
 /**
- * Reads a delivery: `{type, id, sent_at, from: {id, name}, room, shared, thread, text}`.
+ * Reads a delivery: `{type, id, sent_at, from: {id, name}, room, shared, thread, text}`. The `text` of a `press` is the
+ * payload of the button.
  * @returns null if the platform would not send it.
  */
 export function parse(body: Readonly<Record<string, unknown>>): Delivery | null {
   const { type, id, sent_at, from, room, shared, thread, text } = body;
   if (typeof type !== 'string') return null;
-  if (type !== 'message' && type !== 'edit') return { kind: 'other' };
+  if (type !== 'message' && type !== 'edit' && type !== 'press') return { kind: 'other' };
   const { id: user_id, name } = isObject(from) ? from : {};
   if (!isId(id) || !isId(user_id) || !isId(room) || typeof text !== 'string') return null;
   if (thread !== undefined && !isId(thread)) return null;
 
-  const words = shortened(text.trim(), TEXT_MAX).trim();
-  if (words === '') return { kind: 'other' };
+  // Untrusted: who pressed, and where, comes from the signed delivery.
+  const confirm = type === 'press' ? readPressPayload(text) : null;
+  if (type === 'press' && confirm === null) return { kind: 'other' };
+  const words = type === 'press' ? '' : shortened(text.trim(), TEXT_MAX).trim();
+  if (words === '' && confirm === null) return { kind: 'other' };
   if (type === 'edit') return { kind: 'edit', message_id: id, text: words };
   const place: JsonObject = { room, ...(thread === undefined ? {} : { thread }) };
   return {
-    kind: 'message',
+    kind: confirm === null ? 'message' : 'press',
     message: {
+      ...(confirm === null ? {} : { confirm }),
       platform: 'pigeonpost',
       user_id,
       channel_id: room,

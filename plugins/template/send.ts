@@ -3,6 +3,7 @@ import {
   type ChannelHealth,
   type ChannelScope,
   type OutgoingReply,
+  pressPayload,
   retryAfterSeconds,
 } from 'agentd/channel';
 import { type Dialect, PLAIN, renderMarkdownInPieces } from 'agentd/channel/markdown';
@@ -16,6 +17,28 @@ const DIALECT: Dialect = { ...PLAIN, limit: TEXT_LIMIT };
 const PASSING: readonly number[] = [408, 429];
 /** Longest answer that is read, characters. */
 const ANSWER_MAX = 65_536;
+
+/** The messages of a reply. A question has two buttons; if it is too long for one message, words answer it. */
+async function partsOf(text: string, confirmation: OutgoingReply['confirmation']): Promise<Part[]> {
+  const plain = (texts: readonly string[]): Part[] => texts.map((one) => ({ text: one }));
+  const [question, ...more] = confirmation
+    ? await renderMarkdownInPieces(confirmation.question, DIALECT)
+    : [];
+  if (!confirmation || question === undefined || more.length > 0)
+    return plain(await renderMarkdownInPieces(text, DIALECT));
+  const { id, lead, confirm, decline } = confirmation;
+  const buttons = [
+    { label: confirm, press: pressPayload(id, true) },
+    { label: decline, press: pressPayload(id, false) },
+  ];
+  const before = lead === '' ? [] : await renderMarkdownInPieces(lead, DIALECT);
+  return [...plain(before), { text: question, buttons }];
+}
+
+interface Part {
+  text: string;
+  buttons?: { label: string; press: string }[];
+}
 
 /** Hands replies to the platform. The daemon calls again after a failure, with the same `reply.id`. */
 export class Sender {
@@ -31,11 +54,11 @@ export class Sender {
    * one fails, the next attempt goes on with that one.
    * @throws what `scope.deliveryFailed` makes
    */
-  send({ id, text, reply_to }: OutgoingReply): Promise<void> {
+  send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     return this.#scope.sendParts(
       id,
-      () => renderMarkdownInPieces(text, DIALECT),
-      (part, index) => this.#sendPart({ ...reply_to, text: part, key: `${id}:${index}` }),
+      () => partsOf(text, confirmation),
+      (part, index) => this.#sendPart({ ...reply_to, ...part, key: `${id}:${index}` }),
     );
   }
 

@@ -29,14 +29,22 @@ export const simulator: PlatformSimulator = {
         return refuse(401, 'unknown token');
       if (method === 'GET' && path === '/me') return { status: 200, body: { name: 'agent' }, shown: [] };
       if (method !== 'POST' || path !== '/messages') return refuse(404, 'no such method');
-      const { room, thread, text } = JSON.parse(Buffer.from(body).toString()) as Record<string, string>;
+      const { room, thread, text, buttons } = JSON.parse(Buffer.from(body).toString()) as Sent;
       if (!room || !text) return refuse(400, 'room and text are needed');
       if (text.length > TEXT_LIMIT) return refuse(400, 'the text is too long');
-      const shown = { what: 'message', to: room, text, ...(thread ? { thread } : {}) } as const;
-      return { status: 201, body: { ok: true }, shown: [shown] };
+      const more = { ...(thread ? { thread } : {}), ...(buttons ? { buttons } : {}) };
+      return { status: 201, body: { ok: true }, shown: [{ what: 'message', to: room, text, ...more }] };
     },
   }),
 };
+
+/** A message of the bot. */
+interface Sent {
+  room?: string;
+  thread?: string;
+  text?: string;
+  buttons?: { label: string; press: string }[];
+}
 
 function requestOf(event: SimulatedEvent): SimulatedRequest {
   return event.kind === 'command' ? commandOf(event) : messageOf(event);
@@ -46,7 +54,8 @@ function messageOf(event: SimulatedEvent): SimulatedRequest {
   const { kind, user, user_name, thread, number, sent_at, text, place } = event;
   const body = {
     type: kind,
-    id: `m${number}`,
+    // A press is a message of its own.
+    id: kind === 'press' ? `press${number}-${sent_at}` : `m${number}`,
     sent_at,
     from: { id: user, name: user_name ?? user },
     room: roomOf(event),

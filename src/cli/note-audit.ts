@@ -29,7 +29,7 @@ export function hmacOf(who: Who, key: Uint8Array): string {
 }
 
 /** With `sudo` both names count: the account, and who used it. */
-function systemUser(): string {
+export function systemUser(): string {
   const { SUDO_USER } = process.env;
   const name = nameOfAccount();
   return SUDO_USER === undefined || SUDO_USER === name ? name : `${name} (sudo: ${SUDO_USER})`;

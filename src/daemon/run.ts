@@ -23,7 +23,10 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
   outliveReaders();
   const dev = wantsDev ? await prepareDev(place) : null;
   try {
-    const configuration = await configure({ ...place, ...(dev ? { defaults: dev.defaults } : {}) });
+    const configuration = await configure({
+      ...place,
+      ...(dev ? { defaults: dev.defaults, structured: dev.structured } : {}),
+    });
     const { settings, warnings } = configuration;
     const log = createLog({
       level: settings.LOG_LEVEL,
@@ -36,7 +39,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
 
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
     const daemon = await startDaemon(configuration, log, added);
-    dev?.useValidator(daemon.services.tokens);
+    dev?.useServices(daemon.services);
     // Before anybody learns that it is ready: a signal sent then is a stop as well.
     const stopped = untilStopped(daemon, log);
     log.info(

@@ -14,7 +14,6 @@ import { observedValidator } from './identity/observed-validator.ts';
 import { openSeal } from './identity/open-seal.ts';
 import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
-import { actionTools } from './journal/my-actions.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { gaugesOf } from './metrics/gauges.ts';
@@ -128,7 +127,6 @@ export async function startDaemon(
     const parts = { clock, log, digests: store.toolDigests };
     const sources = [
       builtInTools(settings),
-      actionTools({ actions: store.actions, seal, clock }),
       ...entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
     ];
     const tools = createRegistry(sources, { access, log });

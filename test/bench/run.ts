@@ -15,6 +15,7 @@ import { runRounds } from './rounds.ts';
 import { fanOut, firstEvent, streamMemory } from './sse/sse.ts';
 import { start } from './start/start.ts';
 import { token } from './token/token.ts';
+import { readCall, writeCall } from './tools/tools.ts';
 import { webhook } from './webhook/webhook.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
@@ -22,6 +23,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   webhook,
   guard,
   token,
+  readCall,
+  writeCall,
   markdown,
   streamMemory,
   fanOut,

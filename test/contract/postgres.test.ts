@@ -1,7 +1,13 @@
-import { afterAll, beforeAll, describe } from 'vitest';
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StoreUnavailable } from '../../src/daemon/errors.ts';
+import { ownerOfPerson } from '../../src/daemon/identity/memory-owner.ts';
 import type { MemoryStore } from '../../src/daemon/store/memories.ts';
 import { openPostgresMemories } from '../../src/daemon/store/postgres/memories.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
+import { ada } from './fixtures.ts';
 import { describeMemories } from './memories-contract.ts';
 
 describe.skipIf(withoutPostgres)('with a Postgres server', () => {
@@ -32,5 +38,133 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
         await Promise.all(instances.map((instance) => instance.close()));
       },
     };
+  });
+
+  const opened: MemoryStore[] = [];
+  const open = (url: string) => {
+    const memories = openPostgresMemories({
+      url,
+      clock: { now: () => Date.now() },
+      log: { debug: () => {} },
+    });
+    opened.push(memories);
+    return memories;
+  };
+  afterAll(() => Promise.all(opened.map((memories) => memories.close())));
+  const owner = ownerOfPerson(ada);
+  const tea = { text: 'I like tea', turn_id: 't', tainted: false };
+
+  it('creates its schema once if many daemons start at once', async () => {
+    const url = await server.createDatabase();
+    const daemons = Array.from({ length: 6 }, () => open(url));
+    await Promise.all(daemons.map((memories) => memories.check()));
+    expect(await server.sql('SELECT count(*), max(version) FROM agentd_schema', url)).toBe('1|1');
+    await daemons[0]?.add(owner, tea);
+    expect(await daemons[5]?.list(owner)).toMatchObject([{ text: 'I like tea' }]);
+  });
+
+  it('changes nothing if a later version has written the schema', async () => {
+    const url = await server.createDatabase();
+    await open(url).check();
+    await server.sql('UPDATE agentd_schema SET version = 99', url);
+    const failure = await open(url)
+      .check()
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StoreUnavailable);
+    expect(String((failure as StoreUnavailable).cause)).toContain(
+      'later version of agentd: its schema is 99',
+    );
+  });
+
+  it('migrates at the first use, also after a use that failed', async () => {
+    const url = await server.createDatabase();
+    const later = url.replace(/[^/]+$/, 'later');
+    const memories = open(later);
+    await expect(memories.list(owner)).rejects.toBeInstanceOf(StoreUnavailable);
+    await server.sql('CREATE DATABASE later', url);
+    expect(await memories.list(owner)).toEqual([]);
+  });
+
+  it('is named without its password', async () => {
+    expect(open('postgres://user:secret@db.example.com:6543/agentd?sslmode=verify-full').description).toBe(
+      'postgres db.example.com:6543/agentd',
+    );
+    expect(open('postgres://user@/agentd?host=/run/postgresql').description).toBe(
+      'postgres /run/postgresql/agentd',
+    );
+  });
+
+  it('opens at most five connections, and closes them', async () => {
+    const url = await server.createDatabase();
+    const memories = openPostgresMemories({
+      url,
+      clock: { now: () => Date.now() },
+      log: { debug: () => {} },
+    });
+    const count = () =>
+      server.sql(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'agentd' AND datname = current_database()",
+        url,
+      );
+    await memories.check();
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => memories.add(owner, { ...tea, text: `tea ${n}` })),
+    );
+    expect(await count()).toBe('5');
+    await memories.close();
+    expect(await count()).toBe('0');
+  });
+
+  it('fails as out of reach within seconds if nobody answers, and works again when the server is back', async () => {
+    const url = await server.createDatabase();
+    const memories = open(url);
+    await memories.add(owner, tea);
+    await server.pause();
+    await expect(memories.list(owner)).rejects.toBeInstanceOf(StoreUnavailable);
+    await server.resume();
+    expect(await memories.list(owner)).toHaveLength(1);
+
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const began = performance.now();
+    await expect(open(`postgres://a@127.0.0.1:${port}/agentd`).list(owner)).rejects.toBeInstanceOf(
+      StoreUnavailable,
+    );
+    expect(performance.now() - began).toBeLessThan(10_000);
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+
+  it('speaks TLS as the address says', async () => {
+    const withTls = await Postgres.start({ tls: true });
+    try {
+      const url = (await withTls.createDatabase()).replace('127.0.0.1', 'localhost');
+      const trusted = open(
+        `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(withTls.certificate)}`,
+      );
+      await trusted.check();
+      expect(
+        await withTls.sql(
+          "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND application_name = 'agentd'",
+          url,
+        ),
+      ).not.toBe('0');
+      await trusted.close();
+      opened.splice(opened.indexOf(trusted), 1);
+      const failure = await open(`${url}?sslmode=verify-full`)
+        .check()
+        .catch((error: unknown) => error);
+      expect(String((failure as StoreUnavailable).cause)).toMatch(/certificate/);
+      const otherName = url.replace('localhost', '127.0.0.1');
+      await expect(
+        open(
+          `${otherName}?sslmode=verify-full&sslrootcert=${encodeURIComponent(withTls.certificate)}`,
+        ).check(),
+      ).rejects.toBeInstanceOf(StoreUnavailable);
+    } finally {
+      await withTls.stop();
+    }
   });
 });

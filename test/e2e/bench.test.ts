@@ -32,6 +32,8 @@ it('measures everything against its bare limit, and stores what it acknowledged'
     ['webhook', 'agentd'],
     ['guard', 'agentd'],
     ['token', 'agentd'],
+    ['tools', 'read'],
+    ['tools', 'journaled write'],
     ['markdown', 'ordinary text'],
     ['markdown', 'lists'],
     ['markdown', 'bad cases'],

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { agentd, startAgentd } from '../support/daemon.ts';
+import { agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { FakeApi } from '../support/fake-api.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -114,6 +115,32 @@ it('the agent runtime of the README runs as it stands there', async () => {
     expect(body.response).toBe('You said: Hi.');
   } finally {
     await daemon.stop();
+  }
+});
+
+it('the tool and the runtime of agentd-agent(7) run as they stand there', async () => {
+  await mkdir(join(directory, 'tools'));
+  await writeFile(join(directory, 'tools/refund.ts'), program('man/agentd-agent.7.md', '// refund.ts'));
+  await writeFile(join(directory, 'runtime.ts'), program('man/agentd-agent.7.md', '// runtime.ts'));
+  await writeFile(join(directory, 'agentd.yaml'), 'tools:\n  - module: ./tools/refund.ts\n');
+  const api = await FakeApi.start({ secret: SECRET });
+  api.misbehave('/orders/17', { status: 200, body: { status: 'open' } });
+  api.misbehave('/orders/17/refund', { status: 200, body: { refunded: true } });
+  const env = { API_BASE_URL: api.url, AGENT_RUNTIME: './runtime.ts' };
+  const daemon = await startAgentd({ directory, env });
+  try {
+    const bearer = await token({ sub: 'ada', email: 'alice@example.com' });
+    const { body } = await post(daemon.url, { user_id: 'ada', message: 'Well, who am I?' }, { bearer });
+    expect(body.response).toContain('"user":{"id":"user-1"');
+    const words = ['tools', 'call', 'refund', '{"order":"17"}', '--yes', '--token', '-'];
+    const called = await agentd(words, { cwd: directory, env, input: bearer });
+    expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('"refunded": true')]);
+    expect(api.seen('/orders/17/refund')).toMatchObject([
+      { method: 'POST', bearer, headers: { 'idempotency-key': expect.stringMatching(/./) } },
+    ]);
+  } finally {
+    await daemon.stop();
+    await api.close();
   }
 });
 

@@ -258,7 +258,7 @@ describe('agentd simulate', () => {
       ['telex', 'Hi', '--fail', '1'],
       { TELEX_API_URL: 'https://telex.example.com', MESSAGING_PLATFORMS: './telex.ts' },
       2,
-      '--slow and --fail need TELEX_API_URL to be a loopback address',
+      '--slow, --fail and --press need TELEX_API_URL to be a loopback address',
     ],
     [
       'settings that are wrong',

@@ -176,11 +176,17 @@ describe('agentd tools', () => {
     const { code, stdout } = await cli(['tools', 'list', '--json']);
     expect(code).toBe(0);
     const tool = (name: string, effect: string, credentials: string, confirm: string) => {
-      const source = name === 'get_user' ? 'built-in' : './tools/people.ts';
+      const source = ['look_up', 'rename', 'refund'].includes(name) ? './tools/people.ts' : 'built-in';
       return { name, source, effect, credentials, confirm, state: 'ok', detail: null };
     };
-    expect(JSON.parse(stdout)).toEqual([
+    const isShown = ({ name, source }: { name: string; source: string }) =>
+      source !== 'built-in' || name === 'get_user';
+    expect((JSON.parse(stdout) as { name: string; source: string }[]).filter(isShown)).toEqual([
       tool('get_user', 'read', 'user-or-default', 'never'),
+      tool('my_actions', 'read', 'none', 'never'),
+      tool('remember', 'write', 'none', 'never'),
+      tool('recall', 'read', 'none', 'never'),
+      tool('forget', 'write', 'none', 'never'),
       tool('look_up', 'read', 'user-or-default', 'never'),
       tool('rename', 'write', 'user', 'never'),
       tool('refund', 'write', 'user', 'always'),
@@ -226,6 +232,14 @@ describe('agentd tools', () => {
     api.misbehave('/refunds', { status: 201, body: { id: 7 } });
     const made = await cli(['tools', 'call', 'refund', '--yes', '--token', '-'], await token());
     expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('status: 201')]);
+    const { stdout } = await cli(['actions', 'list', '--json']);
+    expect(JSON.parse(stdout)[0]).toMatchObject({
+      tool: 'refund',
+      outcome: 'done',
+      status: 201,
+      operator: expect.stringMatching(/./),
+    });
+    expect((await cli(['audit', '--json'])).stdout).toContain('tools call');
   });
 
   test.each([

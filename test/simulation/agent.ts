@@ -2,9 +2,10 @@ import { AgentFailure, type AgentRuntime, type AgentTurn } from '../../src/daemo
 import { requestContext } from '../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../src/daemon/tools/describe-source.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
+import { IDEMPOTENT_TOOL, PLAIN_TOOL } from './api.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import { type AgentRun, labelOf } from './record.ts';
-import type { AgentPlan } from './scenario.ts';
+import type { AgentPlan, WritePlan } from './scenario.ts';
 import type { World } from './world.ts';
 
 /** How long the agent takes for each piece of its reply, by its plan. */
@@ -27,7 +28,8 @@ export function simulatedAgent(world: World, daemon: SimulatedDaemon): AgentRunt
 async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): AsyncIterable<string> {
   const label = labelOf(turn.text);
   const run = world.record.begin(label, turn.history);
-  const { agent, person } = world.messageOf(turn.text);
+  const { agent, person, writes } = world.messageOf(turn.text);
+  checkAlreadyDone(world, turn, run);
   checkPerson(world, turn, run);
   const think = (ms: number) =>
     world.pass(daemon, {
@@ -44,8 +46,9 @@ async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): 
     throw new AgentFailure('model_overloaded', 'the model is busy', { passing: true });
   if (agent === 'broken' && earlier < FAILING_RUNS) throw new Error('the runtime is broken');
   yield `r${run.number} `;
+  if (writes && !writes.late) await write(turn, run, writes);
   if (agent === 'asks') {
-    const answered = await turn.tools[0]?.call({});
+    const answered = await turn.tools.find(({ name }) => name === 'who_am_i')?.call({});
     yield answered?.ok ? `asked as ${String(answered.result)} ` : 'could not ask ';
   }
   const pauses = PAUSES_MS[agent] ?? [20];
@@ -53,7 +56,25 @@ async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): 
     await think(ms);
     yield agent === 'long' ? '| ' : '.. ';
   }
+  if (writes?.late) await write(turn, run, writes);
   yield `${label} for ${person}`;
+}
+
+async function write(turn: AgentTurn, { label, number }: AgentRun, plan: WritePlan): Promise<void> {
+  const name = plan.idempotent ? IDEMPOTENT_TOOL : PLAIN_TOOL;
+  const tool = turn.tools.find((candidate) => candidate.name === name);
+  const args = { order: label, ...(plan.reworded ? { note: `as run ${number} words it` } : {}) };
+  for (let time = 0; time < plan.times; time++) await tool?.call(args);
+}
+
+/** A run is told what earlier runs of its message have written; another person's writes are not shown. */
+function checkAlreadyDone(world: World, { already_done }: AgentTurn, { label, number }: AgentRun): void {
+  if (world.scenario.happenings.some(({ is }) => is === 'link' || is === 'unlink')) return;
+  const written = world.api.keysOf(label).size;
+  if (already_done.length < written)
+    world.report(
+      `run ${number} is told of ${already_done.length} writes for ${label}, and there are ${written}`,
+    );
 }
 
 /** The agent must know the person who wrote, or nobody. */

@@ -12,6 +12,8 @@ export interface Bug {
 
 const COMMIT = 'const outcome = await services.store.commitTurn(claim, changes).catch(';
 const STORE_REPLY = 'src/daemon/message/store-reply.ts';
+const BIND_TOOLS = 'src/daemon/tools/bind-tools.ts';
+const TURN_JOURNAL = 'src/daemon/journal/turn-journal.ts';
 
 /** Bugs that the simulation must find, by name. Each undoes one rule of the path or of the reference store. */
 export const BUGS: Readonly<Record<string, Bug>> = {
@@ -289,6 +291,119 @@ export const BUGS: Readonly<Record<string, Bug>> = {
         to: '? {}',
       },
       { file: 'src/daemon/inbox/delivery.ts', from: 'if (end.isStored) this', to: 'if (false) this' },
+    ],
+  },
+  'written-before-journal': {
+    says: 'a write is sent before it is recorded',
+    seed: 1,
+    shows: /reached the API, and is not in the journal/,
+    changes: [
+      {
+        file: BIND_TOOLS,
+        from: 'return unsent ?? send(prepared, write, run);',
+        to: 'return unsent ?? sent;',
+      },
+      {
+        file: BIND_TOOLS,
+        from: 'const unsent = await record(',
+        to: 'const sent = await send(prepared, write, run);\n  const unsent = await record(',
+      },
+    ],
+  },
+  'outcome-not-recorded': {
+    says: 'the outcome of a write is not recorded',
+    seed: 1,
+    shows: /the journal does not say what came of|nobody knows what came of/,
+    changes: [
+      {
+        file: TURN_JOURNAL,
+        from: 'await record();\n    this.#unrecorded.delete(action_id);\n  }\n\n  /** Tries',
+        to: 'this.#unrecorded.delete(action_id);\n  }\n\n  /** Tries',
+      },
+    ],
+  },
+  'equal-calls-unnumbered': {
+    says: 'the key of a call does not have its number among equal calls',
+    seed: 1,
+    shows: /wanted 2 writes, and 1 reached the API/,
+    changes: [
+      {
+        file: TURN_JOURNAL,
+        from: 'const number = last === undefined ? 0 : last + 1;',
+        to: 'const number = 0;',
+      },
+    ],
+  },
+  'writes-of-anyone': {
+    says: 'a write is recorded under a claim of the session that is gone',
+    seed: 1,
+    shows: /was recorded under a claim that is gone/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/actions.ts',
+        from: 'claims.sessions.isHeld(session.session_tag, session.owner) &&\n',
+        to: '',
+      },
+    ],
+  },
+  'writes-without-key': {
+    says: 'a write is recorded though the claim of the idempotency key is gone',
+    seed: 1,
+    shows: /was recorded under a claim that is gone/,
+    changes: [
+      {
+        file: 'src/daemon/store/memory/actions.ts',
+        from: '(key === null || claims.keys.isHeld(key.key, key.owner));',
+        to: 'true;',
+      },
+    ],
+  },
+  'unknown-repeated': {
+    says: 'a write whose outcome is unknown is repeated, whatever the tool says',
+    seed: 1,
+    shows: /reached the API \d times/,
+    changes: [
+      { file: BIND_TOOLS, from: "if (known?.state === 'unknown' && !tool.idempotent)", to: 'if (false)' },
+    ],
+  },
+  'further-unconfirmed': {
+    says: 'a repeated run may write again in other words',
+    seed: 1,
+    shows: /wanted \d writes, and \d reached the API/,
+    changes: [
+      { file: BIND_TOOLS, from: "known?.state === 'new' && known.further", to: 'false' },
+    ],
+  },
+  'another-key-on-retry': {
+    says: 'a write that is repeated carries another idempotency key',
+    seed: 1,
+    shows: /is not in the journal|wanted \d writes, and \d reached the API/,
+    changes: [
+      { file: BIND_TOOLS, from: '(write?.key ?? crypto.randomUUID())', to: 'crypto.randomUUID()' },
+    ],
+  },
+  'turn-of-each-run': {
+    says: 'each run of a message is a turn of its own',
+    seed: 1,
+    shows: /wanted \d writes, and \d reached the API|is told of/,
+    changes: [
+      { file: 'src/daemon/message/turn-key.ts', from: 'return key === null ? turn_id :', to: 'return true ? turn_id :' },
+    ],
+  },
+  'earlier-writes-untold': {
+    says: 'a repeated run is not told what its turn has written',
+    seed: 1,
+    shows: /is told of/,
+    changes: [
+      { file: 'src/daemon/message/run-agent.ts', from: 'already_done: journal.alreadyDone,', to: 'already_done: [],' },
+    ],
+  },
+  'unknown-unsaid': {
+    says: 'the reply does not say that the outcome of a write is unknown',
+    seed: 1,
+    shows: /nobody knows what came of/,
+    changes: [
+      { file: 'src/daemon/message/unknown-writes.ts', from: '.filter(({ action_id }) =>', to: '.filter(({ action_id }) => false &&' },
     ],
   },
 };

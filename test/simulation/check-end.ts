@@ -1,3 +1,4 @@
+import { checkActions } from './check-actions.ts';
 import type { Clients } from './clients.ts';
 import { DAEMONS, type PlannedMessage } from './scenario.ts';
 import type { World } from './world.ts';
@@ -9,6 +10,7 @@ export function checkEnd(world: World, clients: Clients): void {
   checkThreads(world);
   checkStreams(world);
   checkGuard(world);
+  checkActions(world);
   checkLeftovers(world);
 }
 

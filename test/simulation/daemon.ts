@@ -14,6 +14,7 @@ import { createRegistry, fixedSource } from '../../src/daemon/tools/registry.ts'
 import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
 import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
 import { simulatedAgent, whoAmI } from './agent.ts';
+import { API_SOURCE, apiTools } from './api.ts';
 import { CHAT, FEED } from './platform.ts';
 import { simulatedRequest } from './request.ts';
 import type { DaemonName, Door } from './scenario.ts';
@@ -76,10 +77,13 @@ export class SimulatedDaemon {
       },
       seal: world.seal,
       agent: simulatedAgent(world, this),
-      tools: createRegistry([fixedSource(whoIsAsked.source, [whoIsAsked])], {
-        access: createToolAccess(settings, { seal: world.seal, clock, log }),
-        log,
-      }),
+      tools: createRegistry(
+        [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],
+        {
+          access: createToolAccess(settings, { seal: world.seal, clock, log }),
+          log,
+        },
+      ),
       texts: new Texts(),
       memory: null,
       channelNames: ['chat', 'feed', 'post'],

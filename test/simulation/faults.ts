@@ -88,6 +88,11 @@ const OPS = [
   ['tokens.validate', 2],
   ['agent', 5],
   ['tool', 2],
+  ['api', 10],
+  ['actions.start', 6],
+  ['actions.finish', 6],
+  ['actions.restart', 2],
+  ['actions.ofTurn', 2],
   ['platform.send', 8],
 ] as const;
 

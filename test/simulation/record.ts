@@ -1,6 +1,7 @@
 import type { AgentTurn } from '../../src/daemon/agent/agent.ts';
 import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
+import { turnKey } from '../../src/daemon/message/turn-key.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
@@ -20,6 +21,8 @@ export interface Commit {
   ranElsewhere?: true;
   label: string;
   session_tag: string;
+  /** Its name in the journal of actions. */
+  turn_key: string;
   record: StoredTurn;
   outcome: CommitOutcome;
 }
@@ -65,7 +68,7 @@ export class RunRecord {
   /** To be called before a commit. @returns to be called with its outcome. */
   beforeCommit(
     { session_tag }: SessionClaim,
-    { session, turn }: TurnChanges,
+    { session, turn, answer }: TurnChanges,
   ): (outcome: CommitOutcome) => void {
     const { state, scheduler } = this.#world;
     const stored = state.sessions.get(session_tag);
@@ -77,7 +80,8 @@ export class RunRecord {
       const { record } = turn;
       const label = labelOf(record.text);
       if (outcome === 'committed') this.#check(record, turns, isGenerated);
-      this.commits.push({ label, session_tag, record, outcome });
+      const turn_key = turnKey({ turn_id: record.turn_id, key: answer?.claim ?? null });
+      this.commits.push({ label, session_tag, turn_key, record, outcome });
     };
   }
 

@@ -36,6 +36,18 @@ export const AGENT_PLANS = [
  */
 export type AgentPlan = (typeof AGENT_PLANS)[number];
 
+/** What the agent writes at the API, in each run. */
+export interface WritePlan {
+  /** The arguments are worded anew in each run. */
+  reworded: boolean;
+  /** By the tool that may be called again under the same key. */
+  idempotent: boolean;
+  /** So many equal calls, on purpose. */
+  times: 1 | 2;
+  /** When the reply is said already, for the most part. */
+  late: boolean;
+}
+
 export interface PlannedMessage {
   /** `m1`, `m2`, …; its text begins with it. */
   label: string;
@@ -53,6 +65,8 @@ export interface PlannedMessage {
   /** It can be recognized when it is sent again; always so on the platform. */
   key: boolean;
   agent: AgentPlan;
+  /** What the agent writes at the API; null: nothing. */
+  writes: WritePlan | null;
   /** feed: how many read its stream. post: how often the platform delivers it, at least. */
   copies: number;
   /** feed: the person stops it after so many ms; null: never. */
@@ -93,7 +107,11 @@ export function scenarioOf(seed: number): Scenario {
   const people = random.shuffled(PEOPLE).slice(0, 1 + random.below(3));
   const rooms = Array.from({ length: 1 + random.below(2) }, (_, index) => roomOf(random, people, index));
   const count = 3 + random.below(6);
-  const messages = Array.from({ length: count }, (_, index) => messageOf(random, rooms, index));
+  const writing = randomFrom(seed * 2 + 60_013);
+  const messages = Array.from({ length: count }, (_, index) => ({
+    ...messageOf(random, rooms, index),
+    writes: writing.chance(0.4) ? writesOf(writing) : null,
+  }));
   const trouble = weighted(random, [
     ['none', 2],
     ['errors', 6],
@@ -127,7 +145,20 @@ function roomOf(random: SeededRandom, people: readonly Person[], index: number):
   return { name: `room${index + 1}`, is, members: is === 'thread' ? people : [random.pick(people)] };
 }
 
-function messageOf(random: SeededRandom, rooms: readonly Room[], index: number): PlannedMessage {
+function writesOf(random: SeededRandom): WritePlan {
+  return {
+    reworded: random.chance(0.4),
+    idempotent: random.chance(0.4),
+    times: random.chance(0.25) ? 2 : 1,
+    late: random.chance(0.3),
+  };
+}
+
+function messageOf(
+  random: SeededRandom,
+  rooms: readonly Room[],
+  index: number,
+): Omit<PlannedMessage, 'writes'> {
   const room = random.pick(rooms);
   const isPlatform = room.is === 'direct' || room.is === 'thread';
   const door = isPlatform ? 'post' : random.pick(['chat', 'feed'] as const);

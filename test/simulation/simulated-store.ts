@@ -1,5 +1,6 @@
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
+import type { RunClaims } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
 import type { Arrival, InboxClaim, Screened } from '../../src/daemon/store/inbox.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
@@ -15,6 +16,7 @@ type Method = (...given: unknown[]) => Promise<unknown>;
 
 const PORTS = [
   'sessions',
+  'actions',
   'traces',
   'limits',
   'budgets',
@@ -111,6 +113,19 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
     case 'sessions.save': {
       const claim = first as SessionClaim;
       claims.wrote('session', claim.session_tag, claim.owner, result !== 'lost');
+      return;
+    }
+    case 'actions.start':
+    case 'actions.restart': {
+      const { session, key } = first as RunClaims;
+      const isHeld =
+        claims.isHeld('session', session.session_tag, session.owner) &&
+        (key === null || claims.isHeld('key', key.key, key.owner));
+      const isLost = (op === 'actions.start' ? (result as { outcome: string }).outcome : result) === 'lost';
+      if (isLost === isHeld)
+        world.report(
+          `${by}: a write ${isLost ? 'was refused though its claims are held' : 'was recorded under a claim that is gone'}`,
+        );
       return;
     }
     case 'idempotency.claim': {

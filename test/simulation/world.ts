@@ -11,6 +11,7 @@ import { Secret } from '../../src/daemon/secret.ts';
 import type { Settings } from '../../src/daemon/settings/settings.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { randomFrom, type SeededRandom } from '../support/chance.ts';
+import { SimulatedApi } from './api.ts';
 import { ClaimAudit } from './claim-audit.ts';
 import { SimulatedDaemon } from './daemon.ts';
 import { type Fault, Faults } from './faults.ts';
@@ -45,7 +46,7 @@ const POLLS: ReadonlySet<string> = new Set([
 /** Of those, the part that waits for the scheduler. */
 const POLLS_SCHEDULED = 0.02;
 /** Calls that need neither the platform nor the store. */
-const OF_NEITHER: ReadonlySet<string> = new Set(['agent', 'tool', 'tokens.validate']);
+const OF_NEITHER: ReadonlySet<string> = new Set(['agent', 'tool', 'api', 'tokens.validate']);
 
 /** One call that leaves a daemon, or reaches its store. */
 export interface Passage<T> {
@@ -71,6 +72,7 @@ export class World {
   readonly claims: ClaimAudit;
   readonly record: RunRecord;
   readonly platform: SimulatedPlatform;
+  readonly api: SimulatedApi;
   readonly hosts: Readonly<Record<DaemonName, Host>>;
   readonly violations: string[] = [];
   /** Faults and other troubles that have happened. */
@@ -100,6 +102,7 @@ export class World {
     );
     this.record = new RunRecord(this);
     this.platform = new SimulatedPlatform(this);
+    this.api = new SimulatedApi(this);
     this.hosts = { A: new Host(this, 'A'), B: new Host(this, 'B') };
   }
 

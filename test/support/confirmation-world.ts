@@ -67,7 +67,7 @@ export class ConfirmationWorld {
   /** Replaces what the agent does after a confirmation. */
   afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
   /** Throws if the platform does not take a reply. */
-  take: (reply: OutgoingReply) => void = () => {};
+  take: (reply: OutgoingReply) => void | Promise<void> = () => {};
   #messages = 0;
 
   private constructor(clock: VirtualClock, store: Store, services: StreamServices) {
@@ -197,13 +197,15 @@ export class ConfirmationWorld {
     };
   }
 
-  #take(reply: OutgoingReply): void {
-    this.take(reply);
+  async #take(reply: OutgoingReply): Promise<void> {
+    await this.take(reply);
     this.sent.push(reply);
   }
 
   async *#run(turn: AgentTurn): AsyncGenerator<string> {
     this.turns.push(turn);
+    // A run takes time: what was sent before it ended is earlier than its reply.
+    this.clock.moveTo(this.clock.now() + 1);
     if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
     else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;
     else if (turn.text.startsWith('cancel ')) yield* this.#cancel(turn);

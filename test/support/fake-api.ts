@@ -13,6 +13,7 @@ export interface SeenRequest {
   /** `sub` of a bearer whose signature is right and which has not been revoked; else null. */
   sub: string | null;
   body: unknown;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /** How the API can be told to answer a path instead. */
@@ -137,6 +138,7 @@ export class FakeApi {
       bearer,
       sub: bearer === null ? null : this.#subOf(bearer),
       body: text === '' ? null : JSON.parse(text),
+      headers: request.headers,
     };
     this.requests.push(seen);
     for (const { resolve } of this.#awaited.filter((entry) => entry.path === path)) resolve(seen);

@@ -59,7 +59,7 @@ export function contextOf(session: Session | null, rest: Partial<RequestContext>
     session_service: { find: async (id) => (session?.session_id === id ? session : null) },
     acts_for,
     acts_for_nobody_because: acts_for === null ? 'no_token' : null,
-    own_actions: null,
+    own_journal: null,
     memory: null,
     trace: new Trace(systemClock),
     request_id: 'request-1',

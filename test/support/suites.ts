@@ -14,6 +14,7 @@ const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'tes
  * than two seconds of a processor. `npm test` runs them, `npm run test:unit` does not.
  */
 export const SLOW = [
+  'test/contract/postgres.test.ts',
   'test/simulation/simulation.test.ts',
   'test/unit/channel/markdown-limits.test.ts',
   'test/unit/channel/markdown-split.test.ts',

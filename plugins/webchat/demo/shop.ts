@@ -23,6 +23,14 @@ interface ApiRequest {
   status: number;
 }
 
+/** One of `GET demo/actions/<person>`. */
+interface DoneAction {
+  /** ms since the epoch */
+  at: number;
+  summary: string;
+  outcome: string;
+}
+
 /** How often the page asks for new requests, ms. */
 const REFRESH_MS = 1000;
 /** Rows of the table. */
@@ -99,16 +107,45 @@ async function showRequests(): Promise<void> {
   if (document.visibilityState === 'hidden') return;
   const response = await fetch(`demo/requests?after=${seen}`);
   const { requests } = (await response.json()) as { requests: ApiRequest[] | null };
-  const empty = find<HTMLElement>('.empty');
+  const empty = find<HTMLElement>('.none-asked');
   if (requests === null) {
     empty.textContent = 'API_BASE_URL names an API of your own: see its log.';
     return;
   }
-  const body = find('tbody');
+  const body = find('.requests tbody');
   body.prepend(...requests.map(row).reverse());
   while (body.childElementCount > MAX_ROWS) body.lastElementChild?.remove();
   seen = requests.at(-1)?.number ?? seen;
   empty.hidden = body.childElementCount > 0;
+}
+
+async function showActions(): Promise<void> {
+  if (document.visibilityState === 'hidden') return;
+  const person = signedIn;
+  let actions: DoneAction[] = [];
+  if (person !== null) {
+    const response = await fetch(`demo/actions/${encodeURIComponent(person)}`);
+    if (response.ok) ({ actions } = (await response.json()) as { actions: DoneAction[] });
+  }
+  // Another person may have signed in meanwhile.
+  if (person !== signedIn) return;
+  const rows = actions.map(({ at, summary, outcome }) =>
+    cells([new Date(at).toLocaleTimeString(), summary, outcome]),
+  );
+  find('.actions tbody').replaceChildren(...rows);
+  const empty = find<HTMLElement>('.none-done');
+  empty.hidden = rows.length > 0;
+  empty.textContent = person === null ? 'Nobody is signed in.' : 'Nothing was done for you yet.';
+}
+
+function cells(contents: readonly (string | Node)[]): HTMLElement {
+  const row = document.createElement('tr');
+  for (const content of contents) {
+    const cell = document.createElement('td');
+    cell.append(content);
+    row.append(cell);
+  }
+  return row;
 }
 
 function row({ at, method, path, credentials, as, status }: ApiRequest): HTMLElement {
@@ -118,14 +155,8 @@ function row({ at, method, path, credentials, as, status }: ApiRequest): HTMLEle
   badge.textContent = { user: String(name), default: 'default credentials', none: 'no credentials' }[
     credentials
   ];
-  const made = document.createElement('tr');
   const request = `${method} ${decodeURIComponent(path)}`;
-  for (const content of [new Date(at).toLocaleTimeString(), request, badge, String(status)]) {
-    const cell = document.createElement('td');
-    cell.append(content);
-    made.append(cell);
-  }
-  return made;
+  return cells([new Date(at).toLocaleTimeString(), request, badge, String(status)]);
 }
 
 async function start(): Promise<void> {
@@ -133,7 +164,7 @@ async function start(): Promise<void> {
   showPeople();
   await showSignedIn();
   for (;;) {
-    await showRequests().catch(() => undefined);
+    await Promise.allSettled([showRequests(), showActions()]);
     await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
   }
 }

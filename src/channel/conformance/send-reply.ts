@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DeliveryFailure, JsonObject, OutgoingReply } from '../index.ts';
+import type { DeliveryFailure, JsonObject, OutgoingReply, ReplyConfirmation } from '../index.ts';
 import type { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import { RecordedDeliveryFailure } from './recorded-errors.ts';
@@ -16,6 +16,8 @@ export interface Sending {
   platform: StandIn;
   /** The error of `send`; null if it resolves. */
   send(text?: string, id?: string): Promise<Error | null>;
+  /** The same with a question at its end. */
+  ask(question: ReplyConfirmation): Promise<Error | null>;
 }
 
 /** Makes the channel, and lets the case send replies to a message that was delivered. */
@@ -29,7 +31,9 @@ export async function sending(
   await withChannel(bench, { platform }, async (open) => {
     assert.ok(open.channel.send, 'a channel that delivers by push must have send()');
     const send = (text = reply.text, id = reply.id) => attempt(open, { ...reply, text, id });
-    await work({ platform, send });
+    const ask = (confirmation: ReplyConfirmation) =>
+      attempt(open, { ...reply, text: `${confirmation.lead}\n\n${confirmation.question}`, confirmation });
+    await work({ platform, send, ask });
   });
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers';
+import type { ShownButton } from '../index.ts';
 import { Bench } from './bench.ts';
 import { withChannel } from './open-channel.ts';
 import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
@@ -36,6 +37,8 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     ['sends a reply again after a restart', sendsAgain],
     ['sends a long reply in full', sendsLong],
     ['continues a long reply at the part that failed', continues],
+    ['sends a question that is answered by its buttons, if there are buttons', asks],
+    ['sends a long question in full', asksLong],
     failing('reports status 400 as final', () => status(400), { final: true }),
     failing('reports status 429 as a failure to retry', () => status(429), PASSING),
     failing('passes on Retry-After', () => status(429, { 'Retry-After': '7' }), {
@@ -107,6 +110,71 @@ async function sendsLong(options: TrialOptions): Promise<void> {
   await sending(await Bench.set(options), async ({ send, platform }) => {
     isSent(await send(LONG.text));
     assert.deepEqual(wordsIn(platform.seen), LONG.words);
+  });
+}
+
+const QUESTION = {
+  id: 'AAAAAAAAAAAAAAAAAAAAAA',
+  lead: 'I can do this.',
+  question: 'Please confirm: Cancel order "1004"',
+  confirm: 'Confirm',
+  decline: 'Cancel',
+};
+
+/** A press must come back with who pressed, where, and which button, so that the daemon can compare. */
+async function asks(options: TrialOptions): Promise<void> {
+  const bench = await Bench.set(options);
+  for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
+    const buttons = await askedIn(bench, place);
+    for (const [index, approve] of [true, false].entries()) {
+      const button = buttons[index];
+      if (button) await presses(bench, { place, press: button.press, approve });
+    }
+  }
+}
+
+async function askedIn(bench: Bench, place: 'direct' | 'group'): Promise<readonly ShownButton[]> {
+  let buttons: readonly ShownButton[] = [];
+  await sending(
+    bench,
+    async ({ ask, platform }) => {
+      isSent(await ask(QUESTION));
+      assert.match(platform.seen.join('\n'), /Cancel order (?:\\?"|&quot;)1004/, 'what people saw');
+      buttons = platform.buttons;
+    },
+    place,
+  );
+  const labels = buttons.map(({ label }) => label);
+  assert.ok(
+    buttons.length === 0 || labels.join() === [QUESTION.confirm, QUESTION.decline].join(),
+    `the buttons must be those of the question, not ${labels.join()}`,
+  );
+  return buttons;
+}
+
+async function presses(
+  bench: Bench,
+  { place, press, approve }: { place: 'direct' | 'group'; press: string; approve: boolean },
+): Promise<void> {
+  await withChannel(bench, { start: true }, async (open) => {
+    await open.take(bench.delivery({ place }));
+    await open.take(bench.delivery({ kind: 'press', text: press, place }));
+    const [message] = open.scope.enqueued;
+    const [pressed] = open.scope.pressed;
+    assert.ok(pressed, 'the press must be handed over with scope.press()');
+    assert.deepEqual(pressed.confirm, { id: QUESTION.id, approve });
+    assert.equal(pressed.text, '', 'a press has no text');
+    for (const member of ['user_id', 'thread_id', 'channel_id', 'shared'] as const)
+      assert.equal(pressed[member], message?.[member], `${member} of the press and of the message`);
+    assert.notEqual(pressed.message_id, message?.message_id, 'a press is a message of its own');
+  });
+}
+
+async function asksLong(options: TrialOptions): Promise<void> {
+  await sending(await Bench.set(options), async ({ ask, platform }) => {
+    const words = LONG.words.slice(0, 400);
+    isSent(await ask({ ...QUESTION, question: words.join(' ') }));
+    assert.deepEqual(wordsIn(platform.seen), words, 'words that people saw');
   });
 }
 

@@ -1,4 +1,4 @@
-import type { SimulatedApi } from '../index.ts';
+import type { ShownButton, SimulatedApi } from '../index.ts';
 import type { Evidence } from './evidence.ts';
 
 /** One call of the channel to its platform. */
@@ -25,6 +25,8 @@ export class StandIn {
   readonly calls: StandInCall[] = [];
   /** Texts that people saw, in the platform's markup. Without a simulator, the bodies of the calls. */
   readonly seen: string[] = [];
+  /** The buttons that people saw last. */
+  buttons: readonly ShownButton[] = [];
   trouble: Trouble = () => null;
   readonly #base: string;
   readonly #answer: (call: StandInCall) => Response;
@@ -77,7 +79,8 @@ export class StandIn {
   #bySimulator(api: SimulatedApi): (call: StandInCall) => Response {
     return ({ body, ...call }) => {
       const { status, headers, body: answer, shown } = api.answer({ ...call, body: Buffer.from(body) });
-      for (const { what, text } of shown) {
+      for (const { what, text, buttons } of shown) {
+        if (buttons) this.buttons = buttons;
         if (what === 'message' || what === 'private') this.seen.push(text);
       }
       return new Response(JSON.stringify(answer), {

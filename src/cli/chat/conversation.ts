@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AnswerHandler, StreamEnd } from '../../channel/event-stream.ts';
 import { type AnswerListener, outOfReach, readAnswer } from './read-answer.ts';
-import { ConnectionLost, type StreamClient } from './stream-client.ts';
+import { ConnectionLost, type Outgoing, type StreamClient } from './stream-client.ts';
 
 /** Waits before a message that was not delivered is sent again, ms. */
 const SEND_WAITS_MS = [300, 1000, 2000, 4000, 8000];
@@ -21,13 +21,15 @@ export interface Interrupts {
 export class Conversation {
   readonly #client: Pick<StreamClient, 'start' | 'open' | 'stop'>;
   #session_id: string | null = null;
+  /** Id of the action that the last answer asks to confirm. */
+  #asks: string | null = null;
 
   constructor(client: Pick<StreamClient, 'start' | 'open' | 'stop'>) {
     this.#client = client;
   }
 
   /**
-   * Sends a message and reports its answer as it arrives. If it is stopped before it began, the answer is empty.
+   * Sends a message and reports its answer as it arrives. After a question, `y` and `n` answer it. If it is stopped before it began, the answer is empty.
    * @throws CliError if there is no answer; the reason of `leave`
    */
   async send(message: string, listener: AnswerListener, { stop, leave }: Interrupts): Promise<StreamEnd> {
@@ -45,13 +47,17 @@ export class Conversation {
       this.#session_id = session_id;
       listener.started(session_id);
     };
+    const confirmation: AnswerHandler['confirmation'] = (question) => {
+      this.#asks = question.id;
+      listener.confirmation?.(question);
+    };
     const stopAnswer = () => this.#stop(stream_id, ended, leave);
     stop.addEventListener('abort', stopAnswer, { once: true });
     if (stop.aborted) void stopAnswer();
     try {
       return await readAnswer(
         (after) => this.#client.open(stream_id, after, gone),
-        { ...listener, started },
+        { ...listener, started, confirmation },
         gone,
       );
     } catch (error) {
@@ -76,7 +82,7 @@ export class Conversation {
   }
 
   async #start(message: string, listener: AnswerListener, signal: AbortSignal): Promise<string> {
-    const outgoing = { key: randomUUID(), message, session_id: this.#session_id };
+    const outgoing = { key: randomUUID(), session_id: this.#session_id, ...this.#answerIn(message) };
     for (let attempts = 0; ; attempts++) {
       try {
         return await this.#client.start(outgoing, signal);
@@ -88,6 +94,15 @@ export class Conversation {
         await delay(Math.max(wait, Math.min(error.wait_ms, 30_000)), undefined, { signal });
       }
     }
+  }
+
+  /** Any message settles the question, so it is asked once. */
+  #answerIn(message: string): Pick<Outgoing, 'message' | 'confirm'> {
+    const id = this.#asks;
+    this.#asks = null;
+    const [, yes, no] = /^(?:(y|yes)|(n|no))$/i.exec(message.trim()) ?? [];
+    if (id === null || (yes ?? no) === undefined) return { message };
+    return { message: '', confirm: { id, approve: yes !== undefined } };
   }
 
   #nothing(): StreamEnd {

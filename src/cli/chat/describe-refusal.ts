@@ -65,6 +65,10 @@ const WORDS: Readonly<Record<string, Words>> = {
     happened: 'the daemon no longer has this answer',
     todo: 'Ask again. Answers are kept for SSE_STREAM_TTL_SECONDS.',
   },
+  confirmation_gone: {
+    happened: 'the question is no longer open',
+    todo: 'Ask for the action again, and answer within 15 minutes.',
+  },
   interrupted: {
     happened: 'the daemon ended during the answer, and the rest of the answer is lost',
     todo: 'Ask again.',

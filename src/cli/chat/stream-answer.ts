@@ -15,6 +15,7 @@ export async function streamAnswer(
 ): Promise<{ stopped: boolean }> {
   let shown = '';
   let status = WAITING;
+  let isAsked = false;
   screen.status(status);
   try {
     const { response, stopped } = await conversation.send(
@@ -30,6 +31,9 @@ export async function streamAnswer(
           if (state === 'failed') screen.note(`${name} failed`);
           screen.status(status);
         },
+        confirmation() {
+          isAsked = true;
+        },
         connected: (yes) => screen.status(yes ? status : 'Connection lost. Trying again…'),
       },
       interrupts,
@@ -39,5 +43,6 @@ export async function streamAnswer(
     return { stopped };
   } finally {
     screen.endAnswer();
+    if (isAsked) screen.note('Answer y or n. Anything else declines it.');
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { EventStreamPaths } from '../../channel/index.ts';
+import type { ConfirmationAnswer, EventStreamPaths } from '../../channel/index.ts';
 import { jsonObject } from '../../channel/json-object.ts';
 import { type CliError, unavailable } from '../cli-error.ts';
 import { readBounded } from '../read-bounded.ts';
@@ -23,6 +23,8 @@ export interface Outgoing {
   /** `Idempotency-Key`. */
   key: string;
   message: string;
+  /** Answers the question of an action; the message may be empty then. */
+  confirm?: ConfirmationAnswer;
   /** Null creates a session. */
   session_id: string | null;
 }
@@ -55,10 +57,11 @@ export class StreamClient {
    * Sends a message; resolves to the id of the stream of its answer.
    * @throws CliError if it was refused, ConnectionLost if it may be sent again
    */
-  async start({ key, message, session_id }: Outgoing, signal: AbortSignal): Promise<string> {
+  async start({ key, message, confirm, session_id }: Outgoing, signal: AbortSignal): Promise<string> {
     const body = {
       user_id: this.#user_id,
       message,
+      ...(confirm === undefined ? {} : { metadata: { confirm } }),
       ...(session_id === null ? {} : { session_id }),
       ...(this.#token === null ? {} : { jwt_token: this.#token }),
     };

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { SettingRecord } from '../../channel/index.ts';
 import { printable } from '../../daemon/printable.ts';
 import { askTerminal } from '../ask-terminal.ts';
 import { failed, usageError } from '../cli-error.ts';
@@ -16,7 +17,7 @@ interface Question {
 
 const QUESTIONS = [
   { option: 'name', question: 'Name of your service, which the agent speaks for', default: 'agentd' },
-  { option: 'channels', question: 'Channels, separated by commas', default: 'webchat,sse' },
+  { option: 'channels', question: 'Channels, separated by commas; empty: those of a website', default: '' },
   {
     option: 'origins',
     question: 'Origins of the pages with the widget, separated by commas (https://www.example.com)',
@@ -32,12 +33,10 @@ const QUESTIONS = [
 
 type Answers = Record<(typeof QUESTIONS)[number]['option'], string>;
 
-/** Secrets that the daemon can make up itself: nobody else has to give them. 256 bits each. */
+/** Secrets that nobody else has to give. 256 bits each. */
 const GENERATED = ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN'] as const;
-const GENERATED_FOR: Readonly<Record<string, readonly string[]>> = {
-  phonechat: ['PHONECHAT_VERIFY_TOKEN'],
-  msgbot: ['MSGBOT_WEBHOOK_SECRET'],
-};
+/** Secrets of channels that the operator makes up and tells the platform. */
+const MADE_UP = /_(?:VERIFY_TOKEN|WEBHOOK_SECRET)$/;
 
 const CONFIG = 'agentd.yaml';
 const ENV = '.env';
@@ -63,7 +62,7 @@ export const command: Command = {
   examples: [
     { line: 'agentd init', does: 'Asks, and writes both files into the working directory.' },
     {
-      line: 'agentd init --yes --name Shop --channels webchat,sse --origins https://www.example.com --directory .',
+      line: 'agentd init --yes --name Shop --origins https://www.example.com --directory .',
       does: 'Writes them without a question.',
     },
   ],
@@ -76,7 +75,10 @@ export const command: Command = {
     const loaded = await loadPlugins({ entries: [], platforms: null, folders: [] });
     const plugins = loaded.plugins.map(({ plugin }) => plugin);
     const answers = await answersTo(options);
-    const channels = listOf(answers.channels);
+    const channels =
+      answers.channels === ''
+        ? plugins.filter(({ capabilities }) => capabilities.delivery !== 'push').map(({ name }) => name)
+        : listOf(answers.channels);
     const unknown = channels.find((name) => !plugins.some((plugin) => plugin.name === name));
     if (unknown !== undefined) {
       const known = plugins.map(({ name }) => name).join(', ');
@@ -91,8 +93,8 @@ export const command: Command = {
       )
       .map(({ name }) => name);
     const files = [
-      { name: CONFIG, text: exampleFile(groups, valuesOf(answers, channels)), mode: 0o644 },
-      { name: ENV, text: envFile(answers, channels, needed), mode: 0o600 },
+      { name: CONFIG, text: exampleFile(groups, valuesOf(answers, channels, settings)), mode: 0o644 },
+      { name: ENV, text: envFile(answers, needed), mode: 0o600 },
     ];
     await writeAll(directory, files);
     const paths = files.map(({ name }) => join(directory, name));
@@ -132,23 +134,27 @@ function listOf(text: string): string[] {
     .filter((one) => one !== '');
 }
 
-function valuesOf({ name, origins, api, model }: Answers, channels: readonly string[]): Map<string, unknown> {
+function valuesOf(
+  { name, origins, api, model }: Answers,
+  channels: readonly string[],
+  settings: readonly SettingRecord[],
+): Map<string, unknown> {
   const values = new Map<string, unknown>([
     ['MESSAGING_PLATFORMS', channels],
     ['JWT_ALGORITHM', 'HS256'],
     ['ADMIN_LISTEN', '127.0.0.1:9464'],
   ]);
   if (name !== 'agentd') values.set('APP_NAME', name);
-  if (channels.includes('webchat')) values.set('WEBCHAT_ENABLED', true);
-  if (channels.includes('sse')) values.set('SSE_ENABLED', true);
+  const switches = channels.map((channel) => `${channel.toUpperCase()}_ENABLED`);
+  for (const { name: known } of settings) if (switches.includes(known)) values.set(known, true);
   if (origins !== '') values.set('WEBCHAT_ALLOWED_ORIGINS', listOf(origins));
   if (api !== '') values.set('API_BASE_URL', api);
   if (model !== '') values.set('AGENT_MODEL', model);
   return values;
 }
 
-function envFile({ api, model }: Answers, channels: readonly string[], needed: readonly string[]): string {
-  const generated = [...GENERATED, ...channels.flatMap((channel) => GENERATED_FOR[channel] ?? [])];
+function envFile({ api, model }: Answers, needed: readonly string[]): string {
+  const generated = [...GENERATED, ...needed.filter((name) => MADE_UP.test(name))];
   const wanted = [
     ...needed.filter((name) => !generated.includes(name)),
     ...(api === '' ? [] : ['API_EMAIL', 'API_PASSWORD']),

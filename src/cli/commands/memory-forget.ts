@@ -1,13 +1,14 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/printable.ts';
-import type { MemoryStore } from '../../daemon/store/memories.ts';
-import { failed, usageError } from '../cli-error.ts';
+import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
+import { noteAudit } from '../note-audit.ts';
 import { WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
 import { ownerOf, withMemories } from '../with-memories.ts';
+import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'memory forget',
@@ -33,9 +34,16 @@ export const command: Command = {
       rest: [id, ...more],
     } = await expectWho(args, options);
     if (more.length > 0) throw usageError('memory forget takes one id at most', 'Call it once for each id.');
-    const forgotten = await withMemories(options, (memories) =>
-      id === undefined ? forgetAll(memories, who, options.yes === true) : forgetOne(memories, who, id),
-    );
+    const forgotten = await withMemories(options, async (memories) => {
+      const owned = await memories.list(ownerOf(who));
+      const meant = id === undefined ? owned : owned.filter(({ memory_id }) => memory_id === id);
+      if (meant.length === 0) throw nothingFound(who, id);
+      if (id === undefined && options.yes !== true) await askFor(meant.length, who);
+      await withStore(options, (store) =>
+        noteAudit(store, { command: 'memory forget', about: id ?? 'all', who }),
+      );
+      return memories.forget(ownerOf(who), id === undefined ? 'all' : [id]);
+    });
     const inWords =
       id === undefined ? `${forgotten} ${memoryWord(forgotten)}` : `the memory ${printable(id)}`;
     out.data({ forgotten }, () => `deleted ${inWords} of ${whoInWords(who)}`);
@@ -43,25 +51,20 @@ export const command: Command = {
   },
 };
 
-async function forgetOne(memories: MemoryStore, who: Who, id: string): Promise<number> {
-  const forgotten = await memories.forget(ownerOf(who), [id]);
-  if (forgotten > 0) return forgotten;
-  throw failed(
+function nothingFound(who: Who, id: string | undefined): CliError {
+  if (id === undefined) return failed(`nothing is remembered of ${whoInWords(who)}`);
+  return failed(
     `there is no memory ${printable(id)} of ${whoInWords(who)}`,
     'List the memories with `agentd memory list`.',
   );
 }
 
-async function forgetAll(memories: MemoryStore, who: Who, isConfirmed: boolean): Promise<number> {
-  const count = (await memories.list(ownerOf(who))).length;
-  if (count === 0) throw failed(`nothing is remembered of ${whoInWords(who)}`);
-  if (!isConfirmed) {
-    const answer = await confirm(`Delete ${count} ${memoryWord(count)} of ${whoInWords(who)}?`);
-    if (answer === null)
-      throw usageError('all memories would be deleted', 'Pass --yes to delete them without a question.');
-    if (!answer) throw failed('nothing was deleted');
-  }
-  return memories.forget(ownerOf(who), 'all');
+/** @throws CliError if the answer is no, or nobody can be asked */
+async function askFor(count: number, who: Who): Promise<void> {
+  const answer = await confirm(`Delete ${count} ${memoryWord(count)} of ${whoInWords(who)}?`);
+  if (answer === null)
+    throw usageError('all memories would be deleted', 'Pass --yes to delete them without a question.');
+  if (!answer) throw failed('nothing was deleted');
 }
 
 function memoryWord(count: number): string {

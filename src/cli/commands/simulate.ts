@@ -19,6 +19,9 @@ import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, summaryInWords } from '../simulate/view.ts';
 import { wholeNumber } from '../whole-number.ts';
 
+/** The buttons of a question. */
+const PRESSES = ['yes', 'no'] as const;
+
 export const command: Command = {
   name: 'simulate',
   summary: 'Send a message to the daemon as the platform of a channel would.',
@@ -42,6 +45,11 @@ export const command: Command = {
       values: KINDS,
     },
     { flags: '--edit <text>', sentence: 'change the message to this text at once' },
+    {
+      flags: '--press <button>',
+      sentence: 'press a button of the question, if the answer asks to confirm an action',
+      values: PRESSES,
+    },
     { flags: '--repeat <n>', sentence: 'send the text n times, as new messages', default: 1 },
     { flags: '--burst <n>', sentence: 'send n different messages at once', default: 1 },
     { flags: '--duplicate', sentence: 'deliver each message twice' },
@@ -66,6 +74,10 @@ export const command: Command = {
     },
     { line: `agentd simulate ${EXAMPLE.channel} "Hi" --burst 8`, does: 'Triggers the loop guard.' },
     {
+      line: `agentd simulate ${EXAMPLE.channel} "Cancel order 1004" --press yes`,
+      does: 'Confirms the action that the answer asks for.',
+    },
+    {
       line: `agentd simulate ${EXAMPLE.channel} --command - < command.txt`,
       does: `Sends the command in a file, \`${EXAMPLE.command}\` and a token: an argument would be visible to other users.`,
     },
@@ -83,7 +95,8 @@ export const command: Command = {
     const batches = planBatches(await textOf(given, out), options, { sender, hasGroups });
     const { wait_ms, ...behavior } = limitsOf(options);
     const daemon = await daemonAddress(options, scenario.location);
-    const apiUrl = simulatedApiUrl(scenario, behavior, (line) => out.note(line));
+    const press = pressOf(options);
+    const apiUrl = simulatedApiUrl(scenario, { ...behavior, press }, (line) => out.note(line));
     const records = await openDaemonRecords(scenario.location);
     const array = new JsonArrayWriter((text) => out.write(text));
     const isVerbose = options.verbose === true;
@@ -93,6 +106,7 @@ export const command: Command = {
       daemon,
       records,
       areItsRecords: options.url === undefined,
+      press,
       slow_ms: behavior.slow_ms,
       hasApi: apiUrl !== null,
       report,
@@ -122,6 +136,13 @@ export const command: Command = {
   },
 };
 
+function pressOf({ press }: OptionValues): (typeof PRESSES)[number] | null {
+  if (press === undefined) return null;
+  const known = PRESSES.find((one) => one === press);
+  if (known) return known;
+  throw usageError(`--press takes one of ${PRESSES.join(', ')}, not '${String(press)}'`);
+}
+
 /** @returns how the simulated platform behaves, and how long to wait for answers */
 function limitsOf(options: OptionValues): Behavior & { wait_ms: number } {
   const number = (option: string, value: unknown, min: number, max: number) =>
@@ -145,15 +166,15 @@ async function textOf(given: string | undefined, out: Output): Promise<string | 
 /** Null if the settings of the channel do not name an address of this machine for the API. */
 function simulatedApiUrl(
   { simulator, settings, plugin }: Scenario,
-  { fail, slow_ms }: Behavior,
+  { fail, slow_ms, press }: Behavior & { press: string | null },
   note: (line: string) => void,
 ): URL | null {
   const setting = simulator.apiUrlSetting;
   const url = URL.parse(String(settings[setting] ?? ''));
   if (url && isStandInAddress(url)) return url;
-  if (fail > 0 || slow_ms > 0)
+  if (fail > 0 || slow_ms > 0 || press !== null)
     throw usageError(
-      `--slow and --fail need ${setting} to be a loopback address`,
+      `--slow, --fail and --press need ${setting} to be a loopback address`,
       'With the current setting, the daemon calls the platform itself.',
     );
   note(

@@ -5,7 +5,8 @@ import { importKeys } from '../../daemon/identity/keys.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
 import { escapeControls, printable } from '../../daemon/printable.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
-import { executeConfirmed } from '../../daemon/tools/bind-tools.ts';
+import { bindTools } from '../../daemon/tools/bind-tools.ts';
+import type { CallJournal } from '../../daemon/tools/call-journal.ts';
 import { checkArguments } from '../../daemon/tools/check-arguments.ts';
 import type { WatchedRequest } from '../../daemon/tools/open-tool-client.ts';
 import type { ToolRegistry } from '../../daemon/tools/registry.ts';
@@ -18,13 +19,15 @@ import { EXIT } from '../exit-codes.ts';
 import { readToken } from '../read-token.ts';
 import { withRegistry } from '../tools/open-registry.ts';
 import { operatorContext } from '../tools/operator-context.ts';
+import { operatorJournal } from '../tools/operator-journal.ts';
 import { operatorLog } from '../tools/operator-log.ts';
+import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'tools call',
   summary: 'Call one tool of the agent, as a person or as nobody.',
   description:
-    'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields. With --token it acts as the person of that token, which is validated first; without it as nobody. It shows each request without its token, the status of the answer, and the result as the agent would be given it. You take the place of the person: a tool that writes asks first, or takes --yes. Exit code 1 if there is no such tool, the token is invalid, or the call fails. With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, status}], ok, result | message}.',
+    'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields. With --token it acts as the person of that token, which is validated first; without it as nobody. It shows each request without its token, the status of the answer, and the result as the agent would be given it. You take the place of the person: a tool that writes asks first, or takes --yes. Its call is in the journal of actions, with your name, and in the audit log. Exit code 1 if there is no such tool, the token is invalid, or the call fails. With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, status}], ok, result | message}.',
   args: [
     { name: 'name', sentence: 'name of the tool, as `agentd tools list` shows it', required: true },
     { name: 'json', sentence: 'arguments as a JSON object; default: {}' },
@@ -59,7 +62,12 @@ export const command: Command = {
         if (!checked.ok) throw failed(checked.message, `The schema is: ${JSON.stringify(tool.parameters)}`);
         if (tool.effect === 'write' && options.yes !== true)
           await askFirst(tool, checked.args, person, out.note);
-        return call(tool, checked.args, person, registry, log);
+        const make = (journal: CallJournal | null) =>
+          call({ tool, args: checked.args, person, registry, log, journal });
+        if (tool.effect === 'read') return make(null);
+        return withStore(options, async (store, settings) =>
+          make(await operatorJournal(store, settings, person?.person ?? null)),
+        );
       },
       log,
     );
@@ -69,6 +77,16 @@ export const command: Command = {
 };
 
 type Person = Extract<TokenVerdict, { valid: true }> | null;
+
+interface OperatorCall {
+  tool: Tool;
+  args: ToolArguments;
+  person: Person;
+  registry: ToolRegistry;
+  log: ReturnType<typeof operatorLog>;
+  /** Null: a read. */
+  journal: CallJournal | null;
+}
 
 interface CallReport {
   tool: string;
@@ -122,34 +140,26 @@ async function askFirst(
   throw failed('not called');
 }
 
-async function call(
-  tool: Tool,
-  args: ToolArguments,
-  person: Person,
-  registry: ToolRegistry,
-  log: ReturnType<typeof operatorLog>,
-): Promise<CallReport> {
+async function call({ tool, args, person, registry, log, journal }: OperatorCall): Promise<CallReport> {
   const { signal } = new AbortController();
   const context = operatorContext(person, signal);
   const requests: WatchedRequest[] = [];
-  const answer = await withRequestContext(context, () =>
-    executeConfirmed(
-      [tool],
-      { action_id: crypto.randomUUID(), tool: tool.name, args },
-      {
-        access: registry.access,
-        audience: { memory_of: null, shared: false },
-        clock: systemClock,
-        trace: context.trace,
-        journal: null,
-        confirmation: null,
-        signal,
-        log,
-        tool: () => {},
-        watch: (request) => void requests.push(request),
-      },
-    ),
-  );
+  const answer = await withRequestContext(context, async () => {
+    const [bound] = bindTools([{ ...tool, confirm: 'never' }], {
+      access: registry.access,
+      audience: { memory_of: null, shared: false },
+      clock: systemClock,
+      trace: context.trace,
+      journal,
+      confirmation: null,
+      signal,
+      log,
+      tool: () => {},
+      watch: (request) => void requests.push(request),
+    });
+    if (!bound) throw failed(`the tool ${tool.name} works only within a conversation`);
+    return bound.call(args);
+  });
   const credentials = requests.at(-1)?.credentials ?? tool.credentials;
   return { tool: tool.name, credentials, requests, ...answer };
 }

@@ -4,7 +4,7 @@ import { usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { wholeNumber } from '../whole-number.ts';
 
-/** The kinds of `SimulatedEvent`, without `edit`, which follows a message. */
+/** The kinds of `SimulatedEvent`, without `edit` and `press`, which follow a message. */
 export const KINDS = ['message', 'command', 'other', 'status'] as const;
 const BURST_MAX = 1000;
 const REPEAT_MAX = 100;
@@ -65,7 +65,7 @@ export function planBatches(
 
 /** Does an event get an answer, unless the loop guard blocks it? */
 export function asksForAnswer({ kind, bad_signature }: SimulatedEvent): boolean {
-  return (kind === 'message' || kind === 'command') && !bad_signature;
+  return (kind === 'message' || kind === 'command' || kind === 'press') && !bad_signature;
 }
 
 function kindOf({ kind, command }: OptionValues): (typeof KINDS)[number] {

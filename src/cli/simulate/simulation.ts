@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Shown, SimulatedEvent } from '../../channel/index.ts';
+import { readPressPayload, type Shown, type SimulatedEvent } from '../../channel/index.ts';
 import { jsonObject } from '../../channel/json-object.ts';
 import { failed } from '../cli-error.ts';
 import { asksForAnswer, type Batch } from './batches.ts';
@@ -29,6 +29,8 @@ export interface SimulationParts {
   records: DaemonRecords | null;
   /** The records and the address of the daemon come from the same settings, so they belong to the same daemon. */
   areItsRecords: boolean;
+  /** Which button of a question is pressed; null: none. */
+  press: 'yes' | 'no' | null;
   /** How long the platform's API takes to answer, ms. */
   slow_ms: number;
   /** The replies of the channel arrive here. */
@@ -44,6 +46,12 @@ export class Simulation {
   readonly #places = new Set<string>();
   readonly #pending: Pending[] = [];
   readonly #numbers = new Set<number>();
+  /** The last event of each place. */
+  readonly #lastIn = new Map<string, SimulatedEvent>();
+  readonly #pressed = new Set<string>();
+  /** Presses that are being sent. */
+  readonly #presses = new Set<Promise<void>>();
+  #failure: unknown;
   #knows: boolean;
   #deliveries = 0;
   #areAllRefused = true;
@@ -61,6 +69,22 @@ export class Simulation {
     this.#lastEventAt = Date.now();
     if (isOurs && isText(shown)) this.#texts++;
     this.#parts.report({ type: 'shown', other: !isOurs, ...shown });
+    if (isOurs) this.#press(shown);
+  }
+
+  /** Presses the button that was asked for, once for each question. */
+  #press({ to, buttons = [] }: Shown): void {
+    const { press } = this.#parts;
+    const button = buttons.find((one) => readPressPayload(one.press)?.approve === (press === 'yes'));
+    const event = this.#lastIn.get(to);
+    if (press === null || !button || !event || this.#pressed.has(button.press)) return;
+    this.#pressed.add(button.press);
+    const sending = this.#send({ ...event, kind: 'press', text: button.press, sent_at: Date.now() })
+      .catch((error: unknown) => {
+        this.#failure ??= error;
+      })
+      .finally(() => this.#presses.delete(sending));
+    this.#presses.add(sending);
   }
 
   /** Is it a text for this simulation, and not for an earlier one? */
@@ -78,7 +102,10 @@ export class Simulation {
     const { simulator, settings } = this.#parts.scenario;
     for (const batch of batches) {
       for (const event of batch)
-        for (const place of simulator.seenIn(event, settings)) this.#places.add(place);
+        for (const place of simulator.seenIn(event, settings)) {
+          this.#places.add(place);
+          this.#lastIn.set(place, event);
+        }
       await Promise.all(batch.map((event) => this.#send(event)));
     }
   }
@@ -89,8 +116,9 @@ export class Simulation {
     const { hasApi, records } = this.#parts;
     if (!hasApi && records === null) return;
     while (Date.now() < ends_at && !signal.aborted) {
+      if (this.#failure !== undefined) throw this.#failure;
       await this.#readRecords();
-      if (await this.#isSettled()) return;
+      if (this.#presses.size === 0 && (await this.#isSettled())) return;
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -125,10 +153,10 @@ export class Simulation {
     if (event.bad_signature ? status !== 401 : !isTaken) this.#isExpected = false;
     if (!isTaken) return;
     this.#areAllRefused = false;
-    const isNew = !this.#numbers.has(event.number);
+    const isNew = event.kind === 'press' || !this.#numbers.has(event.number);
     this.#numbers.add(event.number);
     if (isNew && asksForAnswer(event))
-      this.#pending.push({ request_id: event.kind === 'message' ? request_id : null, end: null });
+      this.#pending.push({ request_id: event.kind === 'command' ? null : request_id, end: null });
     for (const shown of simulator.shownOf?.({ status, body }) ?? []) this.show(shown, true);
   }
 

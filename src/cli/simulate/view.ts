@@ -31,9 +31,10 @@ function words(event: SimulationEvent, isOneOfMany: boolean): string {
       return `  ${isOneOfMany ? `[${delivery}] ` : ''}${status}${reason ? ` ${printable(reason)}` : ''} after ${took_ms} ms${request}`;
     }
     case 'shown': {
-      const { what, to, thread, text } = event;
+      const { what, to, thread, text, buttons = [] } = event;
       const where = printable([to, thread].filter(Boolean).join(', thread '));
-      if (what === 'message') return `← ${where}: ${paragraph(text)}`;
+      const choice = buttons.map(({ label }) => `[${printable(label)}]`).join(' ');
+      if (what === 'message') return `← ${where}: ${paragraph(text)}${choice && `\n    ${choice}`}`;
       if (what === 'private') return `← ${where}, in private: ${paragraph(text)}`;
       return `← ${where}: [${SIGNS[what]}]`;
     }

@@ -21,7 +21,7 @@ export function operatorContext(
     session_service: { find: async () => session },
     acts_for: person?.person ?? null,
     acts_for_nobody_because: person === null ? 'no_token' : null,
-    own_actions: null,
+    own_journal: null,
     memory: null,
     trace: new Trace(systemClock),
     request_id: ID,

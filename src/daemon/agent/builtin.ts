@@ -17,6 +17,8 @@ const GREETING =
   /^\W*(?:hi|hello|hey|good\s+(?:morning|day|afternoon|evening)|start|help|thanks?|thank\s+you)\b/i;
 const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\b/i;
 
+/** How the refusal of a call begins that needs the person's token. */
+const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
 /** Tools that a list of abilities names, at most. */
 const TOOLS_LISTED = 20;
 
@@ -99,6 +101,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
     return `To do that, I need the ${missing}. Write **${name}**, and then the ${missing}.`;
   }
   const answer = await tool.call(args);
+  if (!answer.ok && SIGN_IN_NEEDED.test(answer.message)) return 'Sign in first, and ask me again.';
   if (!answer.ok) return `That did not work. ${plainText(answer.message)}`;
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.

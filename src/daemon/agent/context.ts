@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
-import type { OwnActions } from '../store/actions.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { RunMemory } from './long-term-memory.ts';
+import type { OwnJournal } from './own-journal.ts';
 
 /**
  * The per-request session context that tools read (agentd-api(7), "The context of a request"), isolated per concurrent
@@ -22,8 +22,8 @@ export interface RequestContext {
   acts_for: PersonKey | null;
   /** Why it acts for nobody; for the trace. */
   acts_for_nobody_because: string | null;
-  /** Whose journal of actions the message may read; null: nobody is known, or other people would read it. */
-  own_actions: OwnActions | null;
+  /** What was done for the sender; null: nobody is known, or other people would read it. */
+  own_journal: OwnJournal | null;
   /** Null: nothing is remembered for this message. */
   memory: RunMemory | null;
   trace: Trace;

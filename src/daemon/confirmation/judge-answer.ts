@@ -48,7 +48,8 @@ export function judgeAnswer(
     return facts.names_action ? 'foreign' : 'left';
   if (facts.signs_out) return 'withdrawn';
   if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
-  const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at > action.asked_at);
+  // Of the same millisecond: a platform's message was stored after the question was noted as sent.
+  const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
   if (!isSeen) return 'left';
   // Nobody is known by now: the sign-in has expired, or no token came.
   if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';

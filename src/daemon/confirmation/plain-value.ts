@@ -7,11 +7,11 @@ const NON_ASCII = /[^\x00-\x7f]/gu;
 
 /** A character of a host name, or one that becomes one. */
 const LETTER = String.raw`(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_-]`;
-const LABEL = String.raw`(?:${LETTER})+`;
+const LABEL = `(?:${LETTER})+`;
 const DOT = String.raw`[.\u3002\uff0e\uff61]`;
 const HOSTS: readonly RegExp[] = [
   // Behind `//` and `@`, a single label is a host name, too.
-  String.raw`(?<=//|@)${LABEL}(?:${DOT}${LABEL})*`,
+  `(?<=//|@)${LABEL}(?:${DOT}${LABEL})*`,
   // `。` also ends a sentence: it is a dot of a host name only if a Latin word follows without a space.
   String.raw`(?<![\p{L}\p{M}\p{N}_-])${LABEL}(?:${DOT}${LABEL})*\u3002[A-Za-z]{2,63}(?![\p{L}\p{M}\p{N}])`,
   String.raw`(?<![\p{L}\p{M}\p{N}_-])${LABEL}(?:[.\uff0e\uff61]${LABEL})+`,

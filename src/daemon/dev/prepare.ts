@@ -9,30 +9,36 @@ import {
   type Inspection,
   inspectConfiguration,
 } from '../configuration/configure.ts';
-import type { TokenValidator } from '../identity/identity.ts';
+import { summaryOf } from '../confirmation/summary-of.ts';
+import { personKey } from '../identity/identity.ts';
 import { isAny } from '../identity/token-checks.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
+import type { Services } from '../services.ts';
 import { fileSettingOf } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
+import type { StructuredValue } from '../settings/sources.ts';
 import { lockFile } from '../store/open.ts';
 import { DevAlreadyRunning } from './already-running.ts';
 import { platformSettings } from './platforms.ts';
 import { API_ACCOUNT } from './sample-account.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
+import { SAMPLE_DOCUMENT, sampleTools } from './sample-document.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
-import { shopRoutes } from './sample-shop.ts';
+import { type DoneAction, shopRoutes } from './sample-shop.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
 export interface Dev {
   /** Settings that apply unless something else sets them. */
   defaults: Record<string, string>;
+  /** The tools of the sample API, unless the configuration file lists others. */
+  structured: readonly StructuredValue[];
   /** Null if API_BASE_URL names a real API. */
   sampleApiUrl: string | null;
   /** Names of the channels that talk to `agentd simulate` instead of their platform. */
   simulated: readonly string[];
-  /** The sample API checks tokens as the daemon does. Call this as soon as there is a validator. */
-  useValidator(tokens: TokenValidator): void;
+  /** The sample API checks tokens as the daemon does, and the shop shows what was done. Call this when it has started. */
+  useServices(services: DevServices): void;
   /** The routes of the sample shop (`shopRoutes`). */
   shopRoutes(configuration: Configuration): Promise<readonly Route[]>;
   /** Null if tokens are not signed with a shared secret. */
@@ -42,8 +48,14 @@ export interface Dev {
   close(): Promise<void>;
 }
 
+/** What the sample company uses of the daemon. */
+export type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
+
 /** In `.agentd/`. */
 const ENV_FILE = 'env';
+/** Actions that the shop shows. */
+const ACTIONS_SHOWN = 12;
+const DOCUMENT_FILE = 'shop.openapi.json';
 
 /**
  * A person who tries agentd asks the same question again and again, which is not a loop. Bursts are still blocked, so
@@ -77,25 +89,29 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     ...RELAXED_GUARD,
     ...platforms.settings,
   };
-  let tokens: TokenValidator | null = null;
+  let services: DevServices | null = null;
+  let structured: readonly StructuredValue[] = [];
   let api: SampleApi | null = null;
   // The password of the sample account must never be sent to another API.
   if (!isSet(explicit, 'API_BASE_URL')) {
     api = await startSampleApi({
       ...API_ACCOUNT,
       validate: async (token) =>
-        tokens ? tokens.validate(token) : { valid: false, reason: 'JWT Malformed' },
+        services ? services.tokens.validate(token) : { valid: false, reason: 'JWT Malformed' },
     });
     defaults.API_BASE_URL = api.url;
     defaults.API_EMAIL = API_ACCOUNT.email;
     defaults.API_PASSWORD = API_ACCOUNT.password;
+    await writeFile(join(directory, DOCUMENT_FILE), `${JSON.stringify(SAMPLE_DOCUMENT, null, 2)}\n`);
+    structured = [sampleTools(directory, `./${DOCUMENT_FILE}`)];
   }
   return {
     defaults,
+    structured,
     sampleApiUrl: api?.url ?? null,
     simulated: platforms.simulated,
-    useValidator(validator) {
-      tokens = validator;
+    useServices(started) {
+      services = started;
     },
     shopRoutes: ({ channels, settings }) =>
       shopRoutes(
@@ -106,6 +122,7 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
             return person ? issueToken(person, settings) : null;
           },
           requestsAfter: (number) => api?.requestsAfter(number) ?? null,
+          actionsOf: async (person_id) => (services === null ? [] : actionsOf(person_id, settings, services)),
         },
       ),
     issueToken,
@@ -180,6 +197,25 @@ function isSet({ effective }: Inspection, name: string): boolean {
   return effective.find(({ record }) => record.name === name)?.value !== undefined;
 }
 
+/** What was done for a sample person, newest first. */
+async function actionsOf(
+  person_id: string,
+  settings: Settings,
+  { store, seal }: DevServices,
+): Promise<DoneAction[]> {
+  const person = personKey({ sub: person_id, ...issuerOf(settings) });
+  const found = await store.actions.list({ who: { person }, limit: ACTIONS_SHOWN });
+  return found.map((action) => ({
+    at: action.started_at ?? action.created_at,
+    summary: summaryOf(action, seal),
+    outcome: action.state,
+  }));
+}
+
+function issuerOf({ JWT_ISSUER }: Settings): { iss?: string } {
+  return isAny(JWT_ISSUER) ? {} : { iss: JWT_ISSUER };
+}
+
 async function issueToken(person: SamplePerson, settings: Settings): Promise<string | null> {
   if (settings.JWT_ALGORITHM !== 'HS256' || !settings.JWT_SECRET_KEY) return null;
   const now = Math.floor(Date.now() / 1000);
@@ -190,7 +226,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     roles: ['customer'],
     iat: now,
     exp: now + 24 * 60 * 60,
-    ...(isAny(settings.JWT_ISSUER) ? {} : { iss: settings.JWT_ISSUER }),
+    ...issuerOf(settings),
     ...(isAny(settings.JWT_AUDIENCE) ? {} : { aud: settings.JWT_AUDIENCE }),
   };
   const { signToken } = await import('../identity/sign-token.ts');

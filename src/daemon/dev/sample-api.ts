@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { createServer } from '../node-http.ts';
-import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
+import { SAMPLE_DOCUMENT } from './sample-document.ts';
+import { SAMPLE_PEOPLE, SAMPLE_PRODUCTS, type SampleOrder, type SamplePerson } from './sample-people.ts';
 
 /** Latest requests that are kept for the sample shop. */
 const MAX_REQUESTS = 100;
@@ -40,16 +41,18 @@ export interface ApiRequest {
 }
 
 /**
- * A small business API on a loopback port for `serve --dev`, with three people and their orders. A person sees their
- * own record, the default account sees every record, and any other caller sees none.
+ * A small business API on a loopback port for `serve --dev`, with three people and their orders. A person sees and changes
+ * their own record, the default account sees every record and changes none, and any other caller sees none. Changes last
+ * until the daemon stops.
  */
 export async function startSampleApi(options: SampleApiOptions): Promise<SampleApi> {
   const defaultToken = randomBytes(24).toString('base64url');
   const requests: ApiRequest[] = [];
+  const people = structuredClone(SAMPLE_PEOPLE);
   let count = 0;
   const answerAndNote = async (request: IncomingMessage): Promise<Answer> => {
     const reader = await readerOf(request.headers.authorization, options, defaultToken);
-    const answered = await answer(request, reader, options, defaultToken).catch((error: unknown) => ({
+    const answered = await answer(request, reader, people, options, defaultToken).catch((error: unknown) => ({
       status: 400,
       body: { error: error instanceof Error ? error.message : 'bad request' },
       reader,
@@ -97,6 +100,7 @@ type Answer = { status: number; body: unknown; reader: Reader | null };
 async function answer(
   request: IncomingMessage,
   reader: Reader | null,
+  people: readonly SamplePerson[],
   options: SampleApiOptions,
   defaultToken: string,
 ): Promise<Answer> {
@@ -108,13 +112,46 @@ async function answer(
       ? { status: 200, body: { token: defaultToken }, reader: { everyone: true } }
       : { status: 401, body: { error: 'wrong credentials' }, reader };
   }
+  if (request.method === 'GET' && url.pathname === '/openapi.json')
+    return { status: 200, body: SAMPLE_DOCUMENT, reader };
+  if (reader === null) return { status: 401, body: { error: 'no valid token' }, reader };
   if (request.method === 'GET' && url.pathname === '/users') {
-    if (reader === null) return { status: 401, body: { error: 'no valid token' }, reader };
     const email = url.searchParams.get('userEmail')?.toLowerCase();
-    const found = SAMPLE_PEOPLE.filter((person) => person.email === email && mayRead(reader, person));
+    const found = people.filter((person) => person.email === email && mayRead(reader, person));
     return { status: 200, body: found, reader };
   }
-  return { status: 404, body: { error: 'no such path' }, reader };
+  if (request.method === 'GET' && url.pathname === '/products')
+    return { status: 200, body: SAMPLE_PRODUCTS, reader };
+  const person = people.find(({ email }) => !reader.everyone && email === reader.email);
+  if (!person) return { status: 403, body: { error: 'only for customers' }, reader };
+  return { ...(await answerCustomer(request, url.pathname, person)), reader };
+}
+
+/** What a person may do with their own record. */
+async function answerCustomer(
+  request: IncomingMessage,
+  path: string,
+  person: SamplePerson,
+): Promise<Omit<Answer, 'reader'>> {
+  if (request.method === 'GET' && path === '/orders') return { status: 200, body: person.orders };
+  const [, number] = /^\/orders\/(\d{4})\/cancel$/.exec(path) ?? [];
+  if (request.method === 'POST' && number !== undefined)
+    return cancel(person.orders.find((order) => order.number === number));
+  if (request.method === 'PUT' && path === '/address') {
+    const { address } = (await readJson(request)) as { address?: unknown };
+    if (typeof address !== 'string') return { status: 400, body: { error: 'there is no address' } };
+    person.address = address;
+    return { status: 200, body: { address } };
+  }
+  return { status: 404, body: { error: 'no such path' } };
+}
+
+function cancel(order: SampleOrder | undefined): Omit<Answer, 'reader'> {
+  if (!order) return { status: 404, body: { error: 'There is no such order.' } };
+  if (order.status !== 'being packed')
+    return { status: 409, body: { error: `The order cannot be canceled: it is ${order.status}.` } };
+  order.status = 'canceled';
+  return { status: 200, body: order };
 }
 
 type Reader = { everyone: true } | { everyone: false; email: string };

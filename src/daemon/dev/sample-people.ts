@@ -4,8 +4,22 @@ export interface SamplePerson {
   name: string;
   email: string;
   plan: string;
-  orders: { number: string; item: string; status: string }[];
+  address: string;
+  orders: SampleOrder[];
 }
+
+export interface SampleOrder {
+  number: string;
+  item: string;
+  status: 'being packed' | 'shipped' | 'delivered' | 'canceled';
+}
+
+/** What the sample shop sells. */
+export const SAMPLE_PRODUCTS: readonly { name: string; about: string; price: string }[] = [
+  { name: 'Analytical engine', about: 'brass, in four crates', price: '£17,470' },
+  { name: 'Punched cards', about: '500, unpunched', price: '£2' },
+  { name: 'Compiler', about: 'first edition, signed', price: '£120' },
+];
 
 export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
   {
@@ -13,6 +27,7 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     name: 'Ada Lovelace',
     email: 'ada@example.com',
     plan: 'gold',
+    address: "12 St James's Square, London",
     orders: [
       { number: '1001', item: 'Analytical engine, brass', status: 'shipped' },
       { number: '1004', item: 'Punched cards, 500', status: 'being packed' },
@@ -23,6 +38,7 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     name: 'Grace Hopper',
     email: 'grace@example.com',
     plan: 'silver',
+    address: '1 Fleet Street, Arlington',
     orders: [{ number: '1002', item: 'Compiler, first edition', status: 'delivered' }],
   },
   {
@@ -30,6 +46,7 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     name: 'Alan Turing',
     email: 'alan@example.com',
     plan: 'free',
+    address: '43 Adlington Road, Wilmslow',
     orders: [],
   },
 ];

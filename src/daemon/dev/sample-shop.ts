@@ -14,6 +14,16 @@ export interface ShopParts {
   issueToken(person_id: string): Promise<string | null>;
   /** Requests to the sample API after the one with this number. Null if `API_BASE_URL` names a real API. */
   requestsAfter(number: number): readonly ApiRequest[] | null;
+  /** What was done for a person, newest first. */
+  actionsOf(person_id: string): Promise<readonly DoneAction[]>;
+}
+
+/** One line of the journal, as the shop shows it. */
+export interface DoneAction {
+  /** ms since the epoch */
+  at: number;
+  summary: string;
+  outcome: string;
 }
 
 /**
@@ -31,7 +41,7 @@ export async function shopRoutes(channels: readonly string[], parts: ShopParts):
   return [];
 }
 
-function companyRoutes({ issueToken, requestsAfter }: ShopParts): Route[] {
+function companyRoutes({ issueToken, requestsAfter, actionsOf }: ShopParts): Route[] {
   const people = SAMPLE_PEOPLE.map(({ id, name, email }) => ({ id, name, email }));
   return [
     { method: 'GET', path: '/demo/people', handle: () => ({ body: { people } }) },
@@ -44,6 +54,11 @@ function companyRoutes({ issueToken, requestsAfter }: ShopParts): Route[] {
           throw new AgentdError('not_found', 'There is no such person, or no secret to sign with.');
         return { body: { token } };
       },
+    },
+    {
+      method: 'GET',
+      path: '/demo/actions/:person',
+      handle: async ({ params }) => ({ body: { actions: await actionsOf(params.person ?? '') } }),
     },
     {
       method: 'GET',

@@ -1,4 +1,7 @@
+import { systemClock } from '../clock.ts';
 import type { Secret } from '../secret.ts';
+import { TimeLimit } from '../time-limit.ts';
+import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
 
 /** The largest answer that is read, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
@@ -95,21 +98,25 @@ export function createDownstream({
   return {
     async send(request) {
       const url = addressOf(baseUrl, request);
-      const timeout = AbortSignal.timeout(timeoutMs);
-      const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
+      // Signals that are combined cost a good part of a request.
+      const limit = new TimeLimit(systemClock, timeoutMs, ...(request.signal ? [request.signal] : []));
       try {
-        const response = await follow(url, request, system, signal);
-        const text = await readBounded(response, system);
-        return { status: response.status, body: parse(text, response.ok, request, system) };
+        const response = await follow(url, request, system, limit.signal);
+        const { status, text } = response;
+        return { status, body: parse(text, status >= 200 && status < 300, request, system) };
       } catch (error) {
         request.signal?.throwIfAborted();
         if (error instanceof DownstreamFailure) throw error;
-        if (timeout.aborted)
+        if (error instanceof BodyTooLong)
+          throw new DownstreamFailure('too_large', `${system} answered with more data than can be used.`);
+        if (limit.passed)
           throw new DownstreamFailure('timeout', `${system} did not answer in time.`, { cause: error });
         throw new DownstreamFailure('unreachable', `${system} cannot be reached.`, {
           reached: !wasNotConnected(error),
           cause: error,
         });
+      } finally {
+        limit.lift();
       }
     },
   };
@@ -139,20 +146,19 @@ async function follow(
   request: DownstreamRequest,
   system: string,
   signal: AbortSignal,
-): Promise<Response> {
-  const headers = new Headers({ accept: 'application/json', ...request.headers });
-  if (request.token) headers.set('authorization', `Bearer ${request.token.reveal()}`);
-  if (request.body !== undefined) headers.set('content-type', request.content_type ?? 'application/json');
-  const init: RequestInit = { method: request.method, headers, redirect: 'manual', signal };
-  if (request.body !== undefined) init.body = JSON.stringify(request.body);
-  const hopsMax = request.redirects === 'none' || request.method !== 'GET' ? 0 : MAX_REDIRECTS;
+): Promise<HttpResponse> {
+  const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
+  if (request.token) headers.authorization = `Bearer ${request.token.reveal()}`;
+  if (request.body !== undefined) headers['content-type'] = request.content_type ?? 'application/json';
+  const { method } = request;
+  const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+  const hopsMax = request.redirects === 'none' || method !== 'GET' ? 0 : MAX_REDIRECTS;
   let url = first;
   for (let hops = 0; ; hops++) {
-    const response = await fetch(url, init);
+    const response = await httpRequest(url, { method, headers, body, signal, maxBytes: MAX_RESPONSE_BYTES });
     if (!REDIRECT_STATUSES.has(response.status)) return response;
-    const location = response.headers.get('location');
-    await response.body?.cancel();
-    const next = location !== null && URL.canParse(location, url.href) ? new URL(location, url) : null;
+    const { location } = response;
+    const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;
     if (hops === hopsMax || next?.origin !== first.origin)
       throw new DownstreamFailure(
         'redirect_refused',
@@ -164,26 +170,10 @@ async function follow(
 
 /** No connection was made, so nothing was sent. */
 function wasNotConnected(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  const code = (cause as { code?: unknown } | undefined)?.code;
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
   return (
-    typeof code === 'string' &&
-    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
+    typeof code === 'string' && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code)
   );
-}
-
-/** @throws DownstreamFailure if it is larger than `MAX_RESPONSE_BYTES`. */
-export async function readBounded(response: Response, system: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  // Leaving the loop by the throw cancels the rest of the body.
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_RESPONSE_BYTES)
-      throw new DownstreamFailure('too_large', `${system} answered with more data than can be used.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** Replaces what an API echoes of the secrets that it was sent, so that they do not reach the agent. */
@@ -191,7 +181,8 @@ export function maskSecrets(text: string, secrets: readonly Secret[]): string {
   let masked = text;
   for (const secret of secrets) {
     const value = secret.reveal();
-    if (value.length >= MASKED_SECRET_LENGTH) masked = masked.replaceAll(value, '[token]');
+    if (value.length >= MASKED_SECRET_LENGTH && value.length <= masked.length)
+      masked = masked.replaceAll(value, '[token]');
   }
   return masked;
 }
@@ -204,7 +195,7 @@ function parse(
 ): unknown {
   if (text.trim() === '') return null;
   // Masked before it is parsed, since a secret may also be in a name.
-  const masked = maskSecrets(text, token ? [token, ...secrets] : secrets);
+  const masked = maskSecrets(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
   try {
     return JSON.parse(masked);
   } catch (cause) {

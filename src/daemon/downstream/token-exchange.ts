@@ -3,7 +3,8 @@ import type { Clock } from '../clock.ts';
 import { claimedExpiry, decodeToken } from '../identity/decode-token.ts';
 import { Secret } from '../secret.ts';
 import { unlessAborted } from '../unless-aborted.ts';
-import { readBounded } from './client.ts';
+import { MAX_RESPONSE_BYTES } from './client.ts';
+import { httpRequest } from './http-request.ts';
 
 /** Exchanged tokens that are kept at a time; the one that was used longest ago goes first. */
 const MAX_KEPT = 1_000;
@@ -78,8 +79,7 @@ export function createTokenExchange({
         expires_in === null ? null : asked_at + expires_in * 1000,
       ].filter((end) => end !== null);
       if (ownEnds.length === 0) ownEnds.push(asked_at + ASSUMED_LIFE_MS);
-      const subjectEnd = claimedExpiry(decodeToken(subject.reveal())) ?? Number.POSITIVE_INFINITY;
-      const use_until = Math.min(subjectEnd, ...ownEnds) - MARGIN_MS;
+      const use_until = Math.min(...ownEnds) - MARGIN_MS;
       if (use_until > clock.now()) {
         kept.set(key, { token, use_until });
         const oldest = kept.size > maxKept ? kept.keys().next() : null;
@@ -94,6 +94,7 @@ export function createTokenExchange({
   return {
     async exchange(source, settings, subject, signal) {
       signal?.throwIfAborted();
+      // Also bounds what is kept: a token is never used after the end of the person's own.
       const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
       if (subjectEnd !== null && subjectEnd <= clock.now())
         throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');
@@ -134,22 +135,17 @@ async function requestExchange(
     requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
     audience,
   });
-  let status: number;
-  let text: string;
-  try {
-    // No signal of any one call: others may be waiting for the same token.
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { accept: 'application/json', authorization: basic(client_id, client_secret) },
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    status = response.status;
-    text = await readBounded(response, 'The token endpoint');
-  } catch (cause) {
+  const headers = {
+    accept: 'application/json',
+    authorization: basic(client_id, client_secret),
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  // No signal of any one call: others may be waiting for the same token.
+  const signal = AbortSignal.timeout(timeoutMs);
+  const request = { method: 'POST', headers, body: body.toString(), signal, maxBytes: MAX_RESPONSE_BYTES };
+  const { status, text } = await httpRequest(new URL(url), request).catch((cause: unknown) => {
     throw failed('the token endpoint cannot be reached', cause);
-  }
+  });
   const answer = parse(text);
   if (status === 400 || status === 401 || status === 403) {
     // `error` is a fixed word (RFC 6749, section 5.2); the description may quote the request.

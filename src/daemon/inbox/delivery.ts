@@ -17,6 +17,7 @@ import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run
 import { outgoingReply } from './outgoing-reply.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { pushOutlet } from './push-outlet.ts';
+import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
 import { isVoidPress } from './void-press.ts';
@@ -32,6 +33,7 @@ export interface DeliveryServices {
   services: Services;
   reach: PlatformReach;
   typing: Typing;
+  questions: QuestionsBeingSent;
 }
 
 /** A `send` that takes longer has failed, ms; a long reply is several messages of the platform. */
@@ -47,6 +49,7 @@ export class Delivery {
   readonly #services: Services;
   readonly #reach: PlatformReach;
   readonly #typing: Typing;
+  readonly #questions: QuestionsBeingSent;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
   /** As it was claimed, or as it is since its reply was stored. */
@@ -58,7 +61,7 @@ export class Delivery {
 
   /** @param admitted how a message with a stored text was admitted to its platform */
   constructor(
-    { services, reach, typing }: DeliveryServices,
+    { services, reach, typing, questions }: DeliveryServices,
     later: LaterChannel,
     claim: InboxClaim,
     admitted: Admittance | null,
@@ -66,6 +69,7 @@ export class Delivery {
     this.#services = services;
     this.#reach = reach;
     this.#typing = typing;
+    this.#questions = questions;
     this.#later = later;
     this.#claim = claim;
     this.#message = claim.message;
@@ -137,6 +141,12 @@ export class Delivery {
   async #send(): Promise<void> {
     const reply = outgoingReply(this.#message);
     if (reply === null) throw new Error('a message that has a reply has no text');
+    const { session_id, confirmation } = reply;
+    const ended = confirmation && session_id !== null ? this.#questions.begin(session_id) : () => {};
+    await this.#sendReply(reply).finally(ended);
+  }
+
+  async #sendReply(reply: OutgoingReply): Promise<void> {
     if (this.#message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
       this.#observe('failed');
       await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });

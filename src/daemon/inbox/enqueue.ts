@@ -34,6 +34,7 @@ export async function enqueue(
   if (messages.length > DELIVERY_MAX)
     throw new Error(`enqueue takes at most ${DELIVERY_MAX} messages at once`);
   requireMessages(plugin, messages);
+  await worker.questionsSent(messages.map(({ thread_id }) => thread_id));
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
   const entries = messages.map((message) => entryOf(message, request_id, services));

@@ -6,6 +6,7 @@ import type { AttemptKind, InboxClaim } from '../store/inbox.ts';
 import type { Outage } from '../store/outages.ts';
 import { Delivery, type LaterChannel } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
+import { QuestionsBeingSent } from './questions-being-sent.ts';
 import { Typing } from './typing.ts';
 
 /** Texts that are sent at once, beside those at the end of a run. */
@@ -44,6 +45,7 @@ export class InboxWorker {
   readonly #services: Services;
   readonly #typing: Typing;
   readonly #reach: PlatformReach;
+  readonly #questions: QuestionsBeingSent;
   readonly #channels = new Map<string, LaterChannel>();
   readonly #lanes: readonly Lane[];
   readonly #claims = new Set<InboxClaim>();
@@ -60,6 +62,7 @@ export class InboxWorker {
     this.#services = services;
     this.#typing = new Typing(services.clock, services.log);
     this.#reach = new PlatformReach(services);
+    this.#questions = new QuestionsBeingSent(services.clock);
     this.#lanes = [lane('run', services.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
   }
 
@@ -91,6 +94,11 @@ export class InboxWorker {
   showTyping(platform: string, reply_to: JsonObject): void {
     const later = this.#channels.get(platform);
     if (later && this.#taking) this.#typing.show(later, reply_to);
+  }
+
+  /** Resolves when no question of these sessions is being sent, or soon (`QuestionsBeingSent`). */
+  questionsSent(session_ids: readonly (string | null)[]): Promise<void> {
+    return this.#questions.ended(session_ids);
   }
 
   /** What the inbox knows of a platform's health; null: nothing against it. */
@@ -153,8 +161,11 @@ export class InboxWorker {
       ['run', this.#names],
       ['send', near],
     ] as const;
-    for (const [kind, platforms] of lanes) {
-      if (!(await inbox.holdsInterrupted(kind, platforms))) continue;
+    const holds = await Promise.all(
+      lanes.map(([kind, platforms]) => inbox.holdsInterrupted(kind, platforms)),
+    );
+    for (const [place, [kind, platforms]] of lanes.entries()) {
+      if (!holds[place]) continue;
       if (this.#claims.size > 0 || (await this.#take(kind, platforms, 1, 'interrupted')) > 0) return true;
     }
     return false;
@@ -188,7 +199,12 @@ export class InboxWorker {
     const lane = this.#lanes.find(({ kind }) => kind === (admitted === null ? 'run' : 'send'));
     if (lane) lane.active++;
     this.#claims.add(claim);
-    const services = { services: this.#services, reach: this.#reach, typing: this.#typing };
+    const services = {
+      services: this.#services,
+      reach: this.#reach,
+      typing: this.#typing,
+      questions: this.#questions,
+    };
     const delivery = new Delivery(services, later, claim, admitted);
     // It may have come while the worker was told to take nothing more.
     const attempt = (this.#taking ? delivery.make() : delivery.giveBack())

@@ -3,7 +3,7 @@ import type { AlreadyDone } from '../agent/agent.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import { maskTokens } from '../secret.ts';
-import type { Action, ActionStore, NewAction, RunClaims } from '../store/actions.ts';
+import type { Action, ActionOutcome, ActionStore, NewAction, RunClaims } from '../store/actions.ts';
 import { closeActionText } from '../tools/action-texts.ts';
 import type {
   CallJournal,
@@ -15,6 +15,8 @@ import type {
 import { canonicalJson } from '../tools/canonical-json.ts';
 import { summaryOf } from './summary-of.ts';
 import { isUnknown, knownAnswer, recordedWrite, type TurnWrite } from './turn-write.ts';
+
+const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
 
 /** The run whose writes are recorded. */
 export interface JournaledRun {
@@ -50,6 +52,8 @@ export class TurnJournal implements CallJournal {
   /** The number of the last call of those that are equal. */
   readonly #numbers = new Map<string, number>();
   readonly #earlier: readonly TurnWrite[];
+  /** Records the outcomes that could not be recorded. */
+  readonly #unrecorded = new Map<string, () => Promise<void>>();
 
   private constructor(run: JournaledRun, parts: JournalParts, earlier: readonly Action[]) {
     this.#run = run;
@@ -71,7 +75,7 @@ export class TurnJournal implements CallJournal {
   /** What earlier runs of the message have written, for the agent. */
   get alreadyDone(): AlreadyDone[] {
     return this.#earlier
-      .filter(({ is_shown }) => is_shown)
+      .filter(({ is_shown, is_confirmed }) => is_shown && !is_confirmed)
       .map(({ tool, summary, state, status }) => ({
         tool,
         summary,
@@ -108,11 +112,14 @@ export class TurnJournal implements CallJournal {
       return 'started';
     }
     const summary = summaryOf(call);
+    // If the store fails, the write may be in the journal, and it is not sent.
+    this.#unrecorded.set(action_id, () => actions.finish(action_id, 1, NOT_SENT));
     const { outcome } = await actions.start(claims, this.#newAction(action_id, call, summary));
+    this.#unrecorded.delete(action_id);
     // `known`: another run of the message has begun it, so this one has been replaced.
     if (outcome !== 'started') return 'lost';
     this.#writes.set(action_id, {
-      ...{ action_id, tool: call.tool.name, summary, is_shown: true },
+      ...{ action_id, tool: call.tool.name, summary, is_shown: true, is_confirmed: false },
       ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
     });
     return 'started';
@@ -125,7 +132,18 @@ export class TurnJournal implements CallJournal {
     Object.assign(write, outcome, { is_being_sent: false });
     const { state, status, answer } = outcome;
     const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
-    await actions.finish(action_id, write.attempt, { state, status, answer: text });
+    const record = () => actions.finish(action_id, write.attempt, { state, status, answer: text });
+    this.#unrecorded.set(action_id, record);
+    await record();
+    this.#unrecorded.delete(action_id);
+  }
+
+  /** Tries once more to record the outcomes that could not be recorded. Called before the reply is stored. */
+  async recordAgain(): Promise<void> {
+    for (const [action_id, record] of this.#unrecorded) {
+      await record();
+      this.#unrecorded.delete(action_id);
+    }
   }
 
   /** An action that its person has confirmed: it was begun by the answer, and not here. */

@@ -12,6 +12,8 @@ export interface TurnWrite {
   readonly summary: string;
   /** It was made for nobody, or for whom this run acts: its outcome may be shown. */
   readonly is_shown: boolean;
+  /** Its person has confirmed it: the agent is told of it as `confirmed`. */
+  readonly is_confirmed: boolean;
   state: ActionState;
   attempt: number;
   status: number | null;
@@ -27,6 +29,7 @@ export function recordedWrite(action: Action, person: PersonKey | null, seal: Se
     action_id: action.action_id,
     tool: action.tool,
     summary: openActionText(seal, action, 'summary') ?? action.tool,
+    is_confirmed: action.principal !== null,
     is_shown: action.person === null || action.person === person,
     state: action.state,
     attempt: action.attempt,

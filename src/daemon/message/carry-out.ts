@@ -1,4 +1,5 @@
 import type { ToolAnswer } from '../agent/agent.ts';
+import { requestContext } from '../agent/context.ts';
 import type { Services } from '../services.ts';
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
@@ -48,9 +49,12 @@ async function resume(
 ): Promise<ToolAnswer> {
   const { action_id, answer, attempt } = action;
   const known = answer === null ? null : services.seal.open(answer, actionTextRecord(action_id, 'answer'));
-  if (known !== null && (action.state === 'done' || action.state === 'failed'))
-    return JSON.parse(known) as ToolAnswer;
   const tool = services.tools.tools().find(({ name }) => name === action.tool);
+  if (known !== null && (action.state === 'done' || action.state === 'failed')) {
+    // If the tool is gone, nobody can say where its answer came from.
+    if (tool?.source.foreign !== false) await requestContext()?.memory?.noteForeignResult();
+    return JSON.parse(known) as ToolAnswer;
+  }
   if (!tool?.idempotent) return UNKNOWN;
   const outcome = await services.store.actions.restart({ session: claim, key }, action_id, attempt);
   if (outcome === 'lost') throw new ClaimLost();

@@ -23,6 +23,8 @@ type SummaryServices = Pick<Services, 'agent' | 'store' | 'settings' | 'clock' |
 /** What is summed up of a conversation: its oldest turns, so that the rest is well within the room for history. */
 interface Overflow {
   owner: string;
+  /** Of what came before them. */
+  summary: string | null;
   turns: readonly StoredTurn[];
 }
 
@@ -82,7 +84,7 @@ export class HistorySummaries {
       const token = await store.summaries.begin(tag, ttl_ms);
       if (token === null) return;
       const said = summarize({
-        summary: turn.history.summary?.text ?? null,
+        summary: overflow.summary,
         exchanges: overflow.turns.map((past) => pastExchange(past, turn)),
         max_characters: SUMMARY_MAX,
         meter,
@@ -120,16 +122,18 @@ export class HistorySummaries {
   }
 }
 
-/** Null: the history has room for everything, or the conversation has no owner. */
+/** Null: the history has room for everything, the conversation has no owner, or there was no run. */
 function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | null {
   const owner = summaryOwner(turn);
-  if (owner === null) return null;
-  const past = turn.history.turns.filter((one) => !isBeforeSignIn(one, turn));
+  const { history } = turn;
+  if (owner === null || history === null) return null;
+  const past = history.turns.filter((one) => !isBeforeSignIn(one, turn));
+  const summary = history.summary?.text ?? null;
   const turns = [...past, record];
   const exchanges = turns.map((one) => pastExchange(one, turn));
-  const room = tokens - estimateTokens(turn.history.summary?.text ?? '');
+  const room = tokens - estimateTokens(summary ?? '');
   if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room) === turns.length) return null;
   // Half of the room stays free, so that this is not due again after each turn.
   const kept = Math.min(fittingExchanges(exchanges, room / 2), HISTORY_TURNS / 2);
-  return { owner, turns: turns.slice(0, turns.length - kept) };
+  return { owner, summary, turns: turns.slice(0, turns.length - kept) };
 }

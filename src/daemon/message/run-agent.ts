@@ -9,8 +9,9 @@ import { Desk } from '../confirmation/desk.ts';
 import { plainQuestion } from '../confirmation/question.ts';
 import { questionText } from '../confirmation/question-text.ts';
 import { summaryOf } from '../confirmation/summary-of.ts';
-import { AgentdError } from '../errors.ts';
+import { AgentdError, StoreUnavailable } from '../errors.ts';
 import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import { ownJournal } from '../journal/own-journal.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import { StreamMask } from '../secret.ts';
@@ -33,8 +34,6 @@ import { unknownWrites } from './unknown-writes.ts';
 
 type Turn = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
 
-/** A run that was not needed has read nothing. */
-const NO_HISTORY: RunHistory = { summary: null, turns: [] };
 /** Longest reply, in characters; what a runtime says beyond it is cut off. */
 const REPLY_MAX = 100_000;
 
@@ -52,7 +51,7 @@ export const runAgent: Step<Turn, Answered> = {
     const { settlement } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
-      return { ...onlySaid(turn, settlement.text), history: NO_HISTORY, usage: null };
+      return { ...onlySaid(turn, settlement.text), history: null, usage: null };
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
@@ -190,6 +189,7 @@ async function converse(turn: Turn, services: Services, run: Run, line: StepLine
   else if (reply.length >= REPLY_MAX) line.reason = 'reply_cut';
   if (pieces && line.reason !== undefined) leave(pieces, turn, services);
   line.detail = { ...line.detail, characters: reply.length };
+  await recordAgain(journal, turn, services);
   const unknown = unknownWrites(journal, turn.texts, reported);
   if (unknown !== '' && !(isStopped() && reply === '')) add(unknown);
   const question = isStopped() ? null : askedBy(desk, turn);
@@ -244,6 +244,16 @@ function deskOf(turn: Turn, { seal }: Services): Desk {
 interface Prepared {
   tools: ToolRun & { journal: TurnJournal };
   confirmed: ConfirmedAction | null;
+}
+
+/** Outcomes that cannot be recorded are unknown to operators; the reply says what is known. */
+async function recordAgain(journal: TurnJournal, { request_id }: Turn, { log }: Services): Promise<void> {
+  try {
+    await journal.recordAgain();
+  } catch (err) {
+    if (!(err instanceof StoreUnavailable)) throw err;
+    log.warn({ request_id, err }, 'the outcome of a write could not be recorded');
+  }
 }
 
 async function startRun(
@@ -360,6 +370,7 @@ function memoryOf(turn: Turn, { memory }: Services, signal: AbortSignal): RunMem
 function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
+  const own = ownActionsOf(turn);
   return {
     session_id: session.session_id,
     user_id: message.user_id,
@@ -368,7 +379,7 @@ function requestContextOf(turn: Turn, services: Services, signal: AbortSignal): 
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
-    own_actions: ownActionsOf(turn),
+    own_journal: own === null ? null : ownJournal(own, services),
     memory: memoryOf(turn, services, signal),
     trace,
     request_id,

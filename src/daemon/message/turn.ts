@@ -161,8 +161,8 @@ export interface Answered {
   stopped: boolean;
   /** What its model calls used; null if there was none. */
   usage: Usage | null;
-  /** What the run was shown of the conversation. */
-  history: RunHistory;
+  /** What the run was shown of the conversation; null: the daemon answered without a run. */
+  history: RunHistory | null;
   /** The question at the end of the reply; null: nothing is asked. */
   asked: AskedQuestion | null;
 }

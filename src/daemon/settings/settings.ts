@@ -293,7 +293,7 @@ export const SETTINGS = [
     kind: 'choice',
     choices: ['sqlite', 'postgres', 'cloudsql', 'none'],
     sentence:
-      'Store of long-term memory: `sqlite`, in the embedded database; `postgres` (`cloudsql` is another name), in the database of DATABASE_URL; `none`. Unset, `sqlite`.',
+      'Store of long-term memory: `sqlite`, in the embedded database; `postgres` (`cloudsql` is another name), in the database of DATABASE_URL; `none`. Unset, `sqlite`; if state is in Redis, `postgres` with DATABASE_URL, else `none`.',
   },
   {
     name: 'DATABASE_URL',

@@ -17,6 +17,8 @@ export interface Place {
   configFile?: string | undefined;
   /** Values that hold where nothing else sets them (`serve --dev`). */
   defaults?: Readonly<Record<string, string>>;
+  /** Structured keys that hold if the configuration file does not have them (`serve --dev`). */
+  structured?: readonly StructuredValue[];
 }
 
 /** All values of one place, by name. */
@@ -86,7 +88,14 @@ export interface Given {
  * Reads the environment over `.env` over the configuration file (agentd-settings(5), "Description"). Never throws for
  * their content.
  */
-export async function readSources({ env, cwd, envFile, configFile, defaults = {} }: Place): Promise<Sources> {
+export async function readSources({
+  env,
+  cwd,
+  envFile,
+  configFile,
+  defaults = {},
+  structured = [],
+}: Place): Promise<Sources> {
   const [dotenv, file]: [Awaited<ReturnType<typeof readEnvFile>>, ConfigFile] = await Promise.all([
     readEnvFile(cwd, envFile),
     readConfigFile(cwd, configFile),
@@ -100,7 +109,7 @@ export async function readSources({ env, cwd, envFile, configFile, defaults = {}
   return {
     layers: layers.filter((layer) => layer !== null),
     plugins: file.plugins,
-    structured: file.structured,
+    structured: new Map([...structured.map((one) => [one.key, one] as const), ...file.structured]),
     folder: file.folder,
     problems: [...dotenv.problems, ...file.problems],
   };

@@ -20,3 +20,8 @@ export function isAllowedHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return NAME.test(name) && !REFUSED.has(lower) && !lower.startsWith('sec-') && !lower.startsWith('proxy-');
 }
+
+/** Can a header carry it (RFC 9110, section 5.5)? */
+export function isHeaderValue(value: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+}

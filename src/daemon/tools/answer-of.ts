@@ -38,7 +38,8 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
       if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
       return {
         answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask) },
-        written: { state: 'done', status },
+        // A module does not say it; the client knows the last one.
+        written: { state: 'done', status: status ?? opened.status },
       };
     }
   }

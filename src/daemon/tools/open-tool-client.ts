@@ -6,7 +6,7 @@ import type { Log } from '../log.ts';
 import { maskTokens, type Secret } from '../secret.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
-import { isAllowedHeader } from './allowed-header.ts';
+import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
 import type { CallCredential } from './choose-credential.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { CredentialsUsed, SourceTarget, Tool } from './tool.ts';
@@ -44,6 +44,8 @@ export interface OpenedClient {
   readonly usedDefault: boolean;
   /** A request that may change something may have been carried out. Of `fetch` only the source can know this. */
   readonly changed: boolean;
+  /** Of the last answer to `request`; null if there is none. */
+  readonly status: number | null;
   /** In words for the agent: the last request that had no usable answer. */
   readonly failure: string | null;
   /** Secrets that left with requests: an answer may echo them. */
@@ -75,7 +77,10 @@ export function openToolClient(
     request: (request: ToolRequest) => opened.request(request),
     fetch: (input: string | URL | Request, init?: RequestInit) => opened.fetch(input, init),
     credentials: credential.use,
-    identity: identityOf(credential),
+    // Costs a hash, and few sources ask for it.
+    get identity() {
+      return identityOf(credential);
+    },
   });
   return {
     client,
@@ -84,6 +89,9 @@ export function openToolClient(
     },
     get changed() {
       return opened.changed;
+    },
+    get status() {
+      return opened.status;
     },
     get failure() {
       return opened.failure;
@@ -95,6 +103,7 @@ export function openToolClient(
 class CallClient {
   usedDefault = false;
   changed = false;
+  status: number | null = null;
   failure: string | null = null;
   readonly secrets: Secret[] = [];
   readonly #tool: Tool;
@@ -115,7 +124,9 @@ class CallClient {
   async request(request: ToolRequest): Promise<ToolResponse> {
     this.#call.signal.throwIfAborted();
     if (this.#target === null) return this.#failed('no_address', 'There is no API that this tool can call.');
-    const refused = Object.keys(request.headers ?? {}).find((name) => !this.#maySet(name));
+    const refused = Object.entries(request.headers ?? {}).find(
+      ([name, value]) => !this.#maySet(name) || !isHeaderValue(value),
+    )?.[0];
     if (refused !== undefined)
       return this.#failed('header_refused', `The header \`${refused}\` may not be set.`);
     try {
@@ -289,6 +300,7 @@ class CallClient {
       });
       // A 4xx means that the request was not carried out.
       const { status } = response;
+      this.status = status;
       if (mayChange(request.method) && (status < 400 || status >= 500)) this.changed = true;
       note(status);
       watch(status);

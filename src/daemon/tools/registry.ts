@@ -6,6 +6,7 @@ import { admitTool } from './admit-tool.ts';
 import { builtInSource } from './describe-source.ts';
 import { createGetUser } from './get-user.ts';
 import { createMemoryTools } from './memory-tools.ts';
+import { createMyActions } from './my-actions.ts';
 import { sameNames } from './same-names.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
@@ -115,6 +116,7 @@ export function builtInTools(
   const hasMemory = memoryBackend(settings) !== 'none';
   return fixedSource(info, [
     ...(hasApi ? [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)] : []),
+    createMyActions(info),
     ...(hasMemory ? createMemoryTools(info) : []),
   ]);
 }

@@ -148,6 +148,13 @@ describe('a result is shown as Markdown', () => {
     expect(await say('mine', [aTool('Mine', {}, { ok: true, result })])).toBe(reply);
   });
 
+  test('a call that needs a token asks for sign-in', async () => {
+    const message = 'Sign-in is needed for this: nothing was done.';
+    expect(await say('mine', [aTool('Mine', {}, { ok: false, message })])).toBe(
+      'Sign in first, and ask me again.',
+    );
+  });
+
   test('a call that fails is told in its own words', async () => {
     const tool = aTool('Mine', {}, { ok: false, message: 'The API is down.' });
     expect(await say('mine', [tool])).toBe('That did not work. The API is down.');

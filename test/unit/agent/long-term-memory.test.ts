@@ -107,6 +107,18 @@ describe('remember', () => {
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
+  it('marks what is stored only after the result from elsewhere has arrived', async () => {
+    const real = store.add;
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    store.add = (...args) => late.then(() => real(...args));
+    const run = runOf();
+    const remembered = run.remember('pay to account 7');
+    await run.noteForeignResult();
+    resolve();
+    await remembered;
+    expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
+  });
+
   it('withholds a result from elsewhere if the memories of the run cannot be marked', async () => {
     const run = runOf();
     await run.remember('pay to account 7');

@@ -710,6 +710,22 @@ describe('long-term memory', () => {
     },
   );
 
+  it('is not kept in the embedded database if state is in Redis', async () => {
+    const env = { ...VALID, REDIS_URL: 'redis://127.0.0.1:6379' };
+    expect(await refused(placeWith({ ...env, MEMORY_BACKEND: 'sqlite' }))).toEqual([
+      'MEMORY_BACKEND would keep memory in a file of each daemon, while all other state is shared',
+    ]);
+    for (const more of [
+      {},
+      { DATABASE_URL },
+      { MEMORY_BACKEND: 'none' },
+      { MEMORY_BACKEND: 'postgres', DATABASE_URL },
+    ]) {
+      const { warnings } = await configure(placeWith({ ...env, ...more }));
+      expect(warnings.filter((text) => /MEMORY|DATABASE/.test(text))).toEqual([]);
+    }
+  });
+
   it('without TLS to another machine is a warning in production', async () => {
     const env = { ...VALID, NODE_ENV: 'production', MEMORY_BACKEND: 'postgres' };
     const warningsOf = async (url: string) =>

@@ -77,7 +77,7 @@ describe('who may confirm an action of a platform’s user', () => {
 describe('when an answer counts', () => {
   it.each([
     ['a word', 'confirm', 1001, 'confirmed'],
-    ['a word of the same millisecond', 'confirm', 1000, 'left'],
+    ['a word of the same millisecond', 'confirm', 1000, 'confirmed'],
     ['an earlier word', 'confirm', 999, 'left'],
     ['a word that declines', 'decline', 1001, 'declined'],
     ['an earlier word that declines', 'decline', 999, 'left'],

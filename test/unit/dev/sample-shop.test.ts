@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
 import { shopRoutes } from '../../../src/daemon/dev/sample-shop.ts';
 
-const parts = { issueToken: async () => 'a token', requestsAfter: () => null };
+const parts = { issueToken: async () => 'a token', requestsAfter: () => null, actionsOf: async () => [] };
 
 const ask = (route: Route | undefined, host: string) =>
   route?.handle({ headers: { host }, params: {}, query: new URLSearchParams() } as unknown as ChannelRequest);
@@ -15,6 +15,7 @@ it('has the page of an active channel, and the sample company', async () => {
     'GET /demo/shop.js',
     'GET /demo/people',
     'GET /demo/token/:person',
+    'GET /demo/actions/:person',
     'GET /demo/requests',
   ]);
 });

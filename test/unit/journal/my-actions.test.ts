@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
-import { actionTools } from '../../../src/daemon/journal/my-actions.ts';
+import { ownJournal } from '../../../src/daemon/journal/own-journal.ts';
 import { ownActionsOf } from '../../../src/daemon/message/own-actions-of.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { ActionOutcome, NewAction } from '../../../src/daemon/store/actions.ts';
@@ -9,6 +9,8 @@ import { emptyState } from '../../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { closeActionText } from '../../../src/daemon/tools/action-texts.ts';
+import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
+import { createMyActions } from '../../../src/daemon/tools/my-actions.ts';
 import type { Tool, ToolAudience } from '../../../src/daemon/tools/tool.ts';
 import { ada, anAction, bob } from '../../contract/fixtures.ts';
 import { contextOf } from '../../support/request-context.ts';
@@ -27,7 +29,7 @@ beforeEach(() => {
   now = Date.UTC(2030, 0, 1);
   const clock = { now: () => now };
   store = openMemoryStore(emptyState(), { clock, actionsRetentionMs: 365 * DAY });
-  [tool] = actionTools({ actions: store.actions, seal, clock }).list() as [Tool];
+  tool = createMyActions(builtInSource(undefined));
 });
 
 async function record(members: Partial<NewAction>, outcome: ActionOutcome | null = DONE): Promise<void> {
@@ -46,10 +48,11 @@ const web = { has_platform: false } as Sender['channel'];
 /** What the tool answers to this sender. */
 async function listed(sender: Partial<Sender> & Pick<Sender, 'principal'>): Promise<unknown> {
   const message = aMessage({ platform: 'telex', user_id: 'u1' });
-  const own_actions = ownActionsOf({ channel: ON_PLATFORM.channel, message, ...sender });
+  const own = ownActionsOf({ channel: ON_PLATFORM.channel, message, ...sender });
+  const own_journal = own && ownJournal(own, { store, seal, clock: { now: () => now } });
   const audience = { memory_of: 'somebody', shared: false };
   const call = () => bindOne(tool, { audience }).bound.call({});
-  return withRequestContext(contextOf(null, { own_actions }), call);
+  return withRequestContext(contextOf(null, { own_journal }), call);
 }
 
 const summaries = async (sender: Partial<Sender> & Pick<Sender, 'principal'>) =>

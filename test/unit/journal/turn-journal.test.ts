@@ -149,6 +149,19 @@ describe('a write', () => {
     expect(lines()).toEqual([['failed', 'not_recorded']]);
   });
 
+  test('has failed if it may be recorded, and was not sent', async () => {
+    const { call, journal } = await begin();
+    const { start } = store.actions;
+    store.actions.start = async (...given) => {
+      await start(...given);
+      throw new StoreUnavailable(new Error('nobody knows'));
+    };
+    expect(await call({ id: 7 })).toMatchObject({ ok: false });
+    await journal.recordAgain();
+    expect(await listed()).toMatchObject([{ state: 'failed', status: null }]);
+    expect([sent, journal.unknown]).toEqual([[], []]);
+  });
+
   test('is not sent by a run that has lost its session', async () => {
     const { call, lines } = await begin();
     await call({ id: 1 });
@@ -179,6 +192,18 @@ describe('a write', () => {
     const { call } = await begin();
     expect(await call({ id: 7 })).toMatchObject({ ok: false, message: expect.stringMatching('not known') });
     expect(sent).toHaveLength(1);
+  });
+
+  test('has its outcome recorded before the reply, if that failed at first', async () => {
+    const { call, journal } = await begin();
+    const { finish } = store.actions;
+    store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
+    await call({ id: 7 });
+    await expect(journal.recordAgain()).rejects.toThrow(StoreUnavailable);
+    await call({ id: 8 });
+    store.actions.finish = finish;
+    await journal.recordAgain();
+    expect((await listed()).map(({ state }) => state)).toEqual(['done', 'done']);
   });
 
   test('that is equal to one before is a write of its own', async () => {

@@ -3,7 +3,7 @@ import type { AgentTurn, SummaryRequest } from '../../../src/daemon/agent/agent.
 import { runTurn } from '../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../src/daemon/message/steps.ts';
 import { generateSessionId } from '../../../src/daemon/session/ids.ts';
-import { aSession } from '../../contract/fixtures.ts';
+import { aSession, aTurn } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import {
   aMessage,
@@ -151,6 +151,25 @@ describe('what the history has no room for', () => {
     await say('5', ADA);
     expect(shown().history).toEqual(['4']);
   });
+});
+
+it('is left as it is after a message that the daemon answers without a run', async () => {
+  await sayAll(['1', '2', '3', '4', '5'], ADA);
+  const turn = {
+    ...aTurnOf(world),
+    session: aSession(world.clock.now(), { session_id: 's' }),
+    session_origin: 'found' as const,
+    principal: { person: person('ada'), claims: { sub: 'ada', email: 'ada@example.com', exp: 1 } },
+    reply: 'Nothing waits.',
+    stopped: false,
+    asked: null,
+    usage: null,
+    history: null,
+  };
+  const record = aTurn({ person: person('ada'), text: 'x'.repeat(20 * ROOM) });
+  world.services.summaries.afterTurn(turn as never, record);
+  await world.services.summaries.idle();
+  expect(asked).toHaveLength(1);
 });
 
 describe('a summary belongs to one person', () => {

@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { ChannelLinking } from '../../../src/channel/index.ts';
 import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { requestContext } from '../../../src/daemon/agent/context.ts';
+import {
+  type MemoryOwner,
+  ownerOfPerson,
+  ownerOnPlatform,
+} from '../../../src/daemon/identity/memory-owner.ts';
 import type { Principal } from '../../../src/daemon/identity/principal.ts';
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
@@ -10,6 +16,7 @@ import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { claimSession, keepTurn, saveSession } from '../../contract/store-writes.ts';
 import {
+  aMessage,
   aTurnOf,
   nothingWaits,
   ON_PLATFORM,
@@ -116,6 +123,67 @@ describe('run-agent', () => {
     // The session is stored with the turn, so the tools cannot find it in the store yet.
     expect(await context?.session_service.find('s')).toBe(turn.session);
     expect(requestContext()).toBeUndefined();
+  });
+
+  describe('memory', () => {
+    const LINKING = { idsOf: (id: string) => (id.startsWith('+') ? ['+5511', '+55911'] : [id]) };
+    const phone = (members: object = {}) => ({
+      ...ON_PLATFORM,
+      message: aMessage({ platform: 'telex', user_id: 'U1', ...members }),
+    });
+    const remember = (owner: MemoryOwner, text = 'I like tea') =>
+      world.store.memories?.add(owner, { text, turn_id: 't', tainted: false });
+    /** What the run begins with, and the tools of memory that it has. */
+    const runWith = async (principal: Principal, members: object = {}) => {
+      await runStep(
+        world,
+        runAgent,
+        resolved(principal, { message: aMessage({ text: 'tea?' }), ...members }),
+      );
+      const others = ['get_user', 'my_actions'];
+      const tools = seen?.tools.map(({ name }) => name).filter((name) => !others.includes(name));
+      return { texts: seen?.memories.map(({ text }) => text), tools };
+    };
+    const NOTHING = { texts: [], tools: [] };
+    const TEA = { texts: ['I like tea'], tools: ['remember', 'recall', 'forget'] };
+
+    it('is that of the person whom the message acts for', async () => {
+      await remember(ownerOfPerson(person('ada')));
+      expect(await runWith(ADA)).toEqual(TEA);
+      expect(await runWith(ADA, { ...phone({ text: 'tea?' }) })).toEqual(TEA);
+      const bob = { ...ADA, person: person('bob') } as Principal;
+      expect(await runWith(bob)).toEqual({ ...TEA, texts: [] });
+    });
+
+    it("is without a person that of the platform's user, and nobody's on a web channel", async () => {
+      await remember(ownerOnPlatform('telex', 'U1'));
+      expect(await runWith(NOBODY, phone({ text: 'tea?' }))).toEqual(TEA);
+      expect(await runWith(NOBODY, phone({ text: 'tea?', user_id: 'U2' }))).toEqual({ ...TEA, texts: [] });
+      expect(await runWith(NOBODY, { message: aMessage({ user_id: 'U1', text: 'tea?' }) })).toEqual(NOTHING);
+      expect(await runWith(NOBODY, { message: aMessage({ user_id: 'ada', text: 'tea?' }) })).toEqual(NOTHING);
+    });
+
+    it('is empty from the first message on in which the user comes with another alias', async () => {
+      await remember(ownerOnPlatform('telex', 'U1', 'one'));
+      expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'one' }))).toEqual(TEA);
+      expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'two' }))).toEqual({ ...TEA, texts: [] });
+      expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'one' }))).toEqual({ ...TEA, texts: [] });
+    });
+
+    it('is the same for all writings of one id', async () => {
+      await remember(ownerOnPlatform('telex', '+5511'));
+      const channel = { ...ON_PLATFORM.channel, linking: LINKING as unknown as ChannelLinking };
+      const written = { ...phone({ text: 'tea?', user_id: '+55911' }), channel };
+      expect(await runWith(NOBODY, written)).toEqual(TEA);
+    });
+
+    it('is neither given nor offered if others read along', async () => {
+      await remember(ownerOfPerson(person('ada')));
+      await remember(ownerOnPlatform('telex', 'U1'));
+      expect(await runWith(ADA, phone({ text: 'tea?', shared: true }))).toEqual(NOTHING);
+      expect(await runWith(NOBODY, phone({ text: 'tea?', shared: true }))).toEqual(NOTHING);
+      expect(await runWith(ADA, { message: aMessage({ text: 'tea?', shared: true }) })).toEqual(NOTHING);
+    });
   });
 
   it('holds the deadline, also if the runtime ignores its signal', async () => {

@@ -15,6 +15,10 @@ describe('the backend of long-term memory', () => {
   it('is Postgres without an embedded store if DATABASE_URL is set, else there is none', () => {
     expect(chosen({ SESSION_BACKEND: 'redis', DATABASE_URL: url })).toBe('postgres');
     expect(chosen({ SESSION_BACKEND: 'redis' })).toBe('none');
+    const REDIS_URL = new Secret('redis://127.0.0.1');
+    expect(chosen({ SESSION_BACKEND: undefined, REDIS_URL, DATABASE_URL: url })).toBe('postgres');
+    expect(chosen({ SESSION_BACKEND: undefined, REDIS_URL })).toBe('none');
+    expect(chosen({ SESSION_BACKEND: undefined, DATABASE_URL: url })).toBe('sqlite');
   });
 
   it('is the one that is set, by either name of Postgres', () => {

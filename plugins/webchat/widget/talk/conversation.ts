@@ -138,6 +138,18 @@ export class Conversation {
     await this.#sendNew(message);
   }
 
+  /** Answers the question of an entry with one of its buttons. */
+  async answer(entry_id: number, approve: boolean): Promise<void> {
+    const entry = this.#kept.entries.find(({ id }) => id === entry_id);
+    if (entry?.from !== 'agent' || entry.asks === undefined || this.#run !== null) return;
+    const { texts, metadata } = this.#parts;
+    const confirm = { id: entry.asks, approve };
+    this.#left = null;
+    this.#say(approve ? texts.confirm : texts.decline);
+    // Without a text of its own, the message is nothing but the answer.
+    await this.#deliver({ ...this.#pendingFor(''), metadata: { ...metadata(), confirm } });
+  }
+
   /** Retries the message that has no answer. */
   async retry(): Promise<void> {
     const { pending } = this.#kept;
@@ -258,6 +270,8 @@ export class Conversation {
   async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
+    // Any message settles the question: a button below it would do nothing.
+    for (const entry of this.#kept.entries) if (entry.from === 'agent') entry.asks = undefined;
     this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
@@ -311,6 +325,10 @@ export class Conversation {
           this.#agentEntry().text += piece;
         }),
       tool: (name, status) => heard(() => noteTool(this.#agentEntry().tools, name, status)),
+      confirmation: ({ id }) =>
+        heard(() => {
+          this.#agentEntry().asks = id;
+        }),
       connected: (yes) =>
         heard(() => {
           this.#phase = yes ? 'answering' : pending.after > 0 ? 'reconnecting' : 'connecting';
@@ -337,11 +355,17 @@ export class Conversation {
     if (code === 'session_forbidden' && pending.session_id !== null) {
       // The session belongs to somebody else and nothing was run: send the message in a new session.
       this.#restart(this.#parts.texts.restarted);
-      void this.#sendNew(pending.message);
+      if (pending.message !== '') void this.#sendNew(pending.message);
+      return;
+    }
+    if (code === 'confirmation_gone') {
+      // Another try would find nothing that waits.
+      this.#kept.pending = null;
+      this.#add({ id: this.#nextId(), from: 'widget', text: wordsForFailure(this.#parts.texts, code) });
       return;
     }
     // If the run has ended, another try is a new message; otherwise it repeats the request.
-    if (over) this.#kept.pending = this.#pendingFor(pending.message);
+    if (over) this.#kept.pending = { ...this.#pendingFor(pending.message), metadata: pending.metadata };
     if (!over && pending.stream_id === null && !TAKEN.includes(status)) this.#mark(pending);
     this.#kept.trouble = this.#troubleOf(failure);
     if (PASSING.includes(code)) this.#reach.lost(retryAfter * 1000);

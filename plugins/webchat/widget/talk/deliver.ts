@@ -44,7 +44,7 @@ export class Delivery {
     const { stream_id, after: _after, ...message } = pending;
     const inOnePiece = () => {
       listener.connected(true);
-      return this.#inOnePiece(message, token, signal);
+      return this.#inOnePiece(message, token, listener, signal);
     };
     if (!this.#streaming && stream_id === null) return inOnePiece();
     const streamed = await this.#stream(pending, token, listener, signal);
@@ -95,12 +95,19 @@ export class Delivery {
     }
   }
 
-  async #inOnePiece(message: Outgoing, token: string | null, signal: AbortSignal): Promise<StreamEnd> {
+  async #inOnePiece(
+    message: Outgoing,
+    token: string | null,
+    listener: DeliveryListener,
+    signal: AbortSignal,
+  ): Promise<StreamEnd> {
     for (let asks = 0; ; asks++) {
       try {
-        return { ...(await this.#service.ask(message, token, signal)), stopped: false };
+        const { confirmation, ...answer } = await this.#service.ask(message, token, signal);
+        if (confirmation) listener.confirmation?.(confirmation);
+        return { ...answer, stopped: false };
       } catch (error) {
-        const running = error instanceof Failure && error.status === 409;
+        const running = error instanceof Failure && error.code === 'duplicate_in_progress';
         if (!running || asks === MAX_ASKS) throw error;
         await passed(WAITS_MS[asks] ?? 8000);
         signal.throwIfAborted();

@@ -3,7 +3,16 @@ import type { Pending } from './deliver.ts';
 /** One entry of the transcript. `at` is in ms since the epoch; entries of an older script have none. */
 export type Entry =
   | { id: number; from: 'visitor'; text: string; at?: number; undelivered?: Pending | undefined }
-  | { id: number; from: 'agent'; text: string; at?: number; tools: Tool[]; state: AgentState }
+  | {
+      id: number;
+      from: 'agent';
+      text: string;
+      at?: number;
+      tools: Tool[];
+      state: AgentState;
+      /** Id of the action that the answer asks the visitor to confirm. */
+      asks?: string | undefined;
+    }
   | { id: number; from: 'widget'; text: string; at?: number };
 
 export type AgentState = 'writing' | 'done' | 'stopped' | 'interrupted';

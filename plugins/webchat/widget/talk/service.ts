@@ -1,3 +1,8 @@
+import {
+  type Confirmation,
+  type ConfirmationAnswer,
+  readConfirmation,
+} from '../../../../src/channel/event-stream.ts';
 import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { Failure, failureOf, unreachable } from './failure.ts';
 
@@ -15,12 +20,14 @@ export interface Outgoing {
   message: string;
   /** Null begins a session. */
   session_id: string | null;
-  metadata: Readonly<Record<string, string>>;
+  metadata: Readonly<Record<string, string | ConfirmationAnswer>>;
 }
 
 export interface Answer {
   response: string;
   session_id: string;
+  /** The question at the end of the response; null if it asks for nothing. */
+  confirmation: Confirmation | null;
 }
 
 /** The endpoints of the service (agentd-webchat(7), agentd-sse(7)). Every call rejects with a `Failure`. */
@@ -65,7 +72,12 @@ export class Service {
   async ask(message: Outgoing, token: string | null, signal: AbortSignal): Promise<Answer> {
     const body = await this.#post(MESSAGE_PATH, ANSWER_WITHIN_MS, 'omit', message, token, signal);
     if (typeof body.response !== 'string' || typeof body.session_id !== 'string') throw new Failure('other');
-    return { response: body.response, session_id: body.session_id };
+    const { confirmation } = (body.metadata ?? {}) as { confirmation?: unknown };
+    return {
+      response: body.response,
+      session_id: body.session_id,
+      confirmation: readConfirmation(confirmation),
+    };
   }
 
   /** Probes the service with the address of the script, which is changed each time so that no cache answers. */

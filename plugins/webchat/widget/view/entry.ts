@@ -7,6 +7,8 @@ import { MarkdownView } from './markdown.ts';
 export interface EntryActions {
   /** Sends the message of this entry again. */
   resend(): void;
+  /** Answers the question of this entry. */
+  answer(approve: boolean): void;
   /** Announces text to screen readers. */
   say(words: string): void;
 }
@@ -19,6 +21,7 @@ export class EntryView {
   readonly #body = h('div', { class: 'body', dir: 'auto' });
   readonly #tools = h('ul', { class: 'tools', role: 'list' });
   readonly #foot = h('div', { class: 'foot' });
+  readonly #question: HTMLElement;
   readonly #markdown: MarkdownView;
   /** State and length of a finished entry when it was last shown. */
   #shown = '';
@@ -27,10 +30,16 @@ export class EntryView {
     this.#texts = texts;
     this.#actions = actions;
     this.#markdown = new MarkdownView(this.#body, texts, actions.say);
+    this.#question = h(
+      'div',
+      { class: 'question', role: 'group', 'aria-label': texts.question, hidden: true },
+      button({ dir: 'auto' }, () => actions.answer(true), texts.confirm),
+      button({ dir: 'auto' }, () => actions.answer(false), texts.decline),
+    );
     this.element = h('li', { class: `entry ${entry.from}` });
     if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
     if (entry.from === 'agent')
-      this.element.append(heard(texts.assistant), this.#tools, this.#body, this.#foot);
+      this.element.append(heard(texts.assistant), this.#tools, this.#body, this.#question, this.#foot);
     else if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body, this.#foot);
     else this.element.append(this.#body);
   }
@@ -38,8 +47,10 @@ export class EntryView {
   /** False if nothing has changed since the last call. */
   show(entry: Entry): boolean {
     const state = stateOf(entry);
-    const shown = `${state} ${entry.text.length}`;
+    const asks = entry.from === 'agent' && entry.state === 'done' && entry.asks !== undefined;
+    const shown = `${state} ${entry.text.length} ${asks}`;
     if (shown === this.#shown && state !== 'writing') return false;
+    const wasWriting = this.#shown.startsWith('writing');
     this.#shown = shown;
     set(this.element, { 'data-state': state });
     if (entry.from === 'agent') {
@@ -47,9 +58,19 @@ export class EntryView {
       this.#tools.replaceChildren(...entry.tools.map((tool) => toolLine(tool, this.#texts)));
       set(this.#tools, { hidden: entry.tools.length === 0 });
       set(this.#body, { hidden: entry.text === '' });
+      this.#showQuestion(asks, wasWriting);
     } else this.#body.textContent = withoutTricks(entry.text);
     this.#showFoot(state === 'writing' && entry.text !== '' ? 'done' : state);
     return true;
+  }
+
+  /** @param isNew the visitor has seen how the answer was written */
+  #showQuestion(asks: boolean, isNew: boolean): void {
+    if (this.#question.hidden !== asks) return;
+    set(this.#question, { hidden: !asks });
+    const { confirm, decline, questionHint } = this.#texts;
+    // After the question itself, which is announced with the end of the answer.
+    if (asks && isNew) queueMicrotask(() => this.#actions.say(fill(questionHint, { confirm, decline })));
   }
 
   #showFoot(what: EntryState): void {

@@ -11,6 +11,7 @@ import { TroubleView } from './trouble.ts';
 export interface PanelActions extends ComposerActions {
   retry(): Promise<void>;
   resend(id: number): Promise<void>;
+  answer(id: number, approve: boolean): Promise<void>;
   startOver(): void;
   undo(): void;
 }
@@ -34,6 +35,8 @@ export class Panel {
   readonly #undo: HTMLButtonElement;
   /** Makes the click handler of "Send again". */
   readonly #resend: (id: number) => () => void;
+  /** Answers the question of an entry. */
+  readonly #answer: (id: number, approve: boolean) => void;
   #following = true;
   #connection: Connection = 'online';
   #reachable = true;
@@ -49,6 +52,7 @@ export class Panel {
     };
     const startOver = then(() => actions.startOver());
     this.#resend = (id) => then(() => actions.resend(id));
+    this.#answer = (id, approve) => then(() => actions.answer(id, approve))();
     this.#trouble = new TroubleView(texts, { retry: then(() => actions.retry()), startOver });
     this.#undo = button(
       { class: 'again', hidden: true },
@@ -145,6 +149,7 @@ export class Panel {
     if (view === undefined) {
       view = new EntryView(entry, this.#texts, {
         resend: this.#resend(entry.id),
+        answer: (approve) => this.#answer(entry.id, approve),
         say: (words) => this.#announcer.say(words),
       });
       this.#views.set(entry.id, view);

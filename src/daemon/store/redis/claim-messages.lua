@@ -1,12 +1,8 @@
 -- include: inbox
--- Claims queues whose first message is due, and begins an attempt with it. KEYS[1]: the places of all queues.
--- ARGV: `run`|`send`, platforms as JSON, `fresh`|`interrupted`, owners: one for each queue that is claimed at most.
--- Returns owner and fields of each message.
-local kind, limit = ARGV[3], #ARGV - 5
-local fresh, died = places_of(kind, ARGV[4])
-
-local heads = {}
-local function add_heads(place, from, to, ...)
+-- Claims queues whose first message is due, and begins an attempt with it. KEYS[1]: the places of all queues. ARGV: JSON
+-- of what is wanted: `kind`: `run`|`send`; `platforms`; `which`: `fresh`|`interrupted`; `owners`: one for each queue that
+-- is claimed at most. Returns for each a list: owner and fields of each message.
+local function add_heads(heads, place, from, to, ...)
   local queues = call('ZRANGEBYSCORE', place, from, to, 'WITHSCORES', ...)
   for at = 1, #queues, 2 do
     local queue = queues[at]
@@ -18,54 +14,64 @@ local function add_heads(place, from, to, ...)
   return #queues / 2, queues[#queues]
 end
 
-if ARGV[5] == 'interrupted' then
-  for _, place in ipairs(died) do
-    add_heads(place, '-inf', now)
-  end
-else
-  for _, place in ipairs(fresh) do
-    local found, last = add_heads(place, '-inf', now, 'LIMIT', 0, limit)
-    if found == limit then
-      -- Others are due at the same time as the last one: the number decides.
-      for at = #heads - found + 1, #heads do
-        if heads[at].due == tonumber(last) then
-          heads[at].is_again = true
+local function claim(wanted)
+  local kind, limit, heads = wanted.kind, #wanted.owners, {}
+  local fresh, died = places_of(kind, wanted.platforms)
+  if wanted.which == 'interrupted' then
+    for _, place in ipairs(died) do
+      add_heads(heads, place, '-inf', now)
+    end
+  else
+    for _, place in ipairs(fresh) do
+      local found, last = add_heads(heads, place, '-inf', now, 'LIMIT', 0, limit)
+      if found == limit then
+        -- Others are due at the same time as the last one: the number decides.
+        for at = #heads - found + 1, #heads do
+          if heads[at].due == tonumber(last) then
+            heads[at].is_again = true
+          end
         end
+        add_heads(heads, place, last, last)
       end
-      add_heads(place, last, last)
     end
   end
-end
-local due = {}
-for _, head in ipairs(heads) do
-  if not head.is_again then
-    due[#due + 1] = head
+  local due = {}
+  for _, head in ipairs(heads) do
+    if not head.is_again then
+      due[#due + 1] = head
+    end
   end
-end
-table.sort(due, function(a, b)
-  if a.interrupted ~= b.interrupted then
-    return a.interrupted < b.interrupted
-  end
-  if a.due ~= b.due then
-    return a.due < b.due
-  end
-  return a.number < b.number
-end)
+  table.sort(due, function(a, b)
+    if a.interrupted ~= b.interrupted then
+      return a.interrupted < b.interrupted
+    end
+    if a.due ~= b.due then
+      return a.due < b.due
+    end
+    return a.number < b.number
+  end)
 
-local claimed = {}
-for place = 1, math.min(limit, #due) do
-  local head, owner = due[place], ARGV[5 + place]
-  local at = message_key(head.queue, head.id)
-  if kind == 'send' then
-    call('HINCRBY', at, 'sends', 1)
-  else
-    call('HSET', at, 'state', 'running')
-    call('HINCRBY', at, 'attempts', 1)
-    call('HSETNX', at, 'first_run_at', now)
-    index_state(head.queue, head.id)
+  local claimed = {}
+  for place = 1, math.min(limit, #due) do
+    local head, owner = due[place], wanted.owners[place]
+    local at = message_key(head.queue, head.id)
+    if kind == 'send' then
+      call('HINCRBY', at, 'sends', 1)
+    else
+      call('HSET', at, 'state', 'running')
+      call('HINCRBY', at, 'attempts', 1)
+      call('HSETNX', at, 'first_run_at', now)
+      index_state(head.queue, head.id)
+    end
+    call('HSET', working_key(head.queue), 'owner', owner, 'id', head.id, 'until', now + CLAIM_MS)
+    index_queue(head.queue)
+    claimed[#claimed + 1] = { owner, message_of(head.queue, head.id) }
   end
-  call('HSET', working_key(head.queue), 'owner', owner, 'id', head.id, 'until', now + CLAIM_MS)
-  index_queue(head.queue)
-  claimed[#claimed + 1] = { owner, message_of(head.queue, head.id) }
+  return claimed
 end
-return claimed
+
+local all = {}
+for place, wanted in ipairs(cjson.decode(ARGV[3])) do
+  all[place] = claim(wanted)
+end
+return all

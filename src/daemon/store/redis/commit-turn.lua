@@ -1,7 +1,7 @@
 -- include: claims sessions traces keys inbox streams actions
 -- Stores everything that a turn changes, or nothing. KEYS[1]: the claim of the session. ARGV: tag, owner, who need not be
 -- woken, JSON of the changes: `session` with its `tag`; `turn` and `ttl_ms`; `trace`: fields; `reply`: queue, id, owner,
--- text; `failed`: queue, id, owner, the state that its changes were made from, changes; `answer`: key, owner,
+-- text, question; `failed`: queue, id, owner, the state that its changes were made from, changes; `answer`: key, owner,
 -- fingerprint, answer, ttl_ms; `pending`: id, fields, unasked_ms; `events`: id, owner, first, ending, list.
 -- Returns `committed`, `session_ended`, `lost`; `mismatch`, `taken`, `gap` for a defect of the caller; or the fields of
 -- the failed message if its state is another.
@@ -53,7 +53,7 @@ if changes.turn then
 end
 keep_trace('kept', TRACES_MAX, changes.trace)
 if reply then
-  store_reply(reply.queue, reply.id, reply.text)
+  store_reply(reply.queue, reply.id, reply.text, reply.question)
 end
 if failed then
   end_message_claim(failed.queue)

@@ -1,10 +1,10 @@
 import { Cluster, Redis } from 'ioredis';
 import { AgentdError, StoreUnavailable } from '../../errors.ts';
 import type { Node, RedisAddress } from '../../settings/redis-url.ts';
-import { type Durability, durabilityOf, MUST_LAST } from './durability.ts';
+import { type Durability, durabilityOf, JOURNAL, MUST_LAST } from './durability.ts';
 import { KeyNames } from './key-names.ts';
 import { readScripts, type Script } from './scripts.ts';
-import type { ServerFacts } from './server.ts';
+import { hasWaitAof, type ServerFacts } from './server.ts';
 
 /** How long one command may take, ms; after that the store counts as out of reach. */
 const COMMAND_MS = 5000;
@@ -35,6 +35,8 @@ export class RedisConnection {
   readonly place: string;
   readonly #address: RedisAddress;
   #durability: Durability | null = null;
+  /** Scripts that resolve when what they wrote is durable. */
+  #lasting: ReadonlySet<string> = new Set();
   #failure: string | null = null;
   #closed = false;
 
@@ -62,6 +64,7 @@ export class RedisConnection {
   async connect(): Promise<void> {
     try {
       await this.client.connect();
+      await Promise.all(this.nodes.map((node) => this.#load(node)));
     } catch (error) {
       this.client.disconnect();
       throw new StoreUnavailable(error);
@@ -79,14 +82,19 @@ export class RedisConnection {
     const given = [...keys, this.names.tag ?? '', this.#now?.() ?? '', ...args];
     return this.send(async () => {
       const reply = await this.#runScript(script, keys.length, given);
-      if (this.#durability && MUST_LAST.has(name)) await this.#durability.written();
+      if (this.#lasting.has(name)) await this.#durability?.written();
       return reply;
     });
   }
 
-  /** From now on, what `MUST_LAST` scripts have written is on disk or at a replica when they resolve. */
-  awaitDurability(server: ServerFacts): void {
-    this.#durability = durabilityOf(this.client, server);
+  /**
+   * From now on, the journal is on disk when its scripts resolve, if the server can tell.
+   * @param isAlways the same holds for everything that is acknowledged, on disk and at a replica.
+   */
+  awaitDurability(server: ServerFacts, isAlways: boolean): void {
+    if (!isAlways && !hasWaitAof(server)) return;
+    this.#durability = durabilityOf(this.client, isAlways ? server : { ...server, replicas: 0 });
+    this.#lasting = isAlways ? new Set([...MUST_LAST, ...JOURNAL]) : JOURNAL;
   }
 
   async #runScript({ sha, text }: Script, keys: number, given: (string | number)[]): Promise<Reply> {
@@ -112,6 +120,19 @@ export class RedisConnection {
     }
   }
 
+  /** The servers that hold keys. */
+  get nodes(): Redis[] {
+    return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+  }
+
+  /** Loads the scripts that a server does not know yet: calls that are made together then run in their order. */
+  async #load(node: Redis): Promise<void> {
+    const scripts = [...this.#scripts.values()];
+    const known = (await node.script('EXISTS', ...scripts.map(({ sha }) => sha))) as number[];
+    const missing = scripts.filter((_, place) => known[place] !== 1);
+    await Promise.all(missing.map(({ text }) => node.script('LOAD', text)));
+  }
+
   /** The time of the store, ms since the epoch. */
   now(): Promise<number> {
     if (this.#now) return Promise.resolve(this.#now());
@@ -123,9 +144,8 @@ export class RedisConnection {
 
   /** The keys that a pattern matches, on all nodes, in bites; those that are written meanwhile may be missing. */
   async *scan(pattern: string): AsyncGenerator<string[]> {
-    const nodes = this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
     const seen = new Set<string>();
-    for (const node of nodes) {
+    for (const node of this.nodes) {
       let cursor = '0';
       do {
         const [next, keys] = await this.send(() => node.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT));

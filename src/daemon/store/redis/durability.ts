@@ -24,6 +24,9 @@ export const MUST_LAST: ReadonlySet<string> = new Set([
   ],
 ]);
 
+/** Scripts of the journal of actions: they are on disk before a write is sent, if the server can tell. */
+export const JOURNAL: ReadonlySet<string> = new Set(['start-action', 'restart-action', 'settle-action']);
+
 /** How long a replica or the disk may take, ms. */
 const WAIT_MS = 2000;
 /** Writes that wait together. */

@@ -37,6 +37,7 @@ export function messageOf(flat: readonly string[]): InboxMessage {
     ...Object.fromEntries(numbers),
     state: fields.get('state'),
     reply: fields.get('reply') ?? null,
+    question: JSON.parse(fields.get('question') ?? 'null'),
     notice: fields.get('notice') ?? null,
     failure: fields.get('failure') ?? null,
     notice_failure: fields.get('notice_failure') ?? null,
@@ -65,4 +66,9 @@ export function changesOf(message: InboxMessage, outcome: AttemptOutcome): strin
     else changes[TIMES.includes(field) ? 'times' : 'set'][field] = value;
   }
   return JSON.stringify(changes);
+}
+
+/** A message once its reply is stored and the first attempt to send it has begun. */
+export function withReply(message: InboxMessage, reply: string): InboxMessage {
+  return { ...message, reply, state: 'replied', sends: 1, failure: null, interrupted: 0 };
 }

@@ -174,9 +174,15 @@ local function change_message(queue, id, changes)
   end
 end
 
--- Stores the reply of a claimed message; the first attempt to send it has begun.
-local function store_reply(queue, id, reply)
+-- Stores the reply of a claimed message, with the question that it ends with as JSON, or nil; the first attempt to send it
+-- has begun.
+local function store_reply(queue, id, reply, question)
   local at = message_key(queue, id)
+  if question then
+    call('HSET', at, 'question', question)
+  else
+    call('HDEL', at, 'question')
+  end
   call('HSET', at, 'reply', reply, 'state', 'replied', 'sends', 1, 'text_stored_at', now, 'parts_sent', 0,
     'interrupted', 0)
   call('HDEL', at, 'failure')
@@ -279,10 +285,10 @@ local function keep_due(place)
   end
 end
 
--- The places of unclaimed queues of platforms (a JSON array), first those that no process died on.
+-- The places of unclaimed queues of platforms, first those that no process died on.
 local function places_of(kind, platforms)
   local fresh, died = {}, {}
-  for _, platform in ipairs(cjson.decode(platforms)) do
+  for _, platform in ipairs(platforms) do
     fresh[#fresh + 1] = inbox('due:' .. kind .. ':' .. platform)
     died[#died + 1] = inbox('died:' .. kind .. ':' .. platform)
   end

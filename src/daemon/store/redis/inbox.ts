@@ -15,16 +15,35 @@ import type {
 } from '../inbox.ts';
 import type { RedisConnection, Reply } from './connection.ts';
 import type { GuardDesk } from './guard-desk.ts';
-import { changesOf, messageOf, seenName, storedMessage } from './inbox-message.ts';
+import { changesOf, messageOf, seenName, storedMessage, withReply } from './inbox-message.ts';
+import { SameTick } from './same-tick.ts';
 
 /** Messages that one step of a search or list looks at. */
 const BITE = 500;
 /** Claims that one step ends. */
 const REAP_BITE = 500;
 
+interface Lane {
+  kind: AttemptKind;
+  platforms: readonly string[];
+}
+
+interface WantedClaims extends Lane {
+  which: 'fresh' | 'interrupted';
+  /** One for each queue that is claimed at most. */
+  owners: readonly string[];
+}
+
+type NextDue = [due: number | null, interrupted: number];
+
 export class RedisInbox implements InboxStore {
   readonly #redis: RedisConnection;
   readonly #desk: GuardDesk;
+  /** Messages as they are since their reply was stored, by their claims. */
+  readonly #replied = new WeakMap<InboxClaim, InboxMessage>();
+  /** The worker asks for runs and sends at once: one command answers both. */
+  readonly #claims = new SameTick<WantedClaims, InboxClaim[]>((asked) => this.#claim(asked));
+  readonly #looks = new SameTick<Lane, NextDue>((asked) => this.#look(asked));
 
   constructor(redis: RedisConnection, desk: GuardDesk) {
     this.#redis = redis;
@@ -54,16 +73,7 @@ export class RedisInbox implements InboxStore {
     which: 'fresh' | 'interrupted' = 'fresh',
   ): Promise<InboxClaim[]> {
     if (platforms.length === 0 || limit < 1) return [];
-    const owners = Array.from({ length: limit }, randomSuffix);
-    const claims = await this.#run(
-      'claim-messages',
-      'places',
-      kind,
-      JSON.stringify(platforms),
-      which,
-      ...owners,
-    );
-    return (claims as [string, string[]][]).map(([owner, fields]) => ({ owner, message: messageOf(fields) }));
+    return this.#claims.ask({ kind, platforms, which, owners: Array.from({ length: limit }, randomSuffix) });
   }
 
   async renew({ message, owner }: InboxClaim): Promise<boolean> {
@@ -71,10 +81,16 @@ export class RedisInbox implements InboxStore {
     return (await this.#redis.run('renew-message', [key], message.queue, message.id, owner)) === 1;
   }
 
-  async settle({ message: claimed, owner }: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
+  /** The reply of a claimed message was stored: what `settle` begins from. */
+  noteReply(claim: InboxClaim, reply: string): void {
+    this.#replied.set(claim, withReply(claim.message, reply));
+  }
+
+  async settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
+    const { message: claimed, owner } = claim;
     const { id, queue } = claimed;
     const key = this.#redis.names.key('session', queue, 'working');
-    let message = claimed;
+    let message = this.#replied.get(claim) ?? claimed;
     for (;;) {
       const changes = changesOf(message, outcome);
       const done = await this.#redis.run('settle-message', [key], queue, id, owner, message.state, changes);
@@ -200,8 +216,20 @@ export class RedisInbox implements InboxStore {
     return (await this.#run('discard-message', 'names', id)) === 1;
   }
 
-  async #nextDue(kind: AttemptKind, platforms: readonly string[]): Promise<[due: Reply, interrupted: Reply]> {
-    return (await this.#run('next-due', 'places', kind, JSON.stringify(platforms))) as [Reply, Reply];
+  #nextDue(kind: AttemptKind, platforms: readonly string[]): Promise<NextDue> {
+    return this.#looks.ask({ kind, platforms });
+  }
+
+  async #claim(asked: readonly WantedClaims[]): Promise<InboxClaim[][]> {
+    const claimed = (await this.#run('claim-messages', 'places', JSON.stringify(asked))) as [
+      string,
+      string[],
+    ][][];
+    return claimed.map((claims) => claims.map(([owner, fields]) => ({ owner, message: messageOf(fields) })));
+  }
+
+  async #look(asked: readonly Lane[]): Promise<NextDue[]> {
+    return (await this.#run('next-due', 'places', JSON.stringify(asked))) as NextDue[];
   }
 
   #run(script: string, part: string, ...args: (string | number)[]): Promise<Reply> {

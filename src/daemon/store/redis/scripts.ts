@@ -10,21 +10,18 @@ export interface Script {
 
 const INCLUDES = /^-- include: (.+)$/m;
 
+let files: ReadonlyMap<string, string> | null = null;
+
 /**
- * Reads the `.lua` files beside this one. A script begins with the constants and `base.lua`, then with the files that its
- * first line names.
+ * Makes the scripts of the `.lua` files beside this one. A script begins with the constants and `base.lua`, then with the
+ * files that its first line names.
  * @param constants numbers that scripts use by these names.
  */
 export function readScripts(constants: Readonly<Record<string, number>>): ReadonlyMap<string, Script> {
-  const here = new URL('.', import.meta.url);
-  const files = new Map(
-    readdirSync(here)
-      .filter((name) => name.endsWith('.lua'))
-      .map((name) => [name.slice(0, -'.lua'.length), readFileSync(new URL(name, here), 'utf8')]),
-  );
+  files ??= readFiles();
   const named = Object.entries(constants).map(([name, value]) => `local ${name} = ${value}`);
   const part = (name: string): string => {
-    const text = files.get(name);
+    const text = files?.get(name);
     if (text === undefined) throw new Error(`there is no script ${name}.lua`);
     return text;
   };
@@ -34,6 +31,14 @@ export function readScripts(constants: Readonly<Record<string, number>>): Readon
       const whole = [named.join('\n'), part('base'), ...included, text].join('\n');
       return [name, { text: whole, sha: createHash('sha1').update(whole).digest('hex') }];
     }),
+  );
+}
+
+function readFiles(): ReadonlyMap<string, string> {
+  const here = new URL('.', import.meta.url);
+  const names = readdirSync(here).filter((name) => name.endsWith('.lua'));
+  return new Map(
+    names.map((name) => [name.slice(0, -'.lua'.length), readFileSync(new URL(name, here), 'utf8')]),
   );
 }
 

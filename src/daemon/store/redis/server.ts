@@ -1,4 +1,3 @@
-import { Cluster } from 'ioredis';
 import { StoreTooOld } from '../failures.ts';
 import type { RedisConnection } from './connection.ts';
 
@@ -21,8 +20,7 @@ export interface ServerFacts {
 /** @throws StoreTooOld if the server lacks what scripts need. */
 export async function lookAtServer(redis: RedisConnection): Promise<ServerFacts> {
   const [info, config] = await redis.send(() => {
-    const { client } = redis;
-    const node = client instanceof Cluster ? client.nodes('master')[0] : client;
+    const [node] = redis.nodes;
     if (!node) throw new Error('no node of the Cluster can be reached');
     // Services that run Redis for others often refuse CONFIG.
     const asked = node.config('GET', 'appendfsync', 'save').catch(() => null);
@@ -61,6 +59,10 @@ export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
   else if (!hasLog)
     advice.push(
       'Redis has no append-only file, so that a crash of it loses what was stored since its last snapshot; set appendonly yes',
+    );
+  if (hasLog && !hasWaitAof(server) && fsync !== 'always')
+    advice.push(
+      'A crash of Redis may make a tool repeat a write of the last second, because the journal of actions may not be on disk yet; set appendfsync always, or use Redis 7.2 or newer',
     );
   if (isAlways && !hasWaitAof(server) && replicas === 0 && fsync !== 'always')
     advice.push(

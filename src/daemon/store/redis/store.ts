@@ -79,13 +79,14 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   });
   await redis.connect();
   const server = await lookAtServer(redis);
-  if (options.isAlways) redis.awaitDurability(server);
+  redis.awaitDurability(server, options.isAlways ?? false);
 
   const changes = new StreamChanges(redis);
   const desk = new GuardDesk(redis);
   const sessions = new RedisSessions(redis);
   const links = new RedisLinks(redis);
-  const turns = new RedisTurns(redis, changes);
+  const inbox = new RedisInbox(redis, desk);
+  const turns = new RedisTurns(redis, changes, inbox);
   const actions = new RedisActions(redis);
   const tokens = new StoredTokens(redis, links, actions);
   return {
@@ -99,7 +100,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     limits: new RedisLimits(redis),
     guard: new RedisGuard(redis, desk, sessions),
     idempotency: new RedisIdempotency(redis),
-    inbox: new RedisInbox(redis, desk),
+    inbox,
     links,
     memories: null,
     toolDigests: new RedisToolDigests(redis),

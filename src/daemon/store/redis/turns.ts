@@ -3,6 +3,7 @@ import type { SessionClaim } from '../claims.ts';
 import type { CommitOutcome, TurnChanges } from '../turns.ts';
 import { storedPending } from './actions.ts';
 import type { RedisConnection } from './connection.ts';
+import type { RedisInbox } from './inbox.ts';
 import { changesOf, messageOf } from './inbox-message.ts';
 import { sessionDefect, storedSession } from './sessions.ts';
 import type { StreamChanges } from './stream-changes.ts';
@@ -13,15 +14,17 @@ import { traceFields } from './traces.ts';
 export class RedisTurns {
   readonly #redis: RedisConnection;
   readonly #changes: StreamChanges;
+  readonly #inbox: RedisInbox;
 
-  constructor(redis: RedisConnection, changes: StreamChanges) {
+  constructor(redis: RedisConnection, changes: StreamChanges, inbox: RedisInbox) {
     this.#redis = redis;
     this.#changes = changes;
+    this.#inbox = inbox;
   }
 
   async commit({ session_tag, owner }: SessionClaim, changes: TurnChanges): Promise<CommitOutcome> {
     const key = this.#redis.names.key('session', session_tag, 'claim');
-    const { events } = changes;
+    const { events, reply } = changes;
     let failing = changes.failed?.claim.message;
     for (;;) {
       const stored = JSON.stringify(storedChanges(changes, failing));
@@ -37,6 +40,7 @@ export class RedisTurns {
         case outcome === 'lost':
           return 'lost';
         case outcome === 'committed' || outcome === 'session_ended':
+          if (reply) this.#inbox.noteReply(reply.claim, reply.text);
           if (events && events.events.length > 0)
             this.#changes.tell(events.claim.stream_id, 'events', events.events);
           return outcome as CommitOutcome;
@@ -64,6 +68,7 @@ function storedChanges(
         id: reply.claim.message.id,
         owner: reply.claim.owner,
         text: reply.text,
+        ...(reply.question && { question: JSON.stringify(reply.question) }),
       },
     }),
     ...(failed &&

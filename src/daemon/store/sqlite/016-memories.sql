@@ -9,11 +9,11 @@ CREATE TABLE memories (
   memory_no INTEGER PRIMARY KEY,
   memory_id TEXT NOT NULL UNIQUE,
   owner_no INTEGER NOT NULL REFERENCES memory_owners ON DELETE CASCADE,
-  text TEXT NOT NULL,
-  turn_id TEXT NOT NULL,
   tainted INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  used_at INTEGER NOT NULL
+  used_at INTEGER NOT NULL,
+  turn_id TEXT NOT NULL,
+  text TEXT NOT NULL
 ) STRICT;
 CREATE INDEX memories_by_owner ON memories (owner_no, used_at);
 

@@ -21,6 +21,8 @@ export class SqliteMemories implements MemoryStore {
   readonly #addOwner;
   readonly #setAlias;
   readonly #all;
+  readonly #ranked;
+  readonly #one;
   readonly #equal;
   readonly #leastUsed;
   readonly #insert;
@@ -50,6 +52,14 @@ export class SqliteMemories implements MemoryStore {
     this.#setAlias = db.prepare<[string, number]>('UPDATE memory_owners SET alias = ? WHERE owner_no = ?');
     this.#all = db.prepare<[number], MemoryRow>(
       `SELECT ${COLUMNS} FROM memories WHERE owner_no = ? ORDER BY created_at DESC, memory_no DESC`,
+    );
+    // Without the texts, of which only a few are wanted.
+    this.#ranked = db.prepare<[number], Pick<MemoryRow, 'memory_no' | 'tainted' | 'created_at'>>(
+      `SELECT memory_no, tainted, created_at FROM memories WHERE owner_no = ?
+       ORDER BY created_at DESC, memory_no DESC`,
+    );
+    this.#one = db.prepare<[number, number], MemoryRow>(
+      `SELECT ${COLUMNS} FROM memories WHERE owner_no = ? AND memory_no = ?`,
     );
     this.#equal = db.prepare<[number, string], MemoryRow>(
       `SELECT ${COLUMNS} FROM memories WHERE owner_no = ? AND text = ?`,
@@ -109,13 +119,14 @@ export class SqliteMemories implements MemoryStore {
     const wanted = wantedTerms(text, words);
     return this.#read(owner, (owner_no) => {
       const found = wanted.map((term) => new Set(this.#find.all(matchOf(owner_no, term))));
-      const all = this.#all
+      const all = this.#ranked
         .all(owner_no)
         .map((row) => ({ ...row, matches: found.map((rows) => rows.has(row.memory_no)) }));
       return rankMemories(all, words)
         .filter(({ tainted }) => !(untainted && tainted === 1))
         .slice(0, limit)
-        .map(({ matches: _matches, ...row }) => memoryOf(row));
+        .flatMap(({ memory_no }) => this.#one.get(owner_no, memory_no) ?? [])
+        .map(memoryOf);
     });
   }
 

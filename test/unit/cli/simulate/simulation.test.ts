@@ -46,6 +46,7 @@ function simulationWith(records: Partial<DaemonRecords>): Simulation {
       ...records,
     },
     areItsRecords: true,
+    press: null,
     slow_ms: 0,
     hasApi: true,
     report: () => undefined,

@@ -1,0 +1,102 @@
+import type { StructuredValue } from '../settings/sources.ts';
+
+const ORDER = {
+  type: 'object',
+  properties: {
+    number: { type: 'string' },
+    item: { type: 'string' },
+    status: { type: 'string' },
+  },
+} as const;
+
+const json = (description: string, schema: object) => ({
+  description,
+  content: { 'application/json': { schema } },
+});
+
+/** The OpenAPI document of the sample API, except for its look-up of users, which the tool `get_user` knows. */
+export const SAMPLE_DOCUMENT = {
+  openapi: '3.1.0',
+  info: { title: 'Babbage & Daughters', version: '1.0.0' },
+  paths: {
+    '/products': {
+      get: {
+        operationId: 'listProducts',
+        summary: 'Products',
+        description: 'What the shop sells.',
+        responses: { 200: json('The products.', { type: 'array', items: { type: 'object' } }) },
+      },
+    },
+    '/orders': {
+      get: {
+        operationId: 'listOrders',
+        summary: 'My orders',
+        description: 'The orders of the person who asks.',
+        responses: { 200: json('The orders.', { type: 'array', items: ORDER }) },
+      },
+    },
+    '/orders/{number}/cancel': {
+      post: {
+        operationId: 'cancelOrder',
+        summary: 'Cancel order',
+        description: 'Cancels an order of the person who asks, if it has not left yet.',
+        parameters: [
+          {
+            name: 'number',
+            in: 'path',
+            required: true,
+            description: 'Number of the order.',
+            schema: { type: 'string', pattern: '^\\d{4}$' },
+          },
+        ],
+        responses: {
+          200: json('The order, canceled.', ORDER),
+          404: { description: 'The person has no such order.' },
+          409: { description: 'It has left already.' },
+        },
+      },
+    },
+    '/address': {
+      put: {
+        operationId: 'changeAddress',
+        summary: 'Change address to',
+        description: 'Changes the address that orders of the person are sent to.',
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                required: ['address'],
+                properties: { address: { type: 'string', minLength: 5, maxLength: 200 } },
+              },
+            },
+          },
+        },
+        responses: { 200: json('The new address.', { type: 'object' }) },
+      },
+    },
+  },
+} as const;
+
+/** The value of `tools:` with which `serve --dev` gives the agent the sample API. */
+export function sampleTools(folder: string, document: string): StructuredValue {
+  return {
+    key: 'tools',
+    value: [
+      {
+        openapi: document,
+        name: 'shop',
+        operations: {
+          listProducts: { public: 'all' },
+          listOrders: { credentials: 'user' },
+          cancelOrder: { summary: 'Cancel order {number}' },
+          changeAddress: { summary: 'Change your address to {body.address}' },
+        },
+      },
+    ],
+    source: 'serve --dev',
+    folder,
+    lineOf: () => null,
+  };
+}

@@ -1,0 +1,36 @@
+import { requestContext } from '../agent/context.ts';
+import { StoreUnavailable } from '../errors.ts';
+import type { Sent, Tool, ToolSourceInfo } from './tool.ts';
+
+/** The tool by which people see what was done in their name (agentd-agent(7), "Journal"). */
+export function createMyActions(source: ToolSourceInfo): Tool {
+  return {
+    name: 'my_actions',
+    title: 'What was done for me',
+    description:
+      'Lists what was done in the name of the person who asks, in any conversation of the last 90 days, newest first: time, summary and outcome.',
+    parameters: { type: 'object', properties: {}, additionalProperties: false },
+    source,
+    effect: 'read',
+    credentials: 'none',
+    confirm: 'never',
+    summary: null,
+    public: 'all',
+    bind: {},
+    idempotent: false,
+    offered: ({ memory_of, shared }) => memory_of !== null && !shared,
+    send: listOwn,
+  };
+}
+
+async function listOwn(): Promise<Sent> {
+  const journal = requestContext()?.own_journal ?? null;
+  if (journal === null) return { outcome: 'sign_in_needed' };
+  try {
+    return { outcome: 'answered', status: null, result: { actions: await journal.list() } };
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    const message = 'The list cannot be read at the moment.';
+    return { outcome: 'failed', reached: false, reason: 'store_unavailable', message };
+  }
+}

@@ -1,0 +1,219 @@
+import type { AgentTool } from '../../../src/daemon/agent/agent.ts';
+import { withRequestContext } from '../../../src/daemon/agent/context.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { TurnJournal } from '../../../src/daemon/journal/turn-journal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { tagOf } from '../../../src/daemon/session/session.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { bindTools } from '../../../src/daemon/tools/bind-tools.ts';
+import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
+import type { Tool } from '../../../src/daemon/tools/tool.ts';
+import { Trace } from '../../../src/daemon/trace/trace.ts';
+import { signToken } from '../../support/fake-api.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { accessTo, sourceOf } from '../../support/tools.ts';
+import { openStoreAt } from '../store.ts';
+
+export interface CallOrder {
+  contender: 'bare' | 'ours';
+  effect: 'read' | 'write';
+  /** Of the API. */
+  url: string;
+  directory: string;
+  warm_up_ms: number;
+  measure_ms: number;
+}
+
+export interface CallResult {
+  /** Calls per second, warm-up left out. */
+  rate: number;
+  /** Processor time of a call, µs, warm-up left out. */
+  cpu_us: number;
+  /** Calls that were answered, from the first on. */
+  answered: number;
+  /** Writes that the journal knows afterwards, with their outcome. */
+  recorded: number;
+}
+
+/** Runs at once. */
+const AT_ONCE = 64;
+/** A run binds its tools once, and makes a few calls. */
+const CALLS_OF_A_RUN = 4;
+const SECRET = 'a secret of the benchmark that is long enough';
+
+interface Contender {
+  /** Makes the calls of one run, and says when each is answered. */
+  run(worker: number, onAnswer: () => void): Promise<void>;
+  /** @returns writes that the journal knows */
+  close(): Promise<number>;
+}
+
+/** Answers an order from the parent process. */
+process.once('message', async (order: CallOrder) => {
+  const contender = order.contender === 'bare' ? bare(order) : await ours(order);
+  const warm = performance.now() + order.warm_up_ms;
+  const end = warm + order.measure_ms;
+  let [measured, answered] = [0, 0];
+  let before: NodeJS.CpuUsage | undefined;
+  const onAnswer = () => {
+    answered++;
+    const now = performance.now();
+    if (now < warm || now >= end) return;
+    before ??= process.cpuUsage();
+    measured++;
+  };
+  const keepBusy = async (worker: number) => {
+    while (performance.now() < end) await contender.run(worker, onAnswer);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, worker) => keepBusy(worker)));
+  const { user, system } = process.cpuUsage(before);
+  const cpu_us = (user + system) / Math.max(1, measured);
+  const recorded = await contender.close();
+  const result: CallResult = { rate: measured / (order.measure_ms / 1000), cpu_us, answered, recorded };
+  process.send?.(result);
+  process.disconnect();
+});
+
+function personOf(worker: number) {
+  const sub = `user-${worker}`;
+  const email = `${sub}@example.com`;
+  const exp = Math.floor(Date.now() / 1000) + 3_600;
+  return { sub, email, token: signToken({ sub, email, exp }, SECRET) };
+}
+
+function bare({ url, effect }: CallOrder): Contender {
+  const tokens = Array.from({ length: AT_ONCE }, (_, worker) => personOf(worker).token);
+  return {
+    async run(worker, onAnswer) {
+      for (let call = 0; call < CALLS_OF_A_RUN; call++) {
+        const headers = { accept: 'application/json', authorization: `Bearer ${tokens[worker]}` };
+        const response = await fetch(
+          `${url}/orders/${call}`,
+          effect === 'read'
+            ? { headers }
+            : {
+                method: 'POST',
+                headers: { ...headers, 'content-type': 'application/json' },
+                body: JSON.stringify({ reason: 'none' }),
+              },
+        );
+        const { id } = (await response.json()) as { id: string };
+        if (id !== '1004') throw new Error('the API answered something else');
+        onAnswer();
+      }
+    },
+    close: async () => 0,
+  };
+}
+
+async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
+  const { log } = collectLog();
+  const access = accessTo(url, log);
+  const source = sourceOf({ base_url: url }, url);
+  const registry = createRegistry([fixedSource(source, [orderTool(source, effect)])], { access, log });
+  const store = openStoreAt(directory);
+  const sessions = Array.from({ length: AT_ONCE }, (_, worker) =>
+    sessionOf(`session-${worker}`, `visitor-${worker}`, personOf(worker)),
+  );
+  for (const session of sessions) {
+    const claim = await claimed(store, tagOf(session));
+    await store.sessions.save(claim, session, 'new');
+    await store.sessions.release(claim);
+  }
+  const seal = createSeal(new Secret(Buffer.alloc(32, 7).toString('base64')));
+  let turns = 0;
+  return {
+    async run(worker, onAnswer) {
+      const session = sessions[worker];
+      if (!session) throw new Error('there is no such worker');
+      const trace = new Trace(systemClock);
+      const context = contextOf(session, { session_service: store.sessions, trace });
+      const claim = effect === 'write' ? await claimed(store, tagOf(session)) : null;
+      const journal =
+        claim &&
+        (await TurnJournal.open(
+          {
+            turn_key: `turn-${turns++}`,
+            may_be_repeated: false,
+            claims: { session: claim, key: null },
+            session_id: session.session_id,
+            platform: session.platform,
+            user_id: session.user_id,
+            alias_id: null,
+            person: session.owner,
+          },
+          { actions: store.actions, seal },
+        ));
+      await withRequestContext(context, async () => {
+        const [tool] = bindTools(registry.tools(), {
+          tool: () => {},
+          audience: { memory_of: null, shared: false },
+          access,
+          journal,
+          confirmation: null,
+          clock: systemClock,
+          trace,
+          signal: context.signal,
+          log,
+        });
+        await callAll(tool, onAnswer);
+      });
+      if (claim) await store.sessions.release(claim);
+    },
+    async close() {
+      const recorded = await store.actions.list({ limit: 1_000_000 });
+      await store.close();
+      return recorded.filter(({ state }) => state === 'done').length;
+    },
+  };
+}
+
+async function callAll(tool: AgentTool | undefined, onAnswer: () => void): Promise<void> {
+  for (let call = 0; call < CALLS_OF_A_RUN; call++) {
+    const answer = await tool?.call({ id: String(call), body: { reason: 'none' } });
+    if (!answer?.ok) throw new Error(`the call failed: ${JSON.stringify(answer)}`);
+    onAnswer();
+  }
+}
+
+async function claimed(store: Store, tag: string) {
+  const claim = await store.sessions.claim(tag);
+  if (!claim) throw new Error('the session is claimed by another');
+  return claim;
+}
+
+function orderTool(source: Tool['source'], effect: Tool['effect']): Tool {
+  return {
+    name: 'order',
+    title: 'An order',
+    description: 'An order of the person.',
+    parameters: {
+      type: 'object',
+      properties: {
+        id: { type: 'string', pattern: '^[0-9]+$' },
+        body: { type: 'object', properties: { reason: { type: 'string', maxLength: 100 } } },
+      },
+      required: ['id'],
+      additionalProperties: false,
+    },
+    source,
+    effect,
+    credentials: 'user',
+    confirm: 'never',
+    summary: null,
+    public: [],
+    bind: {},
+    idempotent: false,
+    async send({ id, body }, { client }) {
+      const response = await client.request({
+        method: effect === 'read' ? 'GET' : 'POST',
+        path: `/orders/${String(id)}`,
+        ...(effect === 'read' ? {} : { body }),
+      });
+      if (response.outcome !== 'answered') return response;
+      return { outcome: 'answered', status: response.status, result: response.body };
+    },
+  };
+}

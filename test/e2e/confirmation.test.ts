@@ -1,0 +1,332 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import msgbot from '../../plugins/msgbot/index.ts';
+import phonechat from '../../plugins/phonechat/index.ts';
+import teamchat from '../../plugins/teamchat/index.ts';
+import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
+import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { eventsIn, type Seen } from '../support/event-stream.ts';
+import { FakePlatform } from '../support/fake-platform.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+/* agentd-agent(7), "Confirmation", on all channels: an API with one operation that writes, called by an agent that does
+ * what it is told: "mine 1004" as the person, "ours 1004" without credentials. */
+
+const RUNTIME = `
+export default {
+  apiVersion: 1,
+  async *run({ text, tools, confirmed }) {
+    const [, whose, id] = /^(mine|ours) (\\S+)$/.exec(text) ?? [];
+    if (confirmed) yield 'It was done: ' + JSON.stringify(confirmed.answer);
+    else if (whose) {
+      const answer = await tools.find(({ name }) => name === whose + '_cancelOrder').call({ id, body: { reason: 'late' } });
+      yield answer.ok ? 'I ask you.' : answer.message;
+    } else yield 'You said: ' + text;
+  },
+};
+`;
+
+const DOCUMENT = `
+openapi: 3.1.0
+info: { title: Shop, version: '1' }
+paths:
+  /orders/{id}/cancel:
+    post:
+      operationId: cancelOrder
+      summary: Cancel an order
+      parameters: [{ name: id, in: path, required: true, schema: { type: string } }]
+      requestBody:
+        content:
+          application/json:
+            schema: { type: object, properties: { reason: { type: string } } }
+      responses: { '200': { description: Cancelled } }
+`;
+
+const CONFIGURATION = `
+tools:
+  - openapi: ./shop.yaml
+    name: mine
+    operations: { cancelOrder: { summary: 'Cancel order {id}', idempotency_header: Idempotency-Key } }
+  - openapi: ./shop.yaml
+    name: ours
+    base_url: BASE/open
+    credentials: none
+    operations: { cancelOrder: { summary: 'Cancel order {id}' } }
+texts:
+  de: { confirm: ['ja'], decline: ['nein'], confirm_not_done: 'Nicht getan: {action}' }
+`;
+
+const QUESTION = 'Cancel order "1004"\nbody.reason: "late"';
+const DONE = 'It was done: {"ok":true,"result":{"cancelled":true}}';
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-confirmation-'));
+let calls: { line: string; authorization: string | undefined; key: unknown; body: unknown }[] = [];
+const api = createServer(async (request, response) => {
+  const { method, url, headers } = request;
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  calls.push({
+    line: `${method} ${url}`,
+    authorization: headers.authorization,
+    key: headers['idempotency-key'],
+    body: JSON.parse(body),
+  });
+  response.setHeader('content-type', 'application/json').end('{"cancelled":true}');
+});
+
+let daemon: Agentd;
+let platforms: Record<'teamchat' | 'phonechat' | 'msgbot', FakePlatform>;
+let ada: string;
+let tests = 0;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
+  const base = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  platforms = {
+    teamchat: await FakePlatform.start(teamchat),
+    phonechat: await FakePlatform.start(phonechat),
+    msgbot: await FakePlatform.start(msgbot),
+  };
+  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
+  writeFileSync(join(folder, 'shop.yaml'), DOCUMENT);
+  writeFileSync(join(folder, 'agentd.yaml'), CONFIGURATION.replace('BASE', base), { mode: 0o600 });
+  const env = Object.assign({}, ...Object.values(platforms).map((platform) => platform.env));
+  daemon = await startAgentd({
+    directory: folder,
+    env: { ...env, SSE_ENABLED: 'true', AGENT_RUNTIME: './runtime.ts', API_BASE_URL: `${base}/v1` },
+  });
+  ada = await token({ sub: 'ada' });
+});
+afterAll(async () => {
+  await daemon.stop();
+  for (const platform of Object.values(platforms)) await platform.close();
+  await new Promise((resolve) => api.close(resolve));
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => {
+  tests++;
+  calls = [];
+  for (const platform of Object.values(platforms)) platform.forget();
+});
+
+describe('webchat', () => {
+  const say = (message: string, options: { bearer?: string; metadata?: object; key?: string } = {}) => {
+    const { bearer, metadata, key } = options;
+    const body = { user_id: 'ada', session_id: `room-${tests}`, message, ...(metadata ? { metadata } : {}) };
+    const headers: Record<string, string> = key ? { 'Idempotency-Key': key } : {};
+    return post(daemon.url, body, { headers, ...(bearer ? { bearer } : {}) });
+  };
+
+  it('asks in the response, and makes exactly the kept call as the person', async () => {
+    const asked = await say('mine 1004', { bearer: ada });
+    const { confirmation } = asked.body.metadata;
+    expect(confirmation).toEqual({
+      id: expect.any(String),
+      summary: QUESTION,
+      expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    });
+    expect(asked.body.response).toBe(
+      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to cancel.',
+    );
+    expect(calls).toEqual([]);
+    const metadata = { confirm: { id: confirmation.id, approve: true } };
+    const done = await say('', { bearer: ada, metadata });
+    expect([done.status, done.body.response, done.body.metadata.confirmation]).toEqual([
+      200,
+      DONE,
+      undefined,
+    ]);
+    expect(calls).toEqual([
+      {
+        line: 'POST /v1/orders/1004/cancel',
+        authorization: `Bearer ${ada}`,
+        key: confirmation.id,
+        body: { reason: 'late' },
+      },
+    ]);
+    const again = await say('', { bearer: ada, metadata });
+    expect([again.status, again.body.code]).toEqual([409, 'confirmation_gone']);
+    expect(calls).toHaveLength(1);
+  });
+
+  it('takes words in the language of the token', async () => {
+    const bearer = await token({ sub: 'ada', claims: { locale: 'de' } });
+    await say('mine 1004', { bearer });
+    expect((await say('Nein.', { bearer })).body.response).toBe(
+      'Nicht getan: Cancel order "1004" (body.reason: "late")',
+    );
+    await say('mine 1004', { bearer });
+    expect((await say('ja', { bearer })).body.response).toBe(DONE);
+    expect(calls).toHaveLength(1);
+  });
+
+  it('answers a repeated request once, with its question', async () => {
+    const first = await say('mine 1004', { bearer: ada, key: 'k1' });
+    const again = await say('mine 1004', { bearer: ada, key: 'k1' });
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  it.each([
+    ['no object', 'yes', 'metadata.confirm'],
+    ['no id', { approve: true }, 'metadata.confirm.id'],
+    ['an empty id', { id: '', approve: true }, 'metadata.confirm.id'],
+    ['no answer', { id: 'x' }, 'metadata.confirm.approve'],
+    ['an answer that is a word', { id: 'x', approve: 'true' }, 'metadata.confirm.approve'],
+  ])('refuses an answer that is %s', async (_, confirm, field) => {
+    const { status, body } = await say('', { metadata: { confirm } });
+    expect([status, body.code]).toEqual([400, 'invalid_request']);
+    expect(body.errors).toContainEqual({ field, message: expect.any(String) });
+  });
+});
+
+describe('sse', () => {
+  async function start(message: string, options: { bearer?: string; metadata?: object } = {}) {
+    const body = { user_id: 'ada', session_id: `room-${tests}`, message, metadata: options.metadata };
+    return post(daemon.url, body, {
+      path: '/sse/chat',
+      ...(options.bearer ? { bearer: options.bearer } : {}),
+    });
+  }
+  async function read(stream_id: string): Promise<Seen[]> {
+    return eventsIn(await (await fetch(`${daemon.url}/sse/stream/${stream_id}`)).text());
+  }
+  const ask = async (message: string, options: { bearer?: string; metadata?: object } = {}) =>
+    read((await start(message, options)).body.stream_id);
+
+  it('asks by an event before `complete`', async () => {
+    const events = await ask('mine 1004', { bearer: ada });
+    const names = events.map(({ event }) => event);
+    expect(names.slice(-3)).toEqual(['confirmation', 'complete', 'stream_complete']);
+    const question = events.find(({ event }) => event === 'confirmation')?.data;
+    expect(question).toEqual({ id: expect.any(String), summary: QUESTION, expires_at: expect.any(String) });
+    const text = events.filter(({ event }) => event === 'text_chunk').map(({ data }) => data.text);
+    expect(text.join('')).toBe(events.at(-1)?.data.response);
+    const done = await ask('', { bearer: ada, metadata: { confirm: { id: question.id, approve: true } } });
+    expect(done.at(-1)?.data.response).toBe(DONE);
+    expect(calls).toHaveLength(1);
+  });
+
+  it('refuses an unknown id at the POST, and one that does not wait on the stream', async () => {
+    const unknown = await start('', { bearer: ada, metadata: { confirm: { id: 'unknown', approve: true } } });
+    expect([unknown.status, unknown.body.code]).toEqual([409, 'confirmation_gone']);
+    const events = await ask('mine 1004', { bearer: ada });
+    const { id } = events.find(({ event }) => event === 'confirmation')?.data ?? {};
+    await ask('no', { bearer: ada });
+    const metadata = { confirm: { id, approve: true } };
+    const gone = await ask('', { bearer: ada, metadata });
+    expect(gone.at(-1)).toMatchObject({ event: 'error', data: { code: 'confirmation_gone' } });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
+  const platform = () => platforms[name];
+  const hasRooms = name !== 'phonechat';
+  const people = () => platform().simulator.who();
+  let number = 0;
+  beforeEach(() => {
+    number = 1000 + tests * 10;
+  });
+
+  async function ask(event: Partial<SimulatedEvent> = {}): Promise<Shown> {
+    const given = { text: 'ours 1004', number, ...event };
+    expect((await platform().deliver(daemon, given)).status).toBe(200);
+    await platform().until(() => questions().length > 0);
+    return questions()[0] as Shown;
+  }
+  const questions = () => platform().shown.filter(({ buttons }) => buttons);
+  const press = (asked: Shown, index: number, event: Partial<SimulatedEvent> = {}) =>
+    platform().deliver(daemon, {
+      kind: 'press',
+      text: asked.buttons?.[index]?.press ?? '',
+      number,
+      ...event,
+    });
+  const messages = () => platform().shown.filter(({ what }) => what === 'message');
+
+  it('shows two buttons below the question, and a press makes the call', async () => {
+    const asked = await ask();
+    expect(asked.buttons?.map(({ label }) => label)).toEqual(['Confirm', 'Cancel']);
+    expect(unescaped(asked.text)).toContain('Cancel order "1004"');
+    expect(unescaped(asked.text)).toContain('body.reason: "late"');
+    expect(calls).toEqual([]);
+    expect((await press(asked, 0)).status).toBe(200);
+    await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
+    expect(calls).toEqual([
+      expect.objectContaining({ line: 'POST /open/orders/1004/cancel', authorization: undefined }),
+    ]);
+    // A second press does nothing.
+    const before = messages().length;
+    expect((await press(asked, 0, { sent_at: Date.now() + 1 })).status).toBe(200);
+    await platform().deliver(daemon, { text: 'still there?', number: number + 1 });
+    await platform().until(() => messages().some(({ text }) => text.includes('still there?')));
+    expect(calls).toHaveLength(1);
+    expect(messages().length - before).toBeLessThanOrEqual(hasRooms ? 1 : 2);
+  });
+
+  it('declines by the other button, and by any other words', async () => {
+    await press(await ask(), 1);
+    await platform().until(() => messages().some(({ text }) => text.startsWith('Not done: ')));
+    platform().forget();
+    await ask({ number: number + 1 });
+    await platform().deliver(daemon, { text: 'something else', number: number + 2 });
+    await platform().until(() => messages().some(({ text }) => text.includes('You said')));
+    expect(messages().at(-1)?.text).toMatch(/^Not done: .*You said: something else$/s);
+    expect(calls).toEqual([]);
+  });
+
+  it('takes words after the question was delivered', async () => {
+    await ask();
+    await platform().deliver(daemon, { text: 'Yes!', number: number + 1 });
+    await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
+    expect(calls).toHaveLength(1);
+  });
+
+  it.runIf(hasRooms)(
+    'shows a person who presses the button of another one that it does nothing',
+    async () => {
+      const [asker, stranger] = people();
+      const asked = await ask({ place: 'group', ...(asker ? { user: asker } : {}) });
+      const pressed = { place: 'group', ...(stranger ? { user: stranger } : {}) } as const;
+      expect((await press(asked, 0, pressed)).status).toBe(200);
+      const alone = () => platform().shown.filter(({ what }) => what === 'private');
+      await platform().until(() => alone().length > 0);
+      expect(alone().map(({ text }) => text)).toEqual(['Only the person who was asked can answer this.']);
+      expect(calls).toEqual([]);
+      await press(asked, 0, { place: 'group', ...(asker ? { user: asker } : {}) });
+      await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
+      expect(calls).toHaveLength(1);
+    },
+  );
+
+  it('refuses a press with a wrong signature', async () => {
+    const asked = await ask();
+    expect((await press(asked, 0, { bad_signature: true })).status).toBe(401);
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('the command line', () => {
+  it('`agentd chat` asks, and takes y and n', async () => {
+    const args = ['chat', '--url', daemon.url, '--token', ada];
+    const { code, stdout, stderr } = await agentd(args, {
+      cwd: folder,
+      input: 'mine 1004\ny\nmine 1005\nn\n',
+    });
+    expect([code, calls.map(({ line }) => line)]).toEqual([0, ['POST /v1/orders/1004/cancel']]);
+    expect(stdout).toContain('Please confirm: Cancel order "1004"');
+    expect(stdout).toContain('It was done');
+    expect(stdout).toContain('Not done: Cancel order "1005"');
+    expect(stderr).toContain('Answer y or n.');
+  });
+});
+
+function unescaped(text: string): string {
+  return text.replaceAll('&quot;', '"').replaceAll('&amp;', '&');
+}

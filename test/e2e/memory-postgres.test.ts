@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { FakeModel } from '../support/fake-model.ts';
+import { callMemoryTools, lastPrompt } from '../support/memory-model.ts';
+import { Postgres, withoutPostgres } from '../support/postgres.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+describe.skipIf(withoutPostgres)('memory in Postgres', () => {
+  let server: Postgres;
+  let model: FakeModel;
+  let env: Record<string, string>;
+  let daemon: Agentd;
+  let bearer: string;
+  let sessions = 0;
+
+  beforeAll(async () => {
+    server = await Postgres.start();
+    model = await FakeModel.start();
+    callMemoryTools(model);
+    env = {
+      AGENT_BASE_URL: model.url,
+      AGENT_MODEL: 'fake',
+      MEMORY_BACKEND: 'cloudsql',
+      DATABASE_URL: (await server.createDatabase()).replace('postgres@', 'postgres:the-password@'),
+    };
+    daemon = await startAgentd({ env });
+    bearer = await token({ sub: 'ada' });
+  });
+
+  afterAll(async () => {
+    await daemon.stop();
+    await Promise.all([model.close(), server.stop()]);
+  });
+
+  async function say(message: string, to = daemon): Promise<string> {
+    const body = { user_id: 'visitor', message, session_id: `s${++sessions}` };
+    const answer = await post(to.url, body, { bearer });
+    expect(answer.status).toBe(200);
+    return String(answer.body.response);
+  }
+  const run = (...args: string[]) =>
+    command(args, { env: { ...env, STATE_DIR: join(daemon.directory, 'state') } });
+  const outages = () => daemon.log().filter(({ msg }) => String(msg).startsWith('long-term memory'));
+
+  it('is shared by daemons, each with a store of its own, and by commands', async () => {
+    const other = await startAgentd({ env });
+    try {
+      expect(await say('remember I like green tea')).toContain('I like green tea');
+      await say('Which tea?', other);
+      expect(lastPrompt(model)).toContain('"text":"I like green tea"');
+    } finally {
+      await other.stop();
+    }
+    const { stdout } = await run('memory', 'search', '--sub', 'ada', 'tea', '--json');
+    expect(JSON.parse(stdout)).toMatchObject([{ text: 'I like green tea', tainted: false }]);
+    const doctor = await run('doctor', '--json');
+    expect(doctor.stdout).toContain('can be reached and has the schema of this version');
+    expect(daemon.stdout()).toMatch(/ {2}memory {4}postgres 127\.0\.0\.1:\d+\/agentd_1\n/);
+    expect(daemon.stdout() + daemon.stderr() + doctor.stdout).not.toContain('the-password');
+  });
+
+  it('that is down costs the memory, not the reply', async () => {
+    await server.pause();
+    expect(await say('Which tea?')).toBe('Hello.');
+    expect(lastPrompt(model)).not.toContain('green tea');
+    expect(await say('recall tea')).toContain('Memory cannot be reached at the moment.');
+    expect(await say('remember I like milk')).toContain('Nothing was remembered.');
+    expect(outages()).toHaveLength(1);
+
+    const list = await run('memory', 'list', '--sub', 'ada');
+    expect(list).toMatchObject({ code: 69, stdout: '' });
+    expect(list.stderr).toContain('cannot use the memory in postgres 127.0.0.1');
+    const { stdout } = await run('doctor', '--json');
+    expect(JSON.parse(stdout)).toContainEqual(
+      expect.objectContaining({ check: 'memory', outcome: 'failed', advice: expect.any(String) }),
+    );
+    expect(list.stderr + stdout).not.toContain('the-password');
+
+    const late = await startAgentd({ env });
+    try {
+      expect(await say('Which tea?', late)).toBe('Hello.');
+    } finally {
+      await late.stop();
+    }
+
+    await server.resume();
+    expect(await say('recall tea')).toContain('I like green tea');
+    await say('Which tea?');
+    expect(lastPrompt(model)).toContain('"text":"I like green tea"');
+    expect(outages().map(({ level }) => level)).toHaveLength(2);
+  });
+
+  it('forgets at the command of an administrator', async () => {
+    expect(await run('memory', 'forget', '--sub', 'ada', '--yes')).toMatchObject({
+      code: 0,
+      stdout: 'deleted 1 memory of ada\n',
+    });
+    expect(await say('recall tea')).not.toContain('green');
+  });
+});

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as passed } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { read } from '../support/event-stream.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { post } from '../support/webchat.ts';
+
+// agentd-scaling(7), "Costs": commands of the daemon for one piece of work, as the server counts them.
+
+const PIECES = 20;
+/** What an idle daemon sends varies by so much. */
+const NOISE = 0.5;
+/** Messages that come at once. */
+const TOGETHER = 20;
+
+describe.skipIf(!hasRedis)('commands of Redis', () => {
+  let redis: RedisServer;
+  let exchange: FakeExchange;
+  let directory: string;
+  let daemon: Agentd;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'agentd-costs-'));
+    redis = await startRedis();
+    exchange = await FakeExchange.start();
+    const env = { ...exchange.env(directory), REDIS_URL: redis.url, LOOP_GUARD_ENABLED: 'true' };
+    const lax = { LOOP_GUARD_MAX_MESSAGES: '1000', LOOP_GUARD_REPEAT_THRESHOLD: '1000', SSE_ENABLED: 'true' };
+    const platforms = { MESSAGING_PLATFORMS: `sse,webchat,${join(directory, 'telex.ts')}` };
+    daemon = await startAgentd({ directory, env: { ...env, ...lax, ...platforms } });
+  });
+  afterAll(async () => {
+    await daemon.stop();
+    await exchange.close();
+    await redis.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  /** Scripts that ran, and subscriptions; what scripts do within the server is no command of the daemon. */
+  async function commands(): Promise<number> {
+    const stats = await redis.client.info('commandstats');
+    const calls = (name: string) =>
+      Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+    return calls('evalsha') + calls('eval') + calls('subscribe') + calls('unsubscribe');
+  }
+
+  /** Commands of one piece of work; those that an idle daemon makes meanwhile are taken off. */
+  async function cost(work: (n: number) => Promise<void>): Promise<number> {
+    await work(-1);
+    const idle_ms = 2000;
+    const before = await commands();
+    await passed(idle_ms);
+    const idle = ((await commands()) - before) / idle_ms;
+    const [began, start] = [performance.now(), await commands()];
+    for (let n = 0; n < PIECES; n++) await work(n);
+    const all = (await commands()) - start;
+    return (all - idle * (performance.now() - began)) / PIECES;
+  }
+
+  it('for a message of a platform, from accept to done: at most 18 alone, and 12 among others', async () => {
+    const tell = async (thread: string) => {
+      const body = { messages: [{ id: thread, user: thread, thread, text: 'hello' }] };
+      await post(daemon.url, body, { path: '/telex' });
+      await exchange.until(() => exchange.textsTo(thread).length === 1);
+    };
+    const alone = await cost((n) => tell(`alone-${n}`));
+    const among = await cost(async (n) => {
+      await Promise.all(Array.from({ length: TOGETHER }, (_, m) => tell(`among-${n}-${m}`)));
+    });
+    console.log(
+      `a message of a platform: ${alone.toFixed(1)} alone, ${(among / TOGETHER).toFixed(1)} among others`,
+    );
+    expect(among / TOGETHER).toBeLessThanOrEqual(12);
+    expect(alone).toBeLessThanOrEqual(18 + NOISE);
+  });
+
+  it('for a turn of webchat: at most 11', async () => {
+    const each = await cost(async (n) => {
+      const { status } = await post(daemon.url, { user_id: 'u', session_id: 's', message: `hello ${n}` });
+      expect(status).toBe(200);
+    });
+    console.log(`a turn of webchat: ${each.toFixed(1)} commands`);
+    expect(each).toBeLessThanOrEqual(11 + NOISE);
+  });
+
+  it('for a stream: at most 20', async () => {
+    const each = await cost(async (n) => {
+      const { body } = await post(
+        daemon.url,
+        { user_id: 'u', session_id: 'stream', message: `hello ${n}` },
+        { path: '/sse/chat' },
+      );
+      await read(daemon.url, body.stream_id).holds('event: stream_complete');
+    });
+    console.log(`a stream: ${each.toFixed(1)} commands`);
+    expect(each).toBeLessThanOrEqual(20 + NOISE);
+  });
+});

@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { post } from '../support/webchat.ts';
+
+// agentd-scaling(7): several daemons on one Redis, and what becomes of the work of one that dies or sleeps.
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const THREADS = 6;
+const EACH = 5;
+/** As long as a busy machine may need beyond the 15 seconds after which a daemon counts as dead. */
+const TAKEN_OVER = { timeout: 45_000, interval: 100 };
+
+describe.skipIf(!hasRedis)('daemons on one Redis', () => {
+  let redis: RedisServer;
+  let exchange: FakeExchange;
+  let directory: string;
+  const daemons: Agentd[] = [];
+  const env = () => ({
+    ...exchange.env(directory),
+    REDIS_URL: redis.url,
+    TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    STATE_DIR: join(directory, 'state'),
+  });
+  const start = async (more: Record<string, string> = {}) => {
+    const daemon = await startAgentd({ directory, env: { ...env(), ...more } });
+    daemons.push(daemon);
+    return daemon;
+  };
+  const run = (...args: string[]) => command(args, { env: env() });
+  const tell = async ({ url }: Agentd, thread: string, text: string) => {
+    const body = { messages: [{ id: `${thread}/${text}`, user: thread, thread, text }] };
+    const { status } = await post(url, body, { path: '/telex' });
+    expect(status).toBe(200);
+  };
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'agentd-replicas-'));
+    redis = await startRedis(['--appendonly', 'yes']);
+    exchange = await FakeExchange.start();
+  });
+  afterAll(async () => {
+    await Promise.all(daemons.map((daemon) => daemon.stop('SIGKILL')));
+    await exchange.close();
+    await redis.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('go on with each other’s sessions, are listed, and warn of settings that differ', async () => {
+    const [one, two] = await Promise.all([start(), start({ LOOP_GUARD_MAX_MESSAGES: '7' })]);
+    expect(one.stdout()).toContain(`redis ${redis.url.slice('unix:'.length)}`);
+    const first = await post(one.url, { user_id: 'u', session_id: 'shared', message: 'one' });
+    const second = await post(two.url, { user_id: 'u', session_id: 'shared', message: 'two' });
+    expect([first.status, second.status]).toEqual([200, 200]);
+    await two.logged(({ setting }) => setting === 'LOOP_GUARD_MAX_MESSAGES');
+
+    const status = JSON.parse((await run('status', '--json', '--url', one.url)).stdout);
+    expect(status.replicas).toHaveLength(2);
+    expect(status.replicas).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ pid: one.pid, runs: 0, version: expect.any(String) }),
+        expect.objectContaining({ pid: two.pid, uptime_seconds: expect.any(Number) }),
+      ]),
+    );
+    const listed = JSON.parse((await run('sessions', 'list', '--json')).stdout);
+    expect(listed).toMatchObject([{ session_id: 'shared', turns: 2 }]);
+    const doctor = await run('doctor');
+    expect(doctor.stdout).toContain('is intact and can be written');
+    expect(doctor.stdout).not.toContain('append-only');
+
+    expect(await one.stop()).toBe(0);
+    const after = JSON.parse((await run('status', '--json', '--url', two.url)).stdout);
+    expect(after.replicas).toMatchObject([{ pid: two.pid }]);
+    await two.stop();
+  });
+
+  it('take over what a killed or sleeping daemon had begun; it writes nothing afterwards', async () => {
+    exchange.forget();
+    const held = Promise.withResolvers<void>();
+    exchange.holdRun = ({ text }) =>
+      text === 'held' && exchange.runs.filter((run) => run.text === 'held').length === 1
+        ? held.promise
+        : new Promise((resolve) => setTimeout(resolve, 20));
+
+    const sleeping = await start();
+    await tell(sleeping, 'sleepy', 'held');
+    await exchange.until(() => exchange.runs.length === 1);
+    sleeping.signal('SIGSTOP');
+
+    const [killed, alive] = await Promise.all([start(), start()]);
+    let inFlight = 0;
+    for (let n = 0; n < EACH; n++) {
+      for (let thread = 0; thread < THREADS; thread++) {
+        const to = n < 2 && thread % 2 === 0 ? killed : alive;
+        await tell(to, `t${thread}`, `m${n}`);
+      }
+      if (n === 1) {
+        inFlight = exchange.runs.length - exchange.taken.length;
+        killed.signal('SIGKILL');
+        await killed.exited;
+      }
+    }
+    const all = () => Array.from({ length: THREADS }, (_, n) => new Set(exchange.textsTo(`t${n}`)).size);
+    await expect.poll(all, TAKEN_OVER).toEqual(Array(THREADS).fill(EACH));
+    await expect.poll(() => exchange.textsTo('sleepy'), TAKEN_OVER).toEqual(['re: held']);
+
+    sleeping.signal('SIGCONT');
+    held.resolve();
+    await sleeping.logged(({ msg }) => String(msg).includes('claim was lost'));
+    await tell(alive, 'sleepy', 'next');
+    await exchange.until(() => exchange.textsTo('sleepy').includes('re: next'));
+    expect(exchange.textsTo('sleepy')).toEqual(['re: held', 're: next']);
+
+    let doubled = 0;
+    for (let n = 0; n < THREADS; n++) {
+      const texts = exchange.textsTo(`t${n}`);
+      const inOrder = Array.from({ length: EACH }, (_, m) => `re: m${m}`);
+      expect([...new Set(texts)]).toEqual(inOrder);
+      doubled += texts.length - EACH;
+    }
+    expect(doubled).toBeLessThanOrEqual(Math.max(1, inFlight));
+    const shown = JSON.parse((await run('sessions', 'show', 'telex:sleepy', '--json')).stdout);
+    expect(JSON.stringify(shown).match(/re: held/g)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export const EXCHANGE_CLIENT = { client_id: 'agentd:1', client_secret: 'p@ss word/+' };
+
+/** A token endpoint that exchanges tokens (RFC 8693), and refuses every request that is not exactly as it should be. */
+export class FakeAuthorizationServer {
+  /** Subject tokens in the order in which they were exchanged. */
+  readonly exchanged: string[] = [];
+  /** What was wrong with requests. */
+  readonly wrong: string[] = [];
+  /** Answers instead of a token. */
+  instead: { status: number; body: string; headers?: Record<string, string> } | null = null;
+  /** The answer waits for it. */
+  wait: Promise<void> | null = null;
+  /** Members of the answer; `access_token` is the issued one unless told. */
+  answer: Record<string, unknown> = { token_type: 'Bearer', expires_in: 600 };
+  readonly #audience: string;
+  readonly #server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', async (): Promise<unknown> => {
+      const problem = this.#problemOf(
+        request.method,
+        request.url,
+        request.headers,
+        Buffer.concat(chunks).toString(),
+      );
+      await this.wait;
+      const send = (status: number, body: string, headers = {}) =>
+        response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+      if (this.instead) return send(this.instead.status, this.instead.body, this.instead.headers);
+      if (problem !== null) {
+        this.wrong.push(problem);
+        return send(400, JSON.stringify({ error: 'invalid_request', error_description: problem }));
+      }
+      const access_token = `exchanged-${this.exchanged.length}-for-${this.#audience}`;
+      const issued_token_type = 'urn:ietf:params:oauth:token-type:access_token';
+      return send(200, JSON.stringify({ access_token, issued_token_type, ...this.answer }));
+    });
+  });
+
+  private constructor(audience: string) {
+    this.#audience = audience;
+  }
+
+  static async start(audience = 'billing'): Promise<FakeAuthorizationServer> {
+    const server = new FakeAuthorizationServer(audience);
+    server.#server.listen(0, '127.0.0.1');
+    await once(server.#server, 'listening');
+    return server;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #problemOf(
+    method: string | undefined,
+    path: string | undefined,
+    headers: Record<string, unknown>,
+    text: string,
+  ): string | null {
+    const body = new URLSearchParams(text);
+    const subject = body.get('subject_token') ?? '';
+    this.exchanged.push(subject);
+    const client = `${encodeURIComponent(EXCHANGE_CLIENT.client_id)}:${formEncoded(EXCHANGE_CLIENT.client_secret)}`;
+    const expected: Record<string, [unknown, unknown]> = {
+      method: [method, 'POST'],
+      path: [path, '/token'],
+      'content-type': [String(headers['content-type']).split(';')[0], 'application/x-www-form-urlencoded'],
+      authorization: [headers.authorization, `Basic ${Buffer.from(client).toString('base64')}`],
+      grant_type: [body.get('grant_type'), 'urn:ietf:params:oauth:grant-type:token-exchange'],
+      subject_token_type: [body.get('subject_token_type'), 'urn:ietf:params:oauth:token-type:access_token'],
+      requested_token_type: [
+        body.get('requested_token_type'),
+        'urn:ietf:params:oauth:token-type:access_token',
+      ],
+      audience: [body.get('audience'), this.#audience],
+      parameters: [
+        [...body.keys()].sort().join(),
+        'audience,grant_type,requested_token_type,subject_token,subject_token_type',
+      ],
+    };
+    const wrong = Object.entries(expected).filter(([, [came, right]]) => came !== right);
+    if (subject === '') return 'subject_token is missing';
+    return wrong.length === 0 ? null : wrong.map(([name, [came]]) => `${name}: ${String(came)}`).join('; ');
+  }
+}
+
+/** As a form encodes it (RFC 6749, appendix B). */
+function formEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll('%20', '+');
+}

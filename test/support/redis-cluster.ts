@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { ended } from './redis-server.ts';
+
+/** Several servers that belong together, on loopback. */
+export interface RedisServers {
+  /** For REDIS_URL. */
+  readonly url: string;
+  /** Deletes everything. */
+  flush(): Promise<void>;
+  /** Ends one of the servers at once. */
+  kill(server: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Slots of a Cluster. */
+const SLOTS = 16_384;
+
+/** A Cluster of masters without replicas. */
+export async function startCluster(size: number): Promise<RedisServers> {
+  const servers = await startServers(size, () => [
+    '--cluster-enabled',
+    'yes',
+    '--cluster-node-timeout',
+    '2000',
+  ]);
+  const { clients, ports } = servers;
+  await Promise.all(
+    clients.map((client, n) => {
+      const [from, to] = [Math.ceil((n * SLOTS) / size), Math.ceil(((n + 1) * SLOTS) / size) - 1];
+      return client.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+    }),
+  );
+  for (const [n, port] of ports.entries())
+    if (n > 0) await clients[0]?.call('CLUSTER', 'MEET', '127.0.0.1', port, servers.busPorts[n] as number);
+  await Promise.all(
+    clients.map((client) =>
+      until(async () => {
+        const info = String(await client.call('CLUSTER', 'INFO'));
+        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${size}`);
+      }),
+    ),
+  );
+  return { ...servers, url: `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}` };
+}
+
+/** A master, a replica of it, and a sentinel that makes the replica the master once that has been away for a moment. */
+export async function startSentinel(): Promise<RedisServers> {
+  const servers = await startServers(2, (n, ports) =>
+    n === 0 ? [] : ['--replicaof', '127.0.0.1', String(ports[0])],
+  );
+  const [sentinelPort] = await freePorts(1);
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-sentinel-'));
+  const config = join(directory, 'sentinel.conf');
+  writeFileSync(
+    config,
+    [
+      `port ${sentinelPort}`,
+      `dir ${directory}`,
+      `sentinel monitor main 127.0.0.1 ${servers.ports[0]} 1`,
+      'sentinel down-after-milliseconds main 500',
+      'sentinel failover-timeout main 3000',
+      '',
+    ].join('\n'),
+  );
+  const sentinel = spawn('redis-server', [config, '--sentinel'], { stdio: 'ignore' });
+  const client = new Redis({
+    port: sentinelPort as number,
+    retryStrategy: () => 20,
+    maxRetriesPerRequest: null,
+  });
+  client.on('error', () => undefined);
+  await until(async () => ((await client.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length === 1);
+  client.disconnect();
+  await until(
+    async () => (await servers.clients[1]?.info('replication'))?.includes('link_status:up') ?? false,
+  );
+  return {
+    ...servers,
+    url: `redis+sentinel://127.0.0.1:${sentinelPort}/main`,
+    async stop() {
+      await ended(sentinel, 'SIGKILL');
+      await servers.stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Servers extends Omit<RedisServers, 'url'> {
+  ports: readonly number[];
+  busPorts: readonly number[];
+  clients: readonly Redis[];
+}
+
+async function startServers(
+  size: number,
+  optionsOf: (n: number, ports: readonly number[]) => readonly string[],
+): Promise<Servers> {
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-redis-'));
+  const free = await freePorts(2 * size);
+  const [ports, busPorts] = [free.slice(0, size), free.slice(size)];
+  const processes = ports.map((port, n): ChildProcess => {
+    const own = join(directory, String(n));
+    mkdirSync(own);
+    const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', own, '--save', ''];
+    const bus = ['--cluster-port', String(busPorts[n])];
+    return spawn('redis-server', [...place, ...bus, ...optionsOf(n, ports)], { stdio: 'ignore' });
+  });
+  const clients = ports.map((port) => {
+    const client = new Redis({ port, retryStrategy: () => 20, maxRetriesPerRequest: null });
+    client.on('error', () => undefined);
+    return client;
+  });
+  await Promise.all(clients.map((client) => client.ping()));
+  return {
+    ports,
+    busPorts,
+    clients,
+    async flush() {
+      await Promise.all(clients.map((client) => client.flushall()));
+    },
+    kill: (server) => ended(processes[server] as ChildProcess, 'SIGKILL'),
+    async stop() {
+      for (const client of clients) client.disconnect();
+      await Promise.all(processes.map((one) => ended(one, 'SIGKILL')));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Ports that nobody listens on now. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
+}

@@ -1,0 +1,150 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { configure } from '../../../src/daemon/configuration/configure.ts';
+import { type SampleApi, startSampleApi } from '../../../src/daemon/dev/sample-api.ts';
+import { SAMPLE_DOCUMENT, sampleTools } from '../../../src/daemon/dev/sample-document.ts';
+import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
+import { OpenApiSource } from '../../../src/daemon/tools/openapi/openapi-source.ts';
+import { baseEnv } from '../../support/daemon.ts';
+import { personVerdict } from '../../support/step.ts';
+
+const ACCOUNT = { email: 'service@example.com', password: 'password' };
+let api: SampleApi;
+let serviceToken: string;
+
+beforeEach(async () => {
+  await api?.close();
+  api = await startSampleApi({
+    ...ACCOUNT,
+    validate: async (token) =>
+      token.startsWith('token-of-')
+        ? personVerdict(token.slice('token-of-'.length))
+        : { valid: false, reason: 'JWT Malformed' },
+  });
+  const body = JSON.stringify(ACCOUNT);
+  const answer = await fetch(`${api.url}/authentication_token`, { method: 'POST', body });
+  ({ token: serviceToken } = (await answer.json()) as { token: string });
+});
+afterAll(() => api.close());
+
+async function ask(method: string, path: string, token?: string, body?: object) {
+  const response = await fetch(`${api.url}${path}`, {
+    method,
+    headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return [response.status, await response.json()];
+}
+
+describe('the sample API', () => {
+  it('shows its products to everyone with valid credentials', async () => {
+    for (const token of [serviceToken, 'token-of-alan'])
+      expect(await ask('GET', '/products', token)).toMatchObject([
+        200,
+        [{ name: 'Analytical engine' }, {}, {}],
+      ]);
+    expect((await ask('GET', '/products'))[0]).toBe(401);
+    expect((await ask('GET', '/products', 'forged'))[0]).toBe(401);
+  });
+
+  it('shows people their own orders, and nobody else any', async () => {
+    expect(await ask('GET', '/orders', 'token-of-grace')).toMatchObject([200, [{ number: '1002' }]]);
+    expect(await ask('GET', '/orders', 'token-of-alan')).toEqual([200, []]);
+    expect((await ask('GET', '/orders', serviceToken))[0]).toBe(403);
+    expect((await ask('GET', '/orders'))[0]).toBe(401);
+  });
+
+  it('cancels an order for the person whose it is, if it has not left', async () => {
+    expect((await ask('POST', '/orders/1004/cancel', 'token-of-grace'))[0]).toBe(404);
+    expect((await ask('POST', '/orders/1004/cancel', serviceToken))[0]).toBe(403);
+    expect(await ask('POST', '/orders/1004/cancel', 'token-of-ada')).toMatchObject([
+      200,
+      { status: 'canceled' },
+    ]);
+    expect(await ask('GET', '/users?userEmail=ada@example.com', 'token-of-ada')).toMatchObject([
+      200,
+      [{ orders: [{ status: 'shipped' }, { number: '1004', status: 'canceled' }] }],
+    ]);
+    expect((await ask('POST', '/orders/1004/cancel', 'token-of-ada'))[0]).toBe(409);
+    expect((await ask('POST', '/orders/1001/cancel', 'token-of-ada'))[0]).toBe(409);
+  });
+
+  it('begins anew with each start', async () => {
+    expect(await ask('GET', '/orders', 'token-of-ada')).toMatchObject([
+      200,
+      [{}, { status: 'being packed' }],
+    ]);
+  });
+
+  it('changes the address of the person who asks', async () => {
+    expect(await ask('PUT', '/address', 'token-of-ada', { address: '5 Main St' })).toEqual([
+      200,
+      { address: '5 Main St' },
+    ]);
+    expect((await ask('PUT', '/address', 'token-of-ada', {}))[0]).toBe(400);
+    const [, [ada]] = (await ask('GET', '/users?userEmail=ada@example.com', serviceToken)) as [
+      number,
+      [object],
+    ];
+    expect(ada).toMatchObject({ address: '5 Main St' });
+  });
+
+  it('notes whose credentials each request had, by their address, and never a token', async () => {
+    await ask('GET', '/orders', 'token-of-ada');
+    await ask('GET', '/products', serviceToken);
+    await ask('GET', '/products', 'forged');
+    const requests = api.requestsAfter(1);
+    expect(requests.map(({ path, credentials, as, status }) => [path, credentials, as, status])).toEqual([
+      ['/orders', 'user', 'ada@example.com', 200],
+      ['/products', 'default', ACCOUNT.email, 200],
+      ['/products', 'none', null, 401],
+    ]);
+    expect(JSON.stringify(requests)).not.toMatch(new RegExp(`token-of|forged|${serviceToken}`));
+  });
+
+  it('shows its OpenAPI document to anybody', async () => {
+    expect(await ask('GET', '/openapi.json')).toEqual([200, SAMPLE_DOCUMENT]);
+  });
+});
+
+describe('the tools of the sample API', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'agentd-'));
+    await writeFile(join(folder, 'shop.json'), JSON.stringify(SAMPLE_DOCUMENT));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const configured = (env: object = {}) =>
+    configure({
+      env: { ...baseEnv(folder), API_BASE_URL: 'http://127.0.0.1:1', ...env },
+      cwd: folder,
+      structured: [sampleTools(folder, './shop.json')],
+    });
+
+  it('read as anybody or as the person, and change things only as the person, who must confirm', async () => {
+    const { tools } = await configured();
+    const [entry] = tools;
+    if (entry?.kind !== 'openapi') throw new Error('it is no OpenAPI source');
+    const source = new OpenApiSource(entry, describeSource(entry, 'http://127.0.0.1:1'));
+    await source.start();
+    const policies = source
+      .list()
+      .map(({ name, title, effect, credentials, confirm }) => [name, title, effect, credentials, confirm]);
+    expect(policies).toEqual([
+      ['shop_listProducts', 'Products', 'read', 'user-or-default', 'never'],
+      ['shop_listOrders', 'My orders', 'read', 'user', 'never'],
+      ['shop_cancelOrder', 'Cancel order', 'write', 'user', 'always'],
+      ['shop_changeAddress', 'Change address to', 'write', 'user', 'always'],
+    ]);
+    await source.stop();
+  });
+
+  it('are not there if the configuration file lists others', async () => {
+    await writeFile(join(folder, 'agentd.yaml'), 'tools: []\n');
+    expect((await configured()).tools).toEqual([]);
+    await rm(join(folder, 'agentd.yaml'));
+  });
+});

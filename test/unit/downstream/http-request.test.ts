@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { BodyTooLong, httpRequest } from '../../../src/daemon/downstream/http-request.ts';
+
+let answer: RequestListener;
+let url: URL;
+/** Sockets of the requests, in their order. */
+let sockets: Socket[];
+let server: ReturnType<typeof createServer>;
+
+beforeEach(async () => {
+  sockets = [];
+  server = createServer((request, response) => {
+    sockets.push(request.socket);
+    answer(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+const send = (method = 'GET', signal = new AbortController().signal) =>
+  httpRequest(url, { method, headers: {}, body: undefined, signal, maxBytes: 1_000 });
+
+test.each([
+  ['gzip', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotliCompressSync],
+] as const)(
+  'a body that is compressed with %s is read, and bounded by what it becomes',
+  async (encoding, compress) => {
+    answer = (_request, response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(compress('{"ä":1}'));
+    expect(await send()).toMatchObject({ status: 200, text: '{"ä":1}' });
+    answer = (_request, response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(compress('x'.repeat(2_000)));
+    await expect(send()).rejects.toThrow(BodyTooLong);
+  },
+);
+
+test('a connection is kept, and used again', async () => {
+  answer = (_request, response) => response.end('ok');
+  await send();
+  await send();
+  expect(new Set(sockets).size).toBe(1);
+});
+
+test('a read whose kept connection was closed is sent once more, and a write is not', async () => {
+  for (const [method, isRepeated] of [
+    ['GET', true],
+    ['POST', false],
+  ] as const) {
+    sockets = [];
+    answer = (_request, response) => response.end('ok');
+    await send(method);
+    const [kept] = sockets;
+    // As a server that ends the connection just then.
+    answer = ({ socket }, response) => (socket === kept ? socket.resetAndDestroy() : response.end('again'));
+    const outcome = await send(method).then(
+      ({ text }) => text,
+      () => 'failed',
+    );
+    expect([method, outcome]).toEqual([method, isRepeated ? 'again' : 'failed']);
+  }
+});
+
+test('a new connection that breaks is a failure', async () => {
+  answer = ({ socket }) => socket.resetAndDestroy();
+  await expect(send()).rejects.toThrow();
+  expect(sockets).toHaveLength(1);
+});
+
+test('an abort ends it with the reason of the signal, before, during and in the middle of the answer', async () => {
+  const controllers = [new AbortController(), new AbortController(), new AbortController()];
+  const [before, during, within] = controllers as [AbortController, AbortController, AbortController];
+  before.abort(new Error('deadline'));
+  await expect(send('GET', before.signal)).rejects.toThrow('deadline');
+  expect(sockets).toEqual([]);
+  answer = () => during.abort(new Error('deadline'));
+  await expect(send('GET', during.signal)).rejects.toThrow('deadline');
+  answer = (_request, response) => {
+    response.writeHead(200).write('x', () => within.abort(new Error('deadline')));
+  };
+  await expect(send('GET', within.signal)).rejects.toThrow('deadline');
+});
+
+test('a header that could end its line is refused', async () => {
+  answer = (_request, response) => response.end();
+  const request = { method: 'GET', body: undefined, signal: new AbortController().signal, maxBytes: 9 };
+  await expect(httpRequest(url, { ...request, headers: { 'X-A': 'a\r\nX-B: c' } })).rejects.toThrow(
+    TypeError,
+  );
+  expect(sockets).toEqual([]);
+});

@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createTokenExchange, TokenExchangeFailure } from '../../../src/daemon/downstream/token-exchange.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import { signToken } from '../../support/fake-api.ts';
+import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
+
+const secret = 'a secret of the tests that is long enough';
+const START = Date.parse('2026-01-01T12:00:00Z');
+const subject = (sub = 'user-1', exp = START / 1000 + 3_600) =>
+  new Secret(signToken({ sub, email: `${sub}@example.com`, exp }, secret));
+const alice = subject();
+
+let server: FakeAuthorizationServer;
+let now: number;
+beforeEach(async () => {
+  now = START;
+  server = await FakeAuthorizationServer.start();
+});
+afterEach(() => server.close());
+
+const settings = (rest: object = {}) => ({
+  url: server.url,
+  client_id: EXCHANGE_CLIENT.client_id,
+  client_secret: new Secret(EXCHANGE_CLIENT.client_secret),
+  audience: 'billing',
+  ...rest,
+});
+const create = (maxKept = 1_000) =>
+  createTokenExchange({ clock: { now: () => now }, timeoutMs: 2_000, maxKept });
+
+async function failureOf(work: Promise<unknown>): Promise<TokenExchangeFailure> {
+  const error = await work.then(
+    () => expect.fail('it should have failed'),
+    (caught: unknown) => caught,
+  );
+  if (!(error instanceof TokenExchangeFailure)) throw error;
+  return error;
+}
+
+test('the request has every parameter of RFC 8693, and the client authenticates in the header', async () => {
+  const token = await create().exchange('shop', settings(), alice);
+  expect(token.reveal()).toBe('exchanged-1-for-billing');
+  expect(server.wrong).toEqual([]);
+  expect(server.exchanged).toEqual([alice.reveal()]);
+});
+
+test('a wrong client is refused in words without a token in them', async () => {
+  const failure = await failureOf(
+    create().exchange('shop', settings({ client_secret: new Secret('wrong') }), alice),
+  );
+  expect(failure.reason).toBe('exchange_refused');
+  expect(failure.message).toBe("The person's sign-in is not accepted by the other system.");
+  expect(String(failure.cause)).toBe('Error: the token endpoint answered 400 invalid_request');
+});
+
+describe('memory', () => {
+  test('one exchange, however many calls wait for it', async () => {
+    const exchange = create();
+    const tokens = await Promise.all(
+      Array.from({ length: 50 }, () => exchange.exchange('shop', settings(), alice)),
+    );
+    expect(new Set(tokens.map((token) => token.reveal()))).toEqual(new Set(['exchanged-1-for-billing']));
+    expect(server.exchanged).toHaveLength(1);
+    await exchange.exchange('shop', settings(), alice);
+    expect(server.exchanged).toHaveLength(1);
+  });
+
+  test('each person, source and audience has a token of its own', async () => {
+    const exchange = create();
+    const first = await exchange.exchange('shop', settings(), alice);
+    const others = [
+      await exchange.exchange('shop', settings(), subject('user-2')),
+      await exchange.exchange('other', settings(), alice),
+    ];
+    expect([first, ...others].map((token) => token.reveal())).toEqual(
+      [1, 2, 3].map((number) => `exchanged-${number}-for-billing`),
+    );
+    await failureOf(exchange.exchange('shop', settings({ audience: 'else' }), alice));
+    expect(server.wrong).toEqual(['audience: else']);
+  });
+
+  test('a token is not used beyond expires_in', async () => {
+    const exchange = create();
+    await exchange.exchange('shop', settings(), alice);
+    now += 594_000;
+    await exchange.exchange('shop', settings(), alice);
+    expect(server.exchanged).toHaveLength(1);
+    now += 6_000;
+    await exchange.exchange('shop', settings(), alice);
+    expect(server.exchanged).toHaveLength(2);
+  });
+
+  test('nor beyond its own exp', async () => {
+    const exp = START / 1000 + 60;
+    server.answer = { token_type: 'bearer', expires_in: 6_000, access_token: signToken({ exp }, secret) };
+    const exchange = create();
+    await exchange.exchange('shop', settings(), alice);
+    now += 60_000;
+    await exchange.exchange('shop', settings(), alice);
+    expect(server.exchanged).toHaveLength(2);
+  });
+
+  test("nor beyond the exp of the person's token, which is not exchanged then", async () => {
+    const exchange = create();
+    const short = subject('user-1', START / 1000 + 60);
+    await exchange.exchange('shop', settings(), short);
+    now += 60_000;
+    expect(await failureOf(exchange.exchange('shop', settings(), short))).toMatchObject({
+      reason: 'subject_expired',
+      message: 'The sign-in of the person has expired.',
+    });
+    expect(server.exchanged).toHaveLength(1);
+  });
+
+  test('a token that does not say how long it lives is kept for a minute', async () => {
+    server.answer = {};
+    const exchange = create();
+    await exchange.exchange('shop', settings(), alice);
+    now += 54_000;
+    await exchange.exchange('shop', settings(), alice);
+    expect(server.exchanged).toHaveLength(1);
+    now += 6_000;
+    await exchange.exchange('shop', settings(), alice);
+    expect(server.exchanged).toHaveLength(2);
+  });
+
+  test('a refused token is exchanged anew', async () => {
+    const exchange = create();
+    exchange.refused(await exchange.exchange('shop', settings(), alice));
+    expect((await exchange.exchange('shop', settings(), alice)).reveal()).toBe('exchanged-2-for-billing');
+  });
+
+  test('it is bounded: the token that was used longest ago goes first', async () => {
+    const exchange = create(2);
+    const use = async (sub: string) => void (await exchange.exchange('shop', settings(), subject(sub)));
+    for (const sub of ['a', 'b', 'a', 'c', 'a']) await use(sub);
+    expect(server.exchanged).toHaveLength(3);
+    await use('b');
+    expect(server.exchanged).toHaveLength(4);
+  });
+});
+
+describe('failures', () => {
+  test('a failure is not kept', async () => {
+    const exchange = create();
+    server.instead = { status: 500, body: 'oops' };
+    expect(await failureOf(exchange.exchange('shop', settings(), alice))).toMatchObject({
+      reason: 'exchange_failed',
+      message: 'The other system cannot be signed in to at the moment.',
+    });
+    server.instead = null;
+    await exchange.exchange('shop', settings(), alice);
+  });
+
+  test.each([
+    ['no token', { access_token: undefined }],
+    ['a token with a line break', { access_token: 'a\r\nX-Evil: 1' }],
+    ['another type than bearer', { token_type: 'N_A' }],
+  ])('an answer with %s is a failure', async (_, answer) => {
+    server.answer = answer;
+    expect((await failureOf(create().exchange('shop', settings(), alice))).reason).toBe('exchange_failed');
+  });
+
+  test('a redirect is not followed', async () => {
+    const elsewhere = await FakeAuthorizationServer.start();
+    server.instead = { status: 307, body: '', headers: { location: elsewhere.url } };
+    expect((await failureOf(create().exchange('shop', settings(), alice))).reason).toBe('exchange_failed');
+    expect(elsewhere.exchanged).toEqual([]);
+    await elsewhere.close();
+  });
+
+  test('what the endpoint says of a refusal is not handed on', async () => {
+    server.instead = { status: 400, body: JSON.stringify({ error: `bad ${alice.reveal()}` }) };
+    const failure = await failureOf(create().exchange('shop', settings(), alice));
+    expect(`${failure.message} ${String(failure.cause)}`).not.toContain(alice.reveal());
+  });
+
+  test('a call that aborts leaves the exchange to the others', async () => {
+    const gate = Promise.withResolvers<void>();
+    server.wait = gate.promise;
+    const exchange = create();
+    const controller = new AbortController();
+    const aborted = exchange.exchange('shop', settings(), alice, controller.signal);
+    const waiting = exchange.exchange('shop', settings(), alice, new AbortController().signal);
+    controller.abort(new Error('deadline'));
+    await expect(aborted).rejects.toThrow('deadline');
+    gate.resolve();
+    expect((await waiting).reveal()).toBe('exchanged-1-for-billing');
+  });
+});

@@ -1,0 +1,280 @@
+import { describe, expect, test } from 'vitest';
+import { withRequestContext } from '../../../src/daemon/agent/context.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { executeConfirmed, type ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
+import type {
+  CallJournal,
+  JournaledWrite,
+  KnownWrite,
+  WriteOutcome,
+} from '../../../src/daemon/tools/call-journal.ts';
+import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation-desk.ts';
+import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+
+// The order of the steps of a call: what the journal and the desk are asked, before and after the call is sent.
+
+const write: JournaledWrite = { action_id: 'action-1', key: 'key-1' };
+const fresh: KnownWrite = { state: 'new', write, further: false };
+
+interface Scene {
+  tool?: Partial<Tool>;
+  known?: KnownWrite | Error;
+  started?: 'started' | 'lost' | Error;
+  sent?: Sent | Error;
+  finish?: Error;
+  asked?: Asked;
+  run?: Partial<ToolRun>;
+}
+
+const done: Sent = { outcome: 'answered', status: 200, result: { n: 1 } };
+
+function scene({
+  tool: rest,
+  known = fresh,
+  started = 'started',
+  sent = done,
+  finish,
+  asked,
+  run,
+}: Scene = {}) {
+  const events: unknown[] = [];
+  const orThrow = <T>(value: T | Error): T => {
+    if (value instanceof Error) throw value;
+    return value;
+  };
+  const journal: CallJournal = {
+    async known({ args }) {
+      events.push(['known', args]);
+      return orThrow(known);
+    },
+    async start({ action_id }, { again }) {
+      events.push(['start', action_id, again]);
+      return orThrow(started);
+    },
+    async finish({ action_id }, outcome: WriteOutcome) {
+      events.push(['finish', action_id, outcome.state, outcome.status, outcome.answer?.ok ?? null]);
+      if (finish) throw finish;
+    },
+  };
+  const confirmation: ConfirmationDesk = {
+    async ask({ args }) {
+      events.push(['ask', args]);
+      return asked ?? { outcome: 'waits' };
+    },
+  };
+  const tool = toolOf({
+    name: 'cancel',
+    source: sourceOf({ base_url: 'https://shop.example.com' }),
+    effect: 'write',
+    parameters: { type: 'object', properties: { id: { type: 'string' } }, additionalProperties: false },
+    async send(args, { idempotency_key }) {
+      events.push(['send', args, idempotency_key]);
+      return orThrow(sent);
+    },
+    ...rest,
+  });
+  const bound = bindOne(tool, { journal, confirmation, ...run });
+  return {
+    ...bound,
+    tool,
+    events,
+    journal,
+    confirmation,
+    call: (args: object = { id: 'A' }) => bound.bound.call(args),
+  };
+}
+
+const names = (events: unknown[]) => events.map((event) => (event as unknown[])[0]);
+
+test('a write is known to be new, recorded, sent under its key, and its outcome recorded', async () => {
+  const { call, events } = scene();
+  expect(await call()).toEqual({ ok: true, result: { n: 1 } });
+  expect(events).toEqual([
+    ['known', { id: 'A' }],
+    ['start', 'action-1', false],
+    ['send', { id: 'A' }, 'key-1'],
+    ['finish', 'action-1', 'done', 200, true],
+  ]);
+});
+
+test('a read is neither recorded nor given a key', async () => {
+  const { call, events } = scene({ tool: { effect: 'read' } });
+  await call();
+  expect(events).toEqual([['send', { id: 'A' }, null]]);
+});
+
+test('what is wrong with a call is found before the journal is asked', async () => {
+  for (const tool of [{ credentials: 'user' }, { bind: { customer: 'sub' } }] as const) {
+    const { call, events } = scene({ tool });
+    expect(await call()).toMatchObject({ ok: false });
+    expect(events).toEqual([]);
+  }
+  const { call, events } = scene();
+  await call({ id: 7 });
+  expect(events).toEqual([]);
+});
+
+describe('what the journal records of an outcome', () => {
+  test.each<[string, Sent | Error, string, number | null]>([
+    ['a 2xx', done, 'done', 200],
+    ['an answer without a status', { outcome: 'answered', status: null, result: 'x' }, 'done', null],
+    ['a 4xx', { outcome: 'answered', status: 409, result: null }, 'failed', 409],
+    ['a 5xx', { outcome: 'answered', status: 502, result: null }, 'unknown', 502],
+    [
+      'nothing sent',
+      { outcome: 'failed', reached: false, reason: 'unreachable', message: 'x' },
+      'failed',
+      null,
+    ],
+    [
+      'a broken connection',
+      { outcome: 'failed', reached: true, reason: 'unreachable', message: 'x' },
+      'unknown',
+      null,
+    ],
+    ['sign-in needed', { outcome: 'sign_in_needed' }, 'failed', 401],
+    [
+      'a tool that says it failed',
+      { outcome: 'answered', status: null, result: 'x', is_error: true },
+      'failed',
+      null,
+    ],
+    ['a tool that throws', new Error('x'), 'unknown', null],
+  ])('%s', async (_, sent, state, status) => {
+    const { call, events } = scene({ sent });
+    const answer = await call();
+    expect(events.at(-1)).toEqual(['finish', 'action-1', state, status, answer.ok]);
+  });
+
+  test('a run that ends while a call is under way leaves it unknown', async () => {
+    const controller = new AbortController();
+    const { call, events } = scene({
+      tool: { send: () => new Promise(() => controller.abort(new Error('deadline'))) },
+      run: { signal: controller.signal },
+    });
+    await expect(call()).rejects.toThrow('deadline');
+    expect(events.at(-1)).toEqual(['finish', 'action-1', 'unknown', null, null]);
+  });
+});
+
+describe('a repeated run', () => {
+  test('gets the outcome that is known, and no second call is made', async () => {
+    const answer = { ok: true, result: 'cancelled before' } as const;
+    const { call, events, lines } = scene({ known: { state: 'ended', answer } });
+    expect(await call()).toEqual(answer);
+    expect(names(events)).toEqual(['known']);
+    expect(lines()).toEqual([['ok', 'made_before']]);
+  });
+
+  test('does not repeat a call whose outcome is unknown', async () => {
+    const { call, events } = scene({ known: { state: 'unknown', write } });
+    expect(await call()).toEqual({ ok: false, message: expect.stringContaining('it is not known') });
+    expect(names(events)).toEqual(['known']);
+  });
+
+  test('repeats it under the same key if the tool says that it may, without asking again', async () => {
+    const tool = { idempotent: true, confirm: 'always' } as const;
+    const { call, events } = scene({ known: { state: 'unknown', write }, tool });
+    expect(await call()).toMatchObject({ ok: true });
+    expect(events.slice(1, 3)).toEqual([
+      ['start', 'action-1', true],
+      ['send', { id: 'A' }, 'key-1'],
+    ]);
+  });
+
+  test('needs confirmation for a further write by the same tool', async () => {
+    const { call, events } = scene({ known: { state: 'new', write, further: true } });
+    expect(await call()).toMatchObject({ ok: true, result: { waits_for_confirmation: true } });
+    expect(names(events)).toEqual(['known', 'ask']);
+  });
+});
+
+describe('confirmation', () => {
+  test('a call that needs it is not made: the person is asked, with the arguments of the model', async () => {
+    const { call, events, lines } = scene({ tool: { confirm: 'always' } });
+    expect(await call()).toMatchObject({ ok: true, result: { waits_for_confirmation: true } });
+    expect(events.at(-1)).toEqual(['ask', { id: 'A' }]);
+    expect(names(events)).not.toContain('send');
+    expect(lines()).toEqual([['ok', 'waits_for_confirmation']]);
+  });
+
+  test('a refusal of the desk is told to the model', async () => {
+    const asked: Asked = { outcome: 'refused', reason: 'one_is_pending', message: 'One at a time.' };
+    const { call, lines } = scene({ tool: { confirm: 'always' }, asked });
+    expect(await call()).toEqual({ ok: false, message: 'One at a time.' });
+    expect(lines()).toEqual([['failed', 'one_is_pending']]);
+  });
+
+  test('where nobody can be asked, the call is not made', async () => {
+    const { call, events } = scene({ tool: { confirm: 'always' }, run: { confirmation: null } });
+    expect(await call()).toMatchObject({ ok: false });
+    expect(names(events)).not.toContain('send');
+  });
+
+  test('a read can need it, too', async () => {
+    const { call, events } = scene({ tool: { effect: 'read', confirm: 'always' } });
+    await call();
+    expect(names(events)).toEqual(['ask']);
+  });
+});
+
+describe('a journal that fails', () => {
+  test.each<[string, Scene]>([
+    ['cannot be read', { known: new Error('disk') }],
+    ['cannot be written', { started: new Error('disk') }],
+    ['has lost its claim', { started: 'lost' }],
+  ])('%s: nothing is sent', async (_, given) => {
+    const { call, events } = scene(given);
+    expect(await call()).toMatchObject({ ok: false });
+    expect(names(events)).not.toContain('send');
+  });
+
+  test('cannot record an outcome: the agent still gets it, with a warning', async () => {
+    const { call, logged } = scene({ finish: new Error('disk') });
+    expect(await call()).toMatchObject({ ok: true });
+    expect(logged.lines).toMatchObject([
+      { level: 'warn', msg: 'the outcome of a write could not be recorded', action_id: 'action-1' },
+    ]);
+  });
+});
+
+describe('a confirmed call', () => {
+  const confirmed = { action_id: 'action-9', tool: 'cancel', args: { id: 'A' } };
+  const execute = ({ tool, journal, confirmation, trace, logged }: ReturnType<typeof scene>) => {
+    return executeConfirmed([tool], confirmed, {
+      tool: () => {},
+      audience: { memory_of: null, shared: false },
+      access: accessTo(undefined),
+      clock: systemClock,
+      trace,
+      signal: new AbortController().signal,
+      log: logged.log,
+      journal,
+      confirmation,
+    });
+  };
+
+  test('is made as it was kept, once, under the id of its action, and its outcome recorded', async () => {
+    const made = scene({ tool: { confirm: 'always' } });
+    expect(await execute(made)).toEqual({ ok: true, result: { n: 1 } });
+    expect(made.events).toEqual([
+      ['send', { id: 'A' }, 'action-9'],
+      ['finish', 'action-9', 'done', 200, true],
+    ]);
+  });
+
+  test('uses the credentials that the person has then: without any nothing is done, and so recorded', async () => {
+    const made = scene({ tool: { confirm: 'always', credentials: 'user' } });
+    const context = contextOf(sessionOf('s', 'u', null));
+    expect(await withRequestContext(context, () => execute(made))).toMatchObject({ ok: false });
+    expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);
+  });
+
+  test('of a tool that is not there any more is not made', async () => {
+    const made = scene({ tool: { name: 'other' } });
+    expect(await execute(made)).toEqual({ ok: false, message: expect.stringContaining('no such tool') });
+    expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);
+  });
+});

@@ -1,0 +1,439 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
+import type { ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
+import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
+import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
+import { FakeApi, signToken } from '../../support/fake-api.ts';
+import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { accessTo, type BoundTool, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+
+// Who a call acts for, with which credential, and what of its answer is shown.
+
+const secret = 'a secret of the tests that is long enough';
+const claims = {
+  sub: 'user-1',
+  email: 'alice@example.com',
+  exp: Math.floor(Date.now() / 1000) + 3_600,
+  number: 17,
+  zero: 0,
+  empty: '',
+  blank: ' ',
+  roles: ['admin'],
+  address: { city: 'Bonn' },
+  active: true,
+  nothing: null,
+};
+const token = signToken(claims, secret);
+const alice = { sub: 'user-1', email: 'alice@example.com', token };
+const FOREIGN = 'https://billing.example.net';
+
+let api: FakeApi;
+beforeEach(async () => {
+  api = await FakeApi.start({ secret });
+});
+afterEach(() => api.close());
+
+const signedIn = () => contextOf(sessionOf('s', 'u', alice));
+const anonymous = () => contextOf(sessionOf('s', 'u', null));
+
+const OPEN = { type: 'object', properties: {} };
+const orders = { method: 'GET', path: '/orders' } as const;
+
+function bind(tool: Tool, context: RequestContext, rest: Partial<ToolRun> = {}): BoundTool {
+  const { trace, signal } = context;
+  return withRequestContext(context, () =>
+    bindOne(tool, { access: accessTo(api.url), trace, signal, ...rest }),
+  );
+}
+
+/** Calls the tool, and says what its source was given; null if it was not called. */
+async function sentBy(
+  rest: Partial<Tool>,
+  context: RequestContext,
+  args: object = {},
+): Promise<{ answer: ToolAnswer; args: ToolArguments | null; credentials: string | null }> {
+  let sent: { args: ToolArguments; credentials: string } | null = null;
+  const tool = toolOf({
+    parameters: OPEN,
+    ...rest,
+    async send(given, { client }): Promise<Sent> {
+      sent = { args: given, credentials: client.credentials };
+      return { outcome: 'answered', status: null, result: 'done' };
+    },
+  });
+  const answer = await bind(tool, context).bound.call(args);
+  const { args: given = null, credentials = null } = sent ?? {};
+  return { answer, args: given, credentials };
+}
+
+const SIGN_IN = { ok: false, message: expect.stringContaining('Sign-in is needed') };
+
+describe('bound parameters', () => {
+  test.each([
+    [{ customer: 'sub' }, { customer: 'user-1' }],
+    [{ customer: 'email' }, { customer: 'alice@example.com' }],
+    [{ customer: 'number' }, { customer: 17 }],
+    [{ customer: 'zero' }, { customer: 0 }],
+    [{ 'body.owner': 'sub' }, { body: { owner: 'user-1' } }],
+    [
+      { customer: 'sub', 'body.owner': 'number' },
+      { customer: 'user-1', body: { owner: 17 } },
+    ],
+  ])('%j is filled in from the claims of the person of the message', async (bound, args) => {
+    expect((await sentBy({ bind: bound }, signedIn())).args).toEqual(args);
+  });
+
+  test('a bound field joins the fields of the body that the model chose', async () => {
+    const { args } = await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), { body: { note: 'x' } });
+    expect(args).toEqual({ body: { note: 'x', owner: 'user-1' } });
+  });
+
+  test('a body that is no object is refused', async () => {
+    expect(await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), { body: [1] })).toMatchObject({
+      answer: { ok: false, message: 'The argument `body` must be of type object.' },
+      args: null,
+    });
+  });
+
+  test.each(['empty', 'blank', 'roles', 'address', 'active', 'nothing', 'absent', 'toString', '__proto__'])(
+    'a claim that is no text or number, or is empty (%s), means that sign-in is needed, and no call',
+    async (claim) => {
+      const { answer, args } = await sentBy({ bind: { customer: claim } }, signedIn());
+      expect([answer, args]).toEqual([SIGN_IN, null]);
+    },
+  );
+
+  test.each(['user-or-default', 'default', 'none'] as const)(
+    'without a person there is no call, whatever the policy (%s)',
+    async (credentials) => {
+      const source = builtInSource(api.url);
+      const context = anonymous();
+      const { answer, args } = await sentBy({ bind: { customer: 'sub' }, credentials, source }, context);
+      expect([answer, args]).toEqual([SIGN_IN, null]);
+      expect(context.trace.lines).toMatchObject([
+        { step: 'credentials', verdict: 'refused', reason: 'no_jwt_context' },
+        { step: 'tool', verdict: 'failed' },
+      ]);
+    },
+  );
+
+  test.each([
+    { customer: 'user-2' },
+    { Customer: 'user-2' },
+    { body: { customer: 'user-2' } },
+    { body: [{ deep: { CUSTOMER: null } }] },
+    { filter: { customer: { $ne: 1 } } },
+  ])('a bound name in the arguments is refused wherever it is: %j', async (given) => {
+    expect(await sentBy({ bind: { customer: 'sub' } }, signedIn(), given)).toMatchObject({
+      answer: {
+        ok: false,
+        message: "Leave `customer` out: it is filled in from the person's sign-in.",
+      },
+      args: null,
+    });
+  });
+
+  test.each([{ body: { owner: 'user-2' } }, { body: { more: [{ owner: 1 }] } }])(
+    'so is a bound field in the body: %j',
+    async (given) => {
+      expect((await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), given)).args).toBeNull();
+    },
+  );
+
+  test('a person of another session or channel user binds nothing', async () => {
+    const crossed = contextOf(sessionOf('s', 'u', alice), { user_id: 'mallory' });
+    expect((await sentBy({ bind: { customer: 'sub' } }, crossed)).args).toBeNull();
+  });
+});
+
+describe('the credential of a call', () => {
+  const exchange = {
+    url: 'https://login.example.net/token',
+    client_id: 'a',
+    client_secret: 'b',
+    audience: 'c',
+  };
+  const shop = (rest: object) => ({ source: sourceOf(rest, api.url) });
+  const foreign = (rest: object = {}) => shop({ base_url: FOREIGN, ...rest });
+  const own = (rest: object = {}) => shop({ base_url: `${api.url}/v2`, ...rest });
+
+  test.each<[string, () => Partial<Tool>, string | null, string | null]>([
+    // policy and source, with a person, without one; null: no call
+    ['user-or-default at the API', () => ({ ...own(), credentials: 'user-or-default' }), 'user', 'default'],
+    ['user at the API', () => ({ ...own(), credentials: 'user' }), 'user', null],
+    ['default at the API', () => ({ ...own(), credentials: 'default' }), 'default', 'default'],
+    ['none at the API', () => ({ ...own(), credentials: 'none' }), 'none', 'none'],
+    ['none elsewhere', () => ({ ...foreign(), credentials: 'none' }), 'none', 'none'],
+    [
+      'user elsewhere, named',
+      () => ({ ...foreign({ credentials: 'user' }), credentials: 'user' }),
+      'user',
+      null,
+    ],
+    ['user elsewhere, not named', () => ({ ...foreign(), credentials: 'user' }), null, null],
+    [
+      'user elsewhere, named, over http',
+      () => ({
+        ...shop({ base_url: 'http://billing.example.net', credentials: 'user' }),
+        credentials: 'user',
+      }),
+      null,
+      null,
+    ],
+    [
+      'user at a loopback address, named',
+      () => ({ ...shop({ base_url: 'http://127.0.0.1:1', credentials: 'user' }), credentials: 'user' }),
+      'user',
+      null,
+    ],
+    [
+      'user at another port of the API',
+      () => ({ ...shop({ base_url: 'http://127.0.0.1:1' }), credentials: 'user' }),
+      null,
+      null,
+    ],
+    [
+      'default elsewhere',
+      () => ({ ...foreign({ credentials: 'user' }), credentials: 'default' }),
+      null,
+      null,
+    ],
+    [
+      'user-or-default elsewhere',
+      () => ({ ...foreign({ credentials: 'user' }), credentials: 'user-or-default' }),
+      null,
+      null,
+    ],
+    ['exchange', () => ({ ...foreign({ exchange }), credentials: 'exchange' }), 'exchange', null],
+    ['exchange without its entry', () => ({ ...foreign(), credentials: 'exchange' }), null, null],
+    [
+      'user without an address',
+      () => ({ source: builtInSource(undefined), credentials: 'user' }),
+      'none',
+      null,
+    ],
+  ])('%s', async (_, rest, withPerson, withoutPerson) => {
+    expect((await sentBy(rest(), signedIn())).credentials).toBe(withPerson);
+    expect((await sentBy(rest(), anonymous())).credentials).toBe(withoutPerson);
+  });
+
+  test('is in the trace, with its policy and its reason', async () => {
+    const context = anonymous();
+    await sentBy({ ...own(), credentials: 'user-or-default' }, context);
+    expect(context.trace.lines[0]).toMatchObject({
+      step: 'credentials',
+      verdict: 'fallback',
+      reason: 'no_jwt_context',
+      detail: { credentials: 'default', policy: 'user-or-default' },
+    });
+  });
+});
+
+describe('after a 401 to the token of a person', () => {
+  const requesting = (rest: Partial<Tool>) =>
+    toolOf({
+      source: builtInSource(api.url),
+      credentials: 'user-or-default',
+      public: 'all',
+      parameters: OPEN,
+      async send(_args, { client }) {
+        const response = await client.request(orders);
+        if (response.outcome !== 'answered') return response;
+        return { outcome: 'answered', status: response.status, result: response.body };
+      },
+      ...rest,
+    });
+  const usersOf = () => api.seen('/orders').map(({ bearer }) => bearer === token);
+  beforeEach(() => api.misbehave('/orders', { status: 401 }, 1));
+
+  test('a read that binds nothing is made once more, with default credentials', async () => {
+    const { bound, logged } = bind(requesting({}), signedIn());
+    await bound.call({});
+    expect(usersOf()).toEqual([true, false]);
+    expect(logged.lines).toMatchObject([
+      { level: 'warn', msg: "the business API refused the user's token: default credentials for this call" },
+    ]);
+  });
+
+  test.each<[string, Partial<Tool>]>([
+    ['a write', { effect: 'write' }],
+    ['a read that binds a parameter', { bind: { customer: 'sub' } }],
+    ['a read with the policy user', { credentials: 'user' }],
+  ])('%s is not made again: sign-in is needed', async (_, rest) => {
+    expect(await bind(requesting(rest), signedIn()).bound.call({})).toEqual(SIGN_IN);
+    expect(usersOf()).toEqual([true]);
+  });
+});
+
+describe('what is shown of an answer', () => {
+  const answering = (result: unknown, rest: Partial<Tool> = {}, status: number | null = 200) =>
+    toolOf({
+      source: sourceOf({ base_url: `${api.url}/x` }, api.url),
+      credentials: 'user-or-default',
+      ...rest,
+      async send(_args, { client }) {
+        // Whoever answers, the client knows under whose credentials.
+        if (rest.credentials !== 'none') await client.request({ method: 'GET', path: '/any' });
+        return { outcome: 'answered', status, result };
+      },
+    });
+  const shown = async (tool: Tool, context = anonymous()) => {
+    const answer = await bind(tool, context).bound.call({});
+    return answer.ok ? answer.result : answer.message;
+  };
+  const order = { id: 'A-1', total: 42, lines: [{ sku: 'x' }] };
+
+  test.each<[string, unknown, readonly string[] | 'all', unknown]>([
+    ['an object', order, ['id', 'none'], { id: 'A-1' }],
+    ['an array', [order, { total: 1 }, 'text'], ['id'], [{ id: 'A-1' }, {}]],
+    ['an object, all', order, 'all', order],
+    ['a text', 'private words', ['id'], null],
+    ['a text, all', 'public words', 'all', 'public words'],
+    ['a name of the prototype', order, ['toString', '__proto__'], {}],
+  ])('without sign-in only the public fields of %s', async (_, result, fields, expected) => {
+    expect(await shown(answering(result, { public: fields }))).toEqual(expected);
+    expect(await shown(answering(result, { public: fields }), signedIn())).toEqual(result);
+  });
+
+  test('without public fields nothing, and that sign-in is needed', async () => {
+    for (const result of [order, [order], 'text', null])
+      expect(await shown(answering(result))).toMatchObject({ sign_in_needed: true });
+  });
+
+  test('a source with the policy none shows everything', async () => {
+    expect(await shown(answering(order, { credentials: 'none' }))).toEqual(order);
+  });
+
+  test('a 4xx is told with the first 1,000 characters of its body, and without sign-in only with its status', async () => {
+    const body = { error: `no such order ${'x'.repeat(2_000)}`, token };
+    const told = await shown(answering(body, {}, 422), signedIn());
+    expect(told).toMatch(
+      /^The call was refused with the status 422\. The answer was: \{"error":"no such order x+$/,
+    );
+    expect((told as string).length).toBe(
+      1_000 + 'The call was refused with the status 422. The answer was: '.length,
+    );
+    for (const fields of [[], 'all'] as const)
+      expect(await shown(answering(body, { public: fields }, 422))).toBe(
+        'The call was refused with the status 422.',
+      );
+  });
+
+  test('tokens in the body of a 4xx are masked', async () => {
+    expect(await shown(answering(`echo ${token}`, {}, 400), signedIn())).toBe(
+      'The call was refused with the status 400. The answer was: echo [token]',
+    );
+  });
+
+  test('a 5xx and a 401 are told without their body', async () => {
+    expect(await shown(answering('stack trace', {}, 503), signedIn())).toBe(
+      'The other system cannot answer at the moment (status 503).',
+    );
+    expect(await shown(answering('who are you', {}, 401), signedIn())).toBe(
+      'The other system does not accept the credentials of this service.',
+    );
+  });
+
+  test('what a tool says of its own failure is told, and not without sign-in', async () => {
+    const failing = (rest: Partial<Tool>) =>
+      toolOf({
+        ...answering(null, rest),
+        send: async (_args, { client }) => {
+          await client.request({ method: 'GET', path: '/any' });
+          return { outcome: 'answered', status: null, result: 'order of Bob', is_error: true };
+        },
+      });
+    expect(await shown(failing({}), signedIn())).toBe('The tool reported an error: order of Bob');
+    expect(await shown(failing({}))).toBe('The tool reported an error.');
+    expect(await shown(failing({ public: 'all' }))).toBe('The tool reported an error: order of Bob');
+  });
+
+  test('opaque tokens and fixed headers that an API echoes are masked, also in parts of JSON texts', async () => {
+    const key = 'key/with+slashes==';
+    const source = sourceOf({ base_url: api.url, headers: { 'X-Api-Key': key } }, api.url);
+    const echo = toolOf({
+      source,
+      credentials: 'none',
+      async send(_args, { client }) {
+        const response = await client.request({ method: 'GET', path: '/echo' });
+        if (response.outcome !== 'answered') return response;
+        return { outcome: 'answered', status: 200, result: { raw: response.body, own: `said ${key}` } };
+      },
+    });
+    // As PHP writes JSON.
+    api.misbehave('/echo', { status: 200, body: `{"you":"${key.replaceAll('/', '\\/')}"}` });
+    expect(await shown(echo)).toEqual({ raw: { you: '[token]' }, own: 'said [token]' });
+    expect(api.seen('/echo')[0]?.headers['x-api-key']).toBe(key);
+  });
+});
+
+describe('a token that was exchanged', () => {
+  let server: FakeAuthorizationServer;
+  beforeEach(async () => {
+    server = await FakeAuthorizationServer.start();
+  });
+  afterEach(() => server.close());
+
+  const exchanging = (fetching = false) =>
+    toolOf({
+      source: sourceOf(
+        { base_url: api.url, exchange: { url: server.url, ...EXCHANGE_CLIENT, audience: 'billing' } },
+        'https://api.example.com',
+      ),
+      credentials: 'exchange',
+      async send(_args, { client }) {
+        if (fetching) {
+          const { status } = await client.fetch(`${api.url}/orders`);
+          return { outcome: 'answered', status, result: null };
+        }
+        const response = await client.request(orders);
+        if (response.outcome !== 'answered') return response;
+        return { outcome: 'answered', status: response.status, result: response.body };
+      },
+    });
+
+  test.each([false, true])(
+    "is sent instead, and the person's own never reaches that source",
+    async (fetching) => {
+      api.misbehave('/orders', { status: 200, body: [] });
+      expect(await bind(exchanging(fetching), signedIn()).bound.call({})).toMatchObject({ ok: true });
+      expect(api.seen('/orders').map(({ bearer }) => bearer)).toEqual(['exchanged-1-for-billing']);
+      expect([server.wrong, server.exchanged]).toEqual([[], [token]]);
+    },
+  );
+
+  test.each([false, true])('is exchanged anew after a 401, once', async (fetching) => {
+    api.misbehave('/orders', { status: 401 }, 1);
+    await bind(exchanging(fetching), signedIn()).bound.call({});
+    expect(api.seen('/orders').map(({ bearer }) => bearer)).toEqual([
+      'exchanged-1-for-billing',
+      'exchanged-2-for-billing',
+    ]);
+  });
+
+  test('that is refused again means that sign-in is needed', async () => {
+    api.misbehave('/orders', { status: 401 });
+    expect(await bind(exchanging(), signedIn()).bound.call({})).toEqual(SIGN_IN);
+    expect(api.seen('/orders')).toHaveLength(2);
+  });
+
+  test('that cannot be had is a failure in words and in the trace', async () => {
+    server.instead = { status: 500, body: '' };
+    const context = signedIn();
+    expect(await bind(exchanging(), context).bound.call({})).toEqual({
+      ok: false,
+      message: 'The other system cannot be signed in to at the moment.',
+    });
+    expect(api.requests).toEqual([]);
+    expect(context.trace.lines).toContainEqual(
+      expect.objectContaining({ step: 'downstream', verdict: 'failed', reason: 'exchange_failed' }),
+    );
+  });
+
+  test('without a person nothing is exchanged', async () => {
+    expect(await bind(exchanging(), anonymous()).bound.call({})).toEqual(SIGN_IN);
+    expect([server.exchanged, api.requests]).toEqual([[], []]);
+  });
+});

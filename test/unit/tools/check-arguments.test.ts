@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest';
+import { checkArguments } from '../../../src/daemon/tools/check-arguments.ts';
+import { closeSchema } from '../../../src/daemon/tools/close-schema.ts';
+import type { JsonSchema } from '../../../src/daemon/tools/tool.ts';
+
+const ORDER: JsonSchema = {
+  type: 'object',
+  properties: {
+    id: { type: 'string', pattern: '^[A-Z]-[0-9]+$' },
+    when: { type: 'string', format: 'date' },
+    note: { type: ['string', 'null'] },
+    body: {
+      type: 'object',
+      properties: {
+        lines: {
+          type: 'array',
+          minItems: 1,
+          items: {
+            type: 'object',
+            properties: { sku: { type: 'string' }, count: { type: 'integer', minimum: 1, format: 'int32' } },
+            required: ['sku'],
+            additionalProperties: false,
+          },
+        },
+        pay: { oneOf: [{ $ref: '#/$defs/card' }, { const: 'cash' }] },
+      },
+    },
+  },
+  required: ['id'],
+  additionalProperties: false,
+  $defs: { card: { type: 'object', properties: { last4: { type: 'string' } }, required: ['last4'] } },
+};
+
+const messageOf = (args: unknown, schema = ORDER) => {
+  const checked = checkArguments(schema, args);
+  return checked.ok ? expect.fail('it should have been refused') : checked.message;
+};
+
+test('what the schema allows is handed on as it is', () => {
+  const args = {
+    id: 'A-1',
+    when: '2026-02-28',
+    note: null,
+    body: { lines: [{ sku: 'x', count: 2 }], pay: 'cash' },
+  };
+  expect(checkArguments(ORDER, args)).toEqual({ ok: true, args });
+});
+
+describe('what it does not allow is told so that a model can correct it', () => {
+  test.each([
+    [{}, 'The argument `id` is missing.'],
+    [{ id: 'a' }, 'The argument `id` must match pattern "^[A-Z]-[0-9]+$".'],
+    [{ id: 'A-1', when: '2026-02-30' }, 'The argument `when` must match format "date".'],
+    [{ id: 'A-1', sub: 'bob' }, 'There is no argument `sub`.'],
+    [{ id: 'A-1', body: { lines: [] } }, 'The argument `body.lines` must NOT have fewer than 1 items.'],
+    [{ id: 'A-1', body: { lines: [{ sku: 'x' }, {}] } }, 'The argument `body.lines.1.sku` is missing.'],
+    [
+      { id: 'A-1', body: { lines: [{ sku: 'x', count: 0 }] } },
+      'The argument `body.lines.0.count` must be >= 1.',
+    ],
+    [{ id: 'A-1', body: { lines: [{ sku: 'x', to: 1 }] } }, 'There is no argument `body.lines.0.to`.'],
+    [{ id: 'A-1', body: { pay: {} } }, 'The argument `body.pay.last4` is missing.'],
+    [[], 'The arguments must be one JSON object.'],
+    ['{"id":"A-1"}', 'The arguments must be one JSON object.'],
+    [{ id: 1n }, 'The arguments must be JSON.'],
+  ])('%o', (args, message) => {
+    expect(messageOf(args)).toContain(message);
+  });
+
+  test('in no more than 500 characters', () => {
+    const schema = {
+      type: 'object',
+      properties: { kind: { enum: Array.from({ length: 999 }, (_, n) => n) } },
+    };
+    expect(messageOf({ kind: 'x' }, schema).length).toBe(500);
+  });
+});
+
+describe('a null', () => {
+  test('that the schema does not allow counts as absent, at any depth', () => {
+    expect(
+      checkArguments(ORDER, {
+        id: 'A-1',
+        when: null,
+        body: { lines: [{ sku: 'x', count: null }], pay: null },
+      }),
+    ).toEqual({ ok: true, args: { id: 'A-1', body: { lines: [{ sku: 'x' }] } } });
+  });
+
+  test('that it allows is kept', () => {
+    expect(checkArguments(ORDER, { id: 'A-1', note: null })).toEqual({
+      ok: true,
+      args: { id: 'A-1', note: null },
+    });
+  });
+
+  test('in the place of a required argument is told as missing', () => {
+    expect(messageOf({ id: null })).toBe('The argument `id` is missing.');
+  });
+});
+
+test('the arguments are a copy: what was checked cannot change later', () => {
+  const given = { id: 'A-1', body: { lines: [{ sku: 'x' }] } };
+  const checked = checkArguments(ORDER, given);
+  given.body.lines.push({ sku: 'y' });
+  expect(checked).toEqual({ ok: true, args: { id: 'A-1', body: { lines: [{ sku: 'x' }] } } });
+});
+
+test('names of the prototype are no arguments', () => {
+  for (const name of ['constructor', 'toString', '__proto__'])
+    expect(messageOf(JSON.parse(`{"id":"A-1","${name}":{}}`))).toBe(`There is no argument \`${name}\`.`);
+});
+
+test.each([
+  'http://json-schema.org/draft-07/schema#',
+  'https://json-schema.org/draft/2020-12/schema',
+  undefined,
+])('the dialect %s is known, and an unknown keyword is no error', ($schema) => {
+  const schema: JsonSchema = {
+    ...($schema === undefined ? {} : { $schema }),
+    type: 'object',
+    properties: { n: { type: 'integer', 'x-unit': 'cm' } },
+  };
+  expect(checkArguments(schema, { n: 1 })).toEqual({ ok: true, args: { n: 1 } });
+  expect(messageOf({ n: 'x' }, schema)).toBe('The argument `n` must be of type integer.');
+});
+
+describe('a schema is closed at the top level', () => {
+  test.each<[string, JsonSchema]>([
+    ['with properties alone', { type: 'object', properties: { a: {} } }],
+    ['that says it is open', { type: 'object', properties: { a: {} }, additionalProperties: true }],
+    ['that is composed', { type: 'object', allOf: [{ properties: { a: {} } }] }],
+    [
+      'that refers to another one',
+      { $ref: '#/$defs/it', $defs: { it: { type: 'object', properties: { a: {} } } } },
+    ],
+    [
+      'of an older dialect',
+      { $schema: 'http://json-schema.org/draft-07/schema#', anyOf: [{ properties: { a: {} } }] },
+    ],
+  ])('%s', (_, schema) => {
+    const closed = closeSchema(schema);
+    expect(checkArguments(closed, { a: 1 })).toEqual({ ok: true, args: { a: 1 } });
+    expect(messageOf({ a: 1, b: 2 }, closed)).toBe('There is no argument `b`.');
+  });
+});

@@ -1,0 +1,249 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
+import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
+import type { Tool } from '../../../src/daemon/tools/tool.ts';
+import type { ToolClient, ToolRequest, ToolResponse } from '../../../src/daemon/tools/tool-client.ts';
+import { FakeApi, signToken } from '../../support/fake-api.ts';
+import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+
+// What a source can do with the client of a call, and what it cannot.
+
+const secret = 'a secret of the tests that is long enough';
+const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
+const alice = { sub: 'user-1', email: 'alice@example.com', token };
+let api: FakeApi;
+let elsewhere: FakeApi;
+
+beforeEach(async () => {
+  api = await FakeApi.start({ secret, prefix: '/v2' });
+  elsewhere = await FakeApi.start({ secret });
+});
+afterEach(async () => {
+  await api.close();
+  await elsewhere.close();
+});
+
+const signedIn = () => contextOf(sessionOf('s', 'u', alice));
+
+/** What the work with the client of one call results in. */
+async function withClient<T>(
+  work: (client: ToolClient) => Promise<T>,
+  rest: Partial<Tool> = {},
+  context: RequestContext = signedIn(),
+): Promise<T> {
+  let outcome: { value: T } | { error: unknown } | null = null;
+  const tool = toolOf({
+    source: sourceOf({ base_url: api.url, headers: { 'X-Api-Key': 'fixed-key' } }, api.url),
+    credentials: 'user',
+    async send(_args, { client }) {
+      outcome = await work(client).then(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      );
+      return { outcome: 'answered', status: null, result: null };
+    },
+    ...rest,
+  });
+  const { trace, signal } = context;
+  await withRequestContext(context, () =>
+    bindOne(tool, { access: accessTo(api.url), trace, signal }).bound.call({}),
+  );
+  const ended = outcome as { value: T } | { error: unknown } | null;
+  if (ended === null) return expect.fail('the tool was not called');
+  if ('error' in ended) throw ended.error;
+  return ended.value;
+}
+
+const request = (given: Partial<ToolRequest>, rest: Partial<Tool> = {}): Promise<ToolResponse> =>
+  withClient((client) => client.request({ method: 'GET', path: '/orders', ...given }), rest);
+
+describe('request', () => {
+  test('goes below the base URL, with the query in order, the body as JSON and the fixed headers', async () => {
+    api.misbehave('/orders', { status: 201, body: { id: 1 } });
+    const query = [
+      ['tag', 'a b'],
+      ['tag', '&c'],
+    ] as const;
+    expect(
+      await request({ method: 'POST', query, body: { n: 1 }, headers: { 'Idempotency-Key': 'k' } }),
+    ).toEqual({ outcome: 'answered', credentials: 'user', status: 201, body: { id: 1 } });
+    expect(api.requests).toMatchObject([
+      {
+        method: 'POST',
+        path: '/orders',
+        bearer: token,
+        body: { n: 1 },
+        headers: { 'idempotency-key': 'k', 'x-api-key': 'fixed-key' },
+      },
+    ]);
+  });
+
+  test.each([
+    '/orders/..',
+    '/orders/../../admin',
+    '/orders/%2e%2e/admin',
+    '/orders/.%2E/admin',
+    '/orders/./1',
+    '/orders//1',
+    '//evil.example.com/',
+    '/orders/..\\admin',
+    '/orders/\t../admin',
+    'orders',
+    '',
+    'https://evil.example.com/orders',
+    '@evil.example.com/',
+  ])('a path that could lead elsewhere is refused: %j', async (path) => {
+    expect(await request({ path })).toMatchObject({
+      outcome: 'failed',
+      reached: false,
+      reason: 'path_refused',
+    });
+    expect(api.requests).toEqual([]);
+  });
+
+  test.each([
+    'Authorization',
+    'COOKIE',
+    'Host',
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Authorization',
+    'TE',
+    'Trailer',
+    'Transfer-Encoding',
+    'Upgrade',
+    'Content-Length',
+    'x-api-key',
+    'a b',
+    'a\r\nX-Evil',
+  ])('the header %j may not be set', async (name) => {
+    expect(await request({ headers: { [name]: 'x' } })).toMatchObject({
+      outcome: 'failed',
+      reached: false,
+      reason: 'header_refused',
+    });
+    expect(api.requests).toEqual([]);
+  });
+
+  test.each(['a\r\nX-Evil: 1', 'a\0', '\u{1f600}'])('the value %j of a header is refused', async (value) => {
+    expect(await request({ headers: { 'X-Note': value } })).toMatchObject({
+      outcome: 'failed',
+      reached: false,
+      reason: 'header_refused',
+    });
+    expect(api.requests).toEqual([]);
+  });
+
+  test('redirects are not followed, within the origin or not', async () => {
+    for (const redirect of [`${api.url}/users`, `${elsewhere.url}/users`, '/v2/users']) {
+      api.misbehave('/orders', { redirect });
+      expect(await request({})).toMatchObject({ outcome: 'failed', reason: 'redirect_refused' });
+    }
+    expect(api.seen('/users')).toEqual([]);
+    expect(elsewhere.requests).toEqual([]);
+  });
+
+  test('the built-in look-up is led on within the origin alone', async () => {
+    const source = builtInSource(api.url);
+    api.misbehave('/orders', { redirect: '/v2/users?userEmail=alice@example.com' });
+    expect(await request({}, { source })).toMatchObject({ outcome: 'answered', status: 200 });
+    api.misbehave('/orders', { redirect: `${elsewhere.url}/users` });
+    expect(await request({}, { source })).toMatchObject({ outcome: 'failed', reason: 'redirect_refused' });
+    expect(elsewhere.requests).toEqual([]);
+  });
+
+  test('an answer that is not JSON is a text', async () => {
+    api.misbehave('/orders', { status: 200, body: 'id,total\n1,2' });
+    expect(await request({})).toMatchObject({ status: 200, body: 'id,total\n1,2' });
+    api.misbehave('/orders', { status: 500, body: '<h1>no</h1>' });
+    expect(await request({})).toMatchObject({ status: 500, body: '<h1>no</h1>' });
+  });
+
+  test('a huge answer is a failure', async () => {
+    api.misbehave('/orders', 'huge');
+    expect(await request({})).toMatchObject({ outcome: 'failed', reached: true, reason: 'too_large' });
+  });
+
+  test('a connection that was not made is told from one that broke', async () => {
+    const source = sourceOf({ base_url: elsewhere.url, credentials: 'user' }, api.url);
+    await elsewhere.close();
+    elsewhere = await FakeApi.start({ secret });
+    expect(await request({}, { source })).toMatchObject({ reached: false, reason: 'unreachable' });
+  });
+
+  test('a source without an address has nowhere to send it', async () => {
+    const source = builtInSource(undefined);
+    expect(await request({}, { source, credentials: 'none' })).toMatchObject({ reason: 'no_address' });
+  });
+});
+
+describe('fetch', () => {
+  test('adds the credential and the fixed headers, and takes others away', async () => {
+    await withClient(async (client) => {
+      expect(client.credentials).toBe('user');
+      await client.fetch(`${api.url}/orders`, {
+        method: 'POST',
+        headers: { Authorization: 'Bearer mine', Cookie: 'a=b', 'X-Api-Key': 'mine', 'Mcp-Session-Id': 's' },
+        body: '{}',
+      });
+    });
+    expect(api.requests).toMatchObject([
+      { bearer: token, headers: { 'x-api-key': 'fixed-key', 'mcp-session-id': 's' } },
+    ]);
+    expect(api.requests[0]?.headers.cookie).toBeUndefined();
+  });
+
+  test.each(['string', 'URL', 'Request'])('refuses another origin (%s)', async (kind) => {
+    const url = `${elsewhere.url}/orders`;
+    const input = kind === 'string' ? url : kind === 'URL' ? new URL(url) : new Request(url);
+    await expect(withClient((client) => client.fetch(input))).rejects.toThrow('another origin');
+    expect(elsewhere.requests).toEqual([]);
+  });
+
+  test('returns a redirect as it is', async () => {
+    api.misbehave('/orders', { redirect: `${elsewhere.url}/users` });
+    const { status } = await withClient((client) =>
+      client.fetch(`${api.url}/orders`, { redirect: 'follow' }),
+    );
+    expect([status, elsewhere.requests]).toEqual([302, []]);
+  });
+
+  test('is named by an identity that two calls share only if they carry the same credential', async () => {
+    const bob = { sub: 'user-2', email: 'bob@example.com', token: signToken({ sub: 'user-2' }, secret) };
+    const identity = (context?: RequestContext, rest?: Partial<Tool>) =>
+      withClient(async (client) => client.identity, rest, context);
+    const own = await identity();
+    expect(await identity()).toBe(own);
+    expect(await identity(contextOf(sessionOf('t', 'v', bob)))).not.toBe(own);
+    expect(await identity(undefined, { credentials: 'none' })).toBe('none');
+    expect(own).not.toContain(token);
+  });
+});
+
+test('no token can be read from the client', async () => {
+  const seen = await withClient(async (client) => {
+    await client.request({ method: 'GET', path: '/orders' });
+    const reachable = new Set<unknown>();
+    const walk = (value: unknown): void => {
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return;
+      if (reachable.has(value)) return;
+      reachable.add(value);
+      for (const key of Reflect.ownKeys(value)) walk(Reflect.get(value, key));
+      const prototype = Object.getPrototypeOf(value) as object | null;
+      if (prototype !== Object.prototype && prototype !== Function.prototype) walk(prototype);
+    };
+    walk(client);
+    return { members: Object.keys(client), frozen: Object.isFrozen(client), text: inspectAll(reachable) };
+  });
+  expect(seen.members.sort()).toEqual(['credentials', 'fetch', 'identity', 'request']);
+  expect(seen.frozen).toBe(true);
+  expect(seen.text).not.toContain(token);
+});
+
+function inspectAll(values: ReadonlySet<unknown>): string {
+  return [...values]
+    .flatMap((value) => Reflect.ownKeys(value as object).map((key) => Reflect.get(value as object, key)))
+    .filter((value) => typeof value === 'string')
+    .join('\n');
+}
