@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { findCanaries } from '../../support/canary.ts';
 import {
   aResident,
@@ -91,6 +93,31 @@ describe('an erasure beside a running daemon', () => {
     expect(
       (await daemon.inbox.list({ states: ['waiting'], limit: 5 })).map((one) => one.message?.user_id),
     ).toEqual([bob.user_id]);
+  });
+
+  it('leaves no word in the index of memories, and no copy of a row that moved from page to page', async () => {
+    const ownerOf = (one: typeof ada) => ({ key: one.person, alias: null });
+    const sizes = Array.from({ length: 150 }, (_, place) => 40 + ((place * 733) % 3000));
+    for (const [place, size] of sizes.entries()) {
+      for (const one of [ada, bob]) {
+        const text = `${place}word${one.canary} ${'x '.repeat(size / 2)}`;
+        await daemon.memories?.add(ownerOf(one), { text, turn_id: 't', tainted: false });
+        const user_id = `${place % 7}${one.canary}`;
+        const session = aSession(clock.now(), {
+          session_id: `${user_id}-${place}`,
+          user_id,
+          owner: one.person,
+        });
+        await saveSession(daemon, session);
+        await keepTurn(daemon, session, { user_id, person: one.person, text });
+      }
+    }
+    expect(found(`word${ada.canary}`)).not.toEqual([]);
+    const administrator = open('administrator');
+    await administrator.persons?.erase({ person: ada.person, link_keys: [] });
+    await administrator.close();
+    expect(found(ada.canary)).toEqual([]);
+    expect(await daemon.memories?.list(ownerOf(bob))).toHaveLength(150);
   });
 
   it('lets a run that is under way add nothing to the session', async () => {

@@ -64,7 +64,6 @@ export class SqlitePersons implements PersonStore {
   readonly #delete;
   readonly #deleteSeen;
   readonly #deleteOwner;
-  readonly #rebuildTerms;
 
   constructor(db: Database.Database, commit: GroupCommit) {
     this.#db = db;
@@ -100,8 +99,6 @@ export class SqlitePersons implements PersonStore {
       'DELETE FROM known_messages WHERE platform = ? AND message_id = ?',
     );
     this.#deleteOwner = db.prepare<[string]>('DELETE FROM memory_owners WHERE owner = ?');
-    // Its index keeps deleted words until parts of it are merged.
-    this.#rebuildTerms = db.prepare("INSERT INTO memory_terms (memory_terms) VALUES ('rebuild')");
   }
 
   show(of: PersonSelector): Promise<PersonRecords> {
@@ -113,7 +110,6 @@ export class SqlitePersons implements PersonStore {
       const found = this.#find(of);
       this.#deleteAll(found);
       this.#deleteOwner.run('person' in of ? of.person : `${of.platform}:${of.user_id}`);
-      this.#rebuildTerms.run();
       this.#commit.reloadResidents();
       return found.records;
     });
