@@ -34,7 +34,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     await page.getByRole('button', { name: 'Grace Hopper' }).click();
     await visitor.say(`Who am I at ${width} pixels?`);
     await visitor.answer.filter({ hasText: 'Compiler, first edition' }).waitFor();
-    const row = page.locator('tbody tr').first();
+    const row = page.locator('.requests tbody tr').first();
     await row.filter({ hasText: 'Grace Hopper' }).waitFor();
     for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme });
@@ -48,7 +48,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
       await expect
         .poll(async () => {
           await page.mouse.wheel(0, 10_000);
-          const table = await page.locator('.frame').boundingBox();
+          const table = await page.locator('.frame').last().boundingBox();
           return table && table.y + table.height;
         })
         .toBeLessThan(top);

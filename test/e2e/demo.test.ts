@@ -88,7 +88,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     const visitor = follow(page);
     await page.goto(`${daemon.url}/demo`);
     await visitor.chat.waitFor();
-    const rows = page.locator('tbody tr');
+    const rows = page.locator('.requests tbody tr');
     // What the page itself says to do while nobody is signed in.
     await page.getByText('Sign out and ask “Who is ada@example.com?”').waitFor();
     await visitor.chat.getByRole('button', { name: 'Who is ada@example.com?' }).click();
@@ -124,6 +124,30 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
+  it('confirms a change before it is made, and sees that it was done, and as whom', async () => {
+    const page = await browser.context.newPage();
+    const visitor = follow(page);
+    await page.goto(`${daemon.url}/demo`);
+    await page.getByRole('button', { name: 'Ada Lovelace' }).click();
+    await page.getByText('Nothing was done for you yet.').waitFor();
+    await visitor.say('Cancel order 1004');
+    await visitor.answer.filter({ hasText: 'Cancel order "1004"' }).waitFor();
+    const request = page
+      .locator('.requests tbody tr')
+      .filter({ hasText: 'POST /orders/1004/cancel' })
+      .filter({ hasText: 'Ada Lovelace' });
+    expect(await request.count()).toBe(0);
+    await visitor.say('yes');
+    await visitor.answer.filter({ hasText: 'Done: Cancel order "1004"' }).waitFor();
+    await request.waitFor();
+    await page
+      .locator('.actions tbody tr')
+      .filter({ hasText: 'Cancel order "1004"' })
+      .filter({ hasText: 'done' })
+      .waitFor();
+    await page.close();
+  });
+
   it('is nobody else, though people in other tabs of the same browser ask at the same moment', async () => {
     const names = ['Ada Lovelace', 'Grace Hopper', 'Alan Turing'];
     const visitors = await Promise.all(
@@ -136,7 +160,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
         return visitor;
       }),
     );
-    for (const question of ['Who am I?', 'Tell me about myself', 'My orders']) {
+    for (const question of ['Who am I?', 'Tell me about myself', 'What do you know of me?']) {
       await Promise.all(visitors.map((visitor) => visitor.say(question)));
       for (const [index, visitor] of visitors.entries()) {
         await visitor.chat.locator('.visitor', { hasText: question }).waitFor();

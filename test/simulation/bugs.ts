@@ -370,24 +370,24 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     says: 'a repeated run may write again in other words',
     seed: 1,
     shows: /wanted \d writes, and \d reached the API/,
-    changes: [
-      { file: BIND_TOOLS, from: "known?.state === 'new' && known.further", to: 'false' },
-    ],
+    changes: [{ file: BIND_TOOLS, from: "known?.state === 'new' && known.further", to: 'false' }],
   },
   'another-key-on-retry': {
     says: 'a write that is repeated carries another idempotency key',
     seed: 1,
     shows: /is not in the journal|wanted \d writes, and \d reached the API/,
-    changes: [
-      { file: BIND_TOOLS, from: '(write?.key ?? crypto.randomUUID())', to: 'crypto.randomUUID()' },
-    ],
+    changes: [{ file: BIND_TOOLS, from: '(write?.key ?? crypto.randomUUID())', to: 'crypto.randomUUID()' }],
   },
   'turn-of-each-run': {
     says: 'each run of a message is a turn of its own',
     seed: 1,
     shows: /wanted \d writes, and \d reached the API|is told of/,
     changes: [
-      { file: 'src/daemon/message/turn-key.ts', from: 'return key === null ? turn_id :', to: 'return true ? turn_id :' },
+      {
+        file: 'src/daemon/message/turn-key.ts',
+        from: 'return key === null ? turn_id :',
+        to: 'return true ? turn_id :',
+      },
     ],
   },
   'earlier-writes-untold': {
@@ -395,7 +395,11 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     seed: 1,
     shows: /is told of/,
     changes: [
-      { file: 'src/daemon/message/run-agent.ts', from: 'already_done: journal.alreadyDone,', to: 'already_done: [],' },
+      {
+        file: 'src/daemon/message/run-agent.ts',
+        from: 'already_done: journal.alreadyDone,',
+        to: 'already_done: [],',
+      },
     ],
   },
   'unknown-unsaid': {
@@ -403,7 +407,11 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     seed: 1,
     shows: /nobody knows what came of/,
     changes: [
-      { file: 'src/daemon/message/unknown-writes.ts', from: '.filter(({ action_id }) =>', to: '.filter(({ action_id }) => false &&' },
+      {
+        file: 'src/daemon/message/unknown-writes.ts',
+        from: '.filter(({ action_id }) =>',
+        to: '.filter(({ action_id }) => false &&',
+      },
     ],
   },
 };

@@ -18,10 +18,18 @@ export function shownCommands(block: string): ShownCommand[] {
 
 /** What is printed fits what is shown: `…` stands for anything; blanks for any blanks, since tables vary in width. */
 export function outputPattern(shown: string): RegExp {
-  const escaped = shown
+  const [first = '', ...rest] = shown
     .trim()
     .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('…', '[^]*?')
-    .replace(/ +/g, '[ ]+');
-  return new RegExp(`^${escaped}$`);
+    .replace(/ +/g, '[ ]+')
+    .split('…');
+  const last = rest.pop();
+  if (last === undefined) return new RegExp(`^${first}$`);
+  // Each is looked for once, where it comes first: trying all places would take forever if one of many is missing.
+  // The blanks at its end are as few as possible: the next one may begin with others.
+  const middle = rest
+    .map((piece) => piece.replace(/\]\+$/, ']+?'))
+    .map((piece, place) => `(?=([^]*?${piece}))\\${place + 1}`)
+    .join('');
+  return new RegExp(`^${first.replace(/\]\+$/, ']+?')}${middle}[^]*${last}$`);
 }

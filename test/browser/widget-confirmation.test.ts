@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { FakeChat, problem } from './fake-chat.ts';
+import { type Visitor, visit } from './visitor.ts';
+
+/* agentd-webchat(7), "Questions". */
+
+const QUESTION = { id: 'action-1', summary: 'Cancel order "1004"', expires_at: '2030-01-01T00:00:00.000Z' };
+
+let chat: FakeChat;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (withoutBrowser) return;
+  chat = await FakeChat.start();
+  browser = await launch();
+});
+beforeEach(() => {
+  chat?.reset();
+  if (chat) chat.script = asks;
+});
+afterEach(() => browser?.leave());
+afterAll(async () => {
+  await browser?.close();
+  await chat?.stop();
+});
+
+/** Asks for a confirmation, and says what it got otherwise. */
+const asks: FakeChat['script'] = (run) => {
+  const { confirm } = run.body.metadata as { confirm?: { approve: boolean } };
+  if (confirm) run.say(confirm.approve ? 'It is done.' : 'Not done.');
+  else if (run.body.message === 'cancel') {
+    run.say('Please confirm: Cancel order "1004".');
+    run.event('confirmation', QUESTION);
+  } else run.say(`You said: ${String(run.body.message)}`);
+  run.end();
+};
+
+const buttons = (visitor: Visitor) => visitor.chat.getByRole('group', { name: 'Your answer' });
+const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
+
+async function asked(): Promise<Visitor> {
+  const visitor = await visit(browser.context, chat.url);
+  await visitor.say('cancel');
+  await buttons(visitor).waitFor();
+  return visitor;
+}
+
+describe.skipIf(withoutBrowser)('a question of the service', () => {
+  it('has two buttons, and a click sends the answer', async () => {
+    const visitor = await asked();
+    expect(await buttons(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Cancel']);
+    await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
+    await shows(visitor, 'It is done.');
+    expect(chat.received.at(-1)?.body).toMatchObject({
+      message: '',
+      metadata: { confirm: { id: 'action-1', approve: true } },
+      session_id: chat.lastRun.session_id,
+    });
+    expect(await visitor.chat.locator('.visitor .body').last().textContent()).toBe('Confirm');
+    expect(await buttons(visitor).count()).toBe(0);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('is declined by the other button', async () => {
+    const visitor = await asked();
+    await buttons(visitor).getByRole('button', { name: 'Cancel' }).click();
+    await shows(visitor, 'Not done.');
+    expect(chat.received.at(-1)?.body).toMatchObject({ metadata: { confirm: { approve: false } } });
+  });
+
+  it('is reached and answered with the keyboard, and the focus goes back to the field', async () => {
+    const visitor = await asked();
+    await visitor.field.focus();
+    await visitor.page.keyboard.press('Shift+Tab');
+    expect(await focused(visitor)).toBe('Cancel');
+    await visitor.page.keyboard.press('Shift+Tab');
+    expect(await focused(visitor)).toBe('Confirm');
+    await visitor.page.keyboard.press('Enter');
+    await shows(visitor, 'It is done.');
+    expect(
+      await visitor.field.evaluate((field) => field === (field.getRootNode() as ShadowRoot).activeElement),
+    ).toBe(true);
+  });
+
+  it('is announced to screen readers, with its buttons', async () => {
+    const visitor = await asked();
+    const hint = 'Answer with the buttons Confirm and Cancel, or in words.';
+    await visitor.chat.getByRole('log').locator('p', { hasText: hint }).waitFor();
+    const lines = await visitor.heard();
+    expect(lines.slice(-2)).toEqual(['Please confirm: Cancel order "1004".', hint]);
+  });
+
+  it('is settled by any other message: the buttons disappear', async () => {
+    const visitor = await asked();
+    await visitor.say('what else?');
+    await shows(visitor, 'You said: what else?');
+    expect(await buttons(visitor).count()).toBe(0);
+  });
+
+  it('keeps its buttons over a page load', async () => {
+    const visitor = await asked();
+    await visitor.page.reload();
+    await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
+    await shows(visitor, 'It is done.');
+  });
+
+  it('that is no longer open is said to be over, and is not asked again', async () => {
+    const visitor = await asked();
+    chat.refuse = (request) => (request.url === '/sse/chat' ? problem(409, 'confirmation_gone') : null);
+    await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
+    await visitor.chat.getByText('This question is no longer open. Please ask again.').first().waitFor();
+    expect(await buttons(visitor).count()).toBe(0);
+    expect(await visitor.trouble.isVisible()).toBe(false);
+    chat.refuse = () => null;
+    await visitor.say('hello');
+    await shows(visitor, 'You said: hello');
+  });
+});
+
+function focused({ page }: Visitor): Promise<string | null> {
+  return page.evaluate(
+    () => document.querySelector('agentd-webchat')?.shadowRoot?.activeElement?.textContent ?? null,
+  );
+}
