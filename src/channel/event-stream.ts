@@ -3,8 +3,6 @@
  * must run in browsers, too.
  */
 
-import type { Confirmation } from './message.ts';
-
 export type { Confirmation, ConfirmationAnswer } from './message.ts';
 
 /** The end of an answer. */
@@ -20,8 +18,8 @@ export interface AnswerHandler {
   started(session_id: string): void;
   text(piece: string): void;
   tool(name: string, status: string): void;
-  /** The answer ends with a question of the service. */
-  confirmation?(question: Confirmation): void;
+  /** The answer ends with a question of the service. @param id of the action, for the answer */
+  confirmation?(id: string): void;
 }
 
 /** Gets the event that ends a stream, too. */
@@ -43,22 +41,11 @@ export const EVENT_READERS: Readonly<Record<string, Reader>> = {
   stream_start: ({ session_id }, handler) => handler.started(textOf(session_id)),
   text_chunk: ({ text }, handler) => handler.text(textOf(text)),
   tool_call: ({ tool_name, status }, handler) => handler.tool(textOf(tool_name), textOf(status)),
-  confirmation: (data, handler) => {
-    const question = readConfirmation(data);
-    if (question) handler.confirmation?.(question);
-  },
+  confirmation: ({ id }, handler) => handler.confirmation?.(textOf(id)),
   complete: readEnd,
   stream_complete: readEnd,
   error: (problem, handler) => handler.failed(problem),
 };
-
-/** The question in the data of an event, or in `metadata.confirmation` of a response; null if there is none. */
-export function readConfirmation(data: unknown): Confirmation | null {
-  if (typeof data !== 'object' || data === null) return null;
-  const { id, summary, expires_at } = data as EventData;
-  if (typeof id !== 'string') return null;
-  return { id, summary: textOf(summary), expires_at: textOf(expires_at) };
-}
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';

@@ -5,7 +5,7 @@ import { StoreMissing } from '../daemon/store/failures.ts';
 import type { Store } from '../daemon/store/store.ts';
 import { coreSettings } from './core-settings.ts';
 
-type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link'>;
+type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link' | 'person'>;
 
 /**
  * Opens the store as an administrator, also while a daemon runs, and closes it when the work is done or has failed.

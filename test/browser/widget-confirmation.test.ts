@@ -7,6 +7,8 @@ import { type Visitor, visit } from './visitor.ts';
 
 const QUESTION = { id: 'action-1', summary: 'Cancel order "1004"', expires_at: '2030-01-01T00:00:00.000Z' };
 
+const HINT = 'Answer with Confirm or Cancel';
+
 let chat: FakeChat;
 let browser: Browser;
 
@@ -36,7 +38,7 @@ const asks: FakeChat['script'] = (run) => {
   run.end();
 };
 
-const buttons = (visitor: Visitor) => visitor.chat.getByRole('group', { name: 'Your answer' });
+const buttons = (visitor: Visitor) => visitor.chat.getByRole('group', { name: HINT });
 const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
 
 async function asked(): Promise<Visitor> {
@@ -78,17 +80,16 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     expect(await focused(visitor)).toBe('Confirm');
     await visitor.page.keyboard.press('Enter');
     await shows(visitor, 'It is done.');
-    expect(await visitor.field.evaluate((field) => field === (field.getRootNode() as ShadowRoot).activeElement)).toBe(
-      true,
-    );
+    expect(
+      await visitor.field.evaluate((field) => field === (field.getRootNode() as ShadowRoot).activeElement),
+    ).toBe(true);
   });
 
   it('is announced to screen readers, with its buttons', async () => {
     const visitor = await asked();
-    const hint = 'Answer with the buttons Confirm and Cancel, or in words.';
-    await visitor.chat.getByRole('log').locator('p', { hasText: hint }).waitFor();
+    await visitor.chat.getByRole('log').locator('p', { hasText: HINT }).waitFor();
     const lines = await visitor.heard();
-    expect(lines.slice(-2)).toEqual(['Please confirm: Cancel order "1004".', hint]);
+    expect(lines.slice(-2)).toEqual(['Please confirm: Cancel order "1004".', HINT]);
   });
 
   it('is settled by any other message: the buttons disappear', async () => {
@@ -109,7 +110,7 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     const visitor = await asked();
     chat.refuse = (request) => (request.url === '/sse/chat' ? problem(409, 'confirmation_gone') : null);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
-    await visitor.chat.getByText('This question is no longer open. Please ask again.').first().waitFor();
+    await visitor.chat.getByText('This is no longer open. Please ask again.').first().waitFor();
     expect(await buttons(visitor).count()).toBe(0);
     expect(await visitor.trouble.isVisible()).toBe(false);
     chat.refuse = () => null;

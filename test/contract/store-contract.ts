@@ -12,6 +12,7 @@ import { describeLimits } from './limits-contract.ts';
 import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
+import { describePersons } from './persons-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
@@ -90,6 +91,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeInbox(() => test);
     describeLinks(() => test);
     describeOutages(() => test);
+    describePersons(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
     describeToolDigests(() => test);

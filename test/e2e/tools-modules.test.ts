@@ -179,9 +179,7 @@ describe('agentd tools', () => {
       const source = ['look_up', 'rename', 'refund'].includes(name) ? './tools/people.ts' : 'built-in';
       return { name, source, effect, credentials, confirm, state: 'ok', detail: null };
     };
-    const isShown = ({ name, source }: { name: string; source: string }) =>
-      source !== 'built-in' || name === 'get_user';
-    expect((JSON.parse(stdout) as { name: string; source: string }[]).filter(isShown)).toEqual([
+    expect(JSON.parse(stdout)).toEqual([
       tool('get_user', 'read', 'user-or-default', 'never'),
       tool('my_actions', 'read', 'none', 'never'),
       tool('remember', 'write', 'none', 'never'),

@@ -4,7 +4,7 @@ import { widgetRoute } from '../../plugins/webchat/widget-route.ts';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
 /** What the widget may weigh, gzipped, bytes. */
-const MAX_BYTES = 16_000;
+const MAX_BYTES = 16_500;
 
 async function get(headers: Record<string, string> = {}, path = '/webchat/message') {
   const response: ChannelResponse = await widgetRoute(path).handle({ headers } as unknown as ChannelRequest);
@@ -16,7 +16,7 @@ async function get(headers: Record<string, string> = {}, path = '/webchat/messag
 }
 
 describe('GET /webchat/widget.js', () => {
-  it('weighs no more than 16 kB gzipped', async () => {
+  it('weighs no more than 16.5 kB gzipped', async () => {
     const { headers, body } = await get({ 'accept-encoding': 'gzip' });
     expect(headers['Content-Encoding']).toBe('gzip');
     expect(body.byteLength).toBeLessThanOrEqual(MAX_BYTES);

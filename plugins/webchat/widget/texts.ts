@@ -24,10 +24,8 @@ export const ENGLISH = {
   resend: 'Send again',
   confirm: 'Confirm',
   decline: 'Cancel',
-  /** Name of the two buttons together, for screen readers. */
-  question: 'Your answer',
-  /** Announced to screen readers when the buttons appear. */
-  questionHint: 'Answer with the buttons {confirm} and {decline}, or in words.',
+  /** Name of the two buttons together, which screen readers say when they appear. */
+  question: 'Answer with {confirm} or {decline}',
   copy: 'Copy code',
   copied: 'Copied',
   latest: 'Show the latest message',
@@ -53,7 +51,7 @@ export const ENGLISH = {
     repetition: 'You have sent the same message several times. Please wait a moment before you write again.',
     turn_limit: 'This conversation has become very long. Please begin a new one.',
     body_too_large: 'Your message is too long. Please shorten it.',
-    confirmation_gone: 'This question is no longer open. Please ask again.',
+    confirmation_gone: 'This is no longer open. Please ask again.',
     agent_timeout: 'The answer took too long. Please try again.',
     interrupted: 'The answer was interrupted. Please try again.',
     other: 'Something went wrong on our side. Please try again.',

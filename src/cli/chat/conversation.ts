@@ -47,9 +47,9 @@ export class Conversation {
       this.#session_id = session_id;
       listener.started(session_id);
     };
-    const confirmation: AnswerHandler['confirmation'] = (question) => {
-      this.#asks = question.id;
-      listener.confirmation?.(question);
+    const confirmation: AnswerHandler['confirmation'] = (id) => {
+      this.#asks = id;
+      listener.confirmation?.(id);
     };
     const stopAnswer = () => this.#stop(stream_id, ended, leave);
     stop.addEventListener('abort', stopAnswer, { once: true });

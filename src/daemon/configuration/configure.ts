@@ -61,7 +61,7 @@ export interface Inspection extends Omit<Configuration, 'settings'> {
 }
 
 /** What a command needs the settings for: nothing else in them can make it fail. */
-export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory';
+export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory' | 'person';
 
 const STORE: readonly (keyof Settings)[] = [
   'STATE_DIR',
@@ -83,9 +83,10 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
   links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
   link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
   memory: [...STORE, 'MEMORY_BACKEND', 'DATABASE_URL'],
+  person: [...STORE, 'TOKEN_ENCRYPTION_KEY', 'MEMORY_BACKEND', 'DATABASE_URL'],
 };
 
-const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link'];
+const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
 /** `NODE_ENV` as `Configuration.environment` has it, wherever it is set. Looks at nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
@@ -205,7 +206,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
   if (needed.includes('REDIS_URL')) checkStoreSettings(look);
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
-  if (purpose === 'memory') checkMemorySettings(look);
+  if (needed.includes('MEMORY_BACKEND')) checkMemorySettings(look);
   const all = [
     ...sources.problems,
     ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),

@@ -97,16 +97,24 @@ function attempt(url: URL, { method, headers, body, signal, maxBytes }: HttpRequ
   });
 }
 
-async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
+function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const body = decoded(response);
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of decoded(response) as AsyncIterable<Buffer>) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw new BodyTooLong();
-    chunks.push(chunk);
-  }
-  const [first] = chunks;
-  return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString('utf8');
+  // Events, since an iterator costs as much as the rest of reading.
+  return new Promise((resolve, reject) => {
+    body.on('data', (chunk: Buffer) => {
+      size += chunk.byteLength;
+      if (size > maxBytes) reject(new BodyTooLong());
+      else chunks.push(chunk);
+    });
+    body.on('end', () => {
+      const [first] = chunks;
+      resolve((chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString('utf8'));
+    });
+    body.on('error', reject);
+    body.on('close', () => reject(new Error('the answer broke off')));
+  });
 }
 
 /** Some servers compress what nobody asked them to. */

@@ -9,6 +9,7 @@ import type { LimitStore } from './limits.ts';
 import type { LinkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import type { OutageStore } from './outages.ts';
+import type { PersonStore } from './persons.ts';
 import type { ReplicaStore } from './replicas.ts';
 import type { SessionStore } from './sessions.ts';
 import type { StoredToken } from './stored-tokens.ts';
@@ -41,6 +42,8 @@ export interface Store {
   /** Null: the backend keeps none (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
+  /** Null: the backend cannot find what it stores of one person. */
+  readonly persons: PersonStore | null;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**

@@ -48,12 +48,16 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
 /** A module's results were reduced when they were fetched; the built-in tools name their public fields themselves. */
 function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): unknown {
   if (!usedDefault || tool.source.kind === 'module' || tool.public === 'all') return result;
-  if (tool.public.length === 0)
-    return {
-      sign_in_needed: true,
-      message: 'Personal data needs sign-in. Without it, nothing of the answer is shown.',
-    };
-  return reduceResult(result, tool.public);
+  if (tool.public.length > 0) return reduceResult(result, tool.public);
+  if (tool.effect === 'write')
+    return { done: true, message: 'It was done. Nothing of the answer may be shown.' };
+  // Sign-in would change nothing for a tool that never uses the person's token.
+  return tool.credentials === 'default'
+    ? { message: 'Nothing of the answer may be shown.' }
+    : {
+        sign_in_needed: true,
+        message: 'Personal data needs sign-in. Without it, nothing of the answer is shown.',
+      };
 }
 
 /** Under default credentials a source may quote what it read, so only the client's own words are told. */

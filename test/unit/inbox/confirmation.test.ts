@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { link, unlink } from '../../../src/daemon/linking/links.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
@@ -257,6 +257,25 @@ describe('signing in and out', () => {
     await world.store.links.put({ ...bert, ttl_ms: MINUTE }, stored);
     expect(await world.write('yes')).toEqual(['You said: yes']);
     expect(await stateOf(id)).toBe('withdrawn');
+    expect(world.calls).toEqual([]);
+  });
+});
+
+describe('an action that is withdrawn while its confirmation waits for a run', () => {
+  it('is not carried out', async () => {
+    world = await ConfirmationWorld.open({ env: { AGENT_CONCURRENCY: '1' } });
+    const id = await ask();
+    const release = await world.services.runs.take({ line: { verdict: 'ok' }, patient: false });
+    await world.post('', 'ada', { confirm: { id, approve: true } });
+    await world.worker.start();
+    // Until the step before has found that the action waits.
+    await vi.waitFor(() => expect(world.services.runs.waiting).toBe(1));
+    expect(await world.store.actions.pendingIn('telex:room')).toHaveLength(1);
+    await unlink(world.services, TELEX, 'ada');
+    release();
+    await world.worker.idle();
+    world.worker.pause();
+    expect(world.sent.at(-1)?.text).toBe(GONE);
     expect(world.calls).toEqual([]);
   });
 });

@@ -6,7 +6,12 @@ import type { Arrival } from '../../../src/daemon/store/inbox.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 
 const message = anInboxMessage({ session_id: 'chat:c1', message_id: 'm1' }) as Arrival['message'];
-const notice = anInboxMessage({ session_id: null, queue: 'chat/c1', message: null });
+const notice = anInboxMessage({
+  session_id: null,
+  queue: 'chat/c1',
+  message: null,
+  reply: 'All {max} messages were used. It goes on after {time} (UTC).',
+});
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 const guarded = { user, session_id: 'chat:c1', text: 'hash', message_id: 'm1', sent_at: 1 };
 const arrival: Arrival = { message, guarded, notice };
@@ -54,7 +59,7 @@ it('stores only a trace of a blocked message', () => {
 
 it('stores a notice for the first message over the limit of its session, and for no other', () => {
   const { message: stored, trace } = afterVerdict(arrival, overLimit, 5);
-  const reply = 'This conversation has had all of its 2 messages. It goes on after 2030-01-02 03:04 (UTC).';
+  const reply = 'All 2 messages were used. It goes on after 2030-01-02 03:04 (UTC).';
   expect(stored).toEqual({ ...notice, reply });
   expect(trace?.lines[0]?.reason).toBe('turn_limit');
   expect(afterVerdict(arrival, { ...overLimit, first: false, blocked: 2 }, 5)).toMatchObject({

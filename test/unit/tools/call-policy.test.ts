@@ -302,6 +302,16 @@ describe('what is shown of an answer', () => {
       expect(await shown(answering(result))).toMatchObject({ sign_in_needed: true });
   });
 
+  test('without public fields, that a write was done, and no word of sign-in if it would change nothing', async () => {
+    expect(await shown(answering(order, { effect: 'write', confirm: 'never' }))).toEqual({
+      done: true,
+      message: 'It was done. Nothing of the answer may be shown.',
+    });
+    expect(await shown(answering(order, { credentials: 'default' }), signedIn())).toEqual({
+      message: 'Nothing of the answer may be shown.',
+    });
+  });
+
   test('a source with the policy none shows everything', async () => {
     expect(await shown(answering(order, { credentials: 'none' }))).toEqual(order);
   });

@@ -325,7 +325,7 @@ export class Conversation {
           this.#agentEntry().text += piece;
         }),
       tool: (name, status) => heard(() => noteTool(this.#agentEntry().tools, name, status)),
-      confirmation: ({ id }) =>
+      confirmation: (id) =>
         heard(() => {
           this.#agentEntry().asks = id;
         }),
@@ -355,7 +355,7 @@ export class Conversation {
     if (code === 'session_forbidden' && pending.session_id !== null) {
       // The session belongs to somebody else and nothing was run: send the message in a new session.
       this.#restart(this.#parts.texts.restarted);
-      if (pending.message !== '') void this.#sendNew(pending.message);
+      void this.send(pending.message);
       return;
     }
     if (code === 'confirmation_gone') {

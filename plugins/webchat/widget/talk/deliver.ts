@@ -104,7 +104,7 @@ export class Delivery {
     for (let asks = 0; ; asks++) {
       try {
         const { confirmation, ...answer } = await this.#service.ask(message, token, signal);
-        if (confirmation) listener.confirmation?.(confirmation);
+        if (confirmation) listener.confirmation?.(confirmation.id);
         return { ...answer, stopped: false };
       } catch (error) {
         const running = error instanceof Failure && error.code === 'duplicate_in_progress';

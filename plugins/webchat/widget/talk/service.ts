@@ -1,8 +1,4 @@
-import {
-  type Confirmation,
-  type ConfirmationAnswer,
-  readConfirmation,
-} from '../../../../src/channel/event-stream.ts';
+import type { Confirmation, ConfirmationAnswer } from '../../../../src/channel/event-stream.ts';
 import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { Failure, failureOf, unreachable } from './failure.ts';
 
@@ -26,8 +22,8 @@ export interface Outgoing {
 export interface Answer {
   response: string;
   session_id: string;
-  /** The question at the end of the response; null if it asks for nothing. */
-  confirmation: Confirmation | null;
+  /** The question at the end of the response. */
+  confirmation?: Confirmation | undefined;
 }
 
 /** The endpoints of the service (agentd-webchat(7), agentd-sse(7)). Every call rejects with a `Failure`. */
@@ -72,12 +68,8 @@ export class Service {
   async ask(message: Outgoing, token: string | null, signal: AbortSignal): Promise<Answer> {
     const body = await this.#post(MESSAGE_PATH, ANSWER_WITHIN_MS, 'omit', message, token, signal);
     if (typeof body.response !== 'string' || typeof body.session_id !== 'string') throw new Failure('other');
-    const { confirmation } = (body.metadata ?? {}) as { confirmation?: unknown };
-    return {
-      response: body.response,
-      session_id: body.session_id,
-      confirmation: readConfirmation(confirmation),
-    };
+    const { confirmation } = (body.metadata ?? {}) as Pick<Answer, 'confirmation'>;
+    return { response: body.response, session_id: body.session_id, confirmation };
   }
 
   /** Probes the service with the address of the script, which is changed each time so that no cache answers. */

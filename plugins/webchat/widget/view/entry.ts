@@ -30,11 +30,13 @@ export class EntryView {
     this.#texts = texts;
     this.#actions = actions;
     this.#markdown = new MarkdownView(this.#body, texts, actions.say);
+    const { confirm, decline } = texts;
+    const hint = fill(texts.question, { confirm, decline });
     this.#question = h(
       'div',
-      { class: 'question', role: 'group', 'aria-label': texts.question, hidden: true },
-      button({ dir: 'auto' }, () => actions.answer(true), texts.confirm),
-      button({ dir: 'auto' }, () => actions.answer(false), texts.decline),
+      { class: 'suggestions', role: 'group', 'aria-label': hint, hidden: true },
+      button({}, () => actions.answer(true), confirm),
+      button({}, () => actions.answer(false), decline),
     );
     this.element = h('li', { class: `entry ${entry.from}` });
     if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
@@ -68,9 +70,8 @@ export class EntryView {
   #showQuestion(asks: boolean, isNew: boolean): void {
     if (this.#question.hidden !== asks) return;
     set(this.#question, { hidden: !asks });
-    const { confirm, decline, questionHint } = this.#texts;
     // After the question itself, which is announced with the end of the answer.
-    if (asks && isNew) queueMicrotask(() => this.#actions.say(fill(questionHint, { confirm, decline })));
+    if (asks && isNew) queueMicrotask(() => this.#actions.say(this.#question.ariaLabel ?? ''));
   }
 
   #showFoot(what: EntryState): void {

@@ -26,6 +26,7 @@ import { limitSteps } from './limits.ts';
 import { linkSteps } from './links.ts';
 import { memorySteps } from './memories.ts';
 import { outageSteps } from './outages.ts';
+import { personSteps } from './persons.ts';
 import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
 import { countTokens, listTokens, replaceToken } from './stored-tokens.ts';
@@ -102,6 +103,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     links: asPort(linkSteps(context), begin),
     memories: { description: 'memory', ...asPort(memorySteps(context), begin) },
     outages: asPort(outageSteps(context), begin),
+    persons: asPort(personSteps(context), begin),
     streams: {
       ...asPort(streamSteps(context), begin),
       subscribe: subscriber(state, closing.signal),

@@ -135,6 +135,8 @@ class PostgresMemories implements MemoryStore {
         `DELETE FROM agentd_memories WHERE owner = $1 ${some} RETURNING memory_id`,
         ids === 'all' ? [owner.key] : [owner.key, ids],
       );
+      if (ids === 'all')
+        await transaction.query('DELETE FROM agentd_memory_owners WHERE owner = $1', [owner.key]);
       return rows.length;
     });
   }

@@ -105,6 +105,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     memories: null,
     toolDigests: new RedisToolDigests(redis),
     outages: new RedisOutages(redis),
+    persons: null,
     streams: new RedisStreams(redis, changes),
     commitTurn: (claim, changed) => turns.commit(claim, changed),
     replicas: new RedisReplicas(redis),

@@ -16,7 +16,7 @@ import type { PendingActions } from './pending-actions.ts';
 import type { SqliteSessions } from './sessions.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-const COLUMNS = `action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args, summary,
+export const ACTION_COLUMNS = `action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args, summary,
   state, principal, attempt, status, answer, asked_at, expires_at, created_at, started_at, finished_at`;
 
 /** The session of an action, which goes by its tag, has not ended. */
@@ -61,10 +61,10 @@ export class SqliteActions implements ActionStore {
     this.#commit = commit;
     this.#parts = parts;
     this.#pendingIn = db.prepare<{ session_tag: string; now: number }, Action>(
-      `SELECT ${COLUMNS} FROM actions WHERE state = 'pending' AND expires_at > @now AND session_tag = @session_tag
+      `SELECT ${ACTION_COLUMNS} FROM actions WHERE state = 'pending' AND expires_at > @now AND session_tag = @session_tag
          AND ${IN_LIVE_SESSION} ORDER BY id`,
     );
-    this.#find = db.prepare<[string], Action>(`SELECT ${COLUMNS} FROM actions WHERE action_id = ?`);
+    this.#find = db.prepare<[string], Action>(`SELECT ${ACTION_COLUMNS} FROM actions WHERE action_id = ?`);
     this.#settle = db.prepare<{
       action_id: string;
       session_tag: string;
@@ -96,10 +96,10 @@ export class SqliteActions implements ActionStore {
          (@state = 'done' AND state IN ('started', 'unknown', 'failed')))`,
     );
     this.#ofTurn = db.prepare<[string], Action>(
-      `SELECT ${COLUMNS} FROM actions WHERE turn_key = ? AND state <> 'pending' ORDER BY id`,
+      `SELECT ${ACTION_COLUMNS} FROM actions WHERE turn_key = ? AND state <> 'pending' ORDER BY id`,
     );
     this.#list = db.prepare<ListFilter, Action>(
-      `SELECT ${COLUMNS} FROM actions
+      `SELECT ${ACTION_COLUMNS} FROM actions
        WHERE started_at >= @since AND (@person IS NULL OR person = @person)
          AND (@user_id IS NULL OR (user_id = @user_id AND platform = @platform))
          AND (NOT @nobodys OR person IS NULL)

@@ -4,7 +4,7 @@ import type { PersonKey } from '../../identity/identity.ts';
 import type { Link, LinkAlias, LinkStore, NewLink } from '../links.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-interface LinkRow {
+export interface LinkRow {
   key: string;
   token: string;
   expires_at: number;
@@ -13,7 +13,7 @@ interface LinkRow {
   alias_person: PersonKey | null;
 }
 
-const COLUMNS = 'key, token, expires_at, lapse_told, alias, alias_person';
+export const LINK_COLUMNS = 'key, token, expires_at, lapse_told, alias, alias_person';
 
 /** Links, one row a key. One whose time has passed is treated as none, whether deleted yet or not. */
 export class SqliteLinks implements LinkStore {
@@ -34,10 +34,10 @@ export class SqliteLinks implements LinkStore {
     this.#clock = clock;
     this.#commit = commit;
     this.#get = db.prepare<[string, number], LinkRow>(
-      `SELECT ${COLUMNS} FROM links WHERE key = ? AND expires_at > ?`,
+      `SELECT ${LINK_COLUMNS} FROM links WHERE key = ? AND expires_at > ?`,
     );
     this.#getByAlias = db.prepare<[string, number], LinkRow>(
-      `SELECT ${COLUMNS} FROM links WHERE found_by = ? AND expires_at > ?`,
+      `SELECT ${LINK_COLUMNS} FROM links WHERE found_by = ? AND expires_at > ?`,
     );
     this.#dropAlias = db.prepare<[string, number, PersonKey]>(
       `UPDATE links SET alias = NULL, alias_person = NULL, found_by = NULL
@@ -53,7 +53,7 @@ export class SqliteLinks implements LinkStore {
     );
     this.#remove = db.prepare<[string]>('DELETE FROM links WHERE key = ?');
     this.#list = db.prepare<[string, string, number, number], LinkRow>(
-      `SELECT ${COLUMNS} FROM links WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?`,
+      `SELECT ${LINK_COLUMNS} FROM links WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?`,
     );
     this.#noteLapseTold = db.prepare<[string, string]>(
       'UPDATE links SET lapse_told = 1 WHERE key = ? AND token = ?',
@@ -126,7 +126,7 @@ export class SqliteLinks implements LinkStore {
   }
 }
 
-function linkOf({ lapse_told, alias, alias_person, ...row }: LinkRow): Link {
+export function linkOf({ lapse_told, alias, alias_person, ...row }: LinkRow): Link {
   return {
     ...row,
     expiry_notified: lapse_told === 1,

@@ -32,6 +32,7 @@ export class SqliteMemories implements MemoryStore {
   readonly #use;
   readonly #delete;
   readonly #deleteAll;
+  readonly #deleteOwner;
   readonly #taint;
 
   /** @param max memories of one owner at most */
@@ -85,6 +86,7 @@ export class SqliteMemories implements MemoryStore {
     );
     this.#delete = db.prepare<[number, string]>('DELETE FROM memories WHERE owner_no = ? AND memory_id = ?');
     this.#deleteAll = db.prepare<[number]>('DELETE FROM memories WHERE owner_no = ?');
+    this.#deleteOwner = db.prepare<[number]>('DELETE FROM memory_owners WHERE owner_no = ?');
     this.#taint = db.prepare<[number, string]>(
       'UPDATE memories SET tainted = 1 WHERE owner_no = ? AND turn_id = ?',
     );
@@ -144,7 +146,11 @@ export class SqliteMemories implements MemoryStore {
     return this.#commit.write(() => {
       const owner_no = this.#claim(owner);
       if (owner_no === null) return 0;
-      if (ids === 'all') return this.#deleteAll.run(owner_no).changes;
+      if (ids === 'all') {
+        const deleted = this.#deleteAll.run(owner_no).changes;
+        this.#deleteOwner.run(owner_no);
+        return deleted;
+      }
       return ids.reduce((sum, id) => sum + this.#delete.run(owner_no, id).changes, 0);
     });
   }

@@ -12,7 +12,7 @@ import type { InsertedTrace } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 /** A session as its table holds it. */
-interface SessionRow {
+export interface SessionRow {
   session_id: string;
   former_id: string | null;
   user_id: string;
@@ -38,7 +38,7 @@ interface Chained {
   last_turn: number | null;
 }
 
-const COLUMNS = `session_id, former_id, user_id, platform, space, generated, owner, bound_user_id, bound_person,
+export const SESSION_COLUMNS = `session_id, former_id, user_id, platform, space, generated, owner, bound_user_id, bound_person,
   turns, created_at, last_active_at, expires_at, metadata, client`;
 
 const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
@@ -100,10 +100,10 @@ export class SqliteSessions implements SessionStore {
       anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
     if (this.#anonymous) commit.keep(this.#anonymous);
     this.#find = db.prepare<{ name: string; now: number }, SessionRow>(
-      `SELECT ${COLUMNS} FROM sessions WHERE ${NAMED} AND expires_at > @now`,
+      `SELECT ${SESSION_COLUMNS} FROM sessions WHERE ${NAMED} AND expires_at > @now`,
     );
     this.#insert = db.prepare<SessionRow>(
-      `INSERT INTO sessions (${COLUMNS}, look_at, bytes)
+      `INSERT INTO sessions (${SESSION_COLUMNS}, look_at, bytes)
        VALUES (@session_id, @former_id, @user_id, @platform, @space, @generated, @owner, @bound_user_id,
          @bound_person, @turns, @created_at, @last_active_at, @expires_at, @metadata, @client, @expires_at,
          ${SESSION_BYTES})`,
@@ -157,7 +157,7 @@ export class SqliteSessions implements SessionStore {
       { platform: string | null; user_id: string | null; limit: number; now: number },
       SessionRow
     >(
-      `SELECT ${COLUMNS} FROM sessions
+      `SELECT ${SESSION_COLUMNS} FROM sessions
        WHERE expires_at > @now AND (@platform IS NULL OR platform = @platform) AND (@user_id IS NULL OR user_id = @user_id)
        ORDER BY last_active_at DESC, id DESC LIMIT @limit`,
     );
@@ -376,7 +376,7 @@ function expectTagOf(session: Session, { session_tag }: SessionClaim): void {
   if (tagOf(session) !== session_tag) throw new Error('a session can only be written under its own claim');
 }
 
-function rowOf({
+export function rowOf({
   generated,
   credential_owner,
   namespace: space,
@@ -395,7 +395,7 @@ function rowOf({
   };
 }
 
-function sessionOf({
+export function sessionOf({
   generated,
   space,
   bound_user_id,
@@ -417,6 +417,6 @@ function sessionOf({
   };
 }
 
-function turnOf(json: string): StoredTurn {
+export function turnOf(json: string): StoredTurn {
   return JSON.parse(json) as StoredTurn;
 }

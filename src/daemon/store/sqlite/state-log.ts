@@ -34,7 +34,7 @@ interface Row {
   size: number;
 }
 
-type PackedEntry =
+export type PackedEntry =
   | [key: string]
   | [key: string, expires_at: number, state: unknown]
   | [key: string, expires_at: number, changes: unknown[], mark: 1];

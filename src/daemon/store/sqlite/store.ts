@@ -34,6 +34,7 @@ import { SqliteMemories } from './memories.ts';
 import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
 import { PendingActions } from './pending-actions.ts';
+import { SqlitePersons } from './persons.ts';
 import { SqliteSessions } from './sessions.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { SqliteStreams } from './streams.ts';
@@ -232,6 +233,7 @@ function assemble(
     links,
     memories,
     outages,
+    persons: new SqlitePersons(db, commit),
     streams,
     toolDigests: new SqliteToolDigests(db, commit, clock),
     commitTurn: (claim, changes) => turns.commit(claim, changes),

@@ -60,6 +60,8 @@ export class GroupCommit {
   readonly #residents: Resident[] = [];
   /** The version that the residents were loaded at; null: what they hold is not what is on disk. */
   #loaded: number | null = null;
+  /** A member of this commit changed tables behind the residents. */
+  #stale = false;
   #waiting: Member[] = [];
   #undecided: Member[] = [];
   /** Made since the last commit, in their order. */
@@ -132,6 +134,11 @@ export class GroupCommit {
       this.#refresh();
       return work();
     });
+  }
+
+  /** Within a commit: residents are read again before their next use, since `work` changed their tables. */
+  reloadResidents(): void {
+    this.#stale = true;
   }
 
   /** @throws StoreUnavailable once it is closed. */
@@ -256,6 +263,7 @@ export class GroupCommit {
     this.#beginTransaction();
     const before = this.#failure === null ? 0 : this.#changes.get();
     let done = false;
+    this.#stale = false;
     try {
       this.#refresh();
       const values: unknown[] = [];
@@ -270,6 +278,7 @@ export class GroupCommit {
       for (const resident of this.#residents) resident.save?.();
       this.#commitDecided();
       done = true;
+      if (this.#stale) this.#loaded = null;
       for (const resident of this.#residents) resident.committed?.();
       // A commit without a change writes nothing, so it proves nothing.
       if (this.#failure !== null && this.#changes.get() !== before) this.#failure = null;

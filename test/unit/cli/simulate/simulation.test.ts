@@ -26,9 +26,18 @@ const event = (kind: SimulatedEvent['kind']): SimulatedEvent => ({
 });
 const text = (words: string) => ({ what: 'message', to: 'ada', text: words }) as const;
 
-function simulationWith(records: Partial<DaemonRecords>): Simulation {
+/** Events that were delivered. */
+let delivered: SimulatedEvent[];
+beforeEach(() => {
+  delivered = [];
+});
+
+function simulationWith(records: Partial<DaemonRecords>, press: 'yes' | 'no' | null = null): Simulation {
   const simulator: Partial<PlatformSimulator> = {
-    delivery: () => ({ method: 'POST', path: '/', headers: {}, body: '' }),
+    delivery: (sent) => {
+      delivered.push(sent);
+      return { method: 'POST', path: '/', headers: {}, body: '' };
+    },
     seenIn: ({ user }) => [user],
   };
   return new Simulation({
@@ -46,7 +55,7 @@ function simulationWith(records: Partial<DaemonRecords>): Simulation {
       ...records,
     },
     areItsRecords: true,
-    press: null,
+    press,
     slow_ms: 0,
     hasApi: true,
     report: () => undefined,
@@ -54,6 +63,43 @@ function simulationWith(records: Partial<DaemonRecords>): Simulation {
 }
 
 const never = new AbortController().signal;
+
+describe('a simulation that presses a button', () => {
+  const buttons = [
+    { label: 'Confirm', press: 'agentd:yes:id' },
+    { label: 'Cancel', press: 'agentd:no:id' },
+  ];
+
+  it.each([
+    ['yes', 'agentd:yes:id'],
+    ['no', 'agentd:no:id'],
+  ] as const)(
+    'presses %s once, as the person who was asked, and waits for the answer',
+    async (press, payload) => {
+      const answered = { endOf: async () => ({ end: 'answered' }) as MessageEnd };
+      const simulation = simulationWith(answered, press);
+      await simulation.send([[event('message')]]);
+      simulation.show({ ...text('Please confirm'), buttons });
+      simulation.show({ ...text('Please confirm'), buttons });
+      await simulation.untilSettled(5000, never);
+      expect(delivered.map(({ kind, user, text: sent }) => [kind, user, sent])).toEqual([
+        ['message', 'ada', '/link token'],
+        ['press', 'ada', payload],
+      ]);
+      expect(simulation.summary()).toMatchObject({ messages: 2, answered: 2 });
+    },
+  );
+
+  it('presses nothing without --press, and nothing of other places', async () => {
+    const simulation = simulationWith({}, null);
+    await simulation.send([[event('message')]]);
+    simulation.show({ ...text('Please confirm'), buttons });
+    const other = simulationWith({}, 'yes');
+    other.show({ what: 'message', to: 'bob', text: 'Please confirm', buttons });
+    await new Promise(setImmediate);
+    expect(delivered.map(({ kind }) => kind)).toEqual(['message']);
+  });
+});
 
 describe('a simulation with the records of the daemon', () => {
   it('waits for a text that the daemon has still to send', async () => {

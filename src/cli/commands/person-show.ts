@@ -1,0 +1,34 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
+import { escapeControls } from '../../daemon/printable.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { expectWho } from '../expect-who.ts';
+import { noteAudit } from '../note-audit.ts';
+import { memoriesOf, withPerson } from '../person-records.ts';
+import { WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+
+export const command: Command = {
+  name: 'person show',
+  summary: 'Show everything that is stored of a person, as JSON.',
+  description:
+    "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, the messages of the `inbox`, and under `others` how many summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets there are. A session is `shared` if other people wrote in it too: their turns are not shown. A person is one that signed in: give the claims of the token. What somebody wrote on a platform without sign-in belongs to the platform's user: show that user as well, `links` names it. Tokens are never shown. The command leaves a line in the audit log. Works with the daemon up or down; not with Redis.",
+  args: [WHO_ARGUMENT],
+  options: WHO_OPTIONS,
+  examples: [
+    { line: 'agentd person show --sub alice', does: 'Shows what is stored of a person.' },
+    {
+      line: `agentd person show ${EXAMPLE.channel}:${EXAMPLE.user}`,
+      does: "Shows what is stored of a platform's user.",
+    },
+  ],
+  json: true,
+  async run({ args, options, out }) {
+    const { who } = await expectWho(args, options);
+    const found = await withPerson(who, options, async (desk) => {
+      await noteAudit(desk.store, { command: 'person show', who });
+      return desk.view(await desk.persons.show(desk.selector), await memoriesOf(who, desk));
+    });
+    out.data(found, () => escapeControls(JSON.stringify(found, null, 2)));
+    return EXIT.ok;
+  },
+};

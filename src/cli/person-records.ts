@@ -1,0 +1,103 @@
+import { systemClock } from '../daemon/clock.ts';
+import { decodeToken } from '../daemon/identity/decode-token.ts';
+import { personKey } from '../daemon/identity/identity.ts';
+import { openAdministratorSeal } from '../daemon/identity/open-seal.ts';
+import type { Seal } from '../daemon/identity/seal.ts';
+import type { Settings } from '../daemon/settings/settings.ts';
+import type { Memory, MemoryStore } from '../daemon/store/memories.ts';
+import type { PersonRecords, PersonSelector, PersonStore } from '../daemon/store/persons.ts';
+import type { Store } from '../daemon/store/store.ts';
+import { ACTION_COLUMNS, actionView } from './action-view.ts';
+import { failed } from './cli-error.ts';
+import { jsonOf } from './column.ts';
+import type { OptionValues } from './command.ts';
+import { MESSAGE_DETAILS } from './inbox-view.ts';
+import { LINK_COLUMNS, linkView } from './link-view.ts';
+import { MEMORY_COLUMNS } from './memory-view.ts';
+import { SESSION_DETAILS, withState } from './session-view.ts';
+import type { Who } from './who.ts';
+import { ownerOf } from './with-memories.ts';
+import { withStore } from './with-store.ts';
+
+/** More links than a store holds: each must be opened to see whose token it is. */
+const LINKS_MAX = 10_000_000;
+
+/** What the commands about one person work with. */
+export interface PersonDesk {
+  store: Store;
+  persons: PersonStore;
+  selector: PersonSelector;
+  /** Null: MEMORY_BACKEND is `none`. */
+  memories: MemoryStore | null;
+  view(records: PersonRecords, memories: readonly Memory[]): Record<string, unknown>;
+}
+
+/** @throws CliError (1) if the store is not embedded; otherwise as `withStore`. */
+export function withPerson<T>(
+  who: Who,
+  options: OptionValues,
+  work: (desk: PersonDesk) => Promise<T>,
+): Promise<T> {
+  return withStore(
+    options,
+    async (store, settings) => {
+      const { persons } = store;
+      if (persons === null)
+        throw failed(
+          `the store ${store.description} cannot find what it holds of one person`,
+          'These commands need the embedded store. With Redis, end the sessions with `agentd sessions end`, remove the links with `agentd link remove` and the memories with `agentd memory forget`; the other records expire.',
+        );
+      const { seal } = await openAdministratorSeal(settings);
+      const { openMemories } = await import('../daemon/store/open.ts');
+      const memories = await openMemories(settings, store, { clock: systemClock, log: { debug() {} } });
+      try {
+        const selector = await selectorOf(who, store, seal);
+        const view = (records: PersonRecords, kept: readonly Memory[]) =>
+          recordsView(records, kept, seal, settings);
+        return await work({ store, persons, selector, memories, view });
+      } finally {
+        if (memories !== store.memories) await memories?.close();
+      }
+    },
+    'person',
+  );
+}
+
+export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Memory[]> {
+  return (await memories?.list(ownerOf(who))) ?? [];
+}
+
+async function selectorOf(who: Who, { links }: Store, seal: Seal): Promise<PersonSelector> {
+  if ('platform' in who) return who;
+  const all = await links.list({ limit: LINKS_MAX });
+  const isTheirs = (key: string, stored: string) => {
+    const token = seal.open(stored, key);
+    const claims = token === null ? null : decodeToken(token).claims;
+    return claims && personKey(claims) === who.person;
+  };
+  const link_keys = all.filter(({ key, token }) => isTheirs(key, token)).map(({ key }) => key);
+  return { ...who, link_keys };
+}
+
+/** Without tokens. */
+function recordsView(
+  { sessions, links, actions, inbox, others }: PersonRecords,
+  memories: readonly Memory[],
+  seal: Seal,
+  settings: Settings,
+): Record<string, unknown> {
+  const now = systemClock.now();
+  return {
+    sessions: sessions.map(({ session, turns, shared }) => ({
+      ...jsonOf(SESSION_DETAILS, { ...withState(session, now, settings), stored: turns }),
+      shared,
+    })),
+    links: links.map((link) => jsonOf(LINK_COLUMNS, linkView(link, now, seal, settings))),
+    memories: memories.map((memory) => jsonOf(MEMORY_COLUMNS, memory)),
+    actions: actions.map((action) => jsonOf(ACTION_COLUMNS, actionView(action, now, seal))),
+    inbox: inbox.map((message) =>
+      jsonOf(MESSAGE_DETAILS, { ...message, outage: undefined, isFirst: true, now, settings }),
+    ),
+    others,
+  };
+}

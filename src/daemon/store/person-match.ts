@@ -1,0 +1,188 @@
+import type { JsonObject } from '../../channel/index.ts';
+import type { GuardUserState } from '../guard/judge.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import type { TraceRecord } from '../trace/trace-record.ts';
+import type { Action } from './actions.ts';
+import type { StoredAnswer } from './idempotency.ts';
+import type { InboxMessage } from './inbox.ts';
+import type { Link } from './links.ts';
+import { ERASED_USER, type PersonSelector, type PersonSession } from './persons.ts';
+import type { StreamRecord } from './streams.ts';
+
+/**
+ * Which records belong to a person or a platform's user: the same for each backend. Sessions come first (`session`),
+ * because what belongs to a session or a turn is recognized by it.
+ */
+export class PersonMatch {
+  readonly #person: PersonKey | null = null;
+  readonly #link_keys: ReadonlySet<string>;
+  readonly #user: { platform: string; user_id: string } | null = null;
+  /** Ids and tags of the sessions that are theirs alone. */
+  readonly #sessions = new Set<string>();
+  readonly #turns = new Set<string>();
+  /** `platform:message_id` of their messages. */
+  readonly #messages = new Set<string>();
+
+  constructor(of: PersonSelector) {
+    if ('person' in of) {
+      this.#person = of.person;
+      this.#link_keys = new Set(of.link_keys);
+    } else {
+      this.#user = of;
+      this.#link_keys = new Set([`${of.platform}:jwt:${of.user_id}`]);
+    }
+  }
+
+  /** @param turns all of the session, oldest first. @returns null if the session has nothing of theirs. */
+  session(session: Session, turns: readonly StoredTurn[]): PersonSession | null {
+    const isTheirs = this.#isTiedTo(session);
+    const isPrivate = turns.every(({ user_id }) => user_id === session.user_id);
+    const theirs = turns.filter((turn) => this.#isTurn(session, turn, isTheirs && isPrivate));
+    if (!isTheirs && theirs.length === 0) return null;
+    const shared = !isTheirs || theirs.length < turns.length;
+    for (const { turn_id, message_id } of theirs) {
+      this.#turns.add(turn_id);
+      this.#noteMessage(session.platform, message_id);
+    }
+    if (!shared) for (const name of [session.session_id, tagOf(session)]) this.#sessions.add(name);
+    return { session, turns: theirs, shared };
+  }
+
+  /** The session without what ties it to them. */
+  untied(session: Session): Session {
+    const opened = this.#isUser(session.platform, session.user_id);
+    const { credential_owner: bound } = session;
+    const isBound =
+      bound !== null &&
+      (bound.person === this.#person || this.#isUser(session.platform, bound.user_id) || opened);
+    const { client: _client, ...rest } = session;
+    return {
+      ...rest,
+      user_id: opened ? ERASED_USER : session.user_id,
+      owner: opened || session.owner === this.#person ? null : session.owner,
+      ...(isBound ? { credential_owner: null, metadata: {} } : {}),
+    };
+  }
+
+  link({ key, alias }: Pick<Link, 'key' | 'alias'>): boolean {
+    if (this.#link_keys.has(key)) return true;
+    if (this.#user !== null) return alias?.alias === `${this.#user.platform}:${this.#user.user_id}`;
+    return alias !== null && alias.person === this.#person;
+  }
+
+  action({ person, principal, platform, user_id, session_tag }: Action): boolean {
+    return (
+      this.#isPerson(person) ||
+      this.#isUser(platform, user_id) ||
+      this.#isOwnerKey(principal) ||
+      (person === null && this.#isSession(session_tag))
+    );
+  }
+
+  inbox(found: Pick<InboxMessage, 'id' | 'platform' | 'session_id' | 'message' | 'message_id' | 'reply_to'>) {
+    const { id, platform, session_id, message, message_id, reply_to } = found;
+    const isTheirs =
+      this.#turns.has(id) ||
+      this.#isSession(session_id) ||
+      this.#isUser(platform, message?.user_id ?? null) ||
+      (message === null && platform === this.#user?.platform && mentions(reply_to, this.#user.user_id));
+    if (isTheirs) this.#noteMessage(platform, message_id);
+    return isTheirs;
+  }
+
+  trace({ platform, user_id, session_id, turn_id, message_id }: TraceRecord): boolean {
+    const isTheirs =
+      this.#turns.has(turn_id) || this.#isSession(session_id) || this.#isUser(platform, user_id);
+    if (isTheirs) this.#noteMessage(platform, message_id);
+    return isTheirs;
+  }
+
+  stream({ owner, reader, start }: Pick<StreamRecord, 'owner' | 'reader' | 'start'>): boolean {
+    return (
+      this.#isPerson(owner) ||
+      this.#isPerson(reader) ||
+      this.#isPerson(start.cookie_person) ||
+      this.#isSession(start.session_id) ||
+      this.#isUser(start.message.platform, start.message.user_id)
+    );
+  }
+
+  /** The answer of an idempotency key: of a message (JSON), or of a link (`link:` and JSON). */
+  answer(key: string, { session_id, reader = null }: StoredAnswer): boolean {
+    if (this.#isSession(session_id) || this.#isPerson(reader)) return true;
+    const at = key.indexOf('[');
+    const [first, second] = JSON.parse(key.slice(at)) as [string, string | string[]];
+    if (at > 0) return this.#isUser(first, second as string);
+    const [kind, ...ids] = second as string[];
+    return kind === 'person' && this.#isPerson((ids[0] ?? null) as PersonKey | null);
+  }
+
+  /** A message that is known by its platform's id. Asked last: it follows from turns, traces and inbox. */
+  seenMessage(platform: string, message_id: string): boolean {
+    return this.#messages.has(`${platform}:${message_id}`);
+  }
+
+  /** @param state null: only the key is known. */
+  guard(key: string, state: GuardUserState | null): boolean {
+    const [platform = '', kind, ...ids] = JSON.parse(key) as string[];
+    if (kind === 'person' && this.#isPerson(ids[0] as PersonKey)) return true;
+    if (kind !== 'person' && this.#isUser(platform, ids.at(-1) ?? null)) return true;
+    if (state === null) return false;
+    return this.#isPerson(state.user.person) || this.#isUser(state.user.platform, state.user.user_id);
+  }
+
+  guardTurns(session_tag: string): boolean {
+    return this.#isSession(session_tag);
+  }
+
+  limit(key: string): boolean {
+    return this.#person !== null && key === `http:person:${this.#person}`;
+  }
+
+  budget(key: string): boolean {
+    return this.#isOwnerKey(key);
+  }
+
+  #isTiedTo({ platform, user_id, owner, credential_owner: bound }: Session): boolean {
+    return (
+      this.#isUser(platform, user_id) ||
+      this.#isUser(platform, bound?.user_id ?? null) ||
+      this.#isPerson(owner) ||
+      this.#isPerson(bound?.person ?? null)
+    );
+  }
+
+  #isTurn(session: Session, turn: StoredTurn, isPrivatelyTheirs: boolean): boolean {
+    if (this.#user !== null) return this.#isUser(session.platform, turn.user_id);
+    return turn.person === this.#person || (turn.person === null && isPrivatelyTheirs);
+  }
+
+  #isPerson(person: PersonKey | null): boolean {
+    return person !== null && person === this.#person;
+  }
+
+  #isUser(platform: string | null, user_id: string | null): boolean {
+    return user_id !== null && this.#user?.platform === platform && this.#user?.user_id === user_id;
+  }
+
+  /** A key of budgets, and who must confirm: a person's key, or `platform:user_id`. */
+  #isOwnerKey(key: string | null): boolean {
+    if (key === null) return false;
+    return key === (this.#user ? `${this.#user.platform}:${this.#user.user_id}` : this.#person);
+  }
+
+  #isSession(name: string | null): boolean {
+    return name !== null && this.#sessions.has(name);
+  }
+
+  #noteMessage(platform: string, message_id: string | null): void {
+    if (message_id !== null) this.#messages.add(`${platform}:${message_id}`);
+  }
+}
+
+/** Whether a text is somewhere among the values: a notice to a user names the user only there. */
+function mentions(value: JsonObject | JsonObject[string] | undefined, text: string): boolean {
+  if (typeof value !== 'object' || value === null) return value === text;
+  return Object.values(value).some((inner) => mentions(inner as JsonObject, text));
+}

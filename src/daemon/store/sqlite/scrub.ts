@@ -1,0 +1,58 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type Database from 'better-sqlite3';
+import { sync } from './backup.ts';
+import { asStoreFailure, isBusy } from './unavailable.ts';
+
+/** How long it waits for a daemon that works on the same file, ms. */
+const WAIT_MS = 60_000;
+const RETRY_MS = 100;
+/** SQLite builds a database up to this size anew in memory, a larger one in a file without a name. */
+const IN_MEMORY_BYTES = 512 * 1024 * 1024;
+
+/**
+ * Removes deleted content from the files of a database: copies of moved cells in its pages, its log, and the copies that
+ * were made of it before a migration or a restore.
+ */
+export async function scrub(db: Database.Database): Promise<void> {
+  deleteCopies(db.name);
+  const number = (name: string) => db.pragma(name, { simple: true }) as number;
+  const isLarge = number('page_count') * number('page_size') > IN_MEMORY_BYTES;
+  if (isLarge) db.pragma('temp_store = DEFAULT');
+  try {
+    await whenFree(() => {
+      db.exec('VACUUM');
+      return true;
+    });
+  } finally {
+    if (isLarge) db.pragma('temp_store = MEMORY');
+  }
+  await whenFree(() => {
+    const [{ busy } = { busy: 1 }] = db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+    return busy === 0;
+  });
+}
+
+/** `agentd.db.schema-9.backup`, `agentd.db.before-restore` with its log, and what a crash left of either. */
+function deleteCopies(path: string): void {
+  const directory = dirname(path);
+  const copies = ['schema-', 'before-restore', 'restored'].map((word) => `${basename(path)}.${word}`);
+  for (const name of readdirSync(directory))
+    if (copies.some((copy) => name.startsWith(copy))) rmSync(join(directory, name), { force: true });
+  sync(directory);
+}
+
+/** @throws StoreUnavailable if another process does not leave the database alone in time. */
+async function whenFree(attempt: () => boolean): Promise<void> {
+  const gives_up_at = performance.now() + WAIT_MS;
+  for (;;) {
+    try {
+      if (attempt()) return;
+      if (performance.now() >= gives_up_at) throw new Error('another process is reading the database');
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= gives_up_at) throw asStoreFailure(error);
+    }
+    await wait(RETRY_MS);
+  }
+}

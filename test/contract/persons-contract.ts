@@ -1,0 +1,156 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { countRecords, type PersonSelector, type PersonStore } from '../../src/daemon/store/persons.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import {
+  aResident,
+  fillAsPerson,
+  fillAsUser,
+  PLATFORM,
+  speakInThread,
+  THREAD,
+} from '../support/person-world.ts';
+import { GUARD_LIMITS } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+
+const EVERY_OTHER = {
+  summaries: 1,
+  traces: expect.any(Number),
+  streams: 1,
+  answers: 1,
+  seen_messages: 0,
+  guard: 2,
+  limits: 1,
+  budgets: 1,
+};
+
+/** The contract of the port `persons`, for backends that have it. */
+export function describePersons(current: () => StoreUnderTest): void {
+  describe('persons', () => {
+    const ada = aResident('Ada');
+    const bob = aResident('Bob');
+    let test: StoreUnderTest;
+    let store: Store;
+
+    beforeEach(async () => {
+      test = current();
+      store = test.store;
+    });
+
+    /** Both, as persons and as users; nothing to do for a backend without the port. */
+    async function fill(): Promise<PersonStore | null> {
+      if (store.persons === null) return null;
+      for (const one of [ada, bob]) {
+        await fillAsPerson(store, test.now(), one);
+        await fillAsUser(store, test.now(), one);
+      }
+      return (await test.beside()).persons;
+    }
+
+    const asPerson = ({ person, user_id }: typeof ada): PersonSelector => ({
+      person,
+      link_keys: [`${PLATFORM}:jwt:${user_id}`],
+    });
+    const asUser = ({ user_id }: typeof ada): PersonSelector => ({ platform: PLATFORM, user_id });
+
+    it('shows what is stored of a person, of every kind', async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const { sessions, links, actions, inbox, others } = await persons.show(asPerson(ada));
+      expect(
+        sessions.map(({ session, turns, shared }) => [session.session_id, turns.length, shared]),
+      ).toEqual([[`s-${ada.canary}`, 2, false]]);
+      expect(links.map(({ key }) => key)).toEqual([`${PLATFORM}:jwt:${ada.user_id}`]);
+      expect(actions).toHaveLength(2);
+      expect(inbox).toEqual([]);
+      expect(others).toEqual(EVERY_OTHER);
+    });
+
+    it("shows what is stored of a platform's user, of every kind", async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const { sessions, links, actions, inbox, others } = await persons.show(asUser(ada));
+      const named = sessions.map(({ session, turns, shared }) => [session.session_id, turns.length, shared]);
+      expect(named.sort()).toEqual([
+        [`dm:${ada.user_id}`, 1, false],
+        [THREAD, 1, true],
+      ]);
+      expect(links).toHaveLength(1);
+      expect(actions).toHaveLength(1);
+      expect(inbox).toHaveLength(2);
+      expect(others).toEqual({ ...EVERY_OTHER, streams: 0, limits: 0, seen_messages: 1 });
+    });
+
+    it.each([
+      ['a person', asPerson],
+      ["a platform's user", asUser],
+    ])('erases %s: nothing is found of them, and nobody else loses anything', async (_, selector) => {
+      const persons = await fill();
+      if (persons === null) return;
+      const before = await persons.show(selector(bob));
+      const found = await persons.show(selector(ada));
+      expect(await persons.erase(selector(ada))).toEqual(found);
+      expect(countRecords(await persons.show(selector(ada)))).toBe(0);
+      expect(withoutTies(await persons.show(selector(bob)))).toEqual(withoutTies(before));
+      expect((await store.sessions.find(`dm:${bob.user_id}`))?.user_id).toBe(bob.user_id);
+    });
+
+    it("keeps other people's turns of a shared thread in their order, and who opened it is not named", async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      await speakInThread(store, test.now(), ada, ada.person);
+      await speakInThread(store, test.now(), bob, bob.person);
+      await persons.erase(asUser(ada));
+      const turns = await store.sessions.turns(THREAD);
+      expect(turns.map(({ turn_id }) => turn_id)).toEqual([
+        `turn-${bob.canary}-nobody`,
+        `turn-${bob.canary}-person`,
+      ]);
+      expect(await store.sessions.find(THREAD)).toMatchObject({ user_id: 'erased', owner: null });
+      // The thread goes on.
+      await speakInThread(store, test.now(), aResident('Cleo'), null);
+      expect(await store.sessions.turns(THREAD)).toHaveLength(3);
+    });
+
+    it('erases the turns that a person made in a thread of somebody else, and no others', async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      await speakInThread(store, test.now(), bob, bob.person);
+      await persons.erase(asPerson(bob));
+      const turns = await store.sessions.turns(THREAD);
+      expect(turns.map(({ turn_id }) => turn_id)).toEqual([
+        `turn-${ada.canary}-nobody`,
+        `turn-${bob.canary}-nobody`,
+      ]);
+    });
+
+    it('is noticed by a daemon that runs: counts begin anew, and a message under way is not answered', async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const [claim] = (await store.inbox.claim('run', [PLATFORM], 5)).filter(
+        ({ message }) => message.message?.user_id === ada.user_id,
+      );
+      if (!claim) throw new Error('no message was claimed');
+      await persons.erase(asUser(ada));
+      await persons.erase(asPerson(ada));
+      expect(await store.inbox.renew(claim)).toBe(false);
+      expect(await store.limits.hit(`http:person:${ada.person}`, { max: 5, window_ms: 1000 })).toMatchObject({
+        remaining: 4,
+      });
+      const user = {
+        key: JSON.stringify([PLATFORM, 'user', ada.user_id]),
+        platform: PLATFORM,
+        user_id: ada.user_id,
+        person: null,
+        address: null,
+      };
+      const message = { user, session_id: 'anew', text: 'hash', message_id: null, sent_at: null };
+      expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ allowed: true, messages: 1 });
+    });
+  });
+}
+
+/** What the erasure of somebody else may change: who opened the shared thread. */
+function withoutTies({ sessions, ...rest }: Awaited<ReturnType<PersonStore['show']>>) {
+  const plain = sessions.map(({ session, ...one }) => ({ ...one, session_id: session.session_id }));
+  return { ...rest, sessions: plain };
+}

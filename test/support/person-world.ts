@@ -1,0 +1,165 @@
+import { guardUser } from '../../src/daemon/guard/user.ts';
+import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
+import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import {
+  anAction,
+  anInboxMessage,
+  aPendingAction,
+  aSession,
+  aStream,
+  aTrace,
+  aTurn,
+  GUARD_LIMITS,
+} from '../contract/fixtures.ts';
+import { commitUnderClaim, keepTurn, saveSession } from '../contract/store-writes.ts';
+
+const HOUR = 60 * 60 * 1000;
+export const PLATFORM = 'teamchat';
+/** Opened by a user who is in none of the tests' names. */
+export const THREAD = 'teamchat:C1:100.1';
+
+/** Somebody with records of every kind: as a person on the web, as a user of a platform, or both, linked. */
+export interface Resident {
+  name: string;
+  person: PersonKey;
+  user_id: string;
+  /** Names of all that is theirs begin with it, and all their texts hold it. */
+  canary: string;
+}
+
+export function aResident(name: string): Resident {
+  const canary = `canary${name}`;
+  return { name, person: personKey({ sub: canary }), user_id: `U${canary}`, canary };
+}
+
+/** Stores something of the person in each place that can hold it. */
+export async function fillAsPerson(store: Store, now: number, { person, canary }: Resident): Promise<void> {
+  const tied = { owner: person, credential_owner: { user_id: `web${canary}`, person } };
+  const jwt_context = {
+    has_jwt: true as const,
+    user_id: canary,
+    email: `${canary}@example.com`,
+    token: `token-${canary}`,
+    token_exp: '2031-01-01T00:00:00Z',
+  };
+  const session = aSession(now, {
+    session_id: `s-${canary}`,
+    former_id: `f-${canary}`,
+    user_id: `web${canary}`,
+    platform: 'webchat',
+    metadata: { jwt_context },
+    ...tied,
+  });
+  await saveSession(store, session);
+  // One turn from before sign-in.
+  await keepTurn(store, session, { user_id: `web${canary}`, text: `${canary} before` });
+  const trace = aTrace(session, { platform: 'webchat', user_id: `web${canary}` });
+  const key = JSON.stringify(['web', ['person', person], `k-${canary}`]);
+  const claim = await store.idempotency.claim(key, 'body');
+  if (claim.outcome !== 'new') throw new Error('the key is known');
+  const answer = { session_id: session.session_id, response: `${canary} answered` };
+  const record = aTurn({ user_id: `web${canary}`, person, text: `${canary} asks`, reply: `${canary} told` });
+  await commitUnderClaim(store, tagOf(session), {
+    turn: { record, ttl_ms: HOUR },
+    trace,
+    answer: { claim: claim.claim, answer, ttl_ms: HOUR },
+    pending: aPendingAction(session, { person, principal: person, summary: `${canary} pending` }),
+  });
+  await keepSummary(store, session, person, canary);
+  await store.actions.start(null, anAction({ person, session_tag: null, args: `{"a":"${canary}"}` }));
+  const stream = aStream({ stream_id: `st-${canary}`, owner: person, token: `token-${canary}` });
+  stream.start.message.text = `${canary} streams`;
+  await store.streams.create(stream);
+  const running = await store.streams.claim(stream.stream_id, { owner: person, reader: person });
+  if (!running) throw new Error('the stream runs already');
+  const data = JSON.stringify({ text: `${canary} streamed` });
+  await store.streams.append(running, [{ id: 1, event: 'stream_complete', data }]);
+  const user = guardUser({ platform: 'webchat', user_id: `web${canary}`, person, address: null });
+  const message = { user, session_id: tagOf(session), text: 'hash', message_id: null, sent_at: null };
+  await store.guard.check(message, GUARD_LIMITS);
+  await store.limits.hit(`http:person:${person}`, { max: 5, window_ms: HOUR });
+  await store.budgets.reserve(person, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
+  await store.memories?.add(
+    { key: person, alias: null },
+    { text: `remember${canary}`, turn_id: 't', tainted: false },
+  );
+}
+
+/** The same for a platform's user, with a turn in the shared thread. */
+export async function fillAsUser(store: Store, now: number, resident: Resident): Promise<void> {
+  const { person, user_id, canary } = resident;
+  const session = aSession(now, { session_id: `dm:${user_id}`, user_id, platform: PLATFORM });
+  await saveSession(store, session);
+  await keepTurn(store, session, { user_id, text: `${canary} alone` });
+  await keepSummary(store, session, `${PLATFORM}:${user_id}`, canary);
+  await speakInThread(store, now, resident, null);
+  const trace = aTrace(null, { platform: PLATFORM, user_id });
+  await store.traces.keepRefused(trace);
+  await store.inbox.enqueue([
+    messageOf(resident, `${canary} waits`),
+    anInboxMessage({
+      platform: PLATFORM,
+      session_id: null,
+      message: null,
+      reply: `${canary} is told`,
+      reply_to: { to: user_id },
+    }),
+  ]);
+  await store.actions.start(null, anAction({ platform: PLATFORM, user_id, summary: `${canary} did` }));
+  await store.links.put(
+    { key: `${PLATFORM}:jwt:${user_id}`, token: `token-${canary}`, person, ttl_ms: HOUR },
+    null,
+  );
+  await store.links.bindAlias(`${PLATFORM}:jwt:${user_id}`, `token-${canary}`, {
+    alias: `${PLATFORM}:alias-${canary}`,
+    person,
+  });
+  const linked = `link:${JSON.stringify([PLATFORM, user_id, `m-${canary}`])}`;
+  const claim = await store.idempotency.claim(linked, '');
+  if (claim.outcome !== 'new') throw new Error('the key is known');
+  await store.idempotency.finish(claim.claim, { session_id: '', response: `"${canary}"` }, HOUR);
+  const user = guardUser({ platform: PLATFORM, user_id, person: null, address: null });
+  const message = { user, session_id: tagOf(session), text: 'hash', message_id: null, sent_at: null };
+  await store.guard.check(message, GUARD_LIMITS);
+  await store.budgets.reserve(`${PLATFORM}:${user_id}`, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
+  await store.memories?.add(
+    { key: `${PLATFORM}:${user_id}`, alias: `alias-${canary}` },
+    { text: `remember${canary}`, turn_id: 't', tainted: false },
+  );
+}
+
+/** A turn in the thread that all share; the first one opens it. */
+export async function speakInThread(
+  store: Store,
+  now: number,
+  { user_id, canary }: Resident,
+  person: PersonKey | null,
+): Promise<void> {
+  const found = await store.sessions.find(THREAD);
+  const thread = found ?? aSession(now, { session_id: THREAD, user_id, platform: PLATFORM });
+  if (!found) await saveSession(store, thread);
+  await keepTurn(store, thread, {
+    turn_id: `turn-${canary}-${person === null ? 'nobody' : 'person'}`,
+    user_id,
+    person,
+    text: `${canary} in the thread`,
+    message_id: `m-${canary}-${person === null ? 1 : 2}`,
+  });
+}
+
+function messageOf({ user_id, canary }: Resident, text: string) {
+  const message = anInboxMessage({ platform: PLATFORM, message_id: `m-${canary}`, text });
+  const metadata = { user_name: canary };
+  return {
+    ...message,
+    message: { ...message.message, platform: PLATFORM, user_id, text, metadata },
+  } as typeof message;
+}
+
+async function keepSummary(store: Store, session: Session, principal: string, canary: string): Promise<void> {
+  const token = await store.summaries.begin(tagOf(session), HOUR);
+  if (token === null) throw new Error('a summary is being made already');
+  const summary = { principal, text: `${canary} in short`, through_turn: 't', through_at: 1 };
+  await store.summaries.keep(tagOf(session), token, summary);
+}

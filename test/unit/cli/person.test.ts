@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { command as erase } from '../../../src/cli/commands/person-erase.ts';
+import { command as show } from '../../../src/cli/commands/person-show.ts';
+import { hmacOf } from '../../../src/cli/note-audit.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
+import { token } from '../../support/tokens.ts';
+import { capturedOutput } from './captured-output.ts';
+
+const configured = vi.hoisted(() => ({ settings: {} }));
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+
+interface Shown {
+  sessions: { session_id: string; shared: boolean }[];
+  links: { user_id: string }[];
+  memories: { text: string }[];
+  actions: { summary: string }[];
+  inbox: { text: string }[];
+  others: Record<string, number>;
+}
+
+// agentd-person(1).
+
+describe('agentd person, beside a running daemon', () => {
+  const ada = aResident('Ada');
+  const bob = aResident('Bob');
+  const bySub = { sub: ada.canary };
+  const byUser = `${PLATFORM}:${ada.user_id}`;
+  let directory: string;
+  let store: Store;
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'agentd-person-'));
+    configured.settings = {
+      STATE_DIR: directory,
+      SESSION_BACKEND: 'sqlite',
+      TRACE_RETENTION_DAYS: 7,
+      INBOX_RUN_SECONDS: 60,
+      INBOX_SEND_SECONDS: 60,
+    };
+    const clock = { now: () => Date.now() };
+    store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
+    for (const one of [ada, bob]) {
+      await fillAsPerson(store, clock.now(), one);
+      await fillAsUser(store, clock.now(), one);
+    }
+    // A link is a person's by the token that it holds.
+    const key = `${PLATFORM}:jwt:U7`;
+    const linked = await token({ sub: ada.canary });
+    await store.links.put({ key, token: linked, person: personKey({ sub: ada.canary }), ttl_ms: 1e9 }, null);
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  async function shown(args: string[], options = {}): Promise<Shown> {
+    const { out, stdout } = capturedOutput({});
+    expect(await show.run({ args, options, out })).toBe(0);
+    expect(stdout.text).not.toMatch(/token-canary(Ada|Bob)/);
+    return JSON.parse(stdout.text) as Shown;
+  }
+
+  async function erased(args: string[], options: Record<string, unknown>) {
+    const { out, stdout, stderr } = capturedOutput({ json: true });
+    expect(await erase.run({ args, options, out })).toBe(0);
+    return { ...(JSON.parse(stdout.text) as { erased: Record<string, number> }), stderr: stderr.text };
+  }
+
+  it('shows sessions, turns, links, memories, actions and inbox as JSON, without tokens', async () => {
+    const person = await shown([], bySub);
+    expect(person.sessions.map(({ session_id }) => session_id)).toEqual([`s-${ada.canary}`]);
+    expect(JSON.stringify(person.sessions)).toContain(`${ada.canary} told`);
+    expect(person.links.map(({ user_id }) => user_id)).toEqual(['U7', ada.user_id]);
+    expect(person.memories).toMatchObject([{ text: `remember${ada.canary}` }]);
+    expect(person.actions).toHaveLength(2);
+
+    const user = await shown([byUser]);
+    expect(user.sessions.map(({ session_id, shared }) => [session_id, shared]).sort()).toEqual([
+      [`dm:${ada.user_id}`, false],
+      [THREAD, true],
+    ]);
+    expect(user.inbox.map(({ text }) => text)).toContain(`${ada.canary} waits`);
+    expect(user.memories).toHaveLength(1);
+  });
+
+  it('erases a person and a user: then show finds nothing, and everybody else is still there', async () => {
+    const bobBefore = await shown([], { sub: bob.canary });
+    const person = await erased([], { ...bySub, yes: true });
+    expect(person.erased).toMatchObject({
+      sessions: 1,
+      turns: 2,
+      links: 2,
+      memories: 1,
+      actions: 2,
+      streams: 1,
+    });
+    expect(person.stderr).toContain('Not covered: log files and files that `agentd backup` wrote.');
+    expect((await erased([byUser], { yes: true })).erased).toMatchObject({ turns: 2, inbox: 2, memories: 1 });
+
+    for (const found of [await shown([], bySub), await shown([byUser])]) {
+      const { others, ...rest } = found;
+      expect(Object.values(rest).flat()).toEqual([]);
+      expect(Object.values(others).every((count) => count === 0)).toBe(true);
+    }
+    expect(await shown([], { sub: bob.canary })).toEqual(bobBefore);
+    // Nothing is left to erase, which is no failure.
+    expect((await erased([], { ...bySub, yes: true })).erased).toMatchObject({ sessions: 0, links: 0 });
+  });
+
+  it('does nothing without --yes where nobody can be asked', async () => {
+    const { out } = capturedOutput({});
+    await expect(erase.run({ args: [byUser], options: {}, out })).rejects.toMatchObject({ exitCode: 2 });
+    expect((await shown([byUser])).inbox).toHaveLength(2);
+    expect((await store.audit.list({ limit: 5 })).map(({ command }) => command)).toEqual(['person show']);
+  });
+
+  it('writes a line to the audit log before it acts, with the person as an HMAC', async () => {
+    await erased([], { ...bySub, yes: true });
+    await shown([byUser]);
+    const key = await store.audit.key();
+    expect(await store.audit.list({ limit: 5 })).toMatchObject([
+      { command: 'person show', person: hmacOf({ platform: PLATFORM, user_id: ada.user_id }, key) },
+      { command: 'person erase', person: hmacOf({ person: ada.person }, key) },
+    ]);
+  });
+});

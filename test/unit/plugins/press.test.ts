@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import { partsOf as telegramParts } from '../../../plugins/msgbot/question.ts';
+import { readPress as readTelegramPress } from '../../../plugins/msgbot/read-press.ts';
+import { parse as parseWhatsApp } from '../../../plugins/phonechat/parse.ts';
+import { messagesOf as whatsAppMessages } from '../../../plugins/phonechat/question.ts';
+import { partsOf as slackParts } from '../../../plugins/teamchat/question-blocks.ts';
+import { readPress as readSlackPress } from '../../../plugins/teamchat/read-press.ts';
+import { deliver } from '../../../src/channel/conformance/deliver.ts';
+import { pressPayload, readPressPayload } from '../../../src/channel/index.ts';
+import { recordingScope } from '../../support/channel-scope.ts';
+import { settingsOf } from '../../support/fake-platform.ts';
+import { PLATFORMS } from '../../support/platforms.ts';
+
+const ID = 'AAAAAAAAAAAAAAAAAAAAAA';
+const YES = pressPayload(ID, true);
+const question = (text: string) => ({
+  id: ID,
+  lead: 'Lead.',
+  question: text,
+  confirm: 'Confirm',
+  decline: 'Cancel',
+});
+
+describe('the payload of a button', () => {
+  it('brings the answer back, in 64 ASCII characters', () => {
+    for (const approve of [true, false]) {
+      expect(readPressPayload(pressPayload(ID, approve))).toEqual({ id: ID, approve });
+      expect(pressPayload('x'.repeat(52), approve).length).toBeLessThanOrEqual(64);
+    }
+  });
+
+  it.each([
+    undefined,
+    null,
+    7,
+    '',
+    'yes',
+    'agentd:maybe:x',
+    'agentd:yes:',
+    `${YES} `,
+    `agentd:yes:${'x'.repeat(53)}`,
+  ])('is none of a question: %j', (payload) => expect(readPressPayload(payload)).toBeNull());
+});
+
+describe('a question that is too long for buttons', () => {
+  const long = (characters: number) => 'x'.repeat(characters - 1);
+
+  it('is a text in Slack beyond 3,000 characters', async () => {
+    expect((await slackParts('all', question(long(3000)))).at(-1)).toHaveProperty('blocks');
+    expect(await slackParts('all', question(long(3002)))).toEqual([{ text: 'all' }]);
+  });
+
+  it('is a text in WhatsApp beyond 1,024 characters', async () => {
+    expect((await whatsAppMessages('all', question(long(1024)))).at(-1)).toHaveProperty('interactive');
+    expect(await whatsAppMessages('all', question(long(1026)))).toMatchObject([{ text: { body: 'all' } }]);
+  });
+
+  it('is a text in Telegram beyond one message', async () => {
+    expect((await telegramParts('all', question(long(4096)))).at(-1)).toHaveProperty('reply_markup');
+    expect(await telegramParts('all', question(long(4098)))).toEqual([{ text: 'all' }]);
+  });
+});
+
+describe('a question in Slack', () => {
+  it('shows no pictures for names between colons, and makes no links', async () => {
+    const [part] = await slackParts('all', { ...question('reason: ":tada: :x:"'), lead: '' });
+    expect(part?.text).not.toMatch(/:[\w]+:/);
+    expect(part?.blocks?.[0]).toMatchObject({ text: { verbatim: true } });
+  });
+});
+
+describe('a press in Slack', () => {
+  const payload = {
+    type: 'block_actions',
+    user: { id: 'U1', team_id: 'T1' },
+    team: { id: 'T1' },
+    channel: { id: 'C1' },
+    message: { ts: '2.0', thread_ts: '1.0' },
+    actions: [{ value: YES, action_ts: '3.000001' }],
+  };
+  const read = (members: object = {}) => {
+    const press = readSlackPress({ ...payload, ...members });
+    return typeof press === 'string' ? press : press.message;
+  };
+
+  it('is of who pressed it, in the thread of the question', () => {
+    expect(read()).toEqual({
+      platform: 'teamchat',
+      user_id: 'U1',
+      channel_id: 'C1',
+      thread_id: 'teamchat:T1:C1:1.0',
+      text: '',
+      confirm: { id: ID, approve: true },
+      metadata: {},
+      message_id: 'press:C1:U1:3.000001',
+      sent_at: 3000,
+      shared: true,
+      reply_to: { channel: 'C1', thread_ts: '1.0' },
+    });
+  });
+
+  it('in a direct message is in the conversation', () => {
+    expect(read({ channel: { id: 'D1' }, message: { ts: '2.0' } })).toMatchObject({
+      thread_id: 'teamchat:T1:D1',
+      shared: false,
+      reply_to: { channel: 'D1' },
+    });
+  });
+
+  it('of another company has the workspace in the user id', () => {
+    expect(read({ user: { id: 'U1', team_id: 'T2' } })).toMatchObject({ user_id: 'T2:U1' });
+    expect(read({ user: { id: 'U1', team_id: 'T2' }, enterprise: { id: 'E1' } })).toMatchObject({
+      user_id: 'U1',
+    });
+  });
+
+  it.each([
+    [{ type: 'view_submission' }],
+    [{ actions: [] }],
+    [{ actions: [{ value: 'other', action_ts: '3.0' }] }],
+    [{ actions: [{ value: YES, action_ts: 'x' }] }],
+    [{ user: { id: 'U1:evil' } }],
+    [{ channel: null, container: null }],
+  ])('is none with %j', (members) => expect(read(members)).toEqual(expect.any(String)));
+});
+
+describe('a press in Telegram', () => {
+  const update = (members: object = {}) => ({
+    update_id: 1,
+    callback_query: {
+      id: '438',
+      from: { id: 7, is_bot: false, first_name: 'Ada', language_code: 'de' },
+      message: {
+        message_id: 9,
+        from: { id: 1, is_bot: true },
+        chat: { id: -100, type: 'supergroup' },
+        date: 5,
+      },
+      data: YES,
+      ...members,
+    },
+  });
+
+  it('is of who pressed it, not of the bot whose message has the button', () => {
+    expect(readTelegramPress(update())).toEqual({
+      query_id: '438',
+      message: expect.objectContaining({
+        user_id: '7',
+        thread_id: 'msgbot:-100',
+        text: '',
+        confirm: { id: ID, approve: true },
+        message_id: 'press:438',
+        shared: true,
+        locale: 'de',
+      }),
+    });
+  });
+
+  it('of another button is acknowledged only', () => {
+    expect(readTelegramPress(update({ data: 'other' }))).toEqual({ query_id: '438', message: null });
+    expect(readTelegramPress(update({ message: undefined }))).toEqual({ query_id: '438', message: null });
+    expect(readTelegramPress({ update_id: 1, message: {} })).toBeNull();
+  });
+});
+
+describe('a press in WhatsApp', () => {
+  const webhook = (reply: object) => ({
+    entry: [
+      {
+        changes: [
+          {
+            value: {
+              metadata: { phone_number_id: '1' },
+              messages: [
+                {
+                  from: '4915100000',
+                  id: 'wamid.1',
+                  timestamp: '5',
+                  type: 'interactive',
+                  interactive: { type: 'button_reply', button_reply: reply },
+                },
+              ],
+            },
+          },
+        ],
+      },
+    ],
+  });
+
+  it('is of its sender; a button of something else is its title', () => {
+    const { presses, messages } = parseWhatsApp(webhook({ id: YES, title: 'Confirm' }), new Set(['1']));
+    expect(messages).toEqual([]);
+    expect(presses).toMatchObject([{ user_id: '+4915100000', text: '', confirm: { id: ID, approve: true } }]);
+    const other = parseWhatsApp(webhook({ id: 'other', title: 'Confirm' }), new Set(['1']));
+    expect([other.presses, other.messages.map(({ text }) => text)]).toEqual([[], ['Confirm']]);
+  });
+});
+
+it.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))(
+  'a press at %s needs the signature of the platform',
+  async (_, plugin) => {
+    const simulator = await plugin.simulator?.();
+    if (!simulator) throw new Error('the channel has no simulator');
+    const settings = settingsOf(
+      plugin,
+      simulator.devSettings((name) => name.padEnd(43, 'x'), 'http://127.0.0.1:9'),
+    );
+    const scope = recordingScope(settings);
+    const channel = plugin.create(scope);
+    const [user = ''] = simulator.who();
+    const press = {
+      kind: 'press',
+      user,
+      text: YES,
+      place: 'direct',
+      number: 1,
+      sent_at: Date.now(),
+    } as const;
+    const forged = simulator.delivery({ ...press, bad_signature: true }, settings);
+    await expect(deliver(channel, forged)).rejects.toMatchObject({ code: 'invalid_signature' });
+    expect(scope.pressed).toEqual([]);
+    expect(await deliver(channel, simulator.delivery(press, settings))).toMatchObject({ status: 200 });
+    expect(scope.pressed).toMatchObject([{ confirm: { id: ID, approve: true } }]);
+  },
+);

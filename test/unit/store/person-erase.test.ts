@@ -1,0 +1,134 @@
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { aSession } from '../../contract/fixtures.ts';
+import { keepTurn, saveSession } from '../../contract/store-writes.ts';
+import { findCanaries } from '../../support/canary.ts';
+import {
+  aResident,
+  fillAsPerson,
+  fillAsUser,
+  PLATFORM,
+  speakInThread,
+  THREAD,
+} from '../../support/person-world.ts';
+
+// agentd-person(1): after an erasure no file of the store holds a byte of it.
+
+const clock = { now: () => Date.UTC(2030, 0, 1) };
+const ada = aResident('Ada');
+const bob = aResident('Bob');
+let folder: string;
+let path: string;
+let daemon: SqliteStore;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agentd-person-'));
+  path = join(folder, 'agentd.db');
+  daemon = open('daemon');
+});
+afterEach(async () => {
+  await daemon.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(role: 'daemon' | 'administrator'): SqliteStore {
+  return openSqliteStore(path, { role, clock, traceRetentionMs: 1000 });
+}
+
+function files(): Map<string, Buffer> {
+  return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
+}
+
+function found(name: string): string[] {
+  // The words of the memory index are in lower case.
+  const writings = [name, name.toLowerCase()].map((value) => ({ name: value, value }));
+  return findCanaries(writings, files());
+}
+
+describe('an erasure beside a running daemon', () => {
+  it('leaves no byte of the person in any file of the store, and the data of others as it was', async () => {
+    for (let round = 0; round < 2; round++) {
+      for (const one of round === 0 ? [ada, bob] : []) {
+        await fillAsPerson(daemon, clock.now(), one);
+        await fillAsUser(daemon, clock.now(), one);
+      }
+      await speakInThread(daemon, clock.now(), ada, ada.person);
+    }
+    for (const copy of ['schema-9.backup', 'schema-9.backup.new', 'before-restore', 'before-restore-wal'])
+      copyFileSync(`${path}${copy.endsWith('wal') ? '-wal' : ''}`, `${path}.${copy}`);
+    expect(found(ada.canary).length).toBeGreaterThan(2);
+
+    const administrator = open('administrator');
+    const { persons } = administrator;
+    const [asPerson, asUser] = [
+      { person: ada.person, link_keys: [`${PLATFORM}:jwt:${ada.user_id}`] },
+      { platform: PLATFORM, user_id: ada.user_id },
+    ];
+    await persons?.erase(asPerson);
+    await persons?.erase(asUser);
+    expect(found(ada.canary)).toEqual([]);
+
+    expect(readdirSync(folder).filter((name) => /backup|restore/.test(name))).toEqual([]);
+    expect(existsSync(path)).toBe(true);
+    expect(await administrator.maintenance.examine()).toEqual([]);
+    await administrator.close();
+    // The daemon writes what it holds in memory: nothing of the person comes back.
+    await daemon.limits.hit(`http:person:${bob.person}`, { max: 5, window_ms: 1000 });
+    await daemon.check();
+    expect(found(ada.canary)).toEqual([]);
+
+    expect(await daemon.sessions.turns(`s-${bob.canary}`)).toHaveLength(2);
+    expect(await daemon.sessions.turns(THREAD)).toMatchObject([{ user_id: bob.user_id }]);
+    expect(await daemon.memories?.list({ key: bob.person, alias: null })).toMatchObject([
+      { text: `remember${bob.canary}` },
+    ]);
+    const query = { text: `remember${bob.canary}`, words: 'every', limit: 5 } as const;
+    expect(await daemon.memories?.search({ key: bob.person, alias: null }, query)).toHaveLength(1);
+    expect(await daemon.streams.read(`st-${bob.canary}`, 0)).toHaveLength(1);
+    expect(await daemon.summaries.find(`dm:${bob.user_id}`, `${PLATFORM}:${bob.user_id}`)).not.toBeNull();
+    expect(await daemon.links.get(`${PLATFORM}:jwt:${bob.user_id}`)).not.toBeNull();
+    expect(
+      (await daemon.inbox.list({ states: ['waiting'], limit: 5 })).map((one) => one.message?.user_id),
+    ).toEqual([bob.user_id]);
+  });
+
+  it('leaves no word in the index of memories, and no copy of a row that moved from page to page', async () => {
+    const ownerOf = (one: typeof ada) => ({ key: one.person, alias: null });
+    const sizes = Array.from({ length: 150 }, (_, place) => 40 + ((place * 733) % 3000));
+    for (const [place, size] of sizes.entries()) {
+      for (const one of [ada, bob]) {
+        const text = `${place}word${one.canary} ${'x '.repeat(size / 2)}`;
+        await daemon.memories?.add(ownerOf(one), { text, turn_id: 't', tainted: false });
+        const user_id = `${place % 7}${one.canary}`;
+        const session = aSession(clock.now(), {
+          session_id: `${user_id}-${place}`,
+          user_id,
+          owner: one.person,
+        });
+        await saveSession(daemon, session);
+        await keepTurn(daemon, session, { user_id, person: one.person, text });
+      }
+    }
+    expect(found(`word${ada.canary}`)).not.toEqual([]);
+    const administrator = open('administrator');
+    await administrator.persons?.erase({ person: ada.person, link_keys: [] });
+    await administrator.close();
+    expect(found(ada.canary)).toEqual([]);
+    expect(await daemon.memories?.list(ownerOf(bob))).toHaveLength(150);
+  });
+
+  it('lets a run that is under way add nothing to the session', async () => {
+    await fillAsPerson(daemon, clock.now(), ada);
+    const tag = `f-${ada.canary}`;
+    const claim = await daemon.sessions.claim(tag);
+    const administrator = open('administrator');
+    await administrator.persons?.erase({ person: ada.person, link_keys: [] });
+    await administrator.close();
+    expect(claim).not.toBeNull();
+    expect(await daemon.sessions.find(tag)).toBeNull();
+    expect(await daemon.sessions.turns(`s-${ada.canary}`)).toEqual([]);
+  });
+});
