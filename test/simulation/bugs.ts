@@ -57,7 +57,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'nothing-renewed': {
     says: 'the daemon renews no claim',
-    seed: 54,
+    seed: 59,
     shows: /did not renew its claim/,
     changes: [
       {
@@ -75,7 +75,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'two-commits': {
     says: 'the turn and the answer of its idempotency key are stored by two writes',
-    seed: 14,
+    seed: 12,
     shows: /was answered 2 times/,
     changes: [
       {
@@ -116,7 +116,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'key-kept-after-failure': {
     says: 'the claim of an idempotency key is not released if its message fails',
-    seed: 37,
+    seed: 10,
     shows: /claim of the key/,
     changes: [
       {
@@ -128,7 +128,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unlocked-before-commit': {
     says: 'the lock of a session is released before the turn is stored',
-    seed: 2,
+    seed: 1,
     shows: /refused for no reason|does not come to rest/,
     changes: [
       {
@@ -201,7 +201,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'newest-first': {
     says: 'the newest message of a queue is answered first',
-    seed: 3,
+    seed: 2,
     shows: /not answered in their order/,
     changes: [
       {
@@ -213,7 +213,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'sent-before-sending': {
     says: 'a reply counts as sent before it is sent',
-    seed: 4,
+    seed: 24,
     shows: /was never sent/,
     changes: [
       {
@@ -259,7 +259,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'append-again': {
     says: 'events whose append failed are added again though they are stored',
-    seed: 169,
+    seed: 312,
     shows: /the store rejects (?:streams\.append|commitTurn)/,
     changes: [
       {
@@ -271,7 +271,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'failed-beside-answered': {
     says: 'a failed turn is stored beside an answered one whose commit had an unknown outcome',
-    seed: 40,
+    seed: 12,
     shows: /was stored twice|the store rejects commitTurn/,
     changes: [
       {
@@ -283,7 +283,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'failed-in-two-writes': {
     says: 'a failed turn and the end of its message are two writes',
-    seed: 361,
+    seed: 293,
     shows: /was stored twice/,
     changes: [
       {
@@ -296,13 +296,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'written-before-journal': {
     says: 'a write is sent before it is recorded',
-    seed: 1,
+    seed: 2,
     shows: /reached the API, and is not in the journal/,
     changes: [
       {
         file: BIND_TOOLS,
-        from: 'return unsent ?? send(prepared, write, run);',
-        to: 'return unsent ?? sent;',
+        from: 'return send(prepared, write, run);\n}\n\n/** What',
+        to: 'return sent;\n}\n\n/** What',
       },
       {
         file: BIND_TOOLS,
@@ -313,7 +313,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'outcome-not-recorded': {
     says: 'the outcome of a write is not recorded',
-    seed: 1,
+    seed: 2,
     shows: /the journal does not say what came of|nobody knows what came of/,
     changes: [
       {
@@ -325,7 +325,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'equal-calls-unnumbered': {
     says: 'the key of a call does not have its number among equal calls',
-    seed: 1,
+    seed: 6,
     shows: /wanted 2 writes, and 1 reached the API/,
     changes: [
       {
@@ -337,7 +337,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'writes-of-anyone': {
     says: 'a write is recorded under a claim of the session that is gone',
-    seed: 1,
+    seed: 52,
     shows: /was recorded under a claim that is gone/,
     changes: [
       {
@@ -349,7 +349,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unknown-repeated': {
     says: 'a write whose outcome is unknown is repeated, whatever the tool says',
-    seed: 1,
+    seed: 5,
     shows: /reached the API \d times/,
     changes: [
       { file: BIND_TOOLS, from: "if (known?.state === 'unknown' && !tool.idempotent)", to: 'if (false)' },
@@ -357,19 +357,19 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'further-unconfirmed': {
     says: 'a repeated run may write again in other words',
-    seed: 1,
+    seed: 2,
     shows: /wanted \d writes, and \d reached the API/,
     changes: [{ file: BIND_TOOLS, from: "known?.state === 'new' && known.further", to: 'false' }],
   },
   'another-key-on-retry': {
     says: 'a write that is repeated carries another idempotency key',
-    seed: 1,
+    seed: 2,
     shows: /is not in the journal|wanted \d writes, and \d reached the API/,
     changes: [{ file: BIND_TOOLS, from: '(write?.key ?? crypto.randomUUID())', to: 'crypto.randomUUID()' }],
   },
   'turn-of-each-run': {
     says: 'each run of a message is a turn of its own',
-    seed: 1,
+    seed: 21,
     shows: /wanted \d writes, and \d reached the API|is told of/,
     changes: [
       {
@@ -381,7 +381,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'earlier-writes-untold': {
     says: 'a repeated run is not told what its turn has written',
-    seed: 1,
+    seed: 2,
     shows: /is told of/,
     changes: [
       {
@@ -393,7 +393,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unknown-unsaid': {
     says: 'the reply does not say that the outcome of a write is unknown',
-    seed: 1,
+    seed: 2,
     shows: /nobody knows what came of/,
     changes: [
       {
@@ -405,7 +405,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'confirmed-by-anyone': {
     says: 'an action may be confirmed by somebody else than the person who was asked',
-    seed: 1,
+    seed: 53,
     shows: /nobody who was asked has confirmed it/,
     changes: [
       {
@@ -427,7 +427,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'declined-and-done': {
     says: 'an action is carried out though the person declined it',
-    seed: 1,
+    seed: 136,
     shows: /nobody who was asked has confirmed it/,
     changes: [
       {

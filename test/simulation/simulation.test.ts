@@ -12,6 +12,10 @@ const SOME_BUGS = [
   'unlocked-before-commit',
   'stale-append',
   'failed-beside-answered',
+  'written-before-journal',
+  'unknown-repeated',
+  'further-unconfirmed',
+  'confirmed-by-anyone',
 ] as const;
 
 /** A process of its own: chance and time are replaced in it, and bugs are put in as sources load. */

@@ -112,10 +112,7 @@ export class TurnJournal implements CallJournal {
       return 'started';
     }
     const summary = summaryOf(call);
-    // If the store fails, the write may be in the journal, and it is not sent.
-    this.#unrecorded.set(action_id, () => actions.finish(action_id, 1, NOT_SENT));
-    const { outcome } = await actions.start(claims, this.#newAction(action_id, call, summary));
-    this.#unrecorded.delete(action_id);
+    const { outcome } = await this.#begin(this.#newAction(action_id, call, summary));
     // `known`: another run of the message has begun it, so this one has been replaced.
     if (outcome !== 'started') return 'lost';
     this.#writes.set(action_id, {
@@ -123,6 +120,18 @@ export class TurnJournal implements CallJournal {
       ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
     });
     return 'started';
+  }
+
+  /** If the store fails, the write may be in the journal, and it is not sent. */
+  async #begin(action: NewAction): ReturnType<ActionStore['start']> {
+    const { actions } = this.#parts;
+    try {
+      return await actions.start(this.#run.claims, action);
+    } catch (error) {
+      const { action_id } = action;
+      this.#unrecorded.set(action_id, () => actions.finish(action_id, 1, NOT_SENT));
+      throw error;
+    }
   }
 
   async finish({ action_id }: JournaledWrite, outcome: WriteOutcome): Promise<void> {

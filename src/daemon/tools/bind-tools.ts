@@ -110,7 +110,14 @@ async function callOnce(
   if (!run.journal || !known) return send(prepared, null, run);
   const { write } = known;
   const unsent = await record(run.journal, write, { ...call, again: known.state === 'unknown' }, run);
-  return unsent ?? send(prepared, write, run);
+  if (unsent !== null) return unsent;
+  if (run.signal.aborted) {
+    // The run ended while the write was being recorded: this attempt is not sent.
+    const state = known.state === 'unknown' ? 'unknown' : 'failed';
+    await recordOutcome(run, write, { written: { state, status: null } });
+    run.signal.throwIfAborted();
+  }
+  return send(prepared, write, run);
 }
 
 /** What the daemon keeps itself, such as memory, is no action in the person's name. */

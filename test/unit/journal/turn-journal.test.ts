@@ -162,6 +162,22 @@ describe('a write', () => {
     expect([sent, journal.unknown]).toEqual([[], []]);
   });
 
+  test('is not sent if the run ends while it is being recorded', async () => {
+    const run = new AbortController();
+    const { call, journal } = await begin({}, cancel, { signal: run.signal });
+    const { start } = store.actions;
+    store.actions.start = async (...given) => {
+      const started = await start(...given);
+      run.abort(new Error('stopped'));
+      await journal.recordAgain();
+      expect(await listed()).toMatchObject([{ state: 'started' }]);
+      return started;
+    };
+    await expect(call({ id: 7 })).rejects.toThrow('stopped');
+    expect(sent).toEqual([]);
+    expect(await listed()).toMatchObject([{ state: 'failed', status: null }]);
+  });
+
   test('is not sent by a run that has lost its session', async () => {
     const { call, lines } = await begin();
     await call({ id: 1 });
