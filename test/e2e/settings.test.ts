@@ -95,6 +95,7 @@ describe('config check', () => {
     expect(JSON.parse(json.stdout)).toEqual({
       valid: true,
       channels: ['webchat'],
+      sources: [],
       environment: '',
       warnings: [],
       problems: [],
