@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
-import { get, type Server } from 'node:http';
+import { createServer, get, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -53,7 +54,6 @@ export interface ApiCalls {
 }
 
 /** Nothing is listened to there: calls to these addresses are answered within the process. */
-const API_URL = 'http://127.0.0.1:11';
 const platformUrl = (index: number) => `http://127.0.0.1:${12 + index}`;
 const SERVICE_TOKEN = 'the-token-of-the-default-credentials';
 
@@ -72,6 +72,7 @@ export class World {
   readonly #calls = new Map<number, ApiCalls>();
   readonly #awaited = new Map<string, (delivered: Delivered) => void>();
   readonly #restore: () => void;
+  readonly #api: Server;
   #daemon: Daemon | null = null;
   #server: Server | null = null;
   #offset = 0;
@@ -80,7 +81,13 @@ export class World {
     directory: string,
     platforms: ReadonlyMap<string, Platform>,
     env: Record<string, string>,
+    api: Server,
   ) {
+    this.#api = api.on('request', (request, response) => {
+      const url = new URL(request.url ?? '/', env.API_BASE_URL);
+      const { status, body } = this.#answerAsApi(url, request.headers.authorization ?? '');
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+    });
     this.#directory = directory;
     this.platforms = platforms;
     this.#env = env;
@@ -99,6 +106,8 @@ export class World {
     const directory = mkdtempSync(join(memoryDirectory(), 'agentd-principals-'));
     mkdirSync(join(directory, 'state'), { mode: 0o700 });
     const platforms = new Map<string, Platform>();
+    const api = createServer().listen(0, '127.0.0.1');
+    await once(api, 'listening');
     const env: Record<string, string> = {
       HOME: directory,
       STATE_DIR: join(directory, 'state'),
@@ -118,7 +127,7 @@ export class World {
       AGENT_RUNTIME: join(import.meta.dirname, 'disclosing-agent.ts'),
       AGENT_CONCURRENCY: '1000',
       AGENT_QUEUE_MAX: '10000',
-      API_BASE_URL: API_URL,
+      API_BASE_URL: `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
       API_EMAIL: 'service@example.com',
       API_PASSWORD: 'service-password',
       ...settings,
@@ -131,7 +140,7 @@ export class World {
       const settings = settingsOf(plugin, own);
       platforms.set(plugin.name, { plugin, simulator, settings, api: simulator.startApi(settings) });
     }
-    const world = new World(directory, platforms, env);
+    const world = new World(directory, platforms, env, api);
     try {
       await world.#start();
     } catch (error) {
@@ -205,6 +214,8 @@ export class World {
 
   async close(): Promise<void> {
     await this.#stop();
+    this.#api.close();
+    this.#api.closeAllConnections();
     this.#restore();
     rmSync(this.#directory, { recursive: true, force: true });
   }
@@ -244,7 +255,6 @@ export class World {
 
   async #fetch(url: URL, { method = 'GET', headers, body }: RequestInit): Promise<globalThis.Response> {
     const given = Object.fromEntries(new Headers(headers));
-    if (url.origin === API_URL) return this.#answerAsApi(url, given.authorization ?? '');
     const index = [...this.platforms.keys()].findIndex((_name, at) => platformUrl(at) === url.origin);
     const platform = [...this.platforms.values()][index];
     if (!platform) throw new TypeError(`fetch failed: nobody is at ${url.origin}`);
@@ -263,32 +273,34 @@ export class World {
   }
 
   /** It shows a person their own data, and the service account everybody's. */
-  #answerAsApi(url: URL, authorization: string): globalThis.Response {
-    if (url.pathname === '/authentication_token') return json(200, { token: SERVICE_TOKEN });
+  #answerAsApi(url: URL, authorization: string): ApiAnswer {
+    if (url.pathname === '/authentication_token') return answer(200, { token: SERVICE_TOKEN });
     const bearer = authorization.replace(/^Bearer /, '');
     const email = url.searchParams.get('userEmail') ?? '';
     const [, person, number] = /^([a-z]+)(\d+)@/.exec(email) ?? [];
     if (bearer !== SERVICE_TOKEN) {
       const holder = readBearer(bearer);
       const history = historyOf(bearer);
-      if (history === null) return json(401, {});
+      if (history === null) return answer(401, {});
       const calls = this.callsOf(history);
       if (holder === null) {
         calls.refused.push(bearer);
-        return json(401, {});
+        return answer(401, {});
       }
       calls.byPerson.set(holder.person, (calls.byPerson.get(holder.person) ?? 0) + 1);
-      if (email !== emailOf(holder.history, holder.person)) return json(403, {});
+      if (email !== emailOf(holder.history, holder.person)) return answer(403, {});
     }
-    return json(200, { email, note: dataMark(Number(number), String(person)) });
+    return answer(200, { email, note: dataMark(Number(number), String(person)) });
   }
 }
 
-function json(status: number, body: object): globalThis.Response {
-  return new globalThis.Response(JSON.stringify(body), {
-    status,
-    headers: { 'Content-Type': 'application/json' },
-  });
+interface ApiAnswer {
+  status: number;
+  body: object;
+}
+
+function answer(status: number, body: object): ApiAnswer {
+  return { status, body };
 }
 
 /** 43 base64url characters, the same for the same name. */

@@ -169,13 +169,21 @@ async function send(
   const isWrite = prepared.tool.effect === 'write';
   const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
   try {
-    const outcome = await performCall(prepared, key, run);
+    const outcome = withDoubt(await performCall(prepared, key, run), isWrite);
     await recordOutcome(run, write, outcome);
     return outcome;
   } catch (error) {
     await recordOutcome(run, write, { written: { state: 'unknown', status: null } });
     throw error;
   }
+}
+
+/** Of a write that may have been carried out, the agent must not say that it failed. */
+function withDoubt(outcome: CallOutcome, isWrite: boolean): CallOutcome {
+  const { answer, written } = outcome;
+  if (!isWrite || written?.state !== 'unknown' || answer.ok) return outcome;
+  const message = `${answer.message} It is not known whether this was done. Say so to the person, and do not repeat it.`;
+  return { ...outcome, answer: { ok: false, message } };
 }
 
 /** A record that cannot be written leaves the write as `started`, which a later run takes for unknown. */

@@ -8,6 +8,17 @@ const NOW = new Date('2026-01-02T03:04:05Z');
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
 
 describe('the system prompt', () => {
+  test('says of a confirmed action that it was carried out only if it was', () => {
+    const about = { tool: 'cancel', summary: 'Cancel order "1"' };
+    const done = agentTurn({ confirmed: { ...about, answer: { ok: true, result: 'cancelled' } } });
+    expect(systemPrompt(done, undefined, NOW)).toContain('the service has carried it out');
+    const refused = agentTurn({ confirmed: { ...about, answer: { ok: false, message: 'status 404' } } });
+    const prompt = systemPrompt(refused, undefined, NOW);
+    expect(prompt).not.toContain('has carried it out');
+    expect(prompt).toContain('do not say that it was done');
+    expect(prompt).toContain('status 404');
+  });
+
   test('tells what a valid token says of the person', () => {
     const person = { email: 'a@example.com', name: 'Alice', locale: 'de-DE', timezone: 'Europe/Berlin' };
     const prompt = systemPrompt(agentTurn({ person }), 'Be kind.', NOW);

@@ -146,6 +146,9 @@ describe('what the journal records of an outcome', () => {
     const { call, events } = scene({ sent });
     const answer = await call();
     expect(events.at(-1)).toEqual(['finish', 'action-1', state, status, answer.ok]);
+    // What may have happened must not sound like a failure.
+    const isInDoubt = !answer.ok && answer.message.includes('It is not known whether this was done.');
+    expect(isInDoubt).toBe(state === 'unknown');
   });
 
   test('a run that ends while a call is under way leaves it unknown', async () => {
