@@ -437,16 +437,4 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       },
     ],
   },
-  'confirmed-action-repeated': {
-    says: 'a confirmed call whose outcome is unknown is made again when its message runs again',
-    seed: 1,
-    shows: /reached the API \d times/,
-    changes: [
-      {
-        file: 'src/daemon/message/carry-out.ts',
-        from: 'if (!tool?.idempotent) return UNKNOWN;',
-        to: '',
-      },
-    ],
-  },
 };
