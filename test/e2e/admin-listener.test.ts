@@ -134,7 +134,7 @@ it('answers probes with the usual headers and errors, on its own port only, and 
   expect(ready.headers.get('x-content-type-options')).toBe('nosniff');
   expect(ready.headers.get('cache-control')).toBe('no-store');
   expect((await fetch(`${admin}/ready`, { method: 'HEAD' })).status).toBe(200);
-  expect(await ask(`${admin}/metrics`)).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  expect(await ask(`${admin}/other`)).toMatchObject({ status: 404, body: { code: 'not_found' } });
   expect(await ask(`${admin}/`)).toMatchObject({ status: 404 });
   const wrong = await fetch(`${admin}/ready`, { method: 'POST', body: '{}' });
   expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
