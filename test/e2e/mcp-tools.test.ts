@@ -137,6 +137,10 @@ test('a tool that its server changes is gone until an administrator trusts it', 
   while ((await call('docs_search', { query: 'lamp' })) === 'no such tool') await delay(100);
   expect(server.of('tools/call')).toHaveLength(1);
   expect((await beside(['tools', 'trust', 'docs_nothing'])).code).toBe(1);
+  const audit = await beside(['audit', '--json']);
+  expect(JSON.parse(audit.stdout)).toMatchObject([
+    { command: 'tools trust', about: 'docs_search', person: null },
+  ]);
 });
 
 test('the sessions and the program end with the daemon', async () => {

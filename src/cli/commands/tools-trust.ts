@@ -4,6 +4,7 @@ import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { lineDiff } from '../line-diff.ts';
+import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -17,7 +18,8 @@ export const command: Command = {
   ],
   json: true,
   async run({ args: [name = ''], options, out }) {
-    const tool = await withStore(options, async ({ toolDigests }) => {
+    const tool = await withStore(options, async (store) => {
+      const { toolDigests } = store;
       const found = await toolDigests.find(name);
       if (!found) {
         throw failed(
@@ -25,6 +27,7 @@ export const command: Command = {
           'List the tools with `agentd tools list`. The daemon must have connected to the server once.',
         );
       }
+      if (found.changed) await noteAudit(store, { command: 'tools trust', about: name });
       if (found.changed && !(await toolDigests.trust(name, found.changed.digest)))
         throw failed('the server has changed the tool again', 'Run the command again to see the new change.');
       return found;
