@@ -75,7 +75,9 @@ it('prints a table', () => {
 
 it('says how it is used where there is no such benchmark', () => {
   const { status, stderr } = bench('speed');
-  expect(stderr).toContain('usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|cli|start]');
+  expect(stderr).toContain(
+    'usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|cli|start]',
+  );
   expect(status).toBe(2);
 });
 
