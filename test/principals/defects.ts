@@ -42,9 +42,9 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /leak: it holds a message of the \w+/,
     changes: [
       {
-        file: 'src/daemon/message/run-agent.ts',
-        from: 'const reader = { person, nobodys: channel.has_platform || session.generated };',
-        to: 'const reader = { person, nobodys: true };',
+        file: 'src/daemon/message/run-history.ts',
+        from: 'const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };',
+        to: 'const reader = { person: principal.person, nobodys: true };',
       },
     ],
   },
@@ -94,8 +94,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /leak: .* is shown as said by the person, and was not/,
     changes: [
       {
-        file: 'src/daemon/message/run-agent.ts',
-        from: '...(isBeforeSignIn(past) ? { before_sign_in: true as const } : {}),',
+        file: 'src/daemon/message/run-history.ts',
+        from: '...(isBeforeSignIn(past, turn) ? { before_sign_in: true as const } : {}),',
         to: '',
       },
     ],

@@ -28,6 +28,7 @@ const STYLES: Readonly<Record<string, Styled['type']>> = {
 class InlineBuilder {
   readonly #tokens: readonly Token[];
   readonly #shared: Shared;
+  readonly #styles = new Set<Styled['type']>();
   #at = 0;
 
   constructor(tokens: readonly Token[], shared: Shared) {
@@ -38,19 +39,25 @@ class InlineBuilder {
   /** Reads all nodes up to the end of the mark around them. */
   nodes(isInLink: boolean): Inline[] {
     const nodes: Inline[] = [];
+    let repeatedStyles = 0;
     let text = '';
     const endText = () => {
       if (text !== '')
         nodes.push(...(isInLink ? [textNode(restoreSigns(text))] : withMail(restoreSigns(text))));
       text = '';
     };
-    for (let token = this.#next(); token !== undefined && token.nesting !== -1; token = this.#next()) {
+    for (let token = this.#next(); token !== undefined; token = this.#next()) {
       const plain = plainText(token);
-      if (plain !== null) text += plain;
-      else {
-        endText();
-        nodes.push(this.#node(token, isInLink));
+      if (plain !== null) {
+        text += plain;
+        continue;
       }
+      endText();
+      // A style inside itself changes nothing. Without it the tree is shallow, however deep the text is.
+      if (this.#isRepeated(token)) repeatedStyles++;
+      else if (token.nesting !== -1) nodes.push(this.#node(token, isInLink));
+      else if (repeatedStyles > 0) repeatedStyles--;
+      else break;
     }
     endText();
     return nodes;
@@ -62,7 +69,7 @@ class InlineBuilder {
 
   #node(token: Token, isInLink: boolean): Inline {
     const style = STYLES[token.type];
-    if (style !== undefined) return { type: style, children: this.nodes(isInLink) };
+    if (style !== undefined) return this.#styled(style, isInLink);
     switch (token.type) {
       case 'code_inline':
         return { type: 'inlineCode', value: restoreSigns(token.content) };
@@ -75,6 +82,18 @@ class InlineBuilder {
       default:
         throw new TypeError(`the parser made text of an unknown type: ${token.type}`);
     }
+  }
+
+  #isRepeated(token: Token): boolean {
+    const style = STYLES[token.type];
+    return style !== undefined && this.#styles.has(style);
+  }
+
+  #styled(type: Styled['type'], isInLink: boolean): Styled {
+    this.#styles.add(type);
+    const children = this.nodes(isInLink);
+    this.#styles.delete(type);
+    return { type, children };
   }
 
   #link(token: Token): Link {
