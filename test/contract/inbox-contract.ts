@@ -429,6 +429,24 @@ export function describeInbox(current: () => StoreUnderTest): void {
         });
       });
 
+      it('sends the reply, and no notice, if the reply of a run that failed is stored after all', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const run = await claimed();
+        await storeReply(test.store, run, 'the reply');
+        await notify(run, 'sorry', 'unavailable');
+        expect(await inbox.find(message.id)).toMatchObject({
+          state: 'replied',
+          reply: 'the reply',
+          notice: null,
+          sends: 0,
+          next_attempt_at: test.now(),
+        });
+        const [sending] = await inbox.claim('send', ['chat'], 1);
+        await finish(sending as InboxClaim);
+        expect(await inbox.find(message.id)).toMatchObject({ state: 'done', failure: null });
+      });
+
       it('forgets why earlier runs failed once a reply is stored', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
