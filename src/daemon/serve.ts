@@ -126,11 +126,10 @@ export async function startDaemon(
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
     const parts = { clock, log, digests: store.toolDigests };
-    const sources = [
-      builtInTools(settings),
-      ...entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
-    ];
-    const tools = createRegistry(sources, { access, log });
+    const sources = await Promise.all(
+      entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
+    );
+    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 
