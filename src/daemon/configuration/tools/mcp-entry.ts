@@ -5,8 +5,8 @@ import type { EntryContext } from './read-source-entries.ts';
 import { readEntrySecrets, readName, readSourcePolicy, readUrl } from './source-policy.ts';
 import { readToolEntries } from './tool-entries.ts';
 
-export const MCP_KEYS = ['mcp', 'name', 'credentials', 'exchange', 'headers', 'secrets', 'tools'];
-export const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'tools'];
+const MCP_KEYS = ['mcp', 'name', 'credentials', 'exchange', 'headers', 'secrets', 'tools'];
+const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'tools'];
 
 const RIGHT_COMMAND = 'the program and its arguments, such as [node, server.js]';
 const RIGHT_ENV = `names and values, such as { LOG: debug }; a secret as \${SETTING}`;

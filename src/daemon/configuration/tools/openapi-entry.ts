@@ -5,7 +5,7 @@ import type { EntryContext } from './read-source-entries.ts';
 import { readName, readSourcePolicy, readUrl } from './source-policy.ts';
 import { readToolEntries } from './tool-entries.ts';
 
-export const OPENAPI_KEYS = [
+const OPENAPI_KEYS = [
   'openapi',
   'name',
   'base_url',

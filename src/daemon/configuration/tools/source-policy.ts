@@ -143,7 +143,7 @@ export interface Destination {
 }
 
 /** Whether the source has the origin of `API_BASE_URL`; null if this cannot be said. */
-export function isOwnOrigin({ url, api }: Destination): boolean | null {
+function isOwnOrigin({ url, api }: Destination): boolean | null {
   if (url === undefined || api === undefined) return null;
   return api !== null && URL.parse(api)?.origin === URL.parse(url)?.origin;
 }
