@@ -131,13 +131,16 @@ export interface NewInboxMessage {
   session_id: string | null;
   message_id: string | null;
   /** Never with a token in it. Null where there is no run. */
-  message: IncomingMessage | null;
+  message: QueuedMessage | null;
   reply_to: JsonObject;
   /** The text to send; null: the agent's reply, later. */
   reply: string | null;
   sent_at: number;
   request_id: string;
 }
+
+/** A message, and the parent of its span if the request that brought it named one (`Observer.parentOf`). */
+export type QueuedMessage = IncomingMessage & { parent_span?: string };
 
 /** The question at the end of a reply, as its channel needs it. */
 export interface StoredQuestion {
@@ -152,7 +155,7 @@ export interface StoredQuestion {
 
 /** A message that a platform delivered, as it is screened. */
 export interface Arrival {
-  message: NewInboxMessage & { session_id: string; message: IncomingMessage };
+  message: NewInboxMessage & { session_id: string; message: QueuedMessage };
   guarded: GuardedMessage;
   /** How its sender is told that the session has used up its messages; `afterVerdict` fills in `{max}` and `{time}`. */
   notice: NewInboxMessage;

@@ -8,11 +8,10 @@ import { CLAIM_MS, type SessionClaim } from '../../../src/daemon/store/claims.ts
 import { emptyState } from '../../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import type { ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
 import type { Sent, Tool, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { ada, bob } from '../../contract/fixtures.ts';
 import { claimSession } from '../../contract/store-writes.ts';
-import { bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+import { bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 const seal = createSeal(new Secret(Buffer.alloc(32, 1).toString('base64')));
 const parameters = {
@@ -58,7 +57,7 @@ const cancel: Tool = toolOf({
 });
 
 /** Begins a run of the message. */
-async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: Partial<ToolRun> = {}) {
+async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: RunOptions = {}) {
   const journal = await TurnJournal.open(
     {
       turn_key: 'turn',
