@@ -134,7 +134,7 @@ async function converse(turn: Turn, services: Services, run: Run, line: StepLine
   const { limit } = run;
   const isStopped = () => turn.stopped?.aborted === true;
   const desk = deskOf(turn, services);
-  const journal = await journalOf(turn, services);
+  const journal = journalOf(turn, services);
   const tools = toolRun(turn, services, limit, { confirmation: desk, journal });
   const { settlement } = turn;
   let confirmed: ConfirmedAction | null = null;

@@ -14,6 +14,7 @@ import type { StreamListener, StreamStore } from '../streams.ts';
 import { actionSteps } from './actions.ts';
 import { asPort } from './as-port.ts';
 import { auditSteps } from './audit.ts';
+import { beginTurn } from './begin-turn.ts';
 import { budgetSteps } from './budgets.ts';
 import { Claims } from './claims.ts';
 import { commitTurn } from './commit-turn.ts';
@@ -38,7 +39,8 @@ import { traceSteps } from './traces.ts';
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The operations on all ports together. */
-interface WholeStore extends Pick<Store, 'commitTurn' | 'check' | 'countTokens' | 'replaceToken'> {
+interface WholeStore
+  extends Pick<Store, 'beginTurn' | 'commitTurn' | 'check' | 'countTokens' | 'replaceToken'> {
   listTokens(): Promise<StoredToken[]>;
 }
 
@@ -80,6 +82,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
   };
   const { listTokens: list, ...whole } = asPort<WholeStore>(
     {
+      beginTurn: (...of) => beginTurn(context, ...of),
       commitTurn: (claim, changes) => commitTurn(context, claim, changes),
       check: () => undefined,
       countTokens: (prefix) => countTokens(context, prefix),
@@ -108,6 +111,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       ...asPort(streamSteps(context), begin),
       subscribe: subscriber(state, closing.signal),
       hintsMayBeLost: true,
+      gather_ms: 0,
     },
     toolDigests: asPort(toolDigestSteps(context), begin),
     ...whole,
