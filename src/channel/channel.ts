@@ -80,7 +80,7 @@ export interface ChannelCapabilities {
   delivery: 'response' | 'stream' | 'push';
   /**
    * Channels with the same namespace share sessions and users: a conversation can continue on another channel.
-   * Default: the channel's name.
+   * Default: the channel's name, which a channel with `delivery: 'push'` must keep.
    */
   namespace?: string;
   /** Longest text of one message, in the unit that the platform counts. Null if there is no limit. */
@@ -222,7 +222,8 @@ export interface ChannelScope {
   /**
    * Runs the agent for a message and yields its events. `request` has the client address and the token that was
    * validated for the rate limit. It throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …). Do not
-   * catch them: the daemon turns them into responses. The run continues if you stop reading.
+   * catch them: the daemon turns them into responses. The run continues if you stop reading. Not for channels with
+   * `delivery: 'push'`, as `streams`: the daemon would believe a web client what only a platform can prove.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
@@ -236,7 +237,7 @@ export interface ChannelScope {
    * no token. Throws `malformed_json`.
    */
   readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
-  /** Answers on event streams, which survive a lost connection. */
+  /** Answers on event streams, which survive a lost connection. Not for channels with `delivery: 'push'`. */
   streams: ChannelStreams;
   /**
    * Enqueues messages that are answered with `send`. Resolves when all of them are stored; a repeated `message_id` is

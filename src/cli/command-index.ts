@@ -49,6 +49,9 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'tools trust': 'Accept a tool of an MCP server whose description or schema has changed.',
   'tools new': 'Create a tool of your own: a TypeScript module with its test.',
   simulate: 'Send a message to the daemon as the platform of a channel would.',
+  'keys list': 'List the keys that seal stored tokens, and how much each has sealed.',
+  'keys rotate': 'Add a key that seals stored tokens from now on.',
+  'keys remove': 'Remove an earlier key that has sealed nothing any more.',
   audit: 'List what administrators did, newest first.',
   backup: 'Copy the embedded store into a file, also while the daemon runs.',
   restore: 'Put a backup back in the place of the embedded store.',
@@ -78,6 +81,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   memory: 'List, search and delete what is remembered of somebody.',
   person: 'Show and delete everything that is stored of a person.',
   channels: 'List the installed channels, and create one of your own.',
+  keys: 'List, add and remove the keys that seal stored tokens.',
   tools: 'List, call, create and trust tools of the agent.',
   guard: 'List and unblock the users and sessions that the loop guard blocks.',
 };

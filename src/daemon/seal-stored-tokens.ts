@@ -1,11 +1,8 @@
 import { StoreUnavailable } from './errors.ts';
 import { SEALED, type Seal } from './identity/seal.ts';
 import type { Log } from './log.ts';
-import { tokenRecord } from './message/create-stream.ts';
-import { sealRecord } from './session/jwt-context.ts';
+import { sealedRecord } from './sealed-record.ts';
 import type { Store } from './store/store.ts';
-import type { StoredToken } from './store/stored-tokens.ts';
-import { actionTextRecord } from './tools/action-texts.ts';
 
 /**
  * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before messages are
@@ -20,10 +17,9 @@ export async function sealStoredTokens(
 ): Promise<void> {
   let count = 0;
   try {
-    for await (const tokens of store.storedTokens()) {
-      const unsealed = tokens.filter(({ token }) => !token.startsWith(SEALED));
+    for await (const tokens of store.storedTokens(SEALED)) {
       const replaced = await Promise.all(
-        unsealed.map((one) => store.replaceToken(one, seal.close(one.token, recordOf(one)))),
+        tokens.map((one) => store.replaceToken(one, seal.close(one.token, sealedRecord(one)))),
       );
       count += replaced.filter(Boolean).length;
     }
@@ -32,18 +28,4 @@ export async function sealStoredTokens(
     log.warn({ err: error }, 'stored tokens and actions could not all be sealed; the next start tries again');
   }
   if (count > 0) log.info({ count }, 'sealed the tokens and actions that were stored without a key');
-}
-
-/** What the sealed token belongs to. */
-function recordOf(token: StoredToken): string {
-  switch (token.kind) {
-    case 'link':
-      return token.key;
-    case 'session':
-      return sealRecord(token.tag, token.user_id);
-    case 'stream':
-      return tokenRecord(token.stream_id);
-    case 'action':
-      return actionTextRecord(token.action_id, token.field);
-  }
 }

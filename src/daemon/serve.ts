@@ -25,7 +25,8 @@ import { createScope } from './plugin/scope.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
 import { startPresence } from './replica/presence.ts';
-import { settingsDigests } from './replica/settings-digests.ts';
+import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
+import { startResealing } from './reseal-stored-tokens.ts';
 import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import { sessionBackend } from './settings/session-backend.ts';
@@ -125,11 +126,10 @@ export async function startDaemon(
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
     const parts = { clock, log, digests: store.toolDigests };
-    const sources = [
-      builtInTools(settings),
-      ...entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
-    ];
-    const tools = createRegistry(sources, { access, log });
+    const sources = await Promise.all(
+      entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
+    );
+    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
 
@@ -153,13 +153,16 @@ export async function startDaemon(
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 
+    const digests = settingsDigests(settings);
     if (store.replicas) {
       const presence = await startPresence({
-        ...{ replicas: store.replicas, clock, log, version: version(), digests: settingsDigests(settings) },
+        ...{ replicas: store.replicas, clock, log, version: version(), digests },
         load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
       });
       life.started('presence', presence);
     }
+    const agrees = async () => haveSameKeys(digests, (await store.replicas?.list()) ?? []);
+    life.started('resealing of stored tokens', startResealing({ store, seal, clock, log, agrees }));
 
     const inbox = new InboxWorker(services);
     const platforms = new PlatformWatch(log, environment);

@@ -490,7 +490,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         await store.actions.finish(action_id, 1, DONE);
         await started({ args: `${SEALED}a.b`, summary: `${SEALED}a.c` });
         const texts: StoredToken[] = [];
-        for await (const some of store.storedTokens()) {
+        for await (const some of store.storedTokens(SEALED)) {
           texts.push(...some);
           for (const one of some) expect(await store.replaceToken(one, `${SEALED}x.${one.token}`)).toBe(true);
         }
@@ -503,7 +503,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const [first] = texts as [StoredToken];
         expect(await store.replaceToken(first, 'late')).toBe(false);
         const left: StoredToken[] = [];
-        for await (const some of store.storedTokens()) left.push(...some);
+        for await (const some of store.storedTokens(SEALED)) left.push(...some);
         expect(left).toEqual([]);
       });
 

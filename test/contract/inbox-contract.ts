@@ -157,7 +157,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
       /** Messages by their ids, texts as they are, in the order in which they were stored. */
       const stored = async () =>
         (await inbox.list({ states: ['waiting', 'replied'], limit: 100 }))
-          .map(({ message_id, reply }) => message_id ?? reply)
+          .map(({ message_id, reply }) => reply ?? message_id)
           .reverse();
 
       it('stores messages that pass, in order, and traces of those that are blocked', async () => {
@@ -184,10 +184,22 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m2')).toHaveLength(1);
         expect(await test.store.traces.find('m3')).toHaveLength(1);
         const again = await inbox.screen(['m1', 'm2', 'm3'].map(arrival), few);
-        expect(again.outcomes).toEqual(['repeated', null, null]);
+        expect(again.outcomes).toEqual(['repeated', 'repeated', null]);
         expect(await inbox.claim('send', ['chat'], 10)).toMatchObject([
           { message: { queue: 'chat/s', reply: notice, session_id: null } },
         ]);
+      });
+
+      it('stores that notice once the inbox has room for it', async () => {
+        const few = { ...limits, max_messages: 10, max_turns: 1 };
+        await screen('m1');
+        await inbox.enqueue(Array.from({ length: 49 }, () => anInboxMessage({ reply: 'x' })));
+        expect((await inbox.screen([arrival('m2')], few)).outcomes).toBeNull();
+        for (const { id } of await inbox.list({ states: ['replied'], limit: 50 })) await inbox.discard(id);
+        expect((await inbox.screen([arrival('m2')], few)).outcomes).toEqual(['kept']);
+        expect((await inbox.screen([arrival('m2')], few)).outcomes).toEqual(['repeated']);
+        expect(await stored()).toEqual(['m1', expect.stringMatching(/^1 used/)]);
+        expect(await test.store.traces.find('m2')).toHaveLength(1);
       });
 
       it('gives a repeated delivery the first verdicts, counts nothing and stores nothing twice', async () => {
@@ -427,6 +439,24 @@ export function describeInbox(current: () => StoreUnderTest): void {
           failure: 'agent_failed: model_refused',
           notice_failure: 'delivery_refused: blocked',
         });
+      });
+
+      it('sends the reply, and no notice, if the reply of a run that failed is stored after all', async () => {
+        const message = anInboxMessage();
+        await inbox.enqueue([message]);
+        const run = await claimed();
+        await storeReply(test.store, run, 'the reply');
+        await notify(run, 'sorry', 'unavailable');
+        expect(await inbox.find(message.id)).toMatchObject({
+          state: 'replied',
+          reply: 'the reply',
+          notice: null,
+          sends: 0,
+          next_attempt_at: test.now(),
+        });
+        const [sending] = await inbox.claim('send', ['chat'], 1);
+        await finish(sending as InboxClaim);
+        expect(await inbox.find(message.id)).toMatchObject({ state: 'done', failure: null });
       });
 
       it('forgets why earlier runs failed once a reply is stored', async () => {

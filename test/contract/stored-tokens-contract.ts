@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { SEALED } from '../../src/daemon/identity/seal.ts';
 import type { Session } from '../../src/daemon/session/session.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StoredToken } from '../../src/daemon/store/stored-tokens.ts';
-import { ada, aSession, aStream } from './fixtures.ts';
+import { ada, anAction, aSession, aStream } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { saveSession } from './store-writes.ts';
 
@@ -69,6 +70,37 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect(tokens).toEqual(keys.flatMap((key) => [`link ${key}`, `session ${key}`]).sort());
     });
 
+    it('are counted by the key that sealed them, with every text of an action; listed without those of one key', async () => {
+      const one = (text: string) => `${SEALED}keykey_1.${text}`;
+      const two = (text: string) => `${SEALED}keykey_2.${text}`;
+      expect(await store.countSeals()).toEqual(new Map());
+      await saveSession(store, withToken(one('s')));
+      await store.links.put({ key: 'chat:jwt:u1', token: two('l'), person: ada, ttl_ms: HOUR }, null);
+      await store.streams.create(aStream({ token: 'plain', ttl_ms: HOUR / 2 }));
+      const action = anAction({ args: two('a'), summary: one('s') });
+      await store.actions.start(null, action);
+      await store.actions.finish(action.action_id, 1, { state: 'done', status: 200, answer: one('r') });
+      expect(await store.countSeals()).toEqual(
+        new Map([
+          ['', 1],
+          [`${SEALED}keykey_1.`, 3],
+          [`${SEALED}keykey_2.`, 2],
+        ]),
+      );
+      const left = await listed(`${SEALED}keykey_2.`);
+      expect(left.map(({ kind, token }) => `${kind} ${token}`).sort()).toEqual([
+        `action ${one('r')}`,
+        `action ${one('s')}`,
+        `session ${one('s')}`,
+        'stream plain',
+      ]);
+      for (const text of left) expect(await store.replaceToken(text, two(text.token))).toBe(true);
+      expect(await store.countSeals()).toEqual(new Map([[`${SEALED}keykey_2.`, 6]]));
+      expect(await listed(`${SEALED}keykey_2.`)).toEqual([]);
+      test.advance(HOUR);
+      expect(await store.countSeals()).toEqual(new Map([[`${SEALED}keykey_2.`, 3]]));
+    });
+
     it('are replaced if they are still as they were listed, and nothing else is changed', async () => {
       const session = withToken('s');
       await saveSession(store, session);
@@ -108,9 +140,9 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       return aSession(test.now(), { metadata: { jwt_context }, credential_owner: bound, ...members });
     }
 
-    async function listed(): Promise<StoredToken[]> {
+    async function listed(unlike = SEALED): Promise<StoredToken[]> {
       const tokens: StoredToken[] = [];
-      for await (const some of store.storedTokens()) tokens.push(...some);
+      for await (const some of store.storedTokens(unlike)) tokens.push(...some);
       return tokens;
     }
   });

@@ -6,6 +6,7 @@ import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 // agentd-scaling(7): several daemons on one Redis, and what becomes of the work of one that dies or sleeps.
@@ -78,6 +79,47 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     const after = JSON.parse((await run('status', '--json', '--url', two.url)).stdout);
     expect(after.replicas).toMatchObject([{ pid: two.pid }]);
     await two.stop();
+  });
+
+  it('open what each seals while a key is being changed, and reseal it when all have the same keys', async () => {
+    const [old, next] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+    const first = await start({ TOKEN_ENCRYPTION_KEY: `${old},${next}` });
+    const second = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });
+    const [ada, bob] = await Promise.all([token({ sub: 'ada' }), token({ sub: 'bob' })]);
+    const say = async (daemon: Agentd, user_id: string, session_id?: string, bearer?: string) => {
+      const { status, body } = await post(
+        daemon.url,
+        { user_id, session_id, message: 'hi' },
+        bearer ? { bearer } : {},
+      );
+      expect(status).toBe(200);
+      return String(body.session_id);
+    };
+    const ofAda = await say(first, 'ada', undefined, ada);
+    const ofBob = await say(second, 'bob', undefined, bob);
+    await say(second, 'ada', ofAda);
+    await say(first, 'bob', ofBob);
+    const used = async (id: string) => {
+      const [turn] = JSON.parse((await run('sessions', 'show', id, '--json')).stdout).turns.slice(-1);
+      return turn.person;
+    };
+    for (const id of [ofAda, ofBob]) expect(await used(id)).not.toBeNull();
+    const keys = async (value: string) => {
+      const { stdout } = await command(['keys', 'list', '--json'], {
+        env: { ...env(), TOKEN_ENCRYPTION_KEY: value },
+      });
+      return (JSON.parse(stdout) as { texts: number }[]).map(({ texts }) => texts);
+    };
+    const sealed = await keys(`${next},${old}`);
+    expect(sealed.every((texts) => texts > 0)).toBe(true);
+    const sum = sealed.reduce((all, texts) => all + texts, 0);
+
+    await first.stop();
+    const third = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });
+    await expect.poll(() => keys(`${next},${old}`), TAKEN_OVER).toEqual([sum, 0]);
+    await say(third, 'ada', ofAda);
+    expect(await used(ofAda)).not.toBeNull();
+    await Promise.all([second.stop(), third.stop()]);
   });
 
   it('take over what a killed or sleeping daemon had begun; it writes nothing afterwards', async () => {

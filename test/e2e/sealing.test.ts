@@ -117,6 +117,50 @@ describe('Stored tokens with nothing set', () => {
   });
 });
 
+describe('agentd keys rotate beside a running daemon', () => {
+  test('seals everything with the new key in the background; the old one can be removed, and nobody signs in again', async () => {
+    const shop = await start();
+    const { session_id } = await signIn(shop);
+    const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
+    expect(link.code).toBe(0);
+    const old = readFileSync(keyFile, 'utf8').trim();
+    const rotated = await shop.run('keys', 'rotate', '--json');
+    expect(rotated.code).toBe(0);
+    const { key } = JSON.parse(rotated.stdout) as { key: string };
+    // A command that comes after it, and one that read the key before it, both go on.
+    expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
+    await shop.daemon.logged(({ msg, key: first }) => String(msg).includes('first key') && first === key);
+
+    const keys = async () => JSON.parse((await shop.run('keys', 'list', '--json')).stdout);
+    const [first, earlier] = await keys();
+    expect(first).toMatchObject({ key, role: 'seals', texts: 2 });
+    expect(earlier).toMatchObject({ role: 'opens', texts: 0 });
+    expect(await shop.run('keys', 'remove', earlier.key)).toMatchObject({ code: 0 });
+    expect(readFileSync(keyFile, 'utf8')).not.toContain(old);
+    expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
+
+    // Killed at any moment, what is stored opens with what the file holds.
+    expect(await shop.run('keys', 'rotate')).toMatchObject({ code: 0 });
+    await shop.daemon.stop('SIGKILL');
+    await shop.api.close();
+    const again = await start();
+    expect(await answerIn(again, session_id)).toContain('Ada Lovelace');
+    const list = await again.run('link', 'list', '--json');
+    expect(JSON.parse(list.stdout)).toMatchObject([{ user_id: '42', state: 'live' }]);
+    const log = again.daemon.stderr() + shop.daemon.stderr() + rotated.stdout + rotated.stderr;
+    for (const secret of [old, ...readFileSync(keyFile, 'utf8').trim().split(',')])
+      expect(log).not.toContain(secret);
+    const audit = JSON.parse((await again.run('audit', '--json')).stdout) as { command: string }[];
+    expect(audit.map(({ command: name }) => name)).toEqual([
+      'keys rotate',
+      'keys remove',
+      'keys rotate',
+      'link',
+    ]);
+    await again.stop();
+  });
+});
+
 describe('TOKEN_ENCRYPTION_KEY=off', () => {
   test('stores tokens unsealed, with a warning; the first start with a key seals them', async () => {
     const env = { TOKEN_ENCRYPTION_KEY: 'off' };

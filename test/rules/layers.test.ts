@@ -51,7 +51,16 @@ const LAYERS: readonly (readonly string[])[] = [
   ['plugin'],
   ['configuration'],
   ['dev'],
-  ['create-services.ts', 'serve.ts', 'run.ts', 'banner.ts', 'check-parts.ts', 'seal-stored-tokens.ts'],
+  [
+    'create-services.ts',
+    'serve.ts',
+    'run.ts',
+    'banner.ts',
+    'check-parts.ts',
+    'seal-stored-tokens.ts',
+    'reseal-stored-tokens.ts',
+    'sealed-record.ts',
+  ],
 ];
 
 /** The room of a source file of the daemon: its folder, or itself if it has none. */

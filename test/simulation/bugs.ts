@@ -385,9 +385,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /is told of/,
     changes: [
       {
-        file: 'src/daemon/message/run-agent.ts',
-        from: 'already_done: tools.journal.alreadyDone,',
-        to: 'already_done: [],',
+        file: 'src/daemon/message/compose-reply.ts',
+        from: 'already_done: journal.alreadyDone',
+        to: 'already_done: []',
       },
     ],
   },

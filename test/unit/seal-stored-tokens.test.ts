@@ -134,7 +134,7 @@ it('does not overwrite a token that was stored meanwhile', async () => {
     session: seal.close('newer', sealRecord(session.session_id, bound.user_id)),
   };
   const late: Pick<Store, 'storedTokens' | 'replaceToken'> = {
-    storedTokens: () => store.storedTokens(),
+    storedTokens: (unlike) => store.storedTokens(unlike),
     async replaceToken(token, value) {
       const changed = { ...session, metadata: { jwt_context: context(newer.session) } };
       if (token.kind === 'link') await store.links.put({ ...link, token: newer.link }, 'old');
@@ -152,7 +152,7 @@ it('warns, and does not stop the start, if the store cannot be written', async (
   const { store, log, logged } = fixture();
   await store.links.put({ ...link, token: 'unsealed' }, null);
   const failing = (error: Error): Pick<Store, 'storedTokens' | 'replaceToken'> => ({
-    storedTokens: () => store.storedTokens(),
+    storedTokens: (unlike) => store.storedTokens(unlike),
     replaceToken: () => Promise.reject(error),
   });
   const failure = new StoreUnavailable(new Error('full'));

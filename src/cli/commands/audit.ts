@@ -24,7 +24,7 @@ export const command: Command = {
   name: 'audit',
   summary: 'List what administrators did, newest first.',
   description:
-    "Every command that changes something or shows a person's data leaves a line: `link`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust` and `call`, `restore`. A line names the system's user, the time and the command. A person stands there as an HMAC, so the list names nobody; give the person to find their lines. Lines are kept for 400 days. With `restore` the log of the backup comes back as well.",
+    "Every command that changes something or shows a person's data leaves a line: `link`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `restore`. A line names the system's user, the time and the command. A person stands there as an HMAC, so the list names nobody; give the person to find their lines. Lines are kept for 400 days. With `restore` the log of the backup comes back as well.",
   args: [{ ...WHO_ARGUMENT, required: false }],
   options: [
     { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },

@@ -8,7 +8,7 @@ import type { Settings } from '../../daemon/settings/settings.ts';
 import { bindTools } from '../../daemon/tools/bind-tools.ts';
 import type { CallJournal } from '../../daemon/tools/call-journal.ts';
 import { checkArguments } from '../../daemon/tools/check-arguments.ts';
-import type { WatchedRequest } from '../../daemon/tools/open-tool-client.ts';
+import type { WatchedRequest } from '../../daemon/tools/client-call.ts';
 import type { ToolRegistry } from '../../daemon/tools/registry.ts';
 import type { Tool, ToolArguments } from '../../daemon/tools/tool.ts';
 import { failed, usageError } from '../cli-error.ts';

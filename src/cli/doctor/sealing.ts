@@ -10,6 +10,7 @@ import { sessionBackend } from '../../daemon/settings/session-backend.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { openStore } from '../../daemon/store/open.ts';
 import type { Store } from '../../daemon/store/store.ts';
+import { sealingKeys } from '../sealing-keys.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed, skipped } = findingsOf('sealing');
@@ -52,7 +53,29 @@ async function look(settings: Settings, store: Store | null): Promise<Finding[]>
   if (unreadable !== null) findings.push(unreadable);
   const unsealed = store === null || isOff ? 0 : await store.countTokens(UNSEALED);
   if (unsealed > 0) findings.push(unsealedTokens(unsealed));
-  return findings.length > 0 ? findings : [ok(`stored tokens are sealed with the key in ${where}`)];
+  const earlier = store === null || isOff ? [] : await earlierKeys(settings, store);
+  if (findings.length > 0) return [...findings, ...earlier];
+  return [ok(`stored tokens are sealed with the key in ${where}`), ...earlier];
+}
+
+/** What became of the keys from before a rotation. */
+async function earlierKeys(settings: Settings, store: Store): Promise<Finding[]> {
+  const keys = await sealingKeys(settings, store);
+  return keys
+    .filter(({ role }) => role === 'opens')
+    .map(({ key, texts, source }) =>
+      texts === 0
+        ? ok(
+            `the earlier key ${key} in ${source} is no longer used`,
+            source === 'TOKEN_ENCRYPTION_KEY'
+              ? 'Take it out of TOKEN_ENCRYPTION_KEY, and keep it with the backups from its time.'
+              : `Remove it with \`agentd keys remove ${key}\`, and keep a copy with the backups from its time.`,
+          )
+        : ok(
+            `${texts} stored ${texts === 1 ? 'text is' : 'texts are'} still sealed with the earlier key ${key} in ${source}`,
+            'The running daemon seals them with the first key. Keep the earlier key until then: see `agentd keys list`.',
+          ),
+    );
 }
 
 /** Tokens that were stored before there was a key. The daemon seals them when it starts. */

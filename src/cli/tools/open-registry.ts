@@ -26,7 +26,9 @@ export async function withRegistry<T>(
   const access = createToolAccess(settings, { clock: systemClock, log, seal: SEAL });
   const digests = knownDigests(await storedDigests(configuration));
   const parts = { clock: systemClock, log, digests };
-  const sources = entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts));
+  const sources = await Promise.all(
+    entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
+  );
   const registry = createRegistry([builtInTools(settings), ...sources], { access, log });
   try {
     await registry.start();

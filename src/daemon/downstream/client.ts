@@ -89,7 +89,7 @@ export interface DownstreamOptions {
   system?: string;
 }
 
-/** Made once; connections are kept alive by the pool of the global `fetch`. */
+/** Made once for each system; its connections are kept alive (http-request.ts). */
 export function createDownstream({
   baseUrl,
   timeoutMs,

@@ -10,16 +10,21 @@ export function isSealingOff(keys: Secret | undefined): boolean {
 
 /** The keys of a list in base64; the first seals, all open. */
 export function keysIn(keys: Secret): Buffer[] {
+  return keyList(keys).map((key) => Buffer.from(key, 'base64'));
+}
+
+/** The same as they are written. */
+export function keyList(keys: Secret): string[] {
   return keys
     .reveal()
     .split(',')
-    .map((key) => Buffer.from(key.trim(), 'base64'));
+    .map((key) => key.trim());
 }
 
 /** What is wrong with a list of keys, as the end of a sentence; null for a list that can be used. */
 export function problemOfKeys(keys: Secret): string | null {
-  const list = keys.reveal().split(',');
-  const wrong = list.findIndex((key) => !KEY_OF_32_BYTES.test(key.trim()));
+  const list = keyList(keys);
+  const wrong = list.findIndex((key) => !KEY_OF_32_BYTES.test(key));
   if (wrong === -1) return null;
   return list.length === 1
     ? 'is not 32 bytes in base64'

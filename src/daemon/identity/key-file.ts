@@ -46,7 +46,7 @@ export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw unusable(path, `cannot be read (${code})`, error);
   }
-  const keys = new Secret(content.replace(/\r?\n$/, ''));
+  const keys = keysOfContent(content);
   const problem = problemOfKeys(keys);
   if (problem !== null) throw unusable(path, problem);
   const shown = (mode & 0o777).toString(8).padStart(4, '0');
@@ -84,6 +84,11 @@ export function newKeyAdvice(path: string): string {
   return `the key from a backup of STATE_DIR; if it is lost, a new one, which the tokens stored so far do not open: openssl rand -base64 32 > ${path}`;
 }
 
+/** The keys in the content of a key file, unchecked. */
+export function keysOfContent(content: string): Secret {
+  return new Secret(content.replace(/\r?\n$/, ''));
+}
+
 function unusable(path: string, problem: string, cause?: unknown): ConfigurationError {
   const told: SettingProblem = {
     setting: path,
@@ -95,7 +100,8 @@ function unusable(path: string, problem: string, cause?: unknown): Configuration
   return new ConfigurationError([told], { cause });
 }
 
-async function syncDirectory(path: string): Promise<void> {
+/** Makes what was renamed or linked in a directory survive a crash of the machine. */
+export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {
     await directory.sync();

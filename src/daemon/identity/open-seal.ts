@@ -5,6 +5,7 @@ import type { Settings } from '../settings/settings.ts';
 import { isSealingOff } from './encryption-keys.ts';
 import { type KeyFile, keyFilePath, makeKeyFile, newKeyAdvice, readKeyFile } from './key-file.ts';
 import { createSeal, SEALED, type Seal } from './seal.ts';
+import { WatchedKeyFile } from './watched-key-file.ts';
 
 /** How many live tokens are stored with a value that begins like this. */
 interface TokenCounts {
@@ -16,7 +17,8 @@ export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'> 
 
 /**
  * The seal of the daemon (agentd-settings(5), TOKEN_ENCRYPTION_KEY). Without a key in the settings, the key is
- * the one in STATE_DIR, which the first start makes. A key in STATE_DIR opens what it has sealed also after
+ * the one in STATE_DIR, which the first start makes, and which `agentd keys rotate` changes meanwhile. A key in
+ * STATE_DIR opens what it has sealed also after
  * another was set. A store that many daemons share is sealed with the key in the settings only, since that is the one
  * they can have in common.
  *
@@ -39,7 +41,7 @@ export async function openSeal(
     );
   }
   if (file !== null && file.loose !== null) log.warn({}, file.loose);
-  return sealWith(settings, file);
+  return sealWith(settings, file, file && new WatchedKeyFile(file, log));
 }
 
 /** The seal of an administrator, who makes no key. */
@@ -79,9 +81,10 @@ function isShared(settings: SealSettings): boolean {
   return sessionBackend(settings) !== 'sqlite';
 }
 
-function sealWith(settings: SealSettings, file: KeyFile | null): Seal {
+/** @param watched the same file for a daemon, which runs while the file is changed. */
+function sealWith(settings: SealSettings, file: KeyFile | null, watched?: WatchedKeyFile | null): Seal {
   const { TOKEN_ENCRYPTION_KEY: set } = settings;
   if (isSealingOff(set) || (set === undefined && isShared(settings)))
     return createSeal(undefined, file?.keys);
-  return set === undefined ? createSeal(file?.keys) : createSeal(set, file?.keys);
+  return set === undefined ? createSeal(watched ?? file?.keys) : createSeal(set, file?.keys);
 }

@@ -11,21 +11,61 @@ export interface Seal {
   close(token: string, record: string): string;
   /** Null where no key opens it, or it belongs to another record: counts as no token. */
   open(stored: string, record: string): string | null;
+  /** How texts begin that its keys have sealed; the first key seals. Empty if nothing is sealed. */
+  readonly marks: readonly string[];
 }
 
 /** How each sealed token begins; a JWT never does. */
 export const SEALED = 'sealed.v1.';
 
+/** Characters of the id of a key. */
+const ID_LENGTH = 8;
+
+/** Characters of a mark: how a sealed text begins that a key has sealed. */
+export const MARK_LENGTH = SEALED.length + ID_LENGTH + 1;
+
+/** The mark that a stored text begins with; empty if it is not sealed. */
+export function markOf(stored: string): string {
+  return stored.startsWith(SEALED) ? stored.slice(0, MARK_LENGTH) : '';
+}
+
+/** The id of the key with this mark. */
+export function keyIdOf(mark: string): string {
+  return mark.slice(SEALED.length, -1);
+}
+
+/** Keys that may change while the daemon runs. */
+export interface KeySource {
+  /** The same object as before if they have not changed. */
+  current(): Secret;
+}
+
 /**
  * @param keys comma-separated base64 of 32 bytes each; the first seals, all open. Undefined: nothing is sealed.
  * @param earlier more keys of the same form that open, and do not seal.
  */
-export function createSeal(keys: Secret | undefined, earlier?: Secret): Seal {
-  const own = keysOf(keys);
-  const ring = [...own, ...keysOf(earlier)];
-  const [first] = own;
+export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secret): Seal {
+  const source = keys !== undefined && 'current' in keys ? keys : { current: () => keys };
+  let known = source.current();
+  let own = keysOf(known);
+  const others = keysOf(earlier);
+  /** Whether the keys have changed. */
+  const look = () => {
+    const now = source.current();
+    if (now === known) return false;
+    known = now;
+    own = keysOf(now);
+    return true;
+  };
+  const keyOf = (id: string | undefined) => [...own, ...others].find((key) => key.id === id);
   return {
+    get marks() {
+      look();
+      return own.length === 0 ? [] : [...own, ...others].map(({ mark }) => mark);
+    },
     close(token, record) {
+      look();
+      const [first] = own;
       if (!first) return token;
       const iv = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', first.key, iv);
@@ -37,7 +77,7 @@ export function createSeal(keys: Secret | undefined, earlier?: Secret): Seal {
       // Tokens from before a key was set stay readable.
       if (!stored.startsWith(SEALED)) return stored;
       const [id, body] = stored.slice(SEALED.length).split('.');
-      const key = ring.find((candidate) => candidate.id === id);
+      const key = keyOf(id) ?? (look() ? keyOf(id) : undefined);
       const bytes = Buffer.from(body ?? '', 'base64url');
       if (!key || bytes.length < 28) return null;
       const decipher = createDecipheriv('aes-256-gcm', key.key, bytes.subarray(0, 12), { authTagLength: 16 });
@@ -60,7 +100,7 @@ export function marksOf(keys: Secret | undefined): string[] {
 
 function keysOf(keys: Secret | undefined) {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
-    const id = createHash('sha256').update(key).digest('base64url').slice(0, 8);
+    const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH);
     return { id, key, mark: `${SEALED}${id}.` };
   });
 }

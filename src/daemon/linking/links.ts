@@ -150,9 +150,10 @@ export async function unlink(services: Lookup, channel: LinkedChannel, user_id: 
   for (const key of linkKeys(channel, user_id).toReversed()) {
     if (await links.remove(key)) removed = true;
   }
-  if (!removed) {
+  for (let tries = 0; !removed && tries < MAX_TRIES; tries++) {
     const found = await findByAlias(services, channel, user_id);
-    removed = found !== null && (await links.remove(found.key, found.stored));
+    if (found === null) break;
+    removed = await links.remove(found.key, found.stored);
   }
   if (removed) services.log.info({ channel: channel.name }, 'unlinked');
   return removed;
@@ -168,14 +169,36 @@ export async function unlinkPerson(
   const verdict = await services.tokens.validate(token);
   if (!verdict.valid) return { outcome: 'invalid', reason: verdict.reason };
   let removed = false;
-  for (const standing of (await standingUnder(linkKeys(channel, user_id), services)).toReversed()) {
-    if (openLink(standing, channel, services)?.person !== verdict.person) continue;
-    await withdrawActions(services, channel, user_id);
-    // Only what was looked at: a link that another person made meanwhile stays.
-    if (await services.store.links.remove(standing.key, standing.token)) removed = true;
-  }
+  for (const key of linkKeys(channel, user_id).toReversed())
+    if (await removeOwn(services, channel, { key, user_id, person: verdict.person })) removed = true;
   if (removed) services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'unlinked');
   return { outcome: removed ? 'removed' : 'none' };
+}
+
+/** Removes the link under a key if it is this person's; another's stays, also one that was made meanwhile. */
+async function removeOwn(
+  services: LinkServices,
+  channel: LinkedChannel,
+  { key, user_id, person }: { key: string; user_id: string; person: PersonKey },
+): Promise<boolean> {
+  const { links } = services.store;
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const link = await links.get(key);
+    if (link === null || openLink(link, channel, services)?.person !== person) return false;
+    await withdrawActions(services, channel, user_id);
+    if (await links.remove(key, link.token)) return true;
+  }
+  throw changing();
+}
+
+/** Notes that a person was told that the token of their link has expired. The token may be sealed anew meanwhile. */
+export async function noteExpiryNotified(
+  { store: { links }, seal }: Pick<LinkServices, 'store' | 'seal'>,
+  found: FoundLink,
+): Promise<void> {
+  const link = await links.get(found.key);
+  if (link !== null && seal.open(link.token, link.key) === found.token)
+    await links.noteExpiryNotified(link.key, link.token);
 }
 
 /**

@@ -1,5 +1,6 @@
-import type { ToolAnswer } from '../agent/agent.ts';
+import type { ConfirmedAction, ToolAnswer } from '../agent/agent.ts';
 import { requestContext } from '../agent/context.ts';
+import { summaryOf } from '../confirmation/summary-of.ts';
 import type { Services } from '../services.ts';
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
@@ -10,6 +11,13 @@ import type { Answering, Deduplicated, Locked, Settlement } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 
 type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
+
+/** A confirmed action whose call was made. */
+export interface CarriedOut {
+  action_id: string;
+  /** What the agent is told of it. */
+  told: ConfirmedAction;
+}
 
 const UNKNOWN: ToolAnswer = {
   ok: false,
@@ -32,8 +40,21 @@ export async function carryOut(
   turn: Answering & Deduplicated & Locked,
   services: Services,
   run: ToolRun,
+): Promise<CarriedOut | null> {
+  const { action_id, tool } = action;
+  const answer = resumed
+    ? await resume(action, turn, services, run)
+    : await begin(action, turn, services, run);
+  if (answer === null) return null;
+  return { action_id, told: { tool, summary: summaryOf(action, services.seal), answer } };
+}
+
+async function begin(
+  action: Action,
+  turn: Answering & Deduplicated & Locked,
+  services: Services,
+  run: ToolRun,
 ): Promise<ToolAnswer | null> {
-  if (resumed) return resume(action, turn, services, run);
   const { actions } = services.store;
   const outcome = await actions.settle(turn.claim, action.action_id, 'started', turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();

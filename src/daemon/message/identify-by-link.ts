@@ -1,5 +1,5 @@
 import type { Credential } from '../identity/identity.ts';
-import { effectiveExpiry, type FoundLink, findSendersLink } from '../linking/links.ts';
+import { effectiveExpiry, type FoundLink, findSendersLink, noteExpiryNotified } from '../linking/links.ts';
 import type { Services } from '../services.ts';
 import { credentialOf } from './credential-of.ts';
 import type { Step } from './sequence.ts';
@@ -42,7 +42,7 @@ export const identifyByLink: Step<Arrived, Identified> = {
 function expired(turn: Arrived, services: Services, link: FoundLink): Credential {
   if (!link.expiry_notified) {
     turn.defer(async (failed) => {
-      if (!failed) await services.store.links.noteExpiryNotified(link.key, link.stored);
+      if (!failed) await noteExpiryNotified(services, link);
     });
   }
   return { kind: 'invalid', reason: 'Token Expired', expiry_notified: link.expiry_notified };

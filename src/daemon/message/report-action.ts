@@ -1,11 +1,11 @@
 import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
 import type { Services } from '../services.ts';
+import type { CarriedOut } from './carry-out.ts';
 import type { Settled } from './turn.ts';
 
 /** What came of a confirmed action, in the daemon's own words: the agent could not say it. */
 export async function reportAction(
-  action_id: string,
-  summary: string,
+  { action_id, told: { summary } }: CarriedOut,
   { texts }: Settled,
   { store }: Services,
 ): Promise<string> {

@@ -154,6 +154,9 @@ export type Settlement =
   /** The reply, without a run. */
   | { kind: 'said'; text: string };
 
+/** What a run of the agent needs to know. */
+export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
+
 /** run-agent: what the agent said. */
 export interface Answered {
   reply: string;

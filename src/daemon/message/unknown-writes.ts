@@ -5,15 +5,15 @@ import type { LocalTexts } from '../texts/texts.ts';
 /**
  * The sentences of the daemon for writes of which nobody knows whether they were carried out: a model might leave that
  * out. One line each, in CommonMark; empty if there are none.
- * @param said ids of actions of which the reply says so already
+ * @param reported id of an action of which the reply says it already
  */
 export function unknownWrites(
   { unknown }: Pick<TurnJournal, 'unknown'>,
   texts: LocalTexts,
-  said: readonly string[] = [],
+  reported: string | null = null,
 ): string {
   return unknown
-    .filter(({ action_id }) => !said.includes(action_id))
+    .filter(({ action_id }) => action_id !== reported)
     .map(({ summary }) => texts.say('write_unknown', { action: escapeMarkdown(summary) }))
     .join('\n\n');
 }

@@ -64,6 +64,12 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
     'a name, or absent',
     namespace,
   );
+  expect(
+    namespace === undefined || delivery !== 'push',
+    'namespace',
+    "absent with `delivery: 'push'`",
+    namespace,
+  );
   expect(textLimit === null || isPositive(textLimit), 'textLimit', 'a number above 0, or null', textLimit);
   expect(
     markdown === 'commonmark' || markdown === 'platform' || markdown === 'none',

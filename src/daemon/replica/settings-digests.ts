@@ -53,6 +53,14 @@ export function differingSettings(
   return differing.filter((name) => name === 'TOKEN_ENCRYPTION_KEY' || !mine[name]?.startsWith(SECRET));
 }
 
+/** Whether all daemons have these keys that seal stored tokens, in the same order. */
+export function haveSameKeys(
+  { TOKEN_ENCRYPTION_KEY: mine }: Readonly<Record<string, string>>,
+  others: readonly { digests: Readonly<Record<string, string>> }[],
+): boolean {
+  return others.every(({ digests }) => digests.TOKEN_ENCRYPTION_KEY === mine);
+}
+
 /** One digest of all of them, to compare by eye. */
 export function wholeDigest(digests: Readonly<Record<string, string>>): string {
   const all = Object.entries(digests).sort(([a], [b]) => (a < b ? -1 : 1));

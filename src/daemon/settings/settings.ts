@@ -202,7 +202,7 @@ export const SETTINGS = [
     kind: 'string',
     secret: true,
     sentence:
-      'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open. Unset, the first start makes a key in STATE_DIR/encryption-key; `off` stores tokens unsealed, with a warning. A start with a key seals the tokens that are stored unsealed.',
+      'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open (`agentd keys`). Unset, the first start makes a key in STATE_DIR/encryption-key; `off` stores tokens unsealed, with a warning. A start with a key seals the tokens that are stored unsealed.',
   },
 
   // The company's API

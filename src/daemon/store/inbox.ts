@@ -102,7 +102,7 @@ export type AttemptOutcome =
 
 /** `begun: false`: this attempt was not carried out, because of those before it, and is not counted. */
 export type FinalFailure =
-  /** The run failed for good: the notice is sent to the person, then the message has failed. */
+  /** The run failed for good: the notice is sent to the person, then the message has failed. If a reply is stored, that is sent. */
   | { kind: 'notify'; notice: string; failure: string; begun?: false }
   /** The message has failed for good. */
   | { kind: 'failed'; failure: string; begun?: false };

@@ -69,8 +69,16 @@ export interface Store {
    * this.
    */
   countTokens(prefix: string): Promise<number>;
-  /** The live tokens of links, sessions and streams, and the texts of actions that are not sealed, in bounded bites. */
-  storedTokens(): AsyncIterable<readonly StoredToken[]>;
+  /**
+   * How many live tokens and texts of actions each key has sealed, by the mark that they begin with (seal.ts); unsealed
+   * ones are counted under ''. Reads everything.
+   */
+  countSeals(): Promise<ReadonlyMap<string, number>>;
+  /**
+   * The live tokens of links, sessions and streams, and the texts of actions, that do not begin like this, in bounded
+   * bites.
+   */
+  storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
   /** Stores another value of a token or text; atomic. False if it was replaced or deleted meanwhile. */
   replaceToken(token: StoredToken, value: string): Promise<boolean>;
   close(): Promise<void>;

@@ -1,6 +1,5 @@
-import { Ajv } from 'ajv';
-import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import { createRequire } from 'node:module';
+import type { Ajv, ErrorObject, Options, ValidateFunction } from 'ajv';
 import { boundedPattern, PatternTimeout } from './bounded-pattern.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';
 
@@ -19,7 +18,8 @@ const OPTIONS: Options = {
   code: { regExp: boundedPattern },
 };
 const validators = new WeakMap<JsonSchema, ValidateFunction>();
-let compilers: { draft7: Ajv; draft2020: Ajv2020 } | null = null;
+const load = createRequire(import.meta.url);
+let compilers: ReturnType<typeof createCompilers> | null = null;
 
 /**
  * Checks what a model filled in against the whole JSON Schema of a tool. Models write null for what they leave out, so
@@ -52,7 +52,7 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
 export function validatorOf(schema: JsonSchema): ValidateFunction {
   const known = validators.get(schema);
   if (known) return known;
-  compilers ??= { draft7: withFormats(new Ajv(OPTIONS)), draft2020: withFormats(new Ajv2020(OPTIONS)) };
+  compilers ??= createCompilers();
   const { $schema, ...rest } = schema;
   const isDraft7 = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
   const validate = (isDraft7 ? compilers.draft7 : compilers.draft2020).compile(rest);
@@ -60,12 +60,19 @@ export function validatorOf(schema: JsonSchema): ValidateFunction {
   return validate;
 }
 
-function withFormats<T extends Ajv | Ajv2020>(ajv: T): T {
-  addFormats.default(ajv);
-  // Of OpenAPI: they describe a number or a text, and allow no less than the type does.
-  for (const format of ['int32', 'int64', 'float', 'double', 'byte', 'binary', 'password'])
-    ajv.addFormat(format, true);
-  return ajv;
+/** Loaded with the first schema: its 90 modules would cost each start their time. */
+function createCompilers() {
+  const { Ajv } = load('ajv') as typeof import('ajv');
+  const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
+  const { default: addFormats } = load('ajv-formats') as typeof import('ajv-formats');
+  const withFormats = (ajv: Ajv): Ajv => {
+    addFormats.default(ajv);
+    // Of OpenAPI: they describe a number or a text, and allow no less than the type does.
+    for (const format of ['int32', 'int64', 'float', 'double', 'byte', 'binary', 'password'])
+      ajv.addFormat(format, true);
+    return ajv;
+  };
+  return { draft7: withFormats(new Ajv(OPTIONS)), draft2020: withFormats(new Ajv2020(OPTIONS)) };
 }
 
 /** Takes the null away that an error is about. False: it is about something else. */

@@ -1,23 +1,27 @@
 import { describeSource } from './describe-source.ts';
-import { McpSource, type McpSourceParts } from './mcp/mcp-source.ts';
-import { ModuleSource } from './module-source.ts';
-import { OpenApiSource } from './openapi/openapi-source.ts';
+import type { McpSourceParts } from './mcp/mcp-source.ts';
 import type { SourceEntry } from './source-entry.ts';
 import type { ToolSource } from './tool.ts';
 
-/** The source of an entry under `tools:`; it is not started. */
-export function createSource(
+/** The source of an entry under `tools:`; it is not started. Only what its kind needs is loaded. */
+export async function createSource(
   entry: SourceEntry,
   api_base_url: string | undefined,
   parts: McpSourceParts,
-): ToolSource {
+): Promise<ToolSource> {
   const info = describeSource(entry, api_base_url);
   switch (entry.kind) {
-    case 'openapi':
+    case 'openapi': {
+      const { OpenApiSource } = await import('./openapi/openapi-source.ts');
       return new OpenApiSource(entry, info);
-    case 'module':
+    }
+    case 'module': {
+      const { ModuleSource } = await import('./module-source.ts');
       return new ModuleSource(entry, info);
-    case 'mcp':
+    }
+    case 'mcp': {
+      const { McpSource } = await import('./mcp/mcp-source.ts');
       return new McpSource(entry, info, parts);
+    }
   }
 }

@@ -8,7 +8,8 @@ import { answerOf } from './answer-of.ts';
 import { bindParameters } from './bind-parameters.ts';
 import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
 import { type CallCredential, chooseCredential } from './choose-credential.ts';
-import { type OpenedClient, openToolClient, type RequestWatcher } from './open-tool-client.ts';
+import type { RequestWatcher } from './client-call.ts';
+import { type OpenedClient, openToolClient } from './open-tool-client.ts';
 import type { PersonClaims, Sent, Tool, ToolArguments } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 

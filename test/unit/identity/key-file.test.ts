@@ -4,13 +4,17 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { changeKeyFile, KeyFileUnchanged } from '../../../src/daemon/identity/change-key-file.ts';
 import { makeKeyFile, readKeyFile } from '../../../src/daemon/identity/key-file.ts';
 import {
   openAdministratorSeal,
@@ -18,6 +22,7 @@ import {
   type SealSettings,
 } from '../../../src/daemon/identity/open-seal.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { WatchedKeyFile } from '../../../src/daemon/identity/watched-key-file.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 
@@ -169,5 +174,80 @@ describe('the seal of an administrator', () => {
     const { seal, knowsKey } = await of();
     expect(knowsKey).toBe(true);
     expect(createSeal(new Secret(key(3))).open(seal.close('a.b.c', 'r'), 'r')).toBe('a.b.c');
+  });
+});
+
+describe('a change of the key file', () => {
+  it('replaces the keys, for the owner alone, and leaves nothing beside the file', async () => {
+    write(`${key(1)}\n`);
+    await changeKeyFile(directory, (keys) => [key(2), ...keys]);
+    expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory)).toEqual(['encryption-key']);
+    await changeKeyFile(directory, () => []);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('is refused while another one is under way, so that no key is lost, but not by one that was broken off', async () => {
+    write(key(1));
+    writeFileSync(`${path}.next`, key(9));
+    const change = () => changeKeyFile(directory, (keys) => [key(2), ...keys]);
+    await expect(change()).rejects.toThrow('another command changes the keys');
+    expect(await keyIn()).toBe(key(1));
+    utimesSync(`${path}.next`, 1, 1);
+    await change();
+    expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
+  });
+
+  it('keeps every key if many change the file at once', async () => {
+    write(key(1));
+    const changes = Array.from({ length: 10 }, (_, n) =>
+      changeKeyFile(directory, (keys) => [key(n + 2), ...keys]).then(
+        () => key(n + 2),
+        () => null,
+      ),
+    );
+    const added = (await Promise.all(changes)).filter((one) => one !== null);
+    expect(added.length).toBeGreaterThan(0);
+    expect((await keyIn())?.split(',').sort()).toEqual([key(1), ...added].sort());
+  });
+
+  it('leaves a symbolic link, a broken file and a missing one as they are', async () => {
+    const change = () => changeKeyFile(directory, (keys) => [key(2), ...keys]);
+    await expect(change()).rejects.toBeInstanceOf(KeyFileUnchanged);
+    write('short');
+    await expect(change()).rejects.toBeInstanceOf(ConfigurationError);
+    renameSync(path, join(directory, 'elsewhere'));
+    symlinkSync('elsewhere', path);
+    await expect(change()).rejects.toThrow('is a symbolic link');
+    expect(readdirSync(directory).sort()).toEqual(['elsewhere', 'encryption-key']);
+  });
+});
+
+describe('the key file of a running daemon', () => {
+  it('is read again when it has changed: new keys seal and open from then on', async () => {
+    write(key(1));
+    const file = await readKeyFile(directory);
+    if (!file) throw new Error('there is no file');
+    const warned: unknown[] = [];
+    const watched = new WatchedKeyFile(file, {
+      warn: (...words: unknown[]) => void warned.push(words),
+    } as never);
+    const seal = createSeal(watched);
+    const before = seal.close('x', 'r');
+    expect(watched.current()).toBe(watched.current());
+    await changeKeyFile(directory, (keys) => [key(2), ...keys]);
+    const both = createSeal(new Secret(`${key(2)},${key(1)}`));
+    expect(seal.open(both.close('new', 'r'), 'r')).toBe('new');
+    expect(seal.open(before, 'r')).toBe('x');
+    expect(createSeal(new Secret(key(2))).open(seal.close('y', 'r'), 'r')).toBe('y');
+    expect(seal.marks).toEqual(both.marks);
+
+    rmSync(path);
+    expect(seal.open(before, 'r')).toBe('x');
+    expect(seal.marks).toEqual(both.marks);
+    expect(seal.marks).toEqual(both.marks);
+    expect(warned).toHaveLength(1);
+    expect(JSON.stringify(warned)).not.toContain(key(1));
   });
 });

@@ -3,15 +3,19 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelPlugin } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import {
   effectiveExpiry,
   findLink,
   findSendersLink,
   type LinkServices,
   link,
+  noteExpiryNotified,
   unlink,
   unlinkPerson,
 } from '../../../src/daemon/linking/links.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import type { LinkStore } from '../../../src/daemon/store/links.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
@@ -313,5 +317,67 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.3')).toBe('other_sender');
     expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
     expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}` });
+  });
+});
+
+describe('a link whose token is sealed anew by another key meanwhile', () => {
+  const OTHER = Buffer.alloc(32, 2).toString('base64');
+  const old = createSeal(new Secret(KEY));
+  const both = createSeal(new Secret(`${OTHER},${KEY}`));
+
+  /** Seals the link anew between the read and the write of each operation, once. */
+  function resealing(links: LinkStore): LinkStore {
+    let left = 1;
+    const first = async (key: string, stored: string) => {
+      if (left-- > 0)
+        await store.replaceToken(
+          { kind: 'link', key, token: stored },
+          both.close(both.open(stored, key) ?? '', key),
+        );
+    };
+    return {
+      get: (key) => links.get(key),
+      findByAlias: (alias) => links.findByAlias(alias),
+      put: (link, expected) => links.put(link, expected),
+      bindAlias: (...args) => links.bindAlias(...args),
+      list: (filter) => links.list(filter),
+      noteExpiryNotified: (...args) => links.noteExpiryNotified(...args),
+      async remove(key, expected) {
+        if (expected !== undefined) await first(key, expected);
+        return links.remove(key, expected);
+      },
+    };
+  }
+  async function linked(): Promise<LinkServices> {
+    await link({ ...services, seal: old }, TELEX, 'u1', await token({ sub: 'ada' }));
+    const port = resealing(store.links);
+    return { ...services, seal: both, store: { links: port, actions: store.actions } };
+  }
+
+  it('is removed for its person', async () => {
+    expect(await unlinkPerson(await linked(), TELEX, 'u1', await token({ sub: 'ada' }))).toEqual({
+      outcome: 'removed',
+    });
+    expect(await store.links.get('telex:jwt:u1')).toBeNull();
+  });
+
+  it('is removed by its alias', async () => {
+    const changing = await linked();
+    await findSendersLink(changing, TELEX, { user_id: 'u1', alias_id: 'b1' });
+    expect(await unlink(changing, TELEX, 'b1')).toBe(true);
+    expect(await store.links.get('telex:jwt:u1')).toBeNull();
+  });
+
+  it('remembers that its person was told of the expiry, and not if it is another token', async () => {
+    const changing = await linked();
+    const found = await findLink(changing, TELEX, 'u1');
+    if (!found) throw new Error('there is no link');
+    const anew = both.close(found.token, found.key);
+    await store.replaceToken({ kind: 'link', key: found.key, token: found.stored }, anew);
+    await noteExpiryNotified(changing, found);
+    expect((await store.links.get(found.key))?.expiry_notified).toBe(true);
+    await link(changing, TELEX, 'u1', await token({ sub: 'ada', ttl: 7200 }));
+    await noteExpiryNotified(changing, found);
+    expect((await store.links.get(found.key))?.expiry_notified).toBe(false);
   });
 });

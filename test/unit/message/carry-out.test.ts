@@ -28,6 +28,7 @@ describe('the known answer of a call that an earlier run has made', () => {
     const action = {
       action_id: 'a',
       tool: 'look',
+      summary: 'Look',
       state: 'done',
       answer: services.seal.close(JSON.stringify(answer), actionTextRecord('a', 'answer')),
     };
@@ -44,7 +45,8 @@ describe('the known answer of a call that an earlier run has made', () => {
     const settlement = { kind: 'confirmed', action, resumed: true };
 
     await withRequestContext(contextOf(null, { memory: memory ?? null }), async () => {
-      expect(await carryOut(settlement as never, turn as never, services, {} as ToolRun)).toEqual(answer);
+      const carriedOut = await carryOut(settlement as never, turn as never, services, {} as ToolRun);
+      expect(carriedOut?.told.answer).toEqual(answer);
       await memory?.remember('pay to account 7');
     });
     expect(await store.memories?.list(owner)).toMatchObject([{ tainted }]);

@@ -29,7 +29,7 @@ import { outageSteps } from './outages.ts';
 import { personSteps } from './persons.ts';
 import { sessionSteps } from './sessions.ts';
 import type { MemoryState } from './state.ts';
-import { countTokens, listTokens, replaceToken } from './stored-tokens.ts';
+import { countSeals, countTokens, listTokens, replaceToken } from './stored-tokens.ts';
 import { streamSteps } from './streams.ts';
 import { summarySteps } from './summaries.ts';
 import { toolDigestSteps } from './tool-digests.ts';
@@ -38,8 +38,9 @@ import { traceSteps } from './traces.ts';
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The operations on all ports together. */
-interface WholeStore extends Pick<Store, 'commitTurn' | 'check' | 'countTokens' | 'replaceToken'> {
-  listTokens(): Promise<StoredToken[]>;
+interface WholeStore
+  extends Pick<Store, 'commitTurn' | 'check' | 'countTokens' | 'countSeals' | 'replaceToken'> {
+  listTokens(unlike: string): Promise<StoredToken[]>;
 }
 
 export interface MemoryOptions extends Partial<MemoryBounds> {
@@ -83,7 +84,8 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       commitTurn: (claim, changes) => commitTurn(context, claim, changes),
       check: () => undefined,
       countTokens: (prefix) => countTokens(context, prefix),
-      listTokens: () => listTokens(context),
+      countSeals: () => countSeals(context),
+      listTokens: (unlike) => listTokens(context, unlike),
       replaceToken: (token, value) => replaceToken(context, token, value),
     },
     begin,
@@ -111,8 +113,8 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     },
     toolDigests: asPort(toolDigestSteps(context), begin),
     ...whole,
-    async *storedTokens() {
-      yield await list();
+    async *storedTokens(unlike) {
+      yield await list(unlike);
     },
     maintenance: null,
     replicas: null,

@@ -1,4 +1,4 @@
-import { SEALED } from '../../identity/seal.ts';
+import { markOf } from '../../identity/seal.ts';
 import { tagOf } from '../../session/session.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { MemoryContext } from './context.ts';
@@ -12,15 +12,25 @@ export function countTokens(context: MemoryContext, prefix: string): number {
 }
 
 /** `Store.storedTokens`. */
-export function listTokens(context: MemoryContext): StoredToken[] {
-  const texts = [...context.state.actions.values()].flatMap(({ action }) =>
+export function listTokens(context: MemoryContext, unlike: string): StoredToken[] {
+  return [...tokensOf(context), ...actionTexts(context)].filter(({ token }) => !token.startsWith(unlike));
+}
+
+/** `Store.countSeals`. */
+export function countSeals(context: MemoryContext): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { token } of [...tokensOf(context), ...actionTexts(context)])
+    counts.set(markOf(token), (counts.get(markOf(token)) ?? 0) + 1);
+  return counts;
+}
+
+function actionTexts({ state }: MemoryContext): StoredToken[] {
+  return [...state.actions.values()].flatMap(({ action }) =>
     (['answer', 'summary', 'args'] as const).flatMap((field) => {
       const { action_id, [field]: token } = action;
-      if (token === null || token.startsWith(SEALED)) return [];
-      return { kind: 'action' as const, action_id, field, token };
+      return token === null ? [] : { kind: 'action' as const, action_id, field, token };
     }),
   );
-  return [...tokensOf(context), ...texts];
 }
 
 /** The tokens of links, sessions and streams. Everything that has expired was dropped before. */

@@ -122,7 +122,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       await redis.send(() => redis.client.set(key, Date.now(), 'EX', 60));
     },
     countTokens: (prefix) => tokens.count(prefix),
-    storedTokens: () => tokens.all(),
+    countSeals: () => tokens.countSeals(),
+    storedTokens: (unlike) => tokens.all(unlike),
     replaceToken: (token, value) => tokens.replace(token, value),
     async close() {
       changes.close();

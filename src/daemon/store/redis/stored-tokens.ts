@@ -1,4 +1,4 @@
-import { SEALED } from '../../identity/seal.ts';
+import { markOf } from '../../identity/seal.ts';
 import type { Session } from '../../session/session.ts';
 import { tagOf } from '../../session/session.ts';
 import type { StoredToken } from '../stored-tokens.ts';
@@ -29,10 +29,20 @@ export class StoredTokens {
     return count;
   }
 
-  async *all(): AsyncGenerator<StoredToken[]> {
+  async countSeals(): Promise<Map<string, number>> {
+    const counts = new Map<string, number>();
+    for await (const texts of this.#texts())
+      for (const { token } of texts) counts.set(markOf(token), (counts.get(markOf(token)) ?? 0) + 1);
+    return counts;
+  }
+
+  async *all(unlike: string): AsyncGenerator<StoredToken[]> {
+    for await (const texts of this.#texts()) yield texts.filter(({ token }) => !token.startsWith(unlike));
+  }
+
+  async *#texts(): AsyncGenerator<StoredToken[]> {
     yield* this.#tokens();
-    for await (const texts of this.#actionTexts(['answer', 'summary', 'args']))
-      yield texts.filter(({ token }) => !token.startsWith(SEALED));
+    yield* this.#actionTexts(['answer', 'summary', 'args']);
   }
 
   async *#tokens(): AsyncGenerator<StoredToken[]> {

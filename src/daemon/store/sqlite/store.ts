@@ -253,7 +253,8 @@ function assemble(
         noteCheck.run(clock.now());
       }),
     countTokens: (prefix) => tokens.count(prefix),
-    storedTokens: () => tokens.all(),
+    countSeals: () => tokens.countSeals(),
+    storedTokens: (unlike) => tokens.all(unlike),
     replaceToken: (token, value) => tokens.replace(token, value),
     async close() {
       await sweep.close();

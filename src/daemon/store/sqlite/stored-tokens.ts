@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
+import { MARK_LENGTH, SEALED } from '../../identity/seal.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -19,12 +20,24 @@ interface Bite {
 
 const TOKEN_OF_SESSION = `metadata ->> '$.jwt_context.token'`;
 
+/** The tokens that are sealed alone. */
+const TOKENS = `
+  SELECT token FROM links WHERE expires_at > @now
+  UNION ALL
+  SELECT token FROM streams WHERE token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now)
+  UNION ALL
+  SELECT ${TOKEN_OF_SESSION} FROM sessions WHERE expires_at > @now AND metadata <> '{}'`;
+
+const UNSEALED_ACTIONS = `AND substr(args, 1, 10) <> '${SEALED}'`;
+
 /** The tokens of links, sessions and streams, as they are stored, and the texts of actions. */
 export class StoredTokens {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #count;
+  readonly #countSeals;
   readonly #tables;
+  readonly #actions;
   readonly #replace;
 
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
@@ -32,18 +45,19 @@ export class StoredTokens {
     this.#clock = clock;
     this.#count = db
       .prepare<{ prefix: string; now: number }, number>(
-        `WITH stored (token) AS (
-           SELECT token FROM links WHERE expires_at > @now
-           UNION ALL
-           SELECT token FROM streams WHERE token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now)
-           UNION ALL
-           SELECT ${TOKEN_OF_SESSION} FROM sessions WHERE expires_at > @now AND metadata <> '{}'
-           UNION ALL
-           SELECT args FROM actions
-         )
+        `WITH stored (token) AS (${TOKENS} UNION ALL SELECT args FROM actions)
          SELECT count(*) FROM stored WHERE substr(token, 1, length(@prefix)) = @prefix`,
       )
       .pluck();
+    this.#countSeals = db.prepare<{ now: number }, { mark: string; count: number }>(
+      `WITH stored (token) AS (${TOKENS}
+         UNION ALL SELECT args FROM actions
+         UNION ALL SELECT summary FROM actions
+         UNION ALL SELECT answer FROM actions)
+       SELECT iif(substr(token, 1, ${SEALED.length}) = '${SEALED}', substr(token, 1, ${MARK_LENGTH}), '') AS mark,
+         count(*) AS count
+       FROM stored WHERE token IS NOT NULL GROUP BY mark`,
+    );
     const table = (start: Row['place'], sql: string) => ({ start, rows: db.prepare<Bite, Row>(sql) });
     this.#tables = [
       table(
@@ -62,16 +76,17 @@ export class StoredTokens {
         `SELECT id AS place, 'stream' AS kind, stream_id, token FROM streams
          WHERE id > @after AND (expires_at IS NULL OR expires_at > @now) ORDER BY id LIMIT @bite`,
       ),
-      // The index of unsealed actions goes by the arguments, so these are replaced last.
-      ...(['answer', 'summary', 'args'] as const).map((field) =>
+    ];
+    // The index of unsealed actions goes by the arguments, so these are replaced last.
+    const actions = (which: string) =>
+      (['answer', 'summary', 'args'] as const).map((field) =>
         table(
           0,
-          `SELECT id AS place, 'action' AS kind, action_id, '${field}' AS field,
-             iif(substr(${field}, 1, 10) = 'sealed.v1.', NULL, ${field}) AS token FROM actions
-           WHERE id > @after AND substr(args, 1, 10) <> 'sealed.v1.' ORDER BY id LIMIT @bite`,
+          `SELECT id AS place, 'action' AS kind, action_id, '${field}' AS field, ${field} AS token FROM actions
+           WHERE id > @after ${which} ORDER BY id LIMIT @bite`,
         ),
-      ),
-    ];
+      );
+    this.#actions = { all: actions(''), unsealed: actions(UNSEALED_ACTIONS) };
     const replaceText = (field: string) =>
       db.prepare(`UPDATE actions SET ${field} = @value WHERE action_id = @action_id AND ${field} = @token`);
     this.#replace = {
@@ -93,13 +108,22 @@ export class StoredTokens {
     return read(() => this.#count.get({ prefix, now: this.#clock.now() }) ?? 0);
   }
 
-  async *all(): AsyncGenerator<StoredToken[]> {
-    for (const { start, rows } of this.#tables) {
+  /** Reads every row that may hold a token or a text of an action. */
+  countSeals(): Promise<Map<string, number>> {
+    return read(() => {
+      const counts = this.#countSeals.all({ now: this.#clock.now() });
+      return new Map(counts.map(({ mark, count }) => [mark, count]));
+    });
+  }
+
+  async *all(unlike: string): AsyncGenerator<StoredToken[]> {
+    const actions = unlike === SEALED ? this.#actions.unsealed : this.#actions.all;
+    for (const { start, rows } of [...this.#tables, ...actions]) {
       let after: Row['place'] | undefined = start;
       while (after !== undefined) {
         const bite: Bite = { after, now: this.#clock.now(), bite: BITE };
         const found: Row[] = await read(() => rows.all(bite));
-        yield found.flatMap(tokenOf);
+        yield found.flatMap(tokenOf).filter(({ token }) => !token.startsWith(unlike));
         await setImmediate();
         after = found.at(-1)?.place;
       }

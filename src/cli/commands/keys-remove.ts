@@ -1,0 +1,53 @@
+import { changeKeyFile, KeyFileUnchanged } from '../../daemon/identity/change-key-file.ts';
+import { keyFilePath } from '../../daemon/identity/key-file.ts';
+import { keyIdOf, marksOf } from '../../daemon/identity/seal.ts';
+import { printable } from '../../daemon/printable.ts';
+import { Secret } from '../../daemon/secret.ts';
+import { failed } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { noteAudit } from '../note-audit.ts';
+import { sealingKeys } from '../sealing-keys.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: Command = {
+  name: 'keys remove',
+  summary: 'Remove an earlier key that has sealed nothing any more.',
+  description:
+    'Removes a key from STATE_DIR/encryption-key, in one step, if it only opens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. Keep a copy of the key with the backups from its time: what it has sealed in them opens with no other. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
+  args: [{ name: 'key', sentence: 'the hash of the key', required: true }],
+  examples: [{ line: 'agentd keys remove "$KEY"', does: 'Removes a key that is no longer used.' }],
+  json: true,
+  async run({ args: [id = ''], options, out }) {
+    const file = await withStore(
+      options,
+      async (store, settings) => {
+        const path = keyFilePath(settings.STATE_DIR);
+        const found = (await sealingKeys(settings, store)).find(({ key }) => key === id);
+        if (found?.source !== path) throw failed(`there is no key ${printable(id)} in ${path}`, LIST);
+        if (found.role === 'seals') throw failed(`key ${id} is the one that seals`, ROTATE);
+        if (found.texts > 0)
+          throw failed(
+            `${found.texts} stored ${found.texts === 1 ? 'text is' : 'texts are'} sealed with key ${id}`,
+            'A running daemon seals them with the first key within a minute. Try again then.',
+          );
+        await noteAudit(store, { command: 'keys remove', about: id });
+        await changeKeyFile(settings.STATE_DIR, (keys) => keys.filter((key) => idOf(key) !== id));
+        return path;
+      },
+      'links',
+    ).catch((error: unknown) => {
+      if (error instanceof KeyFileUnchanged) throw failed(error.message);
+      throw error;
+    });
+    out.data({ key: id, file }, () => `removed key ${id} from ${file}`);
+    return EXIT.ok;
+  },
+};
+
+const LIST = 'List the keys with `agentd keys list`.';
+const ROTATE = 'Add another one with `agentd keys rotate` first.';
+
+function idOf(key: string): string {
+  return keyIdOf(marksOf(new Secret(key))[0] as string);
+}

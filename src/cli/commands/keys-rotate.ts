@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { changeKeyFile, KeyFileUnchanged } from '../../daemon/identity/change-key-file.ts';
+import { isSealingOff, keyList } from '../../daemon/identity/encryption-keys.ts';
+import { keyFilePath, readKeyFile } from '../../daemon/identity/key-file.ts';
+import { keyIdOf, marksOf } from '../../daemon/identity/seal.ts';
+import { Secret } from '../../daemon/secret.ts';
+import { sessionBackend } from '../../daemon/settings/session-backend.ts';
+import type { Settings } from '../../daemon/settings/settings.ts';
+import type { Store } from '../../daemon/store/store.ts';
+import { failed } from '../cli-error.ts';
+import type { Command, CommandCall } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { noteAudit } from '../note-audit.ts';
+import { withStore } from '../with-store.ts';
+
+/** More keys than that make the key file too long to be read. */
+const KEYS_MAX = 64;
+
+const FOLLOW =
+  'Follow it with `agentd keys list`; remove the earlier key when it has sealed nothing any more.';
+
+export const command: Command = {
+  name: 'keys rotate',
+  summary: 'Add a key that seals stored tokens from now on.',
+  description:
+    'Makes a new key. If the key is in STATE_DIR/encryption-key, the command writes the new key into that file, before the others, in one step: after a crash the file is as before or as after. A running daemon seals with the new key from then on, and seals in the background what earlier keys have sealed; a stopped one does so after its next start. If TOKEN_ENCRYPTION_KEY is set, the command prints the line to set instead, the new key first, because agentd does not write into your secrets: the line holds the keys, so keep it out of logs. Daemons that share a store must all open a key before one of them seals with it: first set the line with the new key last on each of them, one after the other, then the line as printed. While their keys differ they reseal nothing. `agentd keys list` shows when an earlier key is no longer used. Keep earlier keys with the backups from their time. Exit code 1 if sealing is off.',
+  examples: [{ line: 'agentd keys rotate', does: 'Adds a key.' }],
+  json: true,
+  run: (call) => withStore(call.options, (store, settings) => rotate(call, store, settings), 'links'),
+};
+
+async function rotate(
+  { out }: CommandCall,
+  store: Pick<Store, 'audit'>,
+  settings: Settings,
+): Promise<number> {
+  const { TOKEN_ENCRYPTION_KEY: set, STATE_DIR } = settings;
+  if (isSealingOff(set))
+    throw failed(
+      'sealing is off (TOKEN_ENCRYPTION_KEY=off), so there is no key to rotate',
+      'Remove TOKEN_ENCRYPTION_KEY=off: the next start makes a key and seals what is stored.',
+    );
+  const key = randomBytes(32).toString('base64');
+  const id = keyIdOf(marksOf(new Secret(key))[0] as string);
+  const isShared = sessionBackend(settings) !== 'sqlite';
+  if (set !== undefined || isShared) {
+    await noteAudit(store, { command: 'keys rotate', about: `${id}, to be set in TOKEN_ENCRYPTION_KEY` });
+    const earlier = set === undefined ? [] : keyList(set);
+    const value = [key, ...earlier].join(',');
+    const before = [...earlier, key].join(',');
+    const steps = { TOKEN_ENCRYPTION_KEY: value, ...(isShared && earlier.length > 0 && { first: before }) };
+    if (out.json) out.write(`${JSON.stringify({ key: id, file: null, ...steps }, null, 2)}\n`);
+    else out.write(`TOKEN_ENCRYPTION_KEY=${value}\n`);
+    out.note(
+      'Set this line where TOKEN_ENCRYPTION_KEY is set now, and restart the daemon. It holds the keys.',
+    );
+    if (isShared && earlier.length > 0)
+      out.note(
+        'Several daemons: first set it with the new key last on each of them, and restart them one after the other; then set it as printed.',
+      );
+    out.note(FOLLOW);
+    return EXIT.ok;
+  }
+  const path = keyFilePath(STATE_DIR);
+  const keys = (await readKeyFile(STATE_DIR))?.keys;
+  if (keys === undefined)
+    throw failed(`there is no key yet: ${path} does not exist`, 'The first start of the daemon makes it.');
+  if (keyList(keys).length >= KEYS_MAX)
+    throw failed(`${path} holds ${KEYS_MAX} keys`, 'Remove unused ones with `agentd keys remove`.');
+  await noteAudit(store, { command: 'keys rotate', about: id });
+  try {
+    await changeKeyFile(STATE_DIR, (present) => [key, ...present]);
+  } catch (error) {
+    if (error instanceof KeyFileUnchanged) throw failed(error.message);
+    throw error;
+  }
+  out.data({ key: id, file: path }, () => `added key ${id} to ${path}; it seals from now on`);
+  out.note(FOLLOW);
+  return EXIT.ok;
+}

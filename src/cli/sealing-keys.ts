@@ -1,0 +1,58 @@
+import { isSealingOff } from '../daemon/identity/encryption-keys.ts';
+import { readKeyFile } from '../daemon/identity/key-file.ts';
+import { keyIdOf, marksOf } from '../daemon/identity/seal.ts';
+import { sessionBackend } from '../daemon/settings/session-backend.ts';
+import type { Settings } from '../daemon/settings/settings.ts';
+import type { Store } from '../daemon/store/store.ts';
+import type { Column } from './column.ts';
+
+/** A key that seals or opens stored texts, or that has sealed some and is not known here. */
+export interface SealingKey {
+  /** A short hash of the key; null: texts that no key has sealed. */
+  key: string | null;
+  role: 'seals' | 'opens' | 'unknown' | 'unsealed';
+  /** The setting or the file that holds it; null: it is not known here. */
+  source: string | null;
+  /** Stored tokens and texts of actions that it has sealed. */
+  texts: number;
+}
+
+export const KEY_COLUMNS: readonly Column<SealingKey>[] = [
+  { title: 'KEY', json: 'key', text: ({ key }) => key ?? '(none)' },
+  { title: 'ROLE', json: 'role' },
+  { title: 'TEXTS', json: 'texts', align: 'right' },
+  { title: 'SOURCE', json: 'source', narrow: 'wrap' },
+];
+
+/** All keys, the one that seals first; then what no key here opens. @param store null: nothing is stored. */
+export async function sealingKeys(
+  settings: Settings,
+  store: Pick<Store, 'countSeals'> | null,
+): Promise<SealingKey[]> {
+  const { TOKEN_ENCRYPTION_KEY: set, STATE_DIR } = settings;
+  const file = await readKeyFile(STATE_DIR);
+  const isOff = isSealingOff(set);
+  const known = [
+    ...marksOf(isOff ? undefined : set).map((mark) => ({ mark, source: 'TOKEN_ENCRYPTION_KEY' })),
+    ...marksOf(file?.keys).map((mark) => ({ mark, source: file?.path ?? null })),
+  ];
+  const sealsNone = isOff || (set === undefined && sessionBackend(settings) !== 'sqlite');
+  const counts = new Map(await store?.countSeals());
+  const keys: SealingKey[] = [];
+  for (const { mark, source } of known) {
+    if (keys.some(({ key }) => key === keyIdOf(mark))) continue;
+    const role = keys.length === 0 && !sealsNone ? 'seals' : 'opens';
+    keys.push({ key: keyIdOf(mark), role, source, texts: counts.get(mark) ?? 0 });
+    counts.delete(mark);
+  }
+  for (const [mark, texts] of [...counts].sort()) {
+    if (mark === '') keys.push({ key: null, role: 'unsealed', source: null, texts });
+    else keys.push({ key: keyIdOf(mark), role: 'unknown', source: null, texts });
+  }
+  return keys;
+}
+
+/** Keys that open, and that nothing in the store needs any more. */
+export function unusedKeys(keys: readonly SealingKey[]): SealingKey[] {
+  return keys.filter(({ role, texts }) => role === 'opens' && texts === 0);
+}

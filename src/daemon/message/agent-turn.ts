@@ -1,0 +1,72 @@
+import type { AgentTurn, AlreadyDone, ConfirmedAction } from '../agent/agent.ts';
+import { requestContext } from '../agent/context.ts';
+import type { RunMeter } from '../agent/model-meter.ts';
+import type { Claims } from '../identity/identity.ts';
+import type { Services } from '../services.ts';
+import type { TimeLimit } from '../time-limit.ts';
+import { bindTools, type ToolRun } from '../tools/bind-tools.ts';
+import { pastExchange, type RunHistory } from './run-history.ts';
+import type { Runnable } from './turn.ts';
+
+/** What a run is given, and held to. */
+export interface Run {
+  limit: TimeLimit;
+  meter: RunMeter;
+  history: RunHistory;
+}
+
+/** What this turn has done already, and what it may do. */
+export interface Prepared {
+  tools: ToolRun;
+  confirmed: ConfirmedAction | null;
+  already_done: readonly AlreadyDone[];
+}
+
+/** What a runtime is told of the message. To be called within the request context. */
+export async function agentTurn(
+  turn: Runnable,
+  services: Services,
+  { limit: { signal, deadline }, meter, history }: Run,
+  { tools, confirmed, already_done }: Prepared,
+): Promise<AgentTurn> {
+  const { message, principal } = turn;
+  const memories = (await requestContext()?.memory?.given(message.text)) ?? [];
+  const { user_name, page_url, user_agent, other } = message.metadata;
+  return {
+    text: message.text,
+    history: history.turns.map((past) => pastExchange(past, turn)),
+    summary: history.summary?.text ?? null,
+    person: principal.person === null ? null : knownOf(principal.claims),
+    sign_in_expired:
+      principal.person === null &&
+      !principal.expiry_notified &&
+      (principal.reason === 'stored_token_expired' || principal.token_reason === 'Token Expired'),
+    claimed: {
+      ...(user_name === undefined ? {} : { user_name }),
+      ...(page_url === undefined ? {} : { page_url }),
+      ...(user_agent === undefined ? {} : { user_agent }),
+      ...(other === undefined ? {} : { other }),
+    },
+    speaker: message.user_id,
+    shared: message.shared ?? false,
+    channel: { name: message.platform, markdown: turn.channel.markdown },
+    app_name: services.settings.APP_NAME,
+    tools: bindTools(services.tools.tools(), tools),
+    confirmed,
+    already_done,
+    meter,
+    memories,
+    signal,
+    deadline,
+    log: tools.log,
+  };
+}
+
+function knownOf({ email, name, locale, timezone }: Claims): AgentTurn['person'] {
+  return {
+    email,
+    ...(name === undefined ? {} : { name }),
+    ...(locale === undefined ? {} : { locale }),
+    ...(timezone === undefined ? {} : { timezone }),
+  };
+}

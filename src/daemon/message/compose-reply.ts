@@ -1,0 +1,131 @@
+import { AgentFailure } from '../agent/agent.ts';
+import { confirmationGone } from '../confirmation/confirmation-gone.ts';
+import { StoreUnavailable } from '../errors.ts';
+import type { TurnJournal } from '../journal/turn-journal.ts';
+import type { Services } from '../services.ts';
+import type { StepLine } from '../trace/trace-record.ts';
+import { agentTurn, type Prepared, type Run } from './agent-turn.ts';
+import { askAtEnd, deskOf } from './ask-at-end.ts';
+import { type CarriedOut, carryOut } from './carry-out.ts';
+import { journalOf } from './journal-of.ts';
+import { ReplyText } from './reply-text.ts';
+import { reportAction } from './report-action.ts';
+import { runFailure } from './run-failure.ts';
+import { toolRunOf } from './tool-run-of.ts';
+import type { Answered, Runnable } from './turn.ts';
+import { unknownWrites } from './unknown-writes.ts';
+
+/** What the person is answered; the rest is known once the run has ended. */
+type Composed = Omit<Answered, 'usage' | 'history'>;
+
+/**
+ * The reply, in the order in which its parts are said: that a waiting action was declined; what the agent says, who is told
+ * what came of a confirmed action; the writes of which nobody knows whether they were carried out; and the question
+ * about a call that waits for the person. To be called within the request context.
+ */
+export async function composeReply(
+  turn: Runnable,
+  services: Services,
+  run: Run,
+  line: StepLine,
+): Promise<Composed> {
+  const { settlement } = turn;
+  const desk = deskOf(turn, services);
+  const journal = await journalOf(turn, services);
+  const tools = toolRunOf(turn, services, run.limit.signal, { confirmation: desk, journal });
+  let carriedOut: CarriedOut | null = null;
+  if (settlement.kind === 'confirmed' && !isStopped(turn)) {
+    carriedOut = await carryOut(settlement, turn, services, tools);
+    if (carriedOut === null) return noLongerWaits(turn);
+  }
+  const reply = new ReplyText(turn.outlet);
+  if (settlement.kind === 'declined') reply.begin(settlement.text);
+  const prepared = { tools, confirmed: carriedOut?.told ?? null, already_done: journal.alreadyDone };
+  let reported: string | null = null;
+  try {
+    if (!isStopped(turn)) await speak(reply, turn, services, run, prepared);
+    if (!reply.hasWords && !isStopped(turn) && desk.kept === null)
+      throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+  } catch (error) {
+    if (carriedOut === null || wouldBeLost(turn, services)) throw error;
+    // The action was carried out: the person must not read that the message failed.
+    line.reason = runFailure(error, turn, services, run.limit, line).code;
+    line.verdict = 'fallback';
+    reply.end();
+    reply.add(await reportAction(carriedOut, turn, services));
+    reported = carriedOut.action_id;
+  }
+  const stopped = isStopped(turn);
+  if (stopped) line.reason = 'stopped';
+  else if (reply.isFull) line.reason = 'reply_cut';
+  line.detail = { ...line.detail, characters: reply.text.length };
+  await recordAgain(journal, turn, services);
+  const unknown = unknownWrites(journal, turn.texts, reported);
+  if (unknown !== '' && !(stopped && reply.text === '')) reply.add(unknown);
+  const asked = stopped ? null : askAtEnd(reply, desk, turn);
+  return { reply: reply.text, stopped, asked };
+}
+
+/** Hands on what the runtime says, until it ends, the person stops it, or the reply is full. */
+async function speak(
+  reply: ReplyText,
+  turn: Runnable,
+  services: Services,
+  run: Run,
+  prepared: Prepared,
+): Promise<void> {
+  const given = await agentTurn(turn, services, run, prepared);
+  const pieces = services.agent.run(given)[Symbol.asyncIterator]();
+  let hasEnded = false;
+  try {
+    while (!isStopped(turn) && !reply.isFull) {
+      const next = await run.limit.within(pieces.next());
+      if (isStopped(turn)) break;
+      if (next.done) {
+        hasEnded = true;
+        reply.end();
+        break;
+      }
+      reply.push(next.value);
+    }
+  } catch (error) {
+    if (!isStopped(turn)) throw error;
+  } finally {
+    if (!hasEnded) leave(pieces, turn, services);
+  }
+}
+
+/** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
+function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }: Services): void {
+  const end = async () => pieces.return?.();
+  end().catch((error: unknown) =>
+    log.debug({ request_id, err: error }, 'agent runtime failed while it was ended'),
+  );
+}
+
+function isStopped({ stopped }: Runnable): boolean {
+  return stopped?.aborted === true;
+}
+
+/** The reply would never be stored. */
+function wouldBeLost({ lost }: Runnable, { stopping }: Services): boolean {
+  return lost.signal.aborted || stopping.aborted;
+}
+
+/** It was answered, withdrawn or expired since settle-pending looked. @throws `confirmation_gone` to a web client's button */
+function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed {
+  if (message.confirm && !channel.has_platform) throw confirmationGone();
+  const reply = texts.say('confirm_gone');
+  outlet.text(reply);
+  return { reply, stopped: false, asked: null };
+}
+
+/** Outcomes that cannot be recorded are unknown to operators; the reply says what is known. */
+async function recordAgain(journal: TurnJournal, { request_id }: Runnable, { log }: Services): Promise<void> {
+  try {
+    await journal.recordAgain();
+  } catch (err) {
+    if (!(err instanceof StoreUnavailable)) throw err;
+    log.warn({ request_id, err }, 'the outcome of a write could not be recorded');
+  }
+}

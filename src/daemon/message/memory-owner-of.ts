@@ -1,0 +1,16 @@
+import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
+import { writingsOf } from '../linking/link-ids.ts';
+import type { Arrived, Resolved } from './turn.ts';
+
+/** For whom a run remembers; null: nobody is known, or other people read along. */
+export function memoryOwnerOf({ message, principal, channel }: Arrived & Resolved): MemoryOwner | null {
+  // A platform may write one id in several ways.
+  const [user_id = message.user_id] = writingsOf(channel, message.user_id);
+  return memoryOwner({
+    person: principal.person,
+    platform: channel.has_platform ? channel.name : null,
+    user_id,
+    alias_id: message.alias_id ?? null,
+    shared: message.shared ?? false,
+  });
+}

@@ -1,0 +1,35 @@
+import type { RequestContext } from '../agent/context.ts';
+import type { RunMemory } from '../agent/long-term-memory.ts';
+import { ownJournal } from '../journal/own-journal.ts';
+import type { Services } from '../services.ts';
+import { memoryOwnerOf } from './memory-owner-of.ts';
+import { ownActionsOf } from './own-actions-of.ts';
+import type { Runnable } from './turn.ts';
+
+/** What the tools of a run may read of the message that they work for. */
+export function requestContextOf(turn: Runnable, services: Services, signal: AbortSignal): RequestContext {
+  const { session, message, principal, trace, request_id, changes } = turn;
+  const isUnsaved = changes.session !== undefined;
+  const own = ownActionsOf(turn);
+  return {
+    session_id: session.session_id,
+    user_id: message.user_id,
+    app_name: services.settings.APP_NAME,
+    // A session that is stored with this turn cannot be found in the store yet.
+    session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
+    acts_for: principal.person,
+    acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    own_journal: own === null ? null : ownJournal(own, services),
+    memory: memoryOf(turn, services, signal),
+    trace,
+    request_id,
+    signal,
+  };
+}
+
+function memoryOf(turn: Runnable, { memory }: Services, signal: AbortSignal): RunMemory | null {
+  const owner = memoryOwnerOf(turn);
+  if (owner === null || memory === null) return null;
+  const { turn_id, request_id, trace } = turn;
+  return memory.ofRun({ owner, turn_id, request_id, trace, signal });
+}

@@ -1,0 +1,27 @@
+import type { Desk } from '../confirmation/desk.ts';
+import type { TurnJournal } from '../journal/turn-journal.ts';
+import type { Services } from '../services.ts';
+import type { ToolRun } from '../tools/bind-tools.ts';
+import { memoryOwnerOf } from './memory-owner-of.ts';
+import type { Runnable } from './turn.ts';
+
+/** What the policy of calls needs to know of the message. */
+export function toolRunOf(
+  turn: Runnable,
+  { tools, clock, log }: Services,
+  signal: AbortSignal,
+  { confirmation, journal }: { confirmation: Desk; journal: TurnJournal },
+): ToolRun {
+  return {
+    tool: (progress) => turn.outlet.tool(progress),
+    audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: turn.message.shared ?? false },
+    access: tools.access,
+    confirmation,
+    journal,
+    clock,
+    trace: turn.trace,
+    signal,
+    // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
+    log: log.child({ request_id: turn.request_id }),
+  };
+}

@@ -1,0 +1,85 @@
+import { type AlarmClock, every } from './clock.ts';
+import { keyIdOf, type Seal } from './identity/seal.ts';
+import type { Log } from './log.ts';
+import { sealedRecord } from './sealed-record.ts';
+import type { Store } from './store/store.ts';
+import type { StoredToken } from './store/stored-tokens.ts';
+
+/** How often the keys are looked at, ms. */
+const LOOK_MS = 5000;
+/** After a pass that resealed something, or failed, the next one, ms: a turn under way may have stored an old value. */
+const AGAIN_MS = 60_000;
+/** Texts that are replaced at once: messages wait for the store no longer than that. */
+const BITE = 50;
+/** While there is an earlier key: a command that read the keys before may have used it, ms. */
+const PASS_MS = 60 * 60 * 1000;
+
+export interface ResealServices {
+  store: Pick<Store, 'storedTokens' | 'replaceToken'>;
+  seal: Seal;
+  clock: AlarmClock;
+  log: Pick<Log, 'info' | 'warn'>;
+  /**
+   * Whether all daemons on the store have the same keys in the same order now. While they do not, each would reseal what
+   * the others have sealed, for ever.
+   */
+  agrees(): Promise<boolean>;
+}
+
+/**
+ * Seals stored texts with the first key that an earlier key has sealed, while the daemon works: after a start with
+ * several keys, and after the keys have changed. Each text is replaced for itself, if it is still the same, so that a
+ * crash loses nothing.
+ * @returns ends it.
+ */
+export function startResealing({ store, seal, clock, log, agrees }: ResealServices): () => Promise<void> {
+  let stopped = false;
+  let keys = '';
+  let due = 0;
+
+  const look = async () => {
+    const marks = seal.marks;
+    if (marks.length < 2) return;
+    const now = clock.steady?.() ?? clock.now();
+    if (marks.join() !== keys) {
+      keys = marks.join();
+      due = now;
+    }
+    if (now < due) return;
+    try {
+      if (!(await agrees())) return;
+      const count = await pass(marks[0] as string);
+      due = now + (count > 0 ? AGAIN_MS : PASS_MS);
+      const key = keyIdOf(marks[0] as string);
+      if (count > 0) log.info({ count, key }, 'sealed stored tokens and actions with the first key');
+    } catch (error) {
+      due = now + AGAIN_MS;
+      log.warn({ err: error }, 'stored tokens could not all be sealed with the first key; tried again later');
+    }
+  };
+
+  /** A text that no key opens stays as it is. */
+  const reseal = async (text: StoredToken) => {
+    const record = sealedRecord(text);
+    const opened = seal.open(text.token, record);
+    return opened !== null && store.replaceToken(text, seal.close(opened, record));
+  };
+
+  const pass = async (mark: string) => {
+    let count = 0;
+    for await (const texts of store.storedTokens(mark)) {
+      for (let place = 0; place < texts.length && !stopped; place += BITE)
+        count += (await Promise.all(texts.slice(place, place + BITE).map(reseal))).filter(Boolean).length;
+      if (stopped) break;
+    }
+    return count;
+  };
+
+  const first = look();
+  const stop = every(clock, LOOK_MS, () => first.then(look));
+  return async () => {
+    stopped = true;
+    await first;
+    await stop();
+  };
+}

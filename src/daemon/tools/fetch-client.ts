@@ -1,0 +1,67 @@
+import type { Bearer, CallBearers } from './call-bearers.ts';
+import type { ClientCall } from './client-call.ts';
+import type { DownstreamLines } from './downstream-lines.ts';
+import type { SourceTarget, Tool } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
+
+/** The `fetch` of one call, for protocol libraries: see `ToolClient`. */
+export class FetchClient {
+  readonly #tool: Tool;
+  readonly #bearers: CallBearers;
+  readonly #lines: DownstreamLines;
+  readonly #call: ClientCall;
+  readonly #observer: ToolAccess['observer'];
+
+  constructor(
+    tool: Tool,
+    bearers: CallBearers,
+    lines: DownstreamLines,
+    call: ClientCall,
+    observer: ToolAccess['observer'],
+  ) {
+    this.#tool = tool;
+    this.#bearers = bearers;
+    this.#lines = lines;
+    this.#call = call;
+    this.#observer = observer;
+  }
+
+  async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    const { target } = this.#tool.source;
+    const request = new Request(input, init);
+    if (target === null || new URL(request.url).origin !== new URL(target.base_url).origin)
+      throw new TypeError('a request to another origin than that of its source is refused');
+    const again = request.clone();
+    const bearer = await this.#bearers.chosen();
+    const response = await this.#once(request, target, bearer);
+    if (response.status !== 401 || !this.#bearers.refused(bearer)) return response;
+    await response.body?.cancel();
+    return this.#once(again, target, await this.#bearers.chosen());
+  }
+
+  async #once(request: Request, target: SourceTarget, bearer: Bearer): Promise<Response> {
+    const headers = new Headers(request.headers);
+    for (const name of ['authorization', 'cookie', 'host']) headers.delete(name);
+    for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
+    if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
+    const note = this.#lines.begin(request.method, new URL(request.url).pathname, bearer);
+    const began = performance.now();
+    try {
+      const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
+      note(response.status);
+      this.#ended(request, bearer, response.status, began);
+      return response;
+    } catch (error) {
+      note({ failure: this.#call.signal.aborted ? 'aborted' : 'unreachable' });
+      this.#ended(request, bearer, null, began);
+      throw error;
+    }
+  }
+
+  #ended({ method, url }: Request, { use }: Bearer, status: number | null, began: number): void {
+    this.#call.watch?.({ method, url, headers: {}, credentials: use, status });
+    if (status === null && this.#call.signal.aborted) return;
+    const seconds = (performance.now() - began) / 1000;
+    this.#observer.downstreamEnded(this.#tool.source.name, status ?? 'unreachable', seconds);
+  }
+}

@@ -1,0 +1,185 @@
+import {
+  addressOf,
+  DownstreamFailure,
+  type DownstreamRequest,
+  type DownstreamResponse,
+} from '../downstream/client.ts';
+import { DefaultTokenFailure } from '../downstream/default-token.ts';
+import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
+import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
+import type { Bearer, CallBearers } from './call-bearers.ts';
+import type { CallCredential } from './choose-credential.ts';
+import type { ClientCall } from './client-call.ts';
+import type { DownstreamLines } from './downstream-lines.ts';
+import { reduceResult } from './reduce-result.ts';
+import type { SourceTarget, Tool } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
+import type { ToolRequest, ToolResponse } from './tool-client.ts';
+
+/** The requests of one call to its API: see `ToolClient`. */
+export class RequestClient {
+  /** A request that may change something may have been carried out. */
+  changed = false;
+  /** Of the last answer; null if there is none. */
+  status: number | null = null;
+  /** In words for the agent: the last request that had no usable answer. */
+  failure: string | null = null;
+  readonly #tool: Tool;
+  readonly #credential: CallCredential;
+  readonly #bearers: CallBearers;
+  readonly #lines: DownstreamLines;
+  readonly #call: ClientCall;
+  readonly #access: ToolAccess;
+
+  constructor(
+    tool: Tool,
+    credential: CallCredential,
+    bearers: CallBearers,
+    lines: DownstreamLines,
+    call: ClientCall,
+    access: ToolAccess,
+  ) {
+    this.#tool = tool;
+    this.#credential = credential;
+    this.#bearers = bearers;
+    this.#lines = lines;
+    this.#call = call;
+    this.#access = access;
+  }
+
+  async request(request: ToolRequest): Promise<ToolResponse> {
+    this.#call.signal.throwIfAborted();
+    const { target } = this.#tool.source;
+    if (target === null) return this.#failed('no_address', 'There is no API that this tool can call.');
+    const refused = refusedHeader(request, target);
+    if (refused !== undefined)
+      return this.#failed('header_refused', `The header \`${refused}\` may not be set.`);
+    try {
+      return this.#shown(await this.#byPolicy(request, target));
+    } catch (error) {
+      this.#call.signal.throwIfAborted();
+      if (error instanceof DefaultTokenFailure) this.#lines.loginFailed(error.reason);
+      else if (error instanceof TokenExchangeFailure) this.#lines.exchangeFailed(error.reason);
+      else if (!(error instanceof DownstreamFailure)) throw error;
+      this.#call.log.warn(
+        { request_id: this.#call.request_id, tool: this.#tool.name, reason: error.reason, err: error },
+        'call of the business API failed',
+      );
+      const reached = error instanceof DownstreamFailure && error.reached;
+      return this.#failed(error.reason, error.message, reached);
+    }
+  }
+
+  /**
+   * A person's token that gets a 401 gives way to default credentials if the policy allows this (agentd-agent(7),
+   * "Credentials").
+   */
+  async #byPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
+    const { bearer, response } = await this.#send(request, target, () => this.#bearers.chosen());
+    const { use } = bearer;
+    if (response.status !== 401 || use === 'none' || use === 'default')
+      return { outcome: 'answered', credentials: use, ...response };
+    const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
+    this.#call.log.warn(
+      { request_id: this.#call.request_id, tool: this.#tool.name },
+      `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'no call in its stead'}`,
+    );
+    if (!fallsBack) return { outcome: 'sign_in_needed' };
+    const second = await this.#send(request, target, () => this.#bearers.byDefault('user_token_refused'));
+    return { outcome: 'answered', credentials: 'default', ...second.response };
+  }
+
+  /** One request; after a 401 to a token that can be obtained anew, one more. */
+  async #send(
+    request: ToolRequest,
+    target: SourceTarget,
+    obtain: () => Promise<Bearer>,
+  ): Promise<{ bearer: Bearer; response: DownstreamResponse }> {
+    const bearer = await obtain();
+    const response = await this.#once(request, target, bearer);
+    if (response.status !== 401 || !this.#bearers.refused(bearer)) return { bearer, response };
+    const renewed = await obtain();
+    return { bearer: renewed, response: await this.#once(request, target, renewed) };
+  }
+
+  async #once(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {
+    const note = this.#lines.begin(request.method, request.path, bearer);
+    try {
+      const response = await this.#access
+        .downstreamOf({ ...this.#tool.source, target })
+        .send(this.#downstreamRequest(request, target, bearer));
+      const { status } = response;
+      this.status = status;
+      // A 4xx means that the request was not carried out.
+      if (mayChange(request) && (status < 400 || status >= 500)) this.changed = true;
+      note(status);
+      this.#show(request, target, bearer, status);
+      return response;
+    } catch (error) {
+      const reached = !(error instanceof DownstreamFailure) || error.reached;
+      if (mayChange(request) && reached) this.changed = true;
+      note({ failure: error instanceof DownstreamFailure ? error.reason : 'aborted' });
+      this.#show(request, target, bearer, null);
+      throw error;
+    }
+  }
+
+  #downstreamRequest(request: ToolRequest, target: SourceTarget, { token }: Bearer): DownstreamRequest {
+    const { method, path, query, search, content_type, body } = request;
+    const fixed = Object.fromEntries(
+      Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
+    );
+    const isBuiltIn = this.#tool.source.kind === 'built-in';
+    return {
+      method,
+      path,
+      ...(query === undefined ? {} : { query }),
+      ...(search === undefined ? {} : { search }),
+      ...(content_type === undefined ? {} : { content_type }),
+      headers: { ...request.headers, ...fixed },
+      ...(body === undefined ? {} : { body }),
+      token,
+      secrets: this.#bearers.secrets,
+      redirects: isBuiltIn ? 'within_origin' : 'none',
+      expects: isBuiltIn ? 'json' : 'text',
+      signal: this.#call.signal,
+    };
+  }
+
+  /** To who watches the requests of this call. */
+  #show(request: ToolRequest, { base_url }: SourceTarget, { use }: Bearer, status: number | null): void {
+    this.#call.watch?.({
+      method: request.method,
+      url: addressOf(base_url, request).href,
+      headers: request.headers ?? {},
+      body: request.body,
+      credentials: use,
+      status,
+    });
+  }
+
+  /** A module sees of an answer under default credentials only what is public, and of a 4xx only its status. */
+  #shown(response: ToolResponse): ToolResponse {
+    if (this.#tool.source.kind !== 'module' || response.outcome !== 'answered') return response;
+    if (response.credentials !== 'default') return response;
+    const body = response.status >= 400 ? null : reduceResult(response.body, this.#tool.public);
+    return { ...response, body };
+  }
+
+  #failed(reason: string, message: string, reached = false): ToolResponse {
+    this.failure = message;
+    return { outcome: 'failed', reached, reason, message };
+  }
+}
+
+/** The first header that a tool may not set: those of its source are fixed. */
+function refusedHeader({ headers = {} }: ToolRequest, target: SourceTarget): string | undefined {
+  const fixed = Object.keys(target.headers).map((name) => name.toLowerCase());
+  const maySet = (name: string) => isAllowedHeader(name) && !fixed.includes(name.toLowerCase());
+  return Object.entries(headers).find(([name, value]) => !maySet(name) || !isHeaderValue(value))?.[0];
+}
+
+/** Methods that are safe by definition (RFC 9110, section 9.2.1) change nothing. */
+function mayChange({ method }: ToolRequest): boolean {
+  return !['GET', 'HEAD', 'OPTIONS'].includes(method);
+}

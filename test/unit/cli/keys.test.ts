@@ -1,0 +1,135 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { command as list } from '../../../src/cli/commands/keys-list.ts';
+import { command as remove } from '../../../src/cli/commands/keys-remove.ts';
+import { command as rotate } from '../../../src/cli/commands/keys-rotate.ts';
+import { checkSealing } from '../../../src/cli/doctor/sealing.ts';
+import { createSeal, keyIdOf, marksOf } from '../../../src/daemon/identity/seal.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { ada } from '../../contract/fixtures.ts';
+import { capturedOutput } from './captured-output.ts';
+
+const configured = vi.hoisted(() => ({ settings: {} as Record<string, unknown> }));
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+
+// agentd-keys(1).
+
+const LINK = 'chat:jwt:u1';
+const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
+const idOf = (one: string) => keyIdOf(marksOf(new Secret(one))[0] as string);
+
+describe('agentd keys', () => {
+  let directory: string;
+  let file: string;
+  let store: Store;
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'agentd-keys-'));
+    file = join(directory, 'encryption-key');
+    configured.settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 };
+    const clock = { now: () => Date.now() };
+    store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
+    writeFileSync(file, `${key(1)}\n`, { mode: 0o600 });
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  async function call(command: typeof list, args: string[] = [], json = true) {
+    const { out, stdout, stderr } = capturedOutput({ json });
+    expect(await command.run({ args, options: {}, out })).toBe(0);
+    return { printed: json ? JSON.parse(stdout.text) : stdout.text, stderr: stderr.text };
+  }
+  const seal = (keys: string) => createSeal(new Secret(keys));
+  const keep = (keys: string, name = LINK) =>
+    store.links.put({ key: name, token: seal(keys).close('t', name), person: ada, ttl_ms: 1e9 }, null);
+  const audited = async () =>
+    (await store.audit.list({ limit: 9 })).map(({ command, about }) => `${command}: ${about}`);
+
+  it('rotate writes a new key before the others into the key file, and notes it in the audit log', async () => {
+    const { printed, stderr } = await call(rotate);
+    const [first = '', ...rest] = readFileSync(file, 'utf8').trim().split(',');
+    expect(rest).toEqual([key(1)]);
+    expect(printed).toEqual({ key: idOf(first), file });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(stderr + JSON.stringify(printed)).not.toContain(first);
+    expect(await audited()).toEqual([`keys rotate: ${idOf(first)}`]);
+  });
+
+  it('list shows which key seals, and how much each has sealed; remove takes an unused one only', async () => {
+    await keep(key(1));
+    await keep(key(3), 'other');
+    await call(rotate);
+    const [added = ''] = readFileSync(file, 'utf8').split(',');
+    const rows = [
+      { key: idOf(added), role: 'seals', source: file, texts: 0 },
+      { key: idOf(key(1)), role: 'opens', source: file, texts: 1 },
+      { key: idOf(key(3)), role: 'unknown', source: null, texts: 1 },
+    ];
+    expect((await call(list)).printed).toEqual(rows);
+    const refused = (id: string) => remove.run({ args: [id], options: {}, out: capturedOutput().out });
+    await expect(refused(idOf(key(1)))).rejects.toThrow('1 stored text is sealed with key');
+    await expect(refused(idOf(added))).rejects.toThrow('is the one that seals');
+    await expect(refused(idOf(key(3)))).rejects.toMatchObject({ exitCode: 1 });
+
+    const resealed = seal(added).close('t', LINK);
+    await store.replaceToken(
+      { kind: 'link', key: LINK, token: (await store.links.get(LINK))?.token ?? '' },
+      resealed,
+    );
+    const { stderr } = await call(list, [], false);
+    expect(stderr).toContain(`Key ${idOf(key(1))} in ${file} is no longer used.`);
+    await call(remove, [idOf(key(1))]);
+    expect(readFileSync(file, 'utf8')).toBe(`${added}\n`);
+    expect(await audited()).toContain(`keys remove: ${idOf(key(1))}`);
+  });
+
+  it('rotate prints the line to set if the keys are in TOKEN_ENCRYPTION_KEY, and writes nothing', async () => {
+    configured.settings.TOKEN_ENCRYPTION_KEY = new Secret(`${key(4)},${key(5)}`);
+    const { printed, stderr } = await call(rotate, [], false);
+    expect(printed).toMatch(/^TOKEN_ENCRYPTION_KEY=[A-Za-z0-9+/]{43}=,[^,]+,[^,]+\n$/);
+    expect(printed).toContain(`=,${key(4)},${key(5)}\n`);
+    expect(stderr).not.toContain(key(4));
+    expect(readFileSync(file, 'utf8')).toBe(`${key(1)}\n`);
+    expect((await audited())[0]).toContain('to be set in TOKEN_ENCRYPTION_KEY');
+
+    configured.settings.SESSION_BACKEND = 'sqlite';
+    const { printed: document } = await call(rotate);
+    expect(document).toMatchObject({ file: null, TOKEN_ENCRYPTION_KEY: expect.stringContaining(key(5)) });
+    // The key file only opens then.
+    expect((await call(list)).printed.map(({ role }: { role: string }) => role)).toEqual([
+      'seals',
+      'opens',
+      'opens',
+    ]);
+  });
+
+  it('rotate has nothing to rotate if sealing is off, or before there is a key', async () => {
+    const run = () => rotate.run({ args: [], options: {}, out: capturedOutput().out });
+    rmSync(file);
+    await expect(run()).rejects.toThrow('there is no key yet');
+    configured.settings.TOKEN_ENCRYPTION_KEY = new Secret('off');
+    await expect(run()).rejects.toThrow('sealing is off');
+    expect(await audited()).toEqual([]);
+  });
+
+  it('doctor says what became of the earlier key', async () => {
+    await keep(key(1));
+    await call(rotate);
+    const settings = configured.settings as unknown as Settings;
+    const details = async () =>
+      (await checkSealing(settings)).map(({ outcome, detail }) => `${outcome} ${detail}`);
+    expect(await details()).toEqual([
+      `ok stored tokens are sealed with the key in ${file}`,
+      `ok 1 stored text is still sealed with the earlier key ${idOf(key(1))} in ${file}`,
+    ]);
+    await store.links.remove(LINK);
+    expect((await details())[1]).toBe(`ok the earlier key ${idOf(key(1))} in ${file} is no longer used`);
+  });
+});
