@@ -9,10 +9,12 @@ import { checkToken } from './check.ts';
 import { createCall } from './client.ts';
 import { answerCommand } from './commands.ts';
 import { Health } from './health.ts';
+import { PATHS } from './manifest.ts';
 import { parse } from './parse.ts';
 import { isId } from './payload.ts';
 import { type Press, readPress } from './read-press.ts';
 import { refusalOf } from './refusal.ts';
+import { checkScopes, printManifest } from './registration.ts';
 import { createSend } from './send.ts';
 import { SETTINGS, secret } from './settings.ts';
 import { StatusLine } from './status.ts';
@@ -49,6 +51,7 @@ const teamchat: ChannelPlugin = {
     },
   },
   simulator: async () => (await import('./simulator.ts')).createSimulator(),
+  setup: { settings: [], run: printManifest },
   create: (scope) => createTeamchat(scope),
 };
 
@@ -163,21 +166,21 @@ function createTeamchat(scope: ChannelScope): Channel {
     routes: [
       {
         method: 'POST',
-        path: '/webhook/teamchat/events',
+        path: PATHS.events,
         contentType: 'application/json',
         bodyLimit: BODY_LIMIT,
         handle: takeEvent,
       },
       {
         method: 'POST',
-        path: '/webhook/teamchat/commands',
+        path: PATHS.commands,
         contentType: 'application/x-www-form-urlencoded',
         bodyLimit: BODY_LIMIT,
         handle: takeCommand,
       },
       {
         method: 'POST',
-        path: '/webhook/teamchat/interactive',
+        path: PATHS.interactive,
         contentType: 'application/x-www-form-urlencoded',
         bodyLimit: BODY_LIMIT,
         handle: takePress,
@@ -194,6 +197,7 @@ function createTeamchat(scope: ChannelScope): Channel {
     typing: (reply_to) => status.show(reply_to),
     health: () => health.now,
     check: () => checkToken(call),
+    checkRegistration: () => checkScopes(call),
     async stop() {
       stopping.abort();
     },

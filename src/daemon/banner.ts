@@ -15,7 +15,12 @@ function partsOf(daemon: Daemon): string[] {
     `  state     ${daemon.store}`,
     `  memory    ${daemon.memory}`,
     `  agent     ${daemon.agent}`,
-    ...(daemon.adminUrl === null ? [] : [`  probes    ${daemon.adminUrl}/live, ${daemon.adminUrl}/ready`]),
+    ...(daemon.adminUrl === null
+      ? []
+      : [
+          `  probes    ${daemon.adminUrl}/live, ${daemon.adminUrl}/ready`,
+          `  metrics   ${daemon.adminUrl}/metrics`,
+        ]),
   ];
 }
 
