@@ -1,7 +1,7 @@
 import type { Store } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
-/** The ports of the store, whose methods are operations; what stands beside them is asked too often or too rarely. */
+/** The ports of the store, whose methods are measured. The other members are called too often or too rarely. */
 const PORTS = [
   'sessions',
   'actions',
