@@ -271,7 +271,73 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   http_5xx: { happened: 'The business API failed.', todo: 'Check the log of the API for that time.' },
   aborted: { happened: 'The call was canceled together with its message.' },
 
-  // Tools
+  // Tools: whether a call may be made (agentd-agent(7), "Tools")
+  sign_in_needed: {
+    happened: "The call was not made: it needs the person's token, and there is none that can be used.",
+  },
+  claim_missing: {
+    happened: "The call was not made: the person's token lacks the claim that fills in a parameter.",
+    todo: 'Have the site add the claim to its tokens, or change `bind` of the tool.',
+  },
+  bound_argument: {
+    happened: 'The call was not made: the agent set a parameter that only the token may fill in.',
+  },
+  credentials_not_allowed: {
+    happened: 'The call was not made: the credentials of the tool must not be sent to its address.',
+    todo: 'Change `credentials` of the tool. agentd-agent(7), "Credentials", says which ones an address may get.',
+  },
+  repeated_call: { happened: 'The agent made the same call for the third time; it was not made.' },
+  tool_gone: {
+    happened: 'A confirmed call was not made: there is no such tool any more.',
+    todo: 'Run `agentd tools list` to see which tools there are.',
+  },
+  no_address: {
+    happened: 'A tool made a request, but its source has no address.',
+    todo: 'Set API_BASE_URL.',
+  },
+  header_refused: {
+    happened: 'A tool set a header that belongs to the daemon or to the configuration; nothing was sent.',
+    todo: 'Leave the header out in the tool. A fixed one belongs under `headers` in the configuration file.',
+  },
+  subject_expired: {
+    happened: "The person's token expired before it could be exchanged for one of the other system.",
+    todo: RENEW,
+  },
+  exchange_refused: {
+    happened: "The authorization server refused to exchange the person's token.",
+    todo: 'Check client and audience under `exchange` of the entry. The log of that server has the reason.',
+  },
+  exchange_failed: {
+    happened: 'The authorization server could not be reached, or answered without a usable token.',
+    todo: 'Check `url` under `exchange` of the entry, and the log of that server.',
+  },
+  exchange_token_refused: {
+    happened: 'The other system answered 401 to the exchanged token.',
+    todo: 'Check that it accepts tokens of this authorization server for the configured audience.',
+  },
+
+  // Tools: what is known of a write (agentd-agent(7), "Journal")
+  made_before: {
+    happened: 'An earlier run of the message made this call. Its result was used; there was no second call.',
+  },
+  outcome_unknown: {
+    happened:
+      'An earlier run of the message may have made this call. It was not repeated, and the reply says so.',
+    todo: 'Look in the other system whether it was done. `agentd actions list` shows what was sent.',
+  },
+  cannot_be_confirmed: {
+    happened: 'The call was not made: it needs a confirmation, and nobody can be asked.',
+  },
+  not_recorded: {
+    happened: 'A write was not sent, because it could not be recorded first.',
+    todo: 'Run `agentd doctor` to check the store.',
+  },
+  store_unavailable: {
+    happened: 'The agent asked for the actions of the person, and the store could not be read.',
+    todo: 'Run `agentd doctor` to check the store.',
+  },
+
+  // Tools: how a call ended
   tool_failed: {
     happened: 'A tool could not do what the agent asked for, and told the agent so.',
     todo: 'The lines before it have the reason. The conversation continued.',

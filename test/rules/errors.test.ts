@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ADVICE } from '../../src/cli/advice.ts';
+import { ADVICE, adviceFor } from '../../src/cli/advice.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { TOKEN_REASONS } from '../../src/daemon/identity/identity.ts';
 import { read, sourcesBelow } from './source-files.ts';
@@ -43,13 +43,15 @@ describe('advice', () => {
   });
 
   it('is there for every reason that a step, a call or a tool leaves in a trace', () => {
-    const traced = sources.filter((file) => /^src\/daemon\/(message|downstream|agent)\//.test(file));
+    const traced = sources.filter((file) =>
+      /^src\/daemon\/(message|downstream|agent|tools|confirmation|journal)\//.test(file),
+    );
     const reasons = wordsIn(
       traced,
-      /(?:\breason(?::| \?\?=| =)|\bbyDefault\(|\bfailed\(|new (?:AgentFailure|DownstreamFailure|DefaultTokenFailure)\()\s*'(\w+)'/g,
+      /(?:\b(?:reason|because)(?::| \?\?=| =)|\b(?:byDefault|failed|refusal|refused|signInNeeded)\(|new \w+Failure\()\s*'(\w+)'(?! in )/g,
     );
     expect(reasons.length).toBeGreaterThan(20);
-    expect(reasons.filter((reason) => !Object.hasOwn(ADVICE, reason))).toEqual([]);
+    expect(reasons.filter((reason) => adviceFor(reason) === undefined)).toEqual([]);
   });
 
   it('is written in sentences', () => {

@@ -47,7 +47,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['message', 'services.ts'],
   ['inbox'],
   ['stream'],
-  ['metrics'],
+  ['metrics', 'telemetry'],
   ['http', 'readiness.ts'],
   ['plugin'],
   ['configuration'],

@@ -107,6 +107,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     outages: new RedisOutages(redis),
     persons: null,
     streams: new RedisStreams(redis, changes),
+    beginTurn: (...of) => turns.begin(...of),
     commitTurn: (claim, changed) => turns.commit(claim, changed),
     replicas: new RedisReplicas(redis),
     advice: async () => adviceOn(server, options.isAlways ?? false),
