@@ -9,10 +9,13 @@ const sources = [...sourcesBelow('src'), ...sourcesBelow('plugins')].filter(
   (file) => file !== 'src/daemon/errors.ts',
 );
 
+/** All words that the pattern finds, in their order. */
+function wordsOf(files: readonly string[], pattern: RegExp): string[] {
+  return files.flatMap((file) => [...read(file).matchAll(pattern)].map(([, word = '']) => word));
+}
+
 function wordsIn(files: readonly string[], pattern: RegExp): string[] {
-  return [
-    ...new Set(files.flatMap((file) => [...read(file).matchAll(pattern)].map(([, word = '']) => word))),
-  ];
+  return [...new Set(wordsOf(files, pattern))];
 }
 
 describe('error codes', () => {
@@ -52,6 +55,13 @@ describe('advice', () => {
     );
     expect(reasons.length).toBeGreaterThan(20);
     expect(reasons.filter((reason) => adviceFor(reason) === undefined)).toEqual([]);
+  });
+
+  it('is written once for each reason', () => {
+    const keys = wordsOf(sourcesBelow('src/cli/advice'), /^ {2}'?([\w ]+?)'?: \{/gm);
+    expect(keys.length).toBeGreaterThan(100);
+    expect(keys.filter((key, place) => keys.indexOf(key) !== place)).toEqual([]);
+    expect(keys.sort()).toEqual(Object.keys(ADVICE).sort());
   });
 
   it('is written in sentences', () => {

@@ -50,7 +50,7 @@ describe('settings', () => {
 
   it('are all there that the advice of `agentd explain`, of errors and of commands names', () => {
     const advising = [
-      'src/cli/advice.ts',
+      ...sourcesBelow('src/cli/advice'),
       'src/cli/report-error.ts',
       'src/daemon/errors.ts',
       ...sourcesBelow('src/cli/commands'),

@@ -43,6 +43,11 @@ export interface Tool {
   readonly bind: Readonly<Record<string, string>>;
   /** A call whose outcome is unknown may be repeated under the same idempotency key. */
   readonly idempotent: boolean;
+  /**
+   * Why no call can be sent with these arguments although the schema allows them, in words for the model; null if one can.
+   * A write is checked before it is recorded or its person is asked. Absent: the schema says everything.
+   */
+  unusable?(args: ToolArguments): string | null;
   /** Whether the tool is offered in this run. Absent: always. */
   offered?(run: ToolAudience): boolean;
   /**
