@@ -8,5 +8,7 @@ import { dirname } from 'node:path';
 export function giveToOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
-  chownSync(path, uid, gid);
+  const file = statSync(path);
+  // Root without that capability, as in a container, works in directories of its own.
+  if (file.uid !== uid || file.gid !== gid) chownSync(path, uid, gid);
 }

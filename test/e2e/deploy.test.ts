@@ -32,7 +32,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
     const program = `#!/bin/sh\nexec "${process.execPath}" -- "${BIN}" "$@"\n`;
     writeFileSync(join(root, 'bin/agentd'), program, { mode: 0o755 });
     const [http, admin] = [await freePort(), await freePort()];
-    /** What stands in for the page's paths and addresses, and back. */
+    /** The page's paths and addresses, each with the one that this test uses. */
     const names = [
       ['/etc/agentd', join(root, 'etc/agentd')],
       ['/etc/systemd/system', join(root, 'etc/systemd/system')],
