@@ -10,6 +10,7 @@ import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import { Service as KubernetesService } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import type { SettingRecord } from '../../src/channel/index.ts';
+import { COMMANDS } from '../../src/cli/command-index.ts';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { loadPlugins } from '../../src/daemon/plugin/load.ts';
@@ -47,6 +48,9 @@ function unit(file: string): Map<string, string[]> {
     values.set(key, [...(values.get(key) ?? []), value]);
   return values;
 }
+
+/** Files for Prometheus and Grafana. */
+const MONITORING = ['grafana-dashboard.json', 'alerts.yaml'];
 
 const UNITS = ['config/agentd.service', 'config/agentd-backup.service'];
 const ANALYZE = spawnSync('systemd-analyze', ['--version']).error === undefined;
@@ -331,6 +335,30 @@ describe('config/kubernetes', () => {
       rules: { custom: { seriesQuery: string }[] };
     };
     expect(adapter.rules.custom.map(({ seriesQuery }) => seriesQuery.split('{')[0])).toEqual(scaled);
+  });
+});
+
+describe('agentd-deploy(7)', () => {
+  const page = read('man/agentd-deploy.7.md');
+
+  it('names files of the package that exist, and all of them', () => {
+    const named = [...page.matchAll(/\bconfig\/([\w.-]+)/g)].map(([, name = '']) => name);
+    const files = filesBelow('config').map((file) => file.split('/')[1] ?? '');
+    expect(named.filter((name) => !files.includes(name) && !MONITORING.includes(name))).toEqual([]);
+    const elsewhere = ['agentd.example.yaml', 'teamchat-manifest.json'];
+    expect(files.filter((name) => !named.includes(name) && !elsewhere.includes(name))).toEqual([]);
+  });
+
+  it('types commands that exist', () => {
+    const typed = [...page.matchAll(/(?:^ *(?:\$ )?|`|[|&;] )agentd (?!at http)([a-z]+(?: [a-z]+)?)/gm)].map(
+      ([, words = '']) => words,
+    );
+    expect(typed.length).toBeGreaterThan(20);
+    const known = COMMANDS.map(({ name }) => name);
+    const strangers = typed.filter(
+      (words) => !known.includes(words) && !known.includes(words.split(' ')[0] ?? ''),
+    );
+    expect(strangers).toEqual([]);
   });
 });
 
