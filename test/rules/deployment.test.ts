@@ -7,7 +7,7 @@ import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/Horizo
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
-import { Service as KubernetesService } from 'kubernetes-models/v1/Service';
+import { Service } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import type { SettingRecord } from '../../src/channel/index.ts';
 import { COMMANDS } from '../../src/cli/command-index.ts';
@@ -186,7 +186,7 @@ describe('config/Containerfile', () => {
   });
 });
 
-interface Service {
+interface ComposeService {
   image: string;
   user?: string;
   read_only?: boolean;
@@ -199,7 +199,7 @@ interface Service {
 
 describe.each(['compose.yaml', 'compose-replicas.yaml'])('config/%s', (file) => {
   const compose = load(read(`config/${file}`)) as {
-    services: Record<string, Service>;
+    services: Record<string, ComposeService>;
     volumes: Record<string, unknown>;
   };
   const daemons = Object.values(compose.services).filter(({ image }) => image === 'agentd');
@@ -235,6 +235,23 @@ describe.each(['compose.yaml', 'compose-replicas.yaml'])('config/%s', (file) => 
   });
 });
 
+describe('config/nginx-replicas.conf', () => {
+  it('passes requests to the daemons of config/compose-replicas.yaml, on the port that is published', () => {
+    const { services } = load(read('config/compose-replicas.yaml')) as {
+      services: Record<string, ComposeService>;
+    };
+    const text = read('config/nginx-replicas.conf');
+    const upstream = [...text.matchAll(/^ +server (\S+):(\d+)/gm)].map(([, name, port]) => [
+      name,
+      Number(port),
+    ]);
+    const daemons = Object.keys(services).filter((name) => services[name]?.image === 'agentd');
+    expect(upstream).toEqual(daemons.map((name) => [name, defaultOf('PORT')]));
+    const [, listens] = /^ +listen (\d+);/m.exec(text) ?? [];
+    expect(services.proxy?.ports).toEqual([`8080:${listens}`]);
+  });
+});
+
 /** The schemas of Kubernetes for the kinds that are used, and the modules of their types. */
 const KINDS = {
   ConfigMap: { schema: ConfigMap, types: 'v1' },
@@ -242,7 +259,7 @@ const KINDS = {
   HorizontalPodAutoscaler: { schema: HorizontalPodAutoscaler, types: 'autoscaling/v2' },
   NetworkPolicy: { schema: NetworkPolicy, types: 'networking.k8s.io/v1' },
   PodDisruptionBudget: { schema: PodDisruptionBudget, types: 'policy/v1' },
-  Service: { schema: KubernetesService, types: 'v1' },
+  Service: { schema: Service, types: 'v1' },
 };
 
 interface Manifest {
