@@ -20,7 +20,7 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', ...UNIT, isolate: false } },
       { extends: true, test: { name: 'mocking', include: MOCKING } },
       { extends: true, test: { name: 'slow', include: SLOW } },
-      { extends: true, test: { name: 'e2e', include: E2E } },
+      { extends: true, test: { name: 'e2e', include: E2E, isolate: false } },
     ],
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -26,6 +26,7 @@ import type {
   StreamEvent,
 } from './message.ts';
 import type { ChannelSettings, SettingRecord } from './setting.ts';
+import type { ChannelSetup } from './setup.ts';
 import type { PlatformSimulator } from './simulator.ts';
 
 /** The contract version that this daemon speaks. */
@@ -47,6 +48,8 @@ export interface ChannelPlugin {
   linking?: ChannelLinking;
   /** Simulates the platform, for `agentd simulate` and `serve --dev`. Loaded only when it is used. */
   simulator?(): Promise<PlatformSimulator>;
+  /** Makes the channel known to its platform, for `agentd channels setup`. */
+  setup?: ChannelSetup;
   /** Addresses of the event streams, for `agentd chat`. Absent if the channel has none. */
   eventStream?: EventStreamPaths;
 }
@@ -80,7 +83,7 @@ export interface ChannelCapabilities {
   delivery: 'response' | 'stream' | 'push';
   /**
    * Channels with the same namespace share sessions and users: a conversation can continue on another channel.
-   * Default: the channel's name.
+   * Default: the channel's name, which a channel with `delivery: 'push'` must keep.
    */
   namespace?: string;
   /** Longest text of one message, in the unit that the platform counts. Null if there is no limit. */
@@ -111,6 +114,11 @@ export interface Channel {
    * platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
+  /**
+   * Asks the platform whether it delivers to the channel: its webhook, and what it reports of it. Called by
+   * `agentd doctor` after `check`, on the same terms. The daemon does not know its public address; compare the path.
+   */
+  checkRegistration?(): Promise<ChannelCheck>;
   stop?(): Promise<void>;
 }
 
@@ -222,7 +230,8 @@ export interface ChannelScope {
   /**
    * Runs the agent for a message and yields its events. `request` has the client address and the token that was
    * validated for the rate limit. It throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …). Do not
-   * catch them: the daemon turns them into responses. The run continues if you stop reading.
+   * catch them: the daemon turns them into responses. The run continues if you stop reading. Not for channels with
+   * `delivery: 'push'`, as `streams`: the daemon would believe a web client what only a platform can prove.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
@@ -236,7 +245,7 @@ export interface ChannelScope {
    * no token. Throws `malformed_json`.
    */
   readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
-  /** Answers on event streams, which survive a lost connection. */
+  /** Answers on event streams, which survive a lost connection. Not for channels with `delivery: 'push'`. */
   streams: ChannelStreams;
   /**
    * Enqueues messages that are answered with `send`. Resolves when all of them are stored; a repeated `message_id` is

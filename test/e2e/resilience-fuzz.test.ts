@@ -2,19 +2,20 @@ import { execFileSync } from 'node:child_process';
 import { expect, it, onTestFinished } from 'vitest';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { effort } from '../support/effort.ts';
 import { inParallel } from '../support/pool.ts';
 import { type SeededRandom, seededRandom } from '../support/random.ts';
 import { RawConnection, type RawResponse } from '../support/raw-http.ts';
 import { post } from '../support/webchat.ts';
 
-const REQUESTS = 10_000;
+const REQUESTS = effort(4_000, 10_000);
 /** Of them, until the daemon's memory has found its size. */
-const WARM_UP = 3_000;
+const WARM_UP = effort(2_000, 3_000);
 /** Without it, memory that is free already stays resident until there is a need for it. */
 const SMALL_HEAP = '--max-semi-space-size=1 --max-old-space-size=64';
 /**
  * By how much the resident memory may have grown after that: the rest of the small heap, and the pages of the
- * database that are kept in memory. A leak of 9 KiB a request would show.
+ * database that are kept in memory. With THOROUGH=1, a leak of 9 KiB a request would show.
  */
 const GROWTH_MAX = 64 * 1024 * 1024;
 

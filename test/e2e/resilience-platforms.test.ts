@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { effort } from '../support/effort.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { seededRandom } from '../support/random.ts';
@@ -13,9 +14,9 @@ import { Runs } from '../support/runs.ts';
 // These take seconds on a machine of their own; others may be at work beside them.
 vi.setConfig({ testTimeout: 120_000 });
 
-const MESSAGES = 500;
-const SESSIONS = 50;
-const KILLS = 10;
+const SESSIONS = effort(20, 50);
+const MESSAGES = 10 * SESSIONS;
+const KILLS = effort(4, 10);
 /**
  * How often a call is tried before it no longer fails: each attempt, also one that a kill broke off, doubles the
  * wait for the next, and the test is to end.

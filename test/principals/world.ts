@@ -130,6 +130,8 @@ export class World {
       API_BASE_URL: `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
       API_EMAIL: 'service@example.com',
       API_PASSWORD: 'service-password',
+      // On a busy machine this process may not run for a long time.
+      API_TIMEOUT_SECONDS: '120',
       ...settings,
     };
     for (const [index, { plugin }] of PLATFORMS.entries()) {

@@ -31,7 +31,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ],
   ['texts'],
   ['settings', 'modules'],
-  ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts'],
+  ['log.ts', 'log-file.ts', 'log-line.ts', 'log-output.ts', 'lifecycle.ts', 'service-manager.ts'],
   ['trace'],
   ['identity'],
   ['session'],

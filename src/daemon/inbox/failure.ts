@@ -4,7 +4,6 @@ import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 import { isNetworkFailure } from '../network-failure.ts';
 import { maskTokens } from '../secret.ts';
-import { CommitUnknown } from '../store/commit-unknown.ts';
 import type { PlatformFailure } from './platform-reach.ts';
 
 /** Longest reason that is kept with a message, in characters. */
@@ -16,9 +15,9 @@ export interface RunFailure {
   failure: string;
   /**
    * `final`: another run would fail the same way. `passing`: the cause is expected to pass, so the run does not
-   * count. `unknown`: the reply may be stored, which the next attempt finds out. `counts`: anything else.
+   * count. `counts`: anything else.
    */
-  kind: 'final' | 'passing' | 'unknown' | 'counts';
+  kind: 'final' | 'passing' | 'counts';
   /** How long the model asks to wait; 0 if it does not. */
   askedSeconds: number;
 }
@@ -36,7 +35,6 @@ export function judgeRun(error: unknown): RunFailure {
   const { cause } = error;
   const reason = cause instanceof AgentFailure ? cause.reason : undefined;
   const failure = reason === undefined ? error.code : `${error.code}: ${reason}`;
-  if (error instanceof CommitUnknown) return { failure, kind: 'unknown', askedSeconds: 0 };
   if (error.status < 500 || reason === 'model_refused') return { failure, kind: 'final', askedSeconds: 0 };
   const { passing } = (cause ?? {}) as { passing?: unknown };
   const isPassing =

@@ -8,8 +8,7 @@ type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
 
 /**
  * What follows from a failed run. Runs that fail for a passing reason are repeated until INBOX_RUN_SECONDS after
- * the first one began, all others until INBOX_MAX_ATTEMPTS have failed (agentd-message(7)). If the reply may be stored,
- * there is always another attempt: nobody is told that the message failed when its answer was stored.
+ * the first one began, all others until INBOX_MAX_ATTEMPTS have failed (agentd-message(7)).
  * @param message as it was claimed, the failed run counted
  */
 export function afterFailedRun(
@@ -21,7 +20,6 @@ export function afterFailedRun(
 ): AttemptOutcome {
   const { attempts, passing, first_run_at } = message;
   const wait_ms = backOff(attempts, LONGEST_MS.run, askedSeconds);
-  if (kind === 'unknown') return { kind: 'again', wait_ms, failure, counts: false };
   if (kind === 'passing') {
     const allowed_ms = withinBudget(wait_ms, (first_run_at ?? now) + INBOX_RUN_SECONDS * 1000, now);
     if (allowed_ms !== null) return { kind: 'again', wait_ms: allowed_ms, failure, counts: false };

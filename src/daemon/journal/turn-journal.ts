@@ -21,8 +21,8 @@ const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
 /** The run whose writes are recorded. */
 export interface JournaledRun {
   turn_key: string;
-  /** An earlier run of the message may have written. False: the message runs once. */
-  may_be_repeated: boolean;
+  /** What earlier runs of the message did (`ActionStore.ofTurn`). */
+  earlier: readonly Action[];
   claims: RunClaims;
   session_id: string;
   platform: string;
@@ -33,7 +33,7 @@ export interface JournaledRun {
 }
 
 export interface JournalParts {
-  actions: Pick<ActionStore, 'ofTurn' | 'find' | 'start' | 'restart' | 'finish'>;
+  actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
   seal: Seal;
 }
 
@@ -55,21 +55,13 @@ export class TurnJournal implements CallJournal {
   /** Records the outcomes that could not be recorded. */
   readonly #unrecorded = new Map<string, () => Promise<void>>();
 
-  private constructor(run: JournaledRun, parts: JournalParts, earlier: readonly Action[]) {
+  constructor(run: JournaledRun, parts: JournalParts) {
     this.#run = run;
     this.#parts = parts;
-    this.#earlier = earlier.map((action) => recordedWrite(action, run.person, parts.seal));
+    const written = run.earlier.filter(({ started_at }) => started_at !== null);
+    this.#earlier = written.map((action) => recordedWrite(action, run.person, parts.seal));
     this.#wrote = new Set(this.#earlier.filter(({ state }) => state !== 'failed').map(({ tool }) => tool));
     for (const write of this.#earlier) this.#writes.set(write.action_id, { ...write });
-  }
-
-  static async open(run: JournaledRun, parts: JournalParts): Promise<TurnJournal> {
-    const found = run.may_be_repeated ? await parts.actions.ofTurn(run.turn_key) : [];
-    return new TurnJournal(
-      run,
-      parts,
-      found.filter(({ started_at }) => started_at !== null),
-    );
   }
 
   /** What earlier runs of the message have written, for the agent. */

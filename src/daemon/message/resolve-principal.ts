@@ -5,6 +5,7 @@ import { generateSessionId } from '../session/ids.ts';
 import { hasExpired, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
+import { newSession } from './new-session.ts';
 import type { Step } from './sequence.ts';
 import type { Answering, Guarded, Identified, Locked, Opened, Resolved } from './turn.ts';
 
@@ -35,8 +36,9 @@ interface Decision {
 export const resolvePrincipal: Step<Turn, Resolved> = {
   name: 'resolve-principal',
   async run(turn, services, line) {
-    const { session: decided, principal } = decide(turn, services);
-    const opened = await store(turn, kept(decided, services), services);
+    const resolved = (await resolve(turn, services)) ?? (await resolve(begunAnew(turn, services), services));
+    if (resolved === null) throw new ClaimLost();
+    const { principal, ...opened } = resolved;
     const { session_id } = opened.session;
     if (principal.person === null) {
       line.verdict = EXPECTED.includes(principal.reason) ? 'ok' : 'fallback';
@@ -51,6 +53,28 @@ export const resolvePrincipal: Step<Turn, Resolved> = {
     return { ...opened, session_id, principal };
   },
 };
+
+type StoredSession = Pick<Resolved, 'session' | 'session_origin' | 'changes'>;
+
+/** @returns null if the session has ended since it was opened. @throws ClaimLost */
+async function resolve(
+  turn: Turn,
+  services: Services,
+): Promise<(StoredSession & { principal: Principal }) | null> {
+  const { session, principal } = decide(turn, services);
+  const stored = await store(turn, kept(session, services), services);
+  return stored && { ...stored, principal };
+}
+
+/**
+ * An administrator has ended the session since it was opened: the message begins it anew, and nothing that was stored in
+ * it counts. Whoever knew the session knows its id, so that is no secret any more.
+ */
+function begunAnew(turn: Turn, services: Services): Turn {
+  const { session_id, former_id } = turn.session;
+  const session = { ...newSession(turn, services), session_id, former_id, generated: false };
+  return { ...turn, session, session_origin: 'new' };
+}
 
 /** Nobody said that the sender is signed in. */
 const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
@@ -143,12 +167,12 @@ function kept(session: Session, { settings, clock }: Services): Session {
   return session.expires_at < until ? { ...session, expires_at: until } : session;
 }
 
-/** @throws ClaimLost */
+/** @returns null if the session has ended since it was opened. @throws ClaimLost */
 async function store(
   turn: Turn,
   session: Session,
   { store: { sessions } }: Services,
-): Promise<StoredSession> {
+): Promise<StoredSession | null> {
   const { claim, session_origin, changes } = turn;
   const isNobodys = session.owner === null;
   if (session_origin === 'new' && isNobodys)
@@ -160,11 +184,5 @@ async function store(
     session_origin === 'found' ? 'changed' : session_origin,
   );
   if (outcome === 'lost') throw new ClaimLost();
-  if (outcome === 'saved') return { session, session_origin, changes };
-  // An administrator has ended the session since it was opened: the message begins it anew.
-  const begun = { ...session, turns: 0 };
-  if ((await sessions.save(claim, begun, 'new')) === 'lost') throw new ClaimLost();
-  return { session: begun, session_origin: 'new', changes };
+  return outcome === 'ended' ? null : { session, session_origin, changes };
 }
-
-type StoredSession = Pick<Resolved, 'session' | 'session_origin' | 'changes'>;

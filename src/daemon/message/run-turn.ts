@@ -108,7 +108,7 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
-    if ((await services.store.commitTurn(turn.claim, all)) !== 'lost') return true;
+    if ((await turn.commit(all)) !== 'lost') return true;
   }
   await Promise.all([storeTrace(turn, trace, services), append(changes.events, services.store.streams)]);
   return false;

@@ -5,7 +5,7 @@ import type { Principal } from '../identity/principal.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
-import type { TurnChanges } from '../store/turns.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
@@ -121,6 +121,10 @@ export interface Guarded {
 /** lock-session: no other message of the session runs until this turn ends. The session was resolved anew. */
 export interface Locked extends NamedSession {
   claim: SessionClaim;
+  /** What was read when the claim began. */
+  begun: Pick<BegunTurn, 'pending' | 'earlier' | 'turns'>;
+  /** Stores what the turn changes (`Store.commitTurn`). The claim ends with it, unless the outcome is `lost`. */
+  commit(changes: TurnChanges): Promise<CommitOutcome>;
   /** The outlet knows that the answer has begun, and in which session. */
   has_started: boolean;
 }

@@ -54,7 +54,6 @@ export function createScope(
     log: services.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => services.clock.now(),
-    converse: (message, request) => converse(plugin, services, message, originOf(request, services)),
     readMessage: (request, sources) =>
       readMessage(plugin.name, request, sources, problem, (bytes) =>
         services.log.info(
@@ -63,13 +62,9 @@ export function createScope(
         ),
       ),
     readToken,
-    streams: {
-      start: (message, request, options) =>
-        startStream(plugin, services, message, originOf(request, services), options),
-      open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
-      stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
-    },
-    ...(plugin.capabilities.delivery === 'push' ? inboxOf(plugin, services, inbox) : noInbox(plugin)),
+    ...(plugin.capabilities.delivery === 'push'
+      ? { ...inboxOf(plugin, services, inbox), ...noWebDoors(plugin) }
+      : { ...webDoorsOf(plugin, services), ...noInbox(plugin) }),
     sendParts: (...reply) => replyParts.send(...reply),
     links: linksOf(plugin, services),
     tokens: {
@@ -102,17 +97,51 @@ function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker):
 }
 
 /** A channel without `push` has no `send`, so nothing may be left to be sent. */
-function noInbox({ name, capabilities: { delivery } }: ChannelPlugin): Inbox {
-  const refuse = (member: string) => () =>
-    Promise.reject(
-      new Error(`the channel ${name} has capabilities.delivery '${delivery}': ${member} needs 'push'`),
-    );
+function noInbox(plugin: ChannelPlugin): Inbox {
+  const refuse = (member: string) => () => Promise.reject(misfit(plugin, member, "'push'"));
   return {
     enqueue: refuse('enqueue'),
     press: refuse('press'),
     edit: refuse('edit'),
     notify: refuse('notify'),
   };
+}
+
+type WebDoors = Pick<ChannelScope, 'converse' | 'streams'>;
+
+function webDoorsOf(plugin: ChannelPlugin, services: StreamServices): WebDoors {
+  return {
+    converse: (message, request) => converse(plugin, services, message, originOf(request, services)),
+    streams: {
+      start: (message, request, options) =>
+        startStream(plugin, services, message, originOf(request, services), options),
+      open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
+      stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
+    },
+  };
+}
+
+/**
+ * On a channel with `push` the daemon believes who writes, and in which session, because the platform signs it. A web
+ * client only claims both, so it does not come in here.
+ */
+function noWebDoors(plugin: ChannelPlugin): WebDoors {
+  const refusal = (member: string) => misfit(plugin, member, "'response' or 'stream'");
+  const refuse = (member: string) => () => Promise.reject(refusal(member));
+  return {
+    converse() {
+      throw refusal('converse');
+    },
+    streams: {
+      start: refuse('streams.start'),
+      open: refuse('streams.open'),
+      stop: refuse('streams.stop'),
+    },
+  };
+}
+
+function misfit({ name, capabilities: { delivery } }: ChannelPlugin, member: string, needed: string): Error {
+  return new Error(`the channel ${name} has capabilities.delivery '${delivery}': ${member} needs ${needed}`);
 }
 
 function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {

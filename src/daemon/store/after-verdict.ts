@@ -10,27 +10,29 @@ export interface AfterVerdict {
   trace: TraceRecord | null;
 }
 
-const NOTHING: AfterVerdict = { message: null, trace: null };
-
 /**
- * What `InboxStore.screen` stores of an arrival (agentd-message(7), "Loop guard"). A message that passed is stored; the
- * inbox recognizes a repeated one. A blocked message leaves a trace alone, because a reply would feed the loop; but the
- * first one over the limit of its session is answered with one notice.
+ * What `InboxStore.screen` stores of an arrival (agentd-message(7), "Loop guard"). A message that passed is stored. A
+ * blocked message leaves a trace alone, because a reply would feed the loop; but the first one over the limit of its
+ * session is answered with one notice. If the message is delivered again, the same is stored again, except for the
+ * trace: the inbox may have had no room before, and recognizes what it has stored by its `message_id`.
  */
 export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
   if (verdict.allowed) return { message, trace: null };
-  if (verdict.repeated) return NOTHING;
   const isNotified = verdict.reason === 'turn_limit' && verdict.first;
   return {
-    message: isNotified ? { ...notice, reply: turnLimitNotice(notice.reply ?? '', verdict) } : null,
-    trace: blockedTrace(message, verdict, now),
+    message: isNotified ? turnLimitNotice(message, notice, verdict) : null,
+    trace: verdict.repeated ? null : blockedTrace(message, verdict, now),
   };
 }
 
 /** What people read when their session has used up its messages: when it continues. */
-function turnLimitNotice(text: string, { max, ends_at }: BlockedByTurnLimit): string {
+function turnLimitNotice(
+  { message_id }: Arrival['message'],
+  notice: NewInboxMessage,
+  { max, ends_at }: BlockedByTurnLimit,
+): NewInboxMessage {
   const time = new Date(ends_at).toISOString().slice(0, 16).replace('T', ' ');
-  return fillIn(text, { max: String(max), time });
+  return { ...notice, message_id, reply: fillIn(notice.reply ?? '', { max: String(max), time }) };
 }
 
 function blockedTrace(

@@ -1,6 +1,7 @@
 import type { IncomingMessage, JsonObject } from '../../channel/index.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../guard/verdict.ts';
 import type { Claim } from './claims.ts';
+import type { Outage } from './outages.ts';
 
 /**
  * Messages that are answered later, from the moment they are accepted until they are done or have failed
@@ -42,6 +43,12 @@ export interface InboxStore {
     limit: number,
     which?: 'fresh' | 'interrupted',
   ): Promise<InboxClaim[]>;
+  /**
+   * Everything that a worker needs before its next attempts: the outages, and claims of fresh messages as `claim` gives
+   * them, of each kind up to its room. Texts of a platform with an outage are not claimed, and nothing is while a message
+   * waits that a process died on (`holdsInterrupted`), those texts left out.
+   */
+  take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: InboxClaim): Promise<boolean>;
   /** Ends the claim and records what the attempt came to (see `settled`). */
@@ -102,7 +109,7 @@ export type AttemptOutcome =
 
 /** `begun: false`: this attempt was not carried out, because of those before it, and is not counted. */
 export type FinalFailure =
-  /** The run failed for good: the notice is sent to the person, then the message has failed. */
+  /** The run failed for good: the notice is sent to the person, then the message has failed. If a reply is stored, that is sent. */
   | { kind: 'notify'; notice: string; failure: string; begun?: false }
   /** The message has failed for good. */
   | { kind: 'failed'; failure: string; begun?: false };
@@ -199,6 +206,14 @@ export interface InboxMessage extends NewInboxMessage {
   notice_failure: string | null;
   /** When it was done or failed; null before. */
   ended_at: number | null;
+}
+
+/** What a worker is given by `take`. */
+export interface Taken {
+  outages: Outage[];
+  /** A message waits that a process died on: there are no claims then. */
+  interrupted: boolean;
+  claims: InboxClaim[];
 }
 
 /** The right to make one attempt at a message. */

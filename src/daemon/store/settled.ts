@@ -40,9 +40,11 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
         next_attempt_at: now + outcome.wait_ms,
       };
     case 'notify':
+      // The commit of the run was carried out after all: nobody is told that the message failed.
+      if (sending) return { ...before, ...unsent(message), interrupted: 0, next_attempt_at: now };
       return {
         ...before,
-        ...(outcome.begun === false ? uncounted() : {}),
+        ...(outcome.begun === false ? unrun(message) : {}),
         state: 'replied',
         notice: outcome.notice,
         failure: outcome.failure,

@@ -40,6 +40,11 @@ export interface StreamStore {
   subscribe(stream_id: string, listener: StreamListener): () => void;
   /** Whether hints of `subscribe` can be lost. */
   readonly hintsMayBeLost: boolean;
+  /**
+   * How long text may wait for more text before it is appended, ms; 0 if an append costs next to nothing. Readers get it
+   * after that.
+   */
+  readonly gather_ms: number;
   /** Stores the request that the run ends (`StreamRecord.stop_requested`). No effect on a stream that does not run. */
   requestStop(stream_id: string): Promise<void>;
   /** Gives up a run that has not ended: the next `reap` ends the stream. No effect if the claim is lost. */

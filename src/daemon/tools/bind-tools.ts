@@ -98,6 +98,9 @@ async function callOnce(
   const prepared = await prepareCall(tool, args, run);
   if (!('credential' in prepared)) return prepared;
 
+  const problem = tool.effect === 'write' ? tool.unusable?.(prepared.args) : null;
+  if (problem) return refusal('invalid_arguments', problem);
+
   const call = { tool, args: prepared.args, given: args };
   const known = isJournaled(tool) && run.journal ? await run.journal.known(call) : null;
   if (known?.state === 'ended') return { answer: known.answer, reason: 'made_before' };

@@ -75,7 +75,7 @@ function verdictOf(
   end: number | { failure: string },
 ): Pick<TraceLine, 'verdict' | 'reason'> {
   if (typeof end !== 'number') return { verdict: 'failed', reason: end.failure };
-  if (end === 401) return { verdict: 'failed', reason: `${use}_token_refused` };
+  if (end === 401 && use !== 'none') return { verdict: 'failed', reason: `${use}_token_refused` };
   // 404 is an answer: there is no such thing.
   if (end >= 400 && end !== 404) return { verdict: 'failed', reason: `http_${end}` };
   return because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because };

@@ -27,7 +27,7 @@ describe('a failed run', () => {
     [
       'a commit whose outcome is unknown',
       new CommitUnknown(new StoreUnavailable(new Error('connection reset'))),
-      'unknown',
+      'passing',
       'unavailable',
     ],
     [

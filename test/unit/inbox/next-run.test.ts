@@ -13,12 +13,4 @@ describe('after a failed run', () => {
     const failure = { failure: 'unavailable', kind: 'passing', askedSeconds: 0 } as const;
     expect(afterFailedRun(message, failure, BUDGETS, LATE, SERVICES)).toMatchObject({ kind: 'notify' });
   });
-
-  it('there is always another attempt if the reply may be stored', () => {
-    const failure = { failure: 'unavailable', kind: 'unknown', askedSeconds: 0 } as const;
-    expect(afterFailedRun(message, failure, BUDGETS, LATE, SERVICES)).toMatchObject({
-      kind: 'again',
-      counts: false,
-    });
-  });
 });

@@ -58,10 +58,10 @@ const cancel: Tool = toolOf({
 
 /** Begins a run of the message. */
 async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: RunOptions = {}) {
-  const journal = await TurnJournal.open(
+  const journal = new TurnJournal(
     {
       turn_key: 'turn',
-      may_be_repeated: true,
+      earlier: await store.actions.ofTurn(members.turn_key ?? 'turn'),
       claims: { session: claim, key: null },
       session_id: 's',
       platform: 'chat',
@@ -441,9 +441,10 @@ describe('a repeated run', () => {
     answers = [answered(200, { a: 1 }), answered(404, {})];
     const first = await begin();
     for (const id of [1, 2]) await first.call({ id });
-    const lost = await TurnJournal.open(
+    const lost = new TurnJournal(
       {
-        ...{ turn_key: 'turn', may_be_repeated: true, claims: { session: claim, key: null } },
+        ...{ turn_key: 'turn', earlier: await store.actions.ofTurn('turn') },
+        claims: { session: claim, key: null },
         ...{ session_id: 's', platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
       },
       { actions: store.actions, seal: createSeal(undefined) },
@@ -454,11 +455,4 @@ describe('a repeated run', () => {
     expect(await bound.call({ id: 2 })).toMatchObject({ ok: false });
     expect(sent).toHaveLength(2);
   });
-});
-
-test('a message that runs once is not looked up', async () => {
-  await (await begin()).call({ id: 7 });
-  store.actions.ofTurn = () => expect.fail('it was looked up');
-  const { journal } = await begin({ may_be_repeated: false });
-  expect(journal.alreadyDone).toEqual([]);
 });

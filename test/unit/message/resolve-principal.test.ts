@@ -120,6 +120,13 @@ describe('resolve-principal, with a valid token', () => {
     expect(await now(resolved.session_id)).toMatchObject({ turns: 0, owner: person('ada') });
   });
 
+  it('keeps the id of a session that an administrator has ended meanwhile, but as one that is no secret', async () => {
+    const turn = await opened(await stored(), signedIn('ada'));
+    await world.peer.sessions.end('s');
+    const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
+    expect(await now(resolved.session_id)).toMatchObject({ session_id: 's', generated: false });
+  });
+
   it('ends the turn if the session was taken over: nothing is stored', async () => {
     const turn = await opened(await stored(), signedIn('ada'));
     world.clock.moveTo(world.clock.now() + CLAIM_MS);
@@ -136,6 +143,24 @@ describe('resolve-principal, without a token', () => {
     expect(line).toMatchObject({ verdict: 'ok', reason: 'no_token', detail: { state: 'NoJWT' } });
     expect(turn.changes.session).toEqual(turn.session);
     expect(await now()).toBeNull();
+  });
+
+  it('acts for nobody if an administrator has ended the session meanwhile, whatever was stored in it', async () => {
+    const ending = world.clock.now() + 1000;
+    const turn = await opened(await stored({ turns: 7, expires_at: ending }, 'ada'), NO_TOKEN);
+    await world.peer.sessions.end('s');
+    const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
+    expect(resolved.principal).toEqual({ person: null, reason: 'no_token' });
+    expect(resolved.session_origin).toBe('new');
+    expect(resolved.session).toMatchObject({ owner: null, credential_owner: null, metadata: {}, turns: 0 });
+    expect(resolved.changes.session).toEqual(resolved.session);
+  });
+
+  it('does not give the session of a person back to them if an invalid token comes after its end', async () => {
+    const turn = await opened(await stored({}, 'ada'), INVALID);
+    await world.peer.sessions.end('s');
+    const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
+    expect(resolved.session).toMatchObject({ owner: null, credential_owner: null, metadata: {} });
   });
 
   it('acts as the person whose token is stored, if the id is a secret that the daemon made', async () => {

@@ -273,6 +273,13 @@ describe('a plugin is refused', () => {
     ]);
   });
 
+  it('with a namespace, which it would share with web clients, if its platform says who writes', async () => {
+    const capabilities = `{ delivery: 'push', namespace: 'web', textLimit: null, markdown: 'none', typing: false }`;
+    expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
+      'plugins[0] `capabilities.namespace` is "web" → absent with `delivery: \'push\'`',
+    ]);
+  });
+
   it('with `capabilities.groups` that is neither true nor false', async () => {
     const capabilities = `{ delivery: 'push', textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
     expect(await refusalOf(pluginSource({ capabilities }))).toEqual([

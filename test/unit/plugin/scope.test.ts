@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ChannelPlugin } from '../../../src/channel/index.ts';
+import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
@@ -19,6 +19,27 @@ it('keeps the inbox from a channel that answers in the response', async () => {
   await expect(scope.enqueue([])).rejects.toThrow(problem('enqueue'));
   await expect(scope.notify({}, 'text')).rejects.toThrow(problem('notify'));
   await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
+});
+
+it('keeps the doors of web clients from a channel whose platform says who writes', async () => {
+  const scope = await scopeOf(TELEX);
+  const message = {
+    platform: 'telex',
+    user_id: 'ada',
+    channel_id: 'ada',
+    thread_id: 'telex:ada',
+    text: 'Hi',
+  };
+  const request = {} as ChannelRequest;
+  const problem = (member: string) =>
+    `the channel telex has capabilities.delivery 'push': ${member} needs 'response' or 'stream'`;
+  expect(() => scope.converse({ ...message, metadata: {} }, request)).toThrow(problem('converse'));
+  const { start, open, stop } = scope.streams;
+  await expect(start({ ...message, metadata: {} }, request, { ttl_ms: 1 })).rejects.toThrow(
+    problem('streams.start'),
+  );
+  await expect(open('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.open'));
+  await expect(stop('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.stop'));
 });
 
 it('makes the failure of a delivery that the daemon understands', async () => {

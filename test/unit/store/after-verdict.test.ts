@@ -60,7 +60,7 @@ it('stores only a trace of a blocked message', () => {
 it('stores a notice for the first message over the limit of its session, and for no other', () => {
   const { message: stored, trace } = afterVerdict(arrival, overLimit, 5);
   const reply = 'All 2 messages were used. It goes on after 2030-01-02 03:04 (UTC).';
-  expect(stored).toEqual({ ...notice, reply });
+  expect(stored).toEqual({ ...notice, message_id: 'm1', reply });
   expect(trace?.lines[0]?.reason).toBe('turn_limit');
   expect(afterVerdict(arrival, { ...overLimit, first: false, blocked: 2 }, 5)).toMatchObject({
     message: null,
@@ -68,7 +68,10 @@ it('stores a notice for the first message over the limit of its session, and for
   });
 });
 
-it('stores nothing for a blocked message that is repeated', () => {
-  for (const verdict of [overLimit, inCircuit])
-    expect(afterVerdict(arrival, { ...verdict, repeated: true }, 5)).toEqual({ message: null, trace: null });
+it('stores nothing but the notice for a blocked message that is repeated: the inbox may have had no room for it', () => {
+  expect(afterVerdict(arrival, { ...inCircuit, repeated: true }, 5)).toEqual({ message: null, trace: null });
+  expect(afterVerdict(arrival, { ...overLimit, repeated: true }, 5)).toEqual({
+    message: afterVerdict(arrival, overLimit, 5).message,
+    trace: null,
+  });
 });

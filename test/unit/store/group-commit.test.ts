@@ -250,3 +250,50 @@ it('keeps decisions if a neighbor fails, and if the commit fails stores them wit
   expect(await decide(6)).toBe(4);
   expect(all.stored()).toEqual([1, 2, 3, 6]);
 });
+
+it('waits for the lock of another process before it decides, and decides each once', async () => {
+  const all = fixture();
+  const { decide, held } = decided(all);
+  let busy = 0;
+  const { load } = held;
+  held.load = () => {
+    if (busy-- > 0) throw new Database.SqliteError('database is locked', 'SQLITE_BUSY_RECOVERY');
+    load.call(held);
+  };
+  expect(await decide(1)).toBe(1);
+  await all.commit.flush();
+  // Another process has written, so what is held is read again.
+  const other = new Database(all.db.name);
+  other.exec('INSERT INTO numbers VALUES (7, NULL)');
+  other.close();
+  busy = 2;
+  expect(await Promise.all([decide(8), decide(9)])).toEqual([3, 4]);
+  await all.commit.flush();
+  expect(all.stored()).toEqual([1, 7, 8, 9]);
+});
+
+it('keeps decisions if the commit finds the disk full and is tried again with room', async () => {
+  const all = fixture();
+  let isFull = true;
+  const db = new Proxy(all.db, {
+    get: (target, member) => {
+      if (member === 'inTransaction') return target.inTransaction;
+      if (member !== 'prepare') return Reflect.get(target, member).bind(target);
+      return (sql: string) =>
+        sql === 'COMMIT' ? { run: () => commitOf(target.prepare(sql)) } : target.prepare(sql);
+    },
+  });
+  const commitOf = (statement: Database.Statement) => {
+    if (isFull) throw new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
+    return statement.run();
+  };
+  const makeRoom = () => {
+    isFull = false;
+    return true;
+  };
+  const commit = new GroupCommit(db, { makeRoom, afterCommit: () => undefined });
+  const { decide } = decided({ ...all, db, commit });
+  expect(await decide(1)).toBe(1);
+  await commit.flush();
+  expect(all.stored()).toEqual([1]);
+});

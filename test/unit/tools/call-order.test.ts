@@ -116,6 +116,18 @@ test('what is wrong with a call is found before the journal is asked', async () 
   expect(events).toEqual([]);
 });
 
+test.each(['always', 'never'] as const)(
+  'a call that could not be sent is refused before its person is asked or it is recorded (confirm: %s)',
+  async (confirm) => {
+    const unusable = ({ id }: { id?: unknown }) => (id === '' ? 'The argument `id` cannot be empty.' : null);
+    const { call, events } = scene({ tool: { confirm, unusable } });
+    expect(await call({ id: '' })).toEqual({ ok: false, message: 'The argument `id` cannot be empty.' });
+    expect(events).toEqual([]);
+    await call();
+    expect(events).not.toEqual([]);
+  },
+);
+
 describe('what the journal records of an outcome', () => {
   test.each<[string, Sent | Error, string, number | null]>([
     ['a 2xx', done, 'done', 200],

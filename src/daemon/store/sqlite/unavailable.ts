@@ -14,6 +14,9 @@ const BUSY = /^SQLITE_(?:BUSY|PROTOCOL)(?:_|$)/;
 /** SQLite reports a full disk as FULL, but an exceeded quota or file size limit as a failed write. */
 const NO_SPACE = /^SQLITE_(?:FULL|IOERR_WRITE|IOERR_SHMSIZE|IOERR_SHMMAP|IOERR_TRUNCATE|IOERR_FSYNC)$/;
 
+/** After any other failure, also that of a sync, what was to be written may be on the disk. */
+const UNWRITTEN = /^SQLITE_(?:FULL|IOERR_WRITE)$/;
+
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
 
 /** Whether a failure says that the store is out of reach, rather than that the program is wrong. */
@@ -30,6 +33,11 @@ export function isBusy(error: unknown): boolean {
 export function isOutOfSpace(error: unknown): boolean {
   const failure = error instanceof StoreUnavailable ? error.cause : error;
   return failure instanceof Database.SqliteError && NO_SPACE.test(failure.code);
+}
+
+/** Whether a commit failed before all of it was written, so that SQLite has undone it. */
+export function isUnwritten(error: unknown): boolean {
+  return error instanceof Database.SqliteError && UNWRITTEN.test(error.code);
 }
 
 /** Whether a failure says that what is in the file is no database, or is one no more. */

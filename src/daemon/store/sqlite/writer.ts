@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace } from './unavailable.ts';
+import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace, isUnwritten } from './unavailable.ts';
 
 /** Writes in one transaction, at most: bounds how long one commit holds the event loop. */
 const MAX_MEMBERS = 1000;
@@ -156,29 +156,42 @@ export class GroupCommit {
     }
   }
 
-  /** In one read transaction, since each of its own would take locks of the file. */
+  /**
+   * In one read transaction, since each of its own would take locks of the file. While another process holds the lock,
+   * the rest is decided with the next commit, which waits for it.
+   */
   #decideAll(): void {
-    const asked = this.#undecided.splice(0);
+    const asked = this.#undecided;
+    this.#undecided = [];
     try {
       this.#beginRead.run();
       this.#refresh();
-      for (const { work, resolve, reject } of asked) {
-        try {
-          const value = work();
-          this.#noteDecision(work);
-          resolve(value);
-        } catch (error) {
-          // What it did up to there is forgotten.
-          this.#loaded = null;
-          if (isEnvironmentFailure(error)) throw error;
-          reject(error);
-          this.#refresh();
-        }
+      for (let member = asked[0]; member; member = asked[0]) {
+        this.#decideOne(member);
+        asked.shift();
       }
     } catch (error) {
-      for (const { reject } of asked) reject(new StoreUnavailable(error));
+      if (isBusy(error)) {
+        this.#waiting.push(...asked);
+        this.#schedule();
+      } else for (const { reject } of asked) reject(new StoreUnavailable(error));
     } finally {
       if (this.#db.inTransaction) this.#rollback.run();
+    }
+  }
+
+  /** @throws a failure of the environment */
+  #decideOne({ work, resolve, reject }: Member): void {
+    try {
+      const value = work();
+      this.#noteDecision(work);
+      resolve(value);
+    } catch (error) {
+      // What it did up to there is forgotten.
+      this.#loaded = null;
+      if (isEnvironmentFailure(error)) throw error;
+      reject(error);
+      this.#refresh();
     }
   }
 
@@ -290,7 +303,7 @@ export class GroupCommit {
 
   /**
    * If the commit fails, nobody knows what is on the disk, and nothing may be counted twice: the decisions are forgotten.
-   * If it is refused because of a lock, nothing was written, and they are stored with the next commit.
+   * If a lock stopped it, or no room for it, nothing was written, and they are stored with the next commit.
    */
   #commitDecided(): void {
     const decisions = this.#decisions;
@@ -298,7 +311,7 @@ export class GroupCommit {
     try {
       this.#commit.run();
     } catch (error) {
-      if (isBusy(error)) this.#decisions = decisions;
+      if (isBusy(error) || isUnwritten(error)) this.#decisions = decisions;
       throw error;
     }
   }
