@@ -77,7 +77,9 @@ function recordOf(name: string): MetricRecord | undefined {
 describe('dashboard and alert rules', () => {
   it('name metrics that there are, histograms by their parts', async () => {
     const known = await exposed();
-    const unknown = expressions.flatMap(({ place, expr }) =>
+    const files = ['config/prometheus-adapter.yaml', 'man/agentd-deploy.7.md'];
+    const all = [...expressions, ...files.map((file) => ({ place: file, expr: read(file) }))];
+    const unknown = all.flatMap(({ place, expr }) =>
       metricsIn(expr)
         .filter(({ name }) => !known.has(name))
         .map(({ name }) => `${place}: ${name}`),
