@@ -137,6 +137,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
     left.abort();
   }
   turn.signal.throwIfAborted();
+  if (exhausted !== null || outOfSteps || finishReason === 'tool-calls') turn.reportWrites();
   // "Let me look that up" and no more is no answer either.
   if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
   else if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;

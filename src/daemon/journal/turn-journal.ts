@@ -17,6 +17,7 @@ import { summaryOf } from './summary-of.ts';
 import { isUnknown, knownAnswer, recordedWrite, type TurnWrite } from './turn-write.ts';
 
 const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
+const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
 
 /** The run whose writes are recorded. */
 export interface JournaledRun {
@@ -65,11 +66,11 @@ export class TurnJournal implements CallJournal {
 
   static async open(run: JournaledRun, parts: JournalParts): Promise<TurnJournal> {
     const found = run.may_be_repeated ? await parts.actions.ofTurn(run.turn_key) : [];
-    return new TurnJournal(
-      run,
-      parts,
-      found.filter(({ started_at }) => started_at !== null),
-    );
+    const earlier = found.filter(({ started_at }) => started_at !== null);
+    // The run that sent them has died, or lost its claim to this one. If it lives, what it records later counts.
+    for (const { action_id, attempt, state } of earlier)
+      if (state === 'started') await parts.actions.finish(action_id, attempt, UNKNOWN);
+    return new TurnJournal(run, parts, earlier);
   }
 
   /** What earlier runs of the message have written, for the agent. */
@@ -84,9 +85,14 @@ export class TurnJournal implements CallJournal {
       }));
   }
 
-  /** The writes of this turn of which nobody knows whether they were carried out. */
-  get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary'>[] {
-    return [...this.#writes.values()].filter((write) => isUnknown(write) && write.is_shown);
+  /** The writes of this turn that its sender may read of, in the order in which they were begun. */
+  get written(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
+    return [...this.#writes.values()].filter(({ is_shown }) => is_shown);
+  }
+
+  /** Those of which nobody knows whether they were carried out. */
+  get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
+    return this.written.filter(isUnknown);
   }
 
   async known(call: JournaledCall): Promise<KnownWrite> {

@@ -100,6 +100,16 @@ describe('tools', () => {
     );
   });
 
+  test('a run that is out of steps asks the daemon to say what was written, and no other run does', async () => {
+    const reportWrites = vi.fn();
+    model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Done.'] }]);
+    await replyOf(await run({ tools: [fakeTool({ ok: true, result: 1 })], reportWrites }));
+    expect(reportWrites).not.toHaveBeenCalled();
+    model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
+    await replyOf(await run({ tools: [fakeTool({ ok: true, result: 1 })], reportWrites }));
+    expect(reportWrites).toHaveBeenCalledOnce();
+  });
+
   test('endless calls end at AGENT_MAX_STEPS, with words', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
     const tool = fakeTool({ ok: true, result: {} });
