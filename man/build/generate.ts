@@ -6,7 +6,8 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import type { Command } from '../../src/cli/command.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
 import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts';
-import { COMMON_OPTIONS, JSON_SENTENCE } from '../../src/cli/program-help.ts';
+import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
+import { COMMON_OPTIONS, HELP_COMMAND, JSON_SENTENCE } from '../../src/cli/program-help.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { optionTerm, type PageText, pageLink, pageText, prose, seeAlso, shell, terms } from './markdown.ts';
@@ -55,12 +56,20 @@ function programPage(): PageText {
       { title: 'Description', body: DESCRIPTION },
       {
         title: 'Commands',
-        body: terms(
-          COMMANDS.map(({ name, summary }) => ({
+        body: terms([
+          ...COMMANDS.map(({ name, summary }) => ({
             term: `\`${name}\``,
             body: `${prose(summary)} See ${pageLink(`agentd-${firstWord(name)}`, '1')}.`,
           })),
-        ),
+          { term: `\`${HELP_COMMAND.name}\` *topic or command*`, body: prose(HELP_COMMAND.summary) },
+        ]),
+      },
+      {
+        title: 'Topics',
+        body: [
+          '`agentd help` *topic* shows what to know first, the commands, and the pages to read on.',
+          terms(HELP_TOPICS.map(({ name, summary }) => ({ term: `\`${name}\``, body: prose(summary) }))),
+        ].join('\n\n'),
       },
       {
         title: 'Options',

@@ -162,6 +162,8 @@ export interface ModelMeter {
   /** To be called before each request to a model. It reserves `prompt_tokens` and `max_output_tokens`. */
   begin(call: {
     model: string;
+    /** Who runs the model, for telemetry, such as `openai` or `anthropic`. */
+    provider?: string | undefined;
     /** An estimate. */
     prompt_tokens: number;
     /** Absent: a usual answer is assumed. */
@@ -170,7 +172,15 @@ export interface ModelMeter {
 }
 
 export type MeteredCall =
-  | { ok: true; end(result: ModelCallResult): Promise<void> }
+  | {
+      ok: true;
+      end(result: ModelCallResult): Promise<void>;
+      /**
+       * Exports what the model was sent (written as JSON) and what it answered; to be called before `end`. Absent unless
+       * OTEL_GENAI_CAPTURE_CONTENT is set.
+       */
+      content?(texts: { input: unknown; output: string }): void;
+    }
   /** AGENT_DAILY_TOKENS are used up. Make no call, and answer with this text. */
   | { ok: false; message: string };
 

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import { maskTokens } from '../secret.ts';
 import type { Memory, MemoryStore } from '../store/memories.ts';
 import { TimeLimit } from '../time-limit.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceWriter } from '../trace/trace.ts';
 import type { AgentMemory } from './agent.ts';
 
 /** How long a run waits for the memories that it is given, ms. */
@@ -38,7 +38,7 @@ export interface RememberingRun {
   owner: MemoryOwner;
   turn_id: string;
   request_id: string;
-  trace: Trace;
+  trace: TraceWriter;
   /** Aborts with the run. */
   signal: AbortSignal;
 }

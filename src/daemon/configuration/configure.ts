@@ -22,6 +22,7 @@ import {
   checkOrigins,
 } from './cross-checks.ts';
 import { checkStoreSettings } from './store-settings.ts';
+import { checkTelemetrySettings } from './telemetry-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { readSourceEntries } from './tools/read-source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
@@ -149,6 +150,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   checkStoreSettings(look);
   checkMemorySettings(look);
   checkAdminListener(look);
+  checkTelemetrySettings(look);
   checkOrigins(
     look,
     activation.channels.map(({ plugin }) => plugin),

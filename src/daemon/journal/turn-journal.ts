@@ -22,8 +22,8 @@ const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
 /** The run whose writes are recorded. */
 export interface JournaledRun {
   turn_key: string;
-  /** An earlier run of the message may have written. False: the message runs once. */
-  may_be_repeated: boolean;
+  /** What earlier runs of the message did (`ActionStore.ofTurn`). */
+  earlier: readonly Action[];
   claims: RunClaims;
   session_id: string;
   platform: string;
@@ -34,7 +34,7 @@ export interface JournaledRun {
 }
 
 export interface JournalParts {
-  actions: Pick<ActionStore, 'ofTurn' | 'find' | 'start' | 'restart' | 'finish'>;
+  actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
   seal: Seal;
 }
 
@@ -56,21 +56,19 @@ export class TurnJournal implements CallJournal {
   /** Records the outcomes that could not be recorded. */
   readonly #unrecorded = new Map<string, () => Promise<void>>();
 
-  private constructor(run: JournaledRun, parts: JournalParts, earlier: readonly Action[]) {
+  constructor(run: JournaledRun, parts: JournalParts) {
     this.#run = run;
     this.#parts = parts;
-    this.#earlier = earlier.map((action) => recordedWrite(action, run.person, parts.seal));
+    const written = run.earlier.filter(({ started_at }) => started_at !== null);
+    this.#earlier = written.map((action) => recordedWrite(action, run.person, parts.seal));
     this.#wrote = new Set(this.#earlier.filter(({ state }) => state !== 'failed').map(({ tool }) => tool));
-    for (const write of this.#earlier) this.#writes.set(write.action_id, { ...write });
-  }
-
-  static async open(run: JournaledRun, parts: JournalParts): Promise<TurnJournal> {
-    const found = run.may_be_repeated ? await parts.actions.ofTurn(run.turn_key) : [];
-    const earlier = found.filter(({ started_at }) => started_at !== null);
-    // The run that sent them has died, or lost its claim to this one. If it lives, what it records later counts.
-    for (const { action_id, attempt, state } of earlier)
-      if (state === 'started') await parts.actions.finish(action_id, attempt, UNKNOWN);
-    return new TurnJournal(run, parts, earlier);
+    for (const write of this.#earlier) {
+      const { action_id, attempt, state } = write;
+      this.#writes.set(action_id, { ...write });
+      // The run that sent it has died, or lost its claim to this one. If it lives, what it records later counts.
+      if (state === 'started')
+        this.#unrecorded.set(action_id, () => parts.actions.finish(action_id, attempt, UNKNOWN));
+    }
   }
 
   /** What earlier runs of the message have written, for the agent. */
@@ -153,7 +151,9 @@ export class TurnJournal implements CallJournal {
     this.#unrecorded.delete(action_id);
   }
 
-  /** Tries once more to record the outcomes that could not be recorded. Called before the reply is stored. */
+  /**
+   * Records the outcomes that could not be recorded, those of runs that died included. Called before the reply is stored.
+   */
   async recordAgain(): Promise<void> {
     for (const [action_id, record] of this.#unrecorded) {
       await record();

@@ -12,7 +12,7 @@ const WRITINGS_MAX = 8;
 const ID_MAX = 256;
 
 /** The documented key; also the record that a sealed token is bound to. */
-export function linkKey(channel: string, user_id: string): string {
+function linkKey(channel: string, user_id: string): string {
   return `${channel}:jwt:${user_id}`;
 }
 

@@ -31,7 +31,7 @@ export async function composeReply(
 ): Promise<Composed> {
   const { settlement } = turn;
   const desk = deskOf(turn, services);
-  const journal = await journalOf(turn, services);
+  const journal = journalOf(turn, services);
   const tools = toolRunOf(turn, services, run.limit.signal, { confirmation: desk, journal });
   let carriedOut: CarriedOut | null = null;
   if (settlement.kind === 'confirmed' && !isStopped(turn)) {

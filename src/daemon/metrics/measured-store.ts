@@ -36,6 +36,7 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
   };
   const members = new Map<PropertyKey, unknown>([
     ...PORTS.map((port) => [port, measuredPort(port, store[port], measured)] as const),
+    ['beginTurn', measured('beginTurn', store, store.beginTurn as Method)],
     ['commitTurn', measured('commitTurn', store, store.commitTurn as Method)],
   ]);
   return new Proxy(store, {

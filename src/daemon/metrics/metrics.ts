@@ -58,6 +58,16 @@ export class Metrics implements Observer {
     return this.#registry.metrics();
   }
 
+  /** Metrics have no parents. */
+  parentOf(): null {
+    return null;
+  }
+
+  /** A message is counted when it ends. */
+  messageBegan(): null {
+    return null;
+  }
+
   turnTraced(trace: TraceRecord, runs_again: boolean): void {
     const channel = trace.platform;
     for (const line of trace.lines) this.#countLine(channel, line);

@@ -29,7 +29,7 @@ function describeProblems(problems: readonly SettingProblem[]): string {
 }
 
 /** One problem as a block of lines. */
-export function describeProblem({ setting, value, source, problem, right }: SettingProblem): string {
+function describeProblem({ setting, value, source, problem, right }: SettingProblem): string {
   const head = value === null ? setting : `${setting}=${value}`;
   return [
     `  ${head}${source === null ? '' : ` (${source})`}`,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, JsonObject } from '../../channel/index.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../guard/verdict.ts';
 import type { Claim } from './claims.ts';
+import type { Outage } from './outages.ts';
 
 /**
  * Messages that are answered later, from the moment they are accepted until they are done or have failed
@@ -42,6 +43,12 @@ export interface InboxStore {
     limit: number,
     which?: 'fresh' | 'interrupted',
   ): Promise<InboxClaim[]>;
+  /**
+   * Everything that a worker needs before its next attempts: the outages, and claims of fresh messages as `claim` gives
+   * them, of each kind up to its room. Texts of a platform with an outage are not claimed, and nothing is while a message
+   * waits that a process died on (`holdsInterrupted`), those texts left out.
+   */
+  take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: InboxClaim): Promise<boolean>;
   /** Ends the claim and records what the attempt came to (see `settled`). */
@@ -131,13 +138,16 @@ export interface NewInboxMessage {
   session_id: string | null;
   message_id: string | null;
   /** Never with a token in it. Null where there is no run. */
-  message: IncomingMessage | null;
+  message: QueuedMessage | null;
   reply_to: JsonObject;
   /** The text to send; null: the agent's reply, later. */
   reply: string | null;
   sent_at: number;
   request_id: string;
 }
+
+/** A message, and the parent of its span if the request that brought it named one (`Observer.parentOf`). */
+export type QueuedMessage = IncomingMessage & { parent_span?: string };
 
 /** The question at the end of a reply, as its channel needs it. */
 export interface StoredQuestion {
@@ -152,7 +162,7 @@ export interface StoredQuestion {
 
 /** A message that a platform delivered, as it is screened. */
 export interface Arrival {
-  message: NewInboxMessage & { session_id: string; message: IncomingMessage };
+  message: NewInboxMessage & { session_id: string; message: QueuedMessage };
   guarded: GuardedMessage;
   /** How its sender is told that the session has used up its messages; `afterVerdict` fills in `{max}` and `{time}`. */
   notice: NewInboxMessage;
@@ -196,6 +206,14 @@ export interface InboxMessage extends NewInboxMessage {
   notice_failure: string | null;
   /** When it was done or failed; null before. */
   ended_at: number | null;
+}
+
+/** What a worker is given by `take`. */
+export interface Taken {
+  outages: Outage[];
+  /** A message waits that a process died on: there are no claims then. */
+  interrupted: boolean;
+  claims: InboxClaim[];
 }
 
 /** The right to make one attempt at a message. */

@@ -88,6 +88,12 @@ export async function restoreStore(
   return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
 }
 
+/** The number of the embedded store's schema that this program writes, and the highest that it opens. */
+export async function storeSchema(): Promise<number> {
+  const { readMigrations } = await import('./sqlite/migrations.ts');
+  return readMigrations().length;
+}
+
 /**
  * Takes a lock on a small file for as long as the process lives; the kernel drops it with the process.
  * @returns how to give it back; null: another process has it.

@@ -106,7 +106,7 @@ async function answeredElsewhere(
 
 /** Never rejects. */
 async function replay(
-  { store: { streams }, log }: StreamServices,
+  { store: { streams }, clock, log }: StreamServices,
   claim: StreamClaim,
   { session_id, response, confirmation = null }: StoredAnswer,
 ): Promise<void> {
@@ -115,7 +115,7 @@ async function replay(
     const answer = replayed({ stream_id, session_id, response }, confirmation);
     const events = [started({ stream_id, session_id }), ...answer];
     try {
-      await new EventWriter(streams, claim, log).end(events);
+      await new EventWriter({ streams, claim, clock, log }).end(events);
     } finally {
       await streams.release(claim);
     }

@@ -10,7 +10,7 @@ import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
 import type { Bearer, CallBearers } from './call-bearers.ts';
 import type { CallCredential } from './choose-credential.ts';
 import type { ClientCall } from './client-call.ts';
-import type { DownstreamLines } from './downstream-lines.ts';
+import type { BegunRequest, DownstreamLines } from './downstream-lines.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { SourceTarget, Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
@@ -108,28 +108,34 @@ export class RequestClient {
   }
 
   async #once(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {
-    const note = this.#lines.begin(request.method, request.path, bearer);
+    const { method, path } = request;
+    const line = this.#lines.begin({ method, path, origin: new URL(target.base_url).origin }, bearer);
     try {
       const response = await this.#access
         .downstreamOf({ ...this.#tool.source, target })
-        .send(this.#downstreamRequest(request, target, bearer));
+        .send(this.#downstreamRequest(request, target, bearer, line));
       const { status } = response;
       this.status = status;
       // A 4xx means that the request was not carried out.
       if (mayChange(request) && (status < 400 || status >= 500)) this.changed = true;
-      note(status);
+      line.end(status);
       this.#show(request, target, bearer, status);
       return response;
     } catch (error) {
       const reached = !(error instanceof DownstreamFailure) || error.reached;
       if (mayChange(request) && reached) this.changed = true;
-      note({ failure: error instanceof DownstreamFailure ? error.reason : 'aborted' });
+      line.end({ failure: error instanceof DownstreamFailure ? error.reason : 'aborted' });
       this.#show(request, target, bearer, null);
       throw error;
     }
   }
 
-  #downstreamRequest(request: ToolRequest, target: SourceTarget, { token }: Bearer): DownstreamRequest {
+  #downstreamRequest(
+    request: ToolRequest,
+    target: SourceTarget,
+    { token }: Bearer,
+    { traceparent }: BegunRequest,
+  ): DownstreamRequest {
     const { method, path, query, search, content_type, body } = request;
     const fixed = Object.fromEntries(
       Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
@@ -141,7 +147,7 @@ export class RequestClient {
       ...(query === undefined ? {} : { query }),
       ...(search === undefined ? {} : { search }),
       ...(content_type === undefined ? {} : { content_type }),
-      headers: { ...request.headers, ...fixed },
+      headers: { ...request.headers, ...(traceparent === null ? {} : { traceparent }), ...fixed },
       ...(body === undefined ? {} : { body }),
       token,
       secrets: this.#bearers.secrets,

@@ -1,4 +1,5 @@
 import type { CredentialPolicy, PersonClaims } from '../downstream/credentials.ts';
+import type { ExchangeSettings } from '../downstream/token-exchange.ts';
 import type { Log } from '../log.ts';
 import type { Secret } from '../secret.ts';
 import type { ToolClient } from './tool-client.ts';
@@ -79,15 +80,8 @@ export interface SourceTarget {
   readonly may_see_user_token: boolean;
   /** Sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, Secret>>;
-  readonly exchange: TokenExchangeEntry | null;
-}
-
-/** How the person's token is exchanged for this source (RFC 8693). */
-export interface TokenExchangeEntry {
-  readonly url: string;
-  readonly client_id: string;
-  readonly client_secret: Secret;
-  readonly audience: string;
+  /** How the person's token is exchanged for one of this source. */
+  readonly exchange: ExchangeSettings | null;
 }
 
 /** What decides whether a tool is offered. */

@@ -1,7 +1,15 @@
+import type { BegunMessage, MessageSpan } from './span.ts';
 import type { TraceRecord } from './trace-record.ts';
 
 /** Is told what the daemon does; metrics and spans are made of it. No method throws or waits. */
 export interface Observer {
+  /**
+   * The parent that the header `traceparent` of a request names for the spans of its messages, as a short text.
+   * @returns null if it names none, or nobody collects spans.
+   */
+  parentOf(traceparent: string | undefined): string | null;
+  /** A message begins. @returns its span; null: nobody collects it. */
+  messageBegan(message: BegunMessage): MessageSpan | null;
   /**
    * A message has ended, or one of its runs has.
    * @param runs_again the message has not ended: its run failed and will be repeated.
@@ -39,6 +47,8 @@ export interface EndedRequest {
 const ignore = () => {};
 
 export const NO_OBSERVER: Observer = {
+  parentOf: () => null,
+  messageBegan: () => null,
   turnTraced: ignore,
   messageBlocked: ignore,
   messageFailed: ignore,
@@ -48,11 +58,13 @@ export const NO_OBSERVER: Observer = {
   downstreamEnded: ignore,
 };
 
-/** Tells each of them. */
+/** Tells each of them. At most one collects spans. */
 export function observers(all: readonly Observer[]): Observer {
   const [first = NO_OBSERVER, ...rest] = all;
   if (rest.length === 0) return first;
   return {
+    parentOf: (traceparent) => firstOf(all, (one) => one.parentOf(traceparent)),
+    messageBegan: (message) => firstOf(all, (one) => one.messageBegan(message)),
     turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
     messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
     messageFailed: (...of) => all.forEach((one) => void one.messageFailed(...of)),
@@ -61,4 +73,12 @@ export function observers(all: readonly Observer[]): Observer {
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),
     downstreamEnded: (...of) => all.forEach((one) => void one.downstreamEnded(...of)),
   };
+}
+
+function firstOf<T>(all: readonly Observer[], ask: (one: Observer) => T | null): T | null {
+  for (const one of all) {
+    const answer = ask(one);
+    if (answer !== null) return answer;
+  }
+  return null;
 }

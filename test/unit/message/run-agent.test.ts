@@ -14,10 +14,11 @@ import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
-import { claimSession, keepTurn, saveSession } from '../../contract/store-writes.ts';
+import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import {
   aMessage,
   aTurnOf,
+  NOTHING_BEGUN,
   nothingWaits,
   ON_PLATFORM,
   person,
@@ -61,6 +62,8 @@ function resolved(principal = NOBODY, members: object = {}) {
     counted_in: null,
     key: null,
     claim: { session_tag: 's', owner: 'owner' },
+    begun: NOTHING_BEGUN,
+    commit: () => expect.fail('run-agent stores nothing'),
     has_started: true,
     found: null,
     session_tag: 's',
@@ -322,8 +325,10 @@ describe('writes', () => {
       before(turn);
       yield 'Cancelled!';
     };
-    const claim = await claimSession(world.store, 's');
-    const ran = await runStep(world, runAgent, resolved(ADA, { claim, ...ON_PLATFORM, ...members }));
+    const begun = await world.store.beginTurn('s', 's', 'turn-1');
+    if (!begun) throw new Error('the session is claimed');
+    const { claim } = begun;
+    const ran = await runStep(world, runAgent, resolved(ADA, { claim, begun, ...ON_PLATFORM, ...members }));
     await world.store.sessions.release(claim);
     return ran.turn;
   }
@@ -351,7 +356,8 @@ describe('writes', () => {
     run = async function* () {
       yield 'Fine.';
     };
-    const again = await runStep(world, runAgent, resolved(ADA, ON_PLATFORM));
+    const begun = await world.store.beginTurn('s', 's', 'turn-1');
+    const again = await runStep(world, runAgent, resolved(ADA, { begun, ...ON_PLATFORM }));
     expect(again.turn.reply).toBe(`Fine.\n\n${end}`);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
-import { executeConfirmed, type ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
+import { executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
 import type {
   CallJournal,
   JournaledWrite,
@@ -11,7 +11,7 @@ import type {
 import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation-desk.ts';
 import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
-import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+import { accessTo, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 // The order of the steps of a call: what the journal and the desk are asked, before and after the call is sent.
 
@@ -25,7 +25,7 @@ interface Scene {
   sent?: Sent | Error;
   finish?: Error;
   asked?: Asked;
-  run?: Partial<ToolRun>;
+  run?: RunOptions;
 }
 
 const done: Sent = { outcome: 'answered', status: 200, result: { n: 1 } };

@@ -2,6 +2,7 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
+import { giveToOwner } from '../../give-to-owner.ts';
 import { makePrivateDirectory } from '../../private-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
@@ -32,6 +33,7 @@ export function createPrivateFile(path: string): void {
   try {
     // `wx`, since opening and closing an existing file would drop the locks that this process holds on it.
     closeSync(openSync(path, 'wx', 0o600));
+    giveToOwner(path);
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw new StoreUnavailable(error);
   }
