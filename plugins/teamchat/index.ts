@@ -12,6 +12,7 @@ import { answerCommand } from './commands.ts';
 import { Health } from './health.ts';
 import { PATHS } from './manifest.ts';
 import { parse } from './parse.ts';
+import { isId } from './payload.ts';
 import { type Press, readPress } from './read-press.ts';
 import { refusalOf } from './refusal.ts';
 import { checkScopes, printManifest } from './registration.ts';
@@ -23,8 +24,6 @@ import { isSigned, nameOf } from './verify.ts';
 
 /** Users that can be linked: of the workspace, or of another one with the workspace before the user id. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
-/** Ids of users. */
-const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Largest delivery, bytes. A text of 40,000 characters beyond ASCII has six bytes per character, and a delivery
@@ -129,7 +128,7 @@ function createTeamchat(scope: ChannelScope): Channel {
     // Sent now and then to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
-    if (!ID.test(user)) {
+    if (!isId(user)) {
       throw scope.problem('invalid_request', 'The request has fields that are not valid.', [
         { field: 'user_id', message: 'must be the id of a user' },
       ]);

@@ -4,6 +4,7 @@ import {
   isTooLong,
   type JsonObject,
 } from '../../src/channel/index.ts';
+import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from './payload.ts';
 import { readText, withoutMentions } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
@@ -23,15 +24,6 @@ const NAME_MAX = 200;
 
 /** Message types with a text of a person. All others come from the platform or a bot. */
 const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broadcast', 'me_message'];
-
-/** Ids are opaque, but contain only these characters. With a colon, one id could look like two. */
-const ID = /^[A-Za-z0-9_-]{1,64}$/;
-const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
-
-/** Used if a delivery does not name the workspace: a bot token is valid for one workspace only. */
-const UNTOLD_TEAM = '-';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a delivery of the Events API (https://docs.slack.dev/apis/events-api). No payload makes it throw, and every
@@ -195,22 +187,6 @@ function nameOf({ user_profile }: Fields): string {
 
 function hasFiles({ files }: Fields): boolean {
   return listOf(files).length > 0;
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && ID.test(value);
-}
-
-function isTimestamp(value: unknown): value is string {
-  return typeof value === 'string' && TIMESTAMP.test(value);
-}
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }
 
 function nothing(why: string): Parsed {

@@ -15,7 +15,7 @@ const HEADERS = {
 const BUILT_TRANSLATIONS = JSON.stringify('agentd-translations');
 
 /** The address for messages in the built script. */
-export const BUILT_MESSAGE_PATH = '/webchat/message';
+const BUILT_MESSAGE_PATH = '/webchat/message';
 
 /**
  * `GET /webchat/widget.js`: the widget as one file, which a site names in a script element.

@@ -57,6 +57,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   backup: 'Copy the embedded store into a file, also while the daemon runs.',
   restore: 'Put a backup back in the place of the embedded store.',
   doctor: 'Check that everything the daemon needs is present and works.',
+  version: 'Print the versions of the program, its runtime and its store, and the platform.',
   completion: 'Print a shell script that completes agentd commands.',
 };
 

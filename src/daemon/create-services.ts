@@ -29,7 +29,7 @@ export function createServices(given: GivenServices): StreamServices {
   return {
     ...given,
     sequencer: new RequestSequencer(),
-    sessions: new SessionLock({ sessions: store.sessions, claims, clock, waits }),
+    sessions: new SessionLock({ store, claims, clock, waits }),
     runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
     summaries: new HistorySummaries(given),
     claims,

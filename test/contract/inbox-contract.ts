@@ -8,6 +8,7 @@ import type {
   InboxClaim,
   InboxStore,
   NewInboxMessage,
+  Taken,
 } from '../../src/daemon/store/inbox.ts';
 import { anInboxMessage } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
@@ -529,6 +530,69 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await store.inbox.find(b.id)).toMatchObject({ interrupted: 1 });
         expect(await store.inbox.find(a.id)).toMatchObject({ interrupted: 0 });
         expect(await store.inbox.claim('run', ['chat'], 10)).toMatchObject([{ message: { id: a.id } }]);
+      });
+    });
+
+    describe('take', () => {
+      const ROOM = { run: 10, send: 10 };
+      const idsOf = ({ claims }: Taken) => claims.map(({ message }) => message.id).sort();
+
+      it('claims runs and texts that are due, as `claim` does, up to the room of each', async () => {
+        const [run, text, later] = [inQueue('a'), inQueue('b', { reply: 'text' }), inQueue('c')];
+        await inbox.enqueue([run, text]);
+        test.advance(1);
+        await inbox.enqueue([later, inQueue('d', { platform: 'mail' })]);
+        expect(await inbox.take(['chat'], { run: 0, send: 0 })).toEqual({
+          outages: [],
+          interrupted: false,
+          claims: [],
+        });
+        const taken = await inbox.take(['chat'], { run: 1, send: 10 });
+        expect(idsOf(taken)).toEqual([run.id, text.id].sort());
+        const states = new Map(taken.claims.map(({ message }) => [message.id, message]));
+        expect(states.get(run.id)).toMatchObject({ state: 'running', attempts: 1, sends: 0 });
+        expect(states.get(text.id)).toMatchObject({ state: 'replied', attempts: 0, sends: 1 });
+        for (const claim of taken.claims) expect(await inbox.renew(claim)).toBe(true);
+        expect(idsOf(await inbox.take(['chat'], ROOM))).toEqual([later.id]);
+        expect(idsOf(await inbox.take(['chat'], ROOM))).toEqual([]);
+      });
+
+      it('claims no texts of a platform that is out of reach, and says so', async () => {
+        const [away, near] = [inQueue('a', { reply: 'x' }), inQueue('b', { reply: 'y', platform: 'mail' })];
+        const run = inQueue('c');
+        await inbox.enqueue([away, near, run]);
+        await test.store.outages.note('chat', 'unreachable', 'no answer', 1000);
+        const taken = await inbox.take(['chat', 'mail'], ROOM);
+        expect(idsOf(taken)).toEqual([near.id, run.id].sort());
+        expect(taken.outages).toEqual(await test.store.outages.list());
+        expect(taken.outages).toMatchObject([{ platform: 'chat', words: 'no answer' }]);
+      });
+
+      it('claims nothing while a message waits that a process died on', async () => {
+        const died = inQueue('a');
+        await inbox.enqueue([died]);
+        await inbox.claim('run', ['chat'], 1);
+        const next = await test.restart();
+        test.advance(CLAIM_MS);
+        await next.inbox.reap();
+        await next.inbox.enqueue([inQueue('b'), inQueue('c', { platform: 'mail' })]);
+        expect(await next.inbox.take(['chat', 'mail'], ROOM)).toMatchObject({
+          interrupted: true,
+          claims: [],
+        });
+        expect(await next.inbox.take(['mail'], ROOM)).toMatchObject({ interrupted: false, claims: [{}] });
+      });
+
+      it('leaves an interrupted text out whose platform is out of reach', async () => {
+        await inbox.enqueue([inQueue('a', { reply: 'x' })]);
+        await inbox.claim('send', ['chat'], 1);
+        const next = await test.restart();
+        test.advance(CLAIM_MS);
+        await next.inbox.reap();
+        await next.inbox.enqueue([inQueue('b')]);
+        expect(await next.inbox.take(['chat'], ROOM)).toMatchObject({ interrupted: true, claims: [] });
+        await next.outages.note('chat', 'unreachable', 'no answer', 1000);
+        expect(await next.inbox.take(['chat'], ROOM)).toMatchObject({ interrupted: false, claims: [{}] });
       });
     });
 

@@ -109,6 +109,15 @@ class Choices {
         const tag = id();
         return async (side) => keep(side.sessions, await side.store.sessions.claim(tag));
       },
+      beginTurn: () => {
+        const [tag, named, turn] = [id(), id(), pick([null, 't1', 't2'])];
+        return async (side) => {
+          const begun = await side.store.beginTurn(tag, named, turn);
+          if (begun === null) return null;
+          const { claim, found, pending, earlier } = begun;
+          return [keep(side.sessions, claim), found, pending, earlier];
+        };
+      },
       renewSession: () => under(claimOf(below(3)), ({ store }, claim) => store.sessions.renew(claim)),
       releaseSession: () => under(claimOf(below(3)), ({ store }, claim) => store.sessions.release(claim)),
       saveNew: () => {
@@ -145,6 +154,7 @@ class Choices {
     const failed = !parts.reply && chance(0.2) ? pick(FINAL_FAILURES) : null;
     const [record, place, now] = [aTurn({ person: pick([null, ada, bob]) }), below(2), this.now];
     const [created, ends] = [aSession(now, { user_id: pick(['u1', 'u2']) }), chance(0.5)];
+    const ends_claim = chance(0.3);
     const trace = aTrace(null, { turn_id: record.turn_id, session_id: created.session_id });
     const ttl_ms = pick([HOUR / 4, HOUR, 2 * HOUR]);
     const pending = chance(0.4) ? this.#pending() : null;
@@ -170,6 +180,7 @@ class Choices {
         }),
         ...(ends &&
           stream && { events: { claim: stream, events: [{ id: last + 1, event: 'complete', data }] } }),
+        ...(ends_claim && { ends_claim }),
       };
       return store.commitTurn(claim, changes);
     });
@@ -398,6 +409,15 @@ class Choices {
         return async (side) => {
           const claims = await side.store.inbox.claim(kind, platforms, limit);
           return claims.map((claim) => keep(side.inbox, claim));
+        };
+      },
+      takeMessages: () => {
+        const room = { run: below(3), send: below(3) };
+        const platforms = pick([['chat'], ['mail'], ['chat', 'mail']]);
+        return async (side) => {
+          const { outages, interrupted, claims } = await side.store.inbox.take(platforms, room);
+          const names = outages.map(({ platform }) => platform).sort();
+          return [names, interrupted, claims.map((claim) => keep(side.inbox, claim))];
         };
       },
       renewMessage: () => under(claimOf(below(3)), ({ store }, claim) => store.inbox.renew(claim)),

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeActions } from './actions-contract.ts';
 import { describeAudit } from './audit-contract.ts';
+import { describeBeginTurn } from './begin-turn-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { aSession } from './fixtures.ts';
@@ -81,6 +82,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeSessions(() => test);
     describeActions(() => test);
     describeAudit(() => test);
+    describeBeginTurn(() => test);
     describeTurns(() => test);
     describeTraces(() => test);
     describeLimits(() => test);

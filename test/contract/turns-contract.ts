@@ -23,7 +23,7 @@ const END: StreamEvent[] = [
 /** A turn that changes everything that an answered turn can change, before it is committed. */
 export interface FullTurn {
   claim: SessionClaim;
-  changes: Required<Omit<TurnChanges, 'failed'>>;
+  changes: Required<Omit<TurnChanges, 'failed' | 'ends_claim'>>;
   /** Everything that it would store, as it can be read. */
   read(): Promise<Record<string, unknown>>;
 }
@@ -251,6 +251,28 @@ export function describeTurns(current: () => StoreUnderTest): void {
       const before = await read();
       await expect(store.commitTurn(claim, changes)).rejects.toThrow();
       expect(await read()).toEqual(before);
+    });
+
+    it('ends the claim of the session with the turn, if the changes say so and it is not lost', async () => {
+      const { claim, changes } = await beginFullTurn(store, test.now());
+      expect(await store.commitTurn({ ...claim, owner: 'another' }, { ...changes, ends_claim: true })).toBe(
+        'lost',
+      );
+      expect(await store.sessions.claim(claim.session_tag)).toBeNull();
+      expect(await store.commitTurn(claim, { ...changes, ends_claim: true })).toBe('committed');
+      expect(await store.sessions.renew(claim)).toBe(false);
+      expect(await store.sessions.claim(claim.session_tag)).not.toBeNull();
+    });
+
+    it('leaves the claim of a session that another daemon has begun since', async () => {
+      const peer = await test.peer();
+      if (peer === null) return;
+      const { claim, changes } = await beginFullTurn(store, test.now());
+      test.advance(CLAIM_MS);
+      await renewOthers(changes);
+      const next = await claimSession(peer, claim.session_tag);
+      expect(await store.commitTurn(claim, { ...changes, ends_claim: true })).toBe('lost');
+      expect(await peer.sessions.renew(next)).toBe(true);
     });
 
     it('wakes the subscribers of the stream', async () => {

@@ -10,7 +10,7 @@ export interface Bug {
   changes: readonly Change[];
 }
 
-const COMMIT = 'const outcome = await services.store.commitTurn(claim, changes).catch(';
+const COMMIT = 'const outcome = await turn.commit(changes).catch(';
 const STORE_REPLY = 'src/daemon/message/store-reply.ts';
 const BIND_TOOLS = 'src/daemon/tools/bind-tools.ts';
 const JUDGE_ANSWER = 'src/daemon/confirmation/judge-answer.ts';
@@ -134,7 +134,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       {
         file: STORE_REPLY,
         from: COMMIT,
-        to: `await services.store.sessions.release(claim);\n    ${COMMIT}`,
+        to: `await services.store.sessions.release(turn.claim);\n    ${COMMIT}`,
       },
     ],
   },
@@ -158,7 +158,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
-        from: 'const named = await resolveSession({ ...turn, session_id, session_is_generated }, services);',
+        from: 'const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);',
         to: 'const named = { ...turn, session_id, session_is_generated };',
       },
     ],

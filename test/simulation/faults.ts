@@ -49,7 +49,7 @@ export class Faults {
 /** Calls that can be struck, with how often each is chosen. */
 const OPS = [
   ['commitTurn', 25],
-  ['sessions.claim', 3],
+  ['beginTurn', 5],
   ['sessions.release', 3],
   ['sessions.save', 4],
   ['sessions.find', 2],
@@ -64,7 +64,8 @@ const OPS = [
   ['guard.giveBackTurn', 2],
   ['inbox.screen', 5],
   ['inbox.enqueue', 1],
-  ['inbox.claim', 4],
+  ['inbox.claim', 1],
+  ['inbox.take', 4],
   ['inbox.settle', 8],
   ['inbox.renew', 3],
   ['inbox.reap', 2],
@@ -92,12 +93,11 @@ const OPS = [
   ['actions.start', 6],
   ['actions.finish', 6],
   ['actions.restart', 2],
-  ['actions.ofTurn', 2],
   ['platform.send', 8],
 ] as const;
 
 /** Calls that happen once or twice for each message; of the others, a later one can be struck. */
-const OFTEN = /^(?:agent|inbox\.nextDueAt|outages\.list|inbox\.claim|sessions\.find|streams\.append)$/;
+const OFTEN = /^(?:agent|inbox\.nextDueAt|outages\.list|inbox\.take|sessions\.find|streams\.append)$/;
 
 export function randomFault(random: SeededRandom, acts: readonly Fault['act'][]): Fault {
   const op = weighted(random, OPS);

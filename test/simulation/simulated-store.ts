@@ -2,32 +2,18 @@ import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import type { RunClaims } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
-import type { Arrival, InboxClaim, Screened } from '../../src/daemon/store/inbox.ts';
+import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { STORE_PORTS } from '../../src/daemon/store/store-ports.ts';
 import type { StreamListener } from '../../src/daemon/store/streams.ts';
-import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import { brief } from './trace.ts';
 import type { World } from './world.ts';
 
 type CommitParameters = Parameters<Store['commitTurn']>;
 type Method = (...given: unknown[]) => Promise<unknown>;
-
-const PORTS = [
-  'sessions',
-  'actions',
-  'traces',
-  'limits',
-  'budgets',
-  'summaries',
-  'guard',
-  'idempotency',
-  'inbox',
-  'links',
-  'outages',
-  'streams',
-] as const;
 
 /** Calls that only read, and are made often. */
 const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.holdsInterrupted']);
@@ -60,7 +46,7 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
     before?.(result as CommitOutcome);
     return result;
   };
-  const ports = PORTS.map((name) => {
+  const ports = STORE_PORTS.map((name) => {
     const methods = Object.entries(memory[name] as object).map(([method, value]) => [
       method,
       typeof value === 'function' && method !== 'subscribe'
@@ -72,9 +58,11 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
   const store = { ...memory, ...Object.fromEntries(ports) } as Store;
   return {
     ...store,
+    beginTurn: wrapped('beginTurn', memory.beginTurn as Method) as Store['beginTurn'],
     commitTurn: wrapped('commitTurn', memory.commitTurn as Method) as Store['commitTurn'],
     streams: {
       ...store.streams,
+      gather_ms: 30,
       subscribe: (stream_id, listener) =>
         memory.streams.subscribe(stream_id, lateListener(world, daemon, listener)),
     },
@@ -94,8 +82,10 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
   const by = daemon.name;
   const [first, second] = given as [never, never];
   switch (op) {
+    case 'beginTurn':
     case 'sessions.claim': {
-      const claim = result as SessionClaim | null;
+      const claim =
+        op === 'beginTurn' ? ((result as BegunTurn | null)?.claim ?? null) : (result as SessionClaim | null);
       if (claim) claims.given('session', claim.session_tag, claim.owner, by);
       else claims.refused('session', first);
       return;
@@ -179,8 +169,10 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
       endStreams(world);
       return;
     }
-    case 'inbox.claim': {
-      for (const claim of result as InboxClaim[]) claims.given('message', claim.message.id, claim.owner, by);
+    case 'inbox.claim':
+    case 'inbox.take': {
+      const given = op === 'inbox.take' ? (result as Taken).claims : (result as InboxClaim[]);
+      for (const claim of given) claims.given('message', claim.message.id, claim.owner, by);
       return;
     }
     case 'inbox.renew': {
@@ -220,7 +212,7 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
 function auditCommit(
   world: World,
   claim: SessionClaim,
-  { reply, failed, answer, events }: TurnChanges,
+  { reply, failed, answer, events, ends_claim }: TurnChanges,
   outcome: CommitOutcome,
 ): void {
   const { claims } = world;
@@ -237,6 +229,7 @@ function auditCommit(
     world.report(`a turn of ${claim.session_tag} was refused though all claims are held`);
   if (isStored && failed) claims.ended('message', failed.claim.message.id);
   if (isStored && answer) claims.ended('key', answer.claim.key);
+  if (isStored && ends_claim) claims.ended('session', claim.session_tag);
   endStreams(world);
 }
 

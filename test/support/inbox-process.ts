@@ -181,7 +181,9 @@ class Life {
     const mortal = Object.fromEntries(MORTAL.map((name) => [name, this.#port(store[name])]));
     const commitTurn: Store['commitTurn'] = (...args) =>
       this.#call(() => store.commitTurn(...args)) as ReturnType<Store['commitTurn']>;
-    return { ...store, ...mortal, commitTurn };
+    const beginTurn: Store['beginTurn'] = (...args) =>
+      this.#call(() => store.beginTurn(...args)) as ReturnType<Store['beginTurn']>;
+    return { ...store, ...mortal, beginTurn, commitTurn };
   }
 
   #port(port: object): object {

@@ -116,6 +116,7 @@ export function aTurnOf<Members extends object = object>(
     validated: null,
     ticket: null,
     trace: new Trace(clock),
+    span: null,
     started_at: clock.now(),
     defer: (release) => void deferred.push(release),
     outlet: new NotedOutlet(),
@@ -209,9 +210,17 @@ export function named(found: Session | null, session_id = 's', session_is_genera
     : { found: null, session_id, session_is_generated, session_tag: session_id };
 }
 
+/** What was read of a session that has nothing. */
+export const NOTHING_BEGUN: Locked['begun'] = { pending: [], earlier: [], turns: null };
+
 /** What lock-session finds. */
 export async function locked(world: StepWorld, of: NamedSession): Promise<Locked> {
-  const claim = await world.store.sessions.claim(of.session_tag);
-  if (!claim) throw new Error('the session is claimed already');
-  return { ...of, claim, has_started: true };
+  const begun = await world.store.beginTurn(of.session_tag, of.session_id, null);
+  if (!begun) throw new Error('the session is claimed already');
+  const { claim } = begun;
+  return {
+    ...of,
+    ...{ claim, begun, has_started: true },
+    commit: (changes) => world.services.store.commitTurn(claim, { ...changes, ends_claim: true }),
+  };
 }

@@ -38,7 +38,11 @@ export class PlatformReach {
 
   /** Outages that last now, by platform. */
   async outages(): Promise<ReadonlyMap<string, Outage>> {
-    const outages = await this.#services.store.outages.list();
+    return this.note(await this.#services.store.outages.list());
+  }
+
+  /** The same if they were read already. */
+  note(outages: readonly Outage[]): ReadonlyMap<string, Outage> {
     this.#outages = new Map(outages.map((outage) => [outage.platform, outage]));
     return this.#outages;
   }

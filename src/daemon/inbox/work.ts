@@ -129,10 +129,17 @@ export class InboxWorker {
     try {
       while (this.#again && this.#taking) {
         this.#again = false;
-        const reachable = await this.#reachable();
-        if (await this.#fillInterrupted(reachable)) continue;
+        // A message that a process died on is worked on alone.
+        if ([...this.#claims].some(({ message }) => message.interrupted > 0)) continue;
+        const { outages, interrupted, claims } = await this.#services.store.inbox.take(this.#names, {
+          run: this.#roomOf('run'),
+          send: this.#roomOf('send'),
+        });
+        for (const claim of claims) this.#begin(claim, claim.message.state === 'replied' ? 'free' : null);
+        const reachable = this.#reachableNow(this.#reach.note(outages));
+        if (interrupted && (await this.#fillInterrupted(reachable))) continue;
         await Promise.all([
-          this.#fillLanes(reachable),
+          interrupted ? this.#fillLanes(reachable) : null,
           ...reachable.away.map((outage) => this.#probe(outage)),
         ]);
       }
@@ -146,16 +153,20 @@ export class InboxWorker {
 
   async #fillLanes({ near }: Reachable): Promise<void> {
     await Promise.all(
-      this.#lanes.map(async ({ kind, room, active }) => {
-        if (active < room)
-          await this.#take(kind, kind === 'run' ? this.#names : near, room - active, 'fresh');
+      this.#lanes.map(async ({ kind }) => {
+        const room = this.#roomOf(kind);
+        if (room > 0) await this.#take(kind, kind === 'run' ? this.#names : near, room, 'fresh');
       }),
     );
   }
 
+  #roomOf(kind: AttemptKind): number {
+    const { room = 0, active = 0 } = this.#lanes.find((one) => one.kind === kind) ?? {};
+    return Math.max(0, room - active);
+  }
+
   /** True while messages that a process died on have to be worked on alone. */
   async #fillInterrupted({ near }: Reachable): Promise<boolean> {
-    if ([...this.#claims].some(({ message }) => message.interrupted > 0)) return true;
     const { inbox } = this.#services.store;
     const lanes = [
       ['run', this.#names],
@@ -262,7 +273,10 @@ export class InboxWorker {
   }
 
   async #reachable(): Promise<Reachable> {
-    const outages = await this.#reach.outages();
+    return this.#reachableNow(await this.#reach.outages());
+  }
+
+  #reachableNow(outages: ReadonlyMap<string, Outage>): Reachable {
     const away = this.#names.flatMap((name) => outages.get(name) ?? []);
     return { near: this.#names.filter((name) => !outages.has(name)), away };
   }

@@ -7,11 +7,11 @@ import { turnKey } from './turn-key.ts';
 export function journalOf(
   turn: Answering & Deduplicated & Locked & Resolved,
   { store, seal }: Pick<Services, 'store' | 'seal'>,
-): Promise<TurnJournal> {
-  const { claim, key, message, session_id, principal, channel } = turn;
+): TurnJournal {
+  const { claim, begun, key, message, session_id, principal } = turn;
   const run = {
     turn_key: turnKey(turn),
-    may_be_repeated: channel.has_platform || key !== null,
+    earlier: begun.earlier,
     claims: { session: claim, key },
     session_id,
     platform: message.platform,
@@ -19,5 +19,5 @@ export function journalOf(
     alias_id: message.alias_id ?? null,
     person: principal.person,
   };
-  return TurnJournal.open(run, { actions: store.actions, seal });
+  return new TurnJournal(run, { actions: store.actions, seal });
 }

@@ -1,5 +1,5 @@
 import { isLikeGenerated } from '../session/ids.ts';
-import { resolveSession } from './resolve-session.ts';
+import { nameSession } from './resolve-session.ts';
 import type { Step } from './sequence.ts';
 import type {
   Answering,
@@ -10,12 +10,13 @@ import type {
   Locked,
   NamedSession,
 } from './turn.ts';
+import { turnKey } from './turn-key.ts';
 
 /**
  * One message of a session runs at a time, in the order of arrival (agentd-message(7), "Order and limits").
  *
  * Tells the outlet that the answer has begun, if the session's id is certain by now; else resolve-principal does.
- * Adds `claim`, held until the turn ends, and the session as it is named under the lock: while the message waited,
+ * Adds `claim`, held until the turn is stored or ends, `begun`, `commit`, and the session as it is named under the lock: while the message waited,
  * another one may have signed in, begun the session or ended it. Throws `unavailable` if too many messages wait, or for
  * too long; a patient message waits until the daemon stops.
  */
@@ -28,26 +29,29 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
     if (has_started) turn.outlet.started(turn.session_id);
     let { session_tag, session_id, session_is_generated } = turn;
     for (;;) {
-      const asked = services.sessions.acquire(session_tag, { line, patient: turn.patient }, turn.lost);
+      const message = { session_id, turn_key: mayHaveRun(turn) ? turnKey(turn) : null };
+      const waiter = { line, patient: turn.patient };
+      const asked = services.sessions.acquire(session_tag, message, waiter, turn.lost);
       turn.ticket?.leave();
       const lock = await asked;
-      try {
-        const named = await resolveSession({ ...turn, session_id, session_is_generated }, services);
-        if (named.session_tag === session_tag) {
-          turn.defer(() => lock.release());
-          return { ...named, claim: lock.claim, has_started };
-        }
-        // The id names another session by now, which must be locked in its turn.
-        line.reason = 'session_changed';
-        ({ session_tag, session_id, session_is_generated } = named);
-      } catch (error) {
-        await lock.release();
-        throw error;
+      const { begun, commit } = lock;
+      const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);
+      if (named.session_tag === session_tag) {
+        turn.defer(() => lock.release());
+        return { ...named, claim: begun.claim, begun, commit, has_started };
       }
+      // The id names another session by now, which must be locked in its turn.
+      line.reason = 'session_changed';
+      ({ session_tag, session_id, session_is_generated } = named);
       await lock.release();
     }
   },
 };
+
+/** Each run of a message of a platform, or of one with a key, may follow one whose process died. */
+function mayHaveRun({ channel, key }: Answering & Deduplicated): boolean {
+  return channel.has_platform || key !== null;
+}
 
 /**
  * Sign-in changes a generated id that nobody owns, by this message or by one that it waits for. The first message of a

@@ -17,8 +17,12 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * session of its own, so that nobody is blocked and nothing is shown.
  */
 export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
+  return nameSession(turn, await services.store.sessions.find(turn.session_id));
+}
+
+/** The same for a session that was read. @param found the session that has the id, or had it before sign-in. */
+export function nameSession(turn: Turn, found: Session | null): NamedSession {
   const { session_id, session_is_generated, credential } = turn;
-  const found = await services.store.sessions.find(session_id);
   if (found === null || found.session_id === session_id) {
     return named(found, session_id, session_is_generated);
   }

@@ -1,8 +1,11 @@
 import type { PastExchange } from '../agent/agent.ts';
 import type { Services } from '../services.ts';
 import { type StoredTurn, tagOf } from '../session/session.ts';
+import type { HistoryReader } from '../store/sessions.ts';
+import { shownTurns } from '../store/shown-turns.ts';
 import type { Summary } from '../store/summaries.ts';
-import type { Answering, Resolved } from './turn.ts';
+import { BEGUN_TURNS } from '../store/turns.ts';
+import type { Answering, Locked, Resolved } from './turn.ts';
 
 /** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
 export const HISTORY_TURNS = 50;
@@ -22,7 +25,7 @@ type Turn = Answering & Resolved;
  * before sign-in the same holds for a generated id, so those turns are marked.
  */
 export async function readHistory(
-  turn: Turn,
+  turn: Turn & Pick<Locked, 'begun'>,
   { store, agent }: Pick<Services, 'store' | 'agent'>,
 ): Promise<RunHistory> {
   const { session, session_origin, principal, channel } = turn;
@@ -31,9 +34,19 @@ export async function readHistory(
   const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };
   const [summary, turns] = await Promise.all([
     owner === null ? null : store.summaries.find(tagOf(session), owner),
-    store.sessions.history(session.session_id, reader, HISTORY_TURNS),
+    begunHistory(turn, reader) ?? store.sessions.history(session.session_id, reader, HISTORY_TURNS),
   ]);
   return { summary, turns: turnsAfter(summary, turns, turn) };
+}
+
+/** Null: the turn did not begin with enough turns to tell. */
+function begunHistory(
+  { begun: { turns } }: Pick<Locked, 'begun'>,
+  reader: HistoryReader,
+): StoredTurn[] | null {
+  if (turns === null) return null;
+  const shown = shownTurns(reader, turns);
+  return shown.length >= HISTORY_TURNS || turns.length < BEGUN_TURNS ? shown.slice(-HISTORY_TURNS) : null;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { type AlarmClock, wait } from '../clock.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
-import type { SessionClaim } from '../store/claims.ts';
 import type { SessionStore } from '../store/sessions.ts';
+import type { Store } from '../store/store.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
 import { Semaphore } from './semaphore.ts';
 import type { Waiter, WaitLimit } from './wait-limit.ts';
 
@@ -9,7 +10,9 @@ import type { Waiter, WaitLimit } from './wait-limit.ts';
 const TRY_AGAIN_MS = 250;
 
 export interface SessionLockParts {
-  sessions: Pick<SessionStore, 'claim' | 'renew' | 'release'>;
+  store: Pick<Store, 'beginTurn' | 'commitTurn'> & {
+    sessions: Pick<SessionStore, 'renew' | 'release'>;
+  };
   claims: ClaimKeeper;
   clock: AlarmClock;
   waits: WaitLimit;
@@ -17,8 +20,18 @@ export interface SessionLockParts {
 
 /** A session that is locked for one message. */
 export interface LockedSession {
-  claim: SessionClaim;
+  begun: BegunTurn;
+  /** Stores what the turn changes (`Store.commitTurn`), and ends the claim with it unless that is lost. */
+  commit(changes: TurnChanges): Promise<CommitOutcome>;
   release(): Promise<void>;
+}
+
+/** The message that a session is locked for. */
+export interface LockingMessage {
+  /** As it names the session. */
+  session_id: string;
+  /** Null: no earlier run of it can have done anything. */
+  turn_key: string | null;
 }
 
 /**
@@ -44,16 +57,21 @@ export class SessionLock {
    * @param lost aborted when the claim is lost before it is released.
    * @throws `unavailable` if the session is not free in time
    */
-  async acquire(session_tag: string, waiter: Waiter, lost: AbortController): Promise<LockedSession> {
+  async acquire(
+    session_tag: string,
+    message: LockingMessage,
+    waiter: Waiter,
+    lost: AbortController,
+  ): Promise<LockedSession> {
     const line = this.#lines.get(session_tag) ?? new Semaphore(1);
     this.#lines.set(session_tag, line);
     let leave = line.tryAcquire();
     try {
-      const claim = leave && (await this.#parts.sessions.claim(session_tag));
-      if (leave && claim) return this.#locked(claim, leave, lost);
+      const begun = leave && (await this.#begin(session_tag, message));
+      if (leave && begun) return this.#locked(begun, leave, lost);
       return await this.#parts.waits.bound(waiter, async (signal) => {
         leave ??= await line.acquire(signal);
-        return this.#locked(await this.#claimInTime(session_tag, signal), leave, lost);
+        return this.#locked(await this.#beginInTime(session_tag, message, signal), leave, lost);
       });
     } catch (error) {
       leave?.();
@@ -62,23 +80,36 @@ export class SessionLock {
     }
   }
 
-  async #claimInTime(session_tag: string, signal: AbortSignal): Promise<SessionClaim> {
+  async #beginInTime(session_tag: string, message: LockingMessage, signal: AbortSignal): Promise<BegunTurn> {
     for (;;) {
-      const claim = await this.#parts.sessions.claim(session_tag);
-      if (claim) return claim;
+      const begun = await this.#begin(session_tag, message);
+      if (begun) return begun;
       await wait(this.#parts.clock, TRY_AGAIN_MS, signal);
     }
   }
 
-  #locked(claim: SessionClaim, leave: () => void, lost: AbortController): LockedSession {
-    const { sessions, claims } = this.#parts;
-    const drop = claims.hold(claim, sessions, lost);
+  #begin(session_tag: string, { session_id, turn_key }: LockingMessage): Promise<BegunTurn | null> {
+    return this.#parts.store.beginTurn(session_tag, session_id, turn_key);
+  }
+
+  #locked(begun: BegunTurn, leave: () => void, lost: AbortController): LockedSession {
+    const { store, claims } = this.#parts;
+    const { claim } = begun;
+    const drop = claims.hold(claim, store.sessions, lost);
+    let hasEnded = false;
     return {
-      claim,
+      begun,
+      commit: async (changes) => {
+        // A renewal that comes after the commit must not find that the claim is gone.
+        drop();
+        const outcome = await store.commitTurn(claim, { ...changes, ends_claim: true });
+        hasEnded = outcome !== 'lost';
+        return outcome;
+      },
       release: async () => {
         drop();
         try {
-          await sessions.release(claim);
+          if (!hasEnded) await store.sessions.release(claim);
         } finally {
           leave();
           this.#forget(claim.session_tag);

@@ -43,7 +43,7 @@ export const settlePending: Step<Turn, Settled> = {
     const says = answerIn(message, texts);
     const labelled = message.text === '' ? { ...message, text: labelOf(says, texts) } : message;
     const added = { message: labelled, texts };
-    const earlier = says === 'other' ? undefined : await settledBefore(turn, services);
+    const earlier = says === 'other' ? undefined : settledBefore(turn);
     if (earlier !== undefined) {
       line.reason = 'settled_before';
       return { ...added, settlement: again(earlier, turn, services, texts), still_waits: false };
@@ -73,9 +73,8 @@ function labelOf(says: AnswerFacts['says'], texts: LocalTexts): string {
 }
 
 /** The action that an earlier run of this message settled, if the process died after it. */
-async function settledBefore(turn: Turn, { store }: Services): Promise<Action | undefined> {
-  const actions = await store.actions.ofTurn(turnKey(turn));
-  return actions.find(({ principal, state }) => principal !== null && state !== 'withdrawn');
+function settledBefore({ begun }: Turn): Action | undefined {
+  return begun.earlier.find(({ principal, state }) => principal !== null && state !== 'withdrawn');
 }
 
 function again(action: Action, turn: Turn, services: Services, texts: LocalTexts): Settlement {
@@ -93,7 +92,7 @@ async function settle(
 ): Promise<Pick<Settled, 'settlement' | 'still_waits'>> {
   const named = turn.message.confirm?.id;
   const facts = factsOf(turn, says);
-  const waiting = (await services.store.actions.pendingIn(turn.session_tag)).map((action) => {
+  const waiting = turn.begun.pending.map((action) => {
     const names_action = action.action_id === named;
     return { action, names_action, verdict: judgeAnswer(action, { ...facts, names_action }) };
   });

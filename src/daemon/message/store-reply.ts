@@ -28,7 +28,7 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services, line) {
-    const { session_id, reply, stopped, usage, asked, key, outlet, claim } = turn;
+    const { session_id, reply, stopped, usage, asked, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
     const complete = { session_id, response: reply, question, stopped, replayed: false };
@@ -47,7 +47,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
       ...(asked === null ? {} : { pending: pendingAction(asked, turn, services) }),
     };
-    const outcome = await services.store.commitTurn(claim, changes).catch((error: unknown) => {
+    const outcome = await turn.commit(changes).catch((error: unknown) => {
       throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
     });
     if (outcome === 'lost') {

@@ -5,8 +5,9 @@ import type { Principal } from '../identity/principal.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
-import type { TurnChanges } from '../store/turns.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
 import type { Ticket } from './request-sequencer.ts';
@@ -36,7 +37,11 @@ export interface Arrived {
   validated: ValidatedToken | null;
   /** The place in the order of arrival, up to the session's lock. */
   ticket: Ticket | null;
+  /** The parent of its span, as `Observer.parentOf` returned it; absent if it has none. */
+  parent_span?: string | undefined;
   trace: Trace;
+  /** Collects the spans of the trace; null: nobody does. */
+  span: MessageSpan | null;
   started_at: number;
   /** Registers what a step has taken and must release when the turn ends. The last one is released first. */
   defer(release: (failed: boolean) => Promise<void>): void;
@@ -116,6 +121,10 @@ export interface Guarded {
 /** lock-session: no other message of the session runs until this turn ends. The session was resolved anew. */
 export interface Locked extends NamedSession {
   claim: SessionClaim;
+  /** What was read when the claim began. */
+  begun: Pick<BegunTurn, 'pending' | 'earlier' | 'turns'>;
+  /** Stores what the turn changes (`Store.commitTurn`). The claim ends with it, unless the outcome is `lost`. */
+  commit(changes: TurnChanges): Promise<CommitOutcome>;
   /** The outlet knows that the answer has begun, and in which session. */
   has_started: boolean;
 }

@@ -43,7 +43,7 @@ export interface PersonSession {
   shared: boolean;
 }
 
-export const OTHER_RECORDS = [
+const OTHER_RECORDS = [
   'summaries',
   'traces',
   'streams',

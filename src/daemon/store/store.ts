@@ -17,7 +17,7 @@ import type { StreamStore } from './streams.ts';
 import type { SummaryStore } from './summaries.ts';
 import type { ToolDigestStore } from './tool-digests.ts';
 import type { TraceStore } from './traces.ts';
-import type { CommitOutcome, TurnChanges } from './turns.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from './turns.ts';
 
 /**
  * The store: one port per concern, in the domain's words. A backend implements all of them, and passes
@@ -47,9 +47,16 @@ export interface Store {
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
+   * Claims a session as `SessionStore.claim` does, and reads what its turn begins with: one step. Null while another
+   * caller's claim is valid.
+   * @param session_id as the message names the session.
+   * @param turn_key of the message; null: no earlier run of it can have done anything.
+   */
+  beginTurn(session_tag: string, session_id: string, turn_key: string | null): Promise<BegunTurn | null>;
+  /**
    * Stores everything that a turn changes: all of it or nothing, durable when it resolves. Refused as a whole, `lost`,
-   * if the session's claim or any claim named in the changes is gone. The session's claim stays; it is released when
-   * the turn ends.
+   * if the session's claim or any claim named in the changes is gone. The session's claim stays until it is released,
+   * unless the changes end it.
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
   /** The daemons that share the store; null if one at a time uses it. */

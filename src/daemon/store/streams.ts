@@ -40,6 +40,11 @@ export interface StreamStore {
   subscribe(stream_id: string, listener: StreamListener): () => void;
   /** Whether hints of `subscribe` can be lost. */
   readonly hintsMayBeLost: boolean;
+  /**
+   * How long text may wait for more text before it is appended, ms; 0 if an append costs next to nothing. Readers get it
+   * after that.
+   */
+  readonly gather_ms: number;
   /** Stores the request that the run ends (`StreamRecord.stop_requested`). No effect on a stream that does not run. */
   requestStop(stream_id: string): Promise<void>;
   /** Gives up a run that has not ended: the next `reap` ends the stream. No effect if the claim is lost. */
@@ -89,6 +94,8 @@ export interface StreamStart {
   token_refused?: TokenReason;
   /** The person of the valid cookie that came with it: a cookie counts when the stream is opened if it is theirs. */
   cookie_person: PersonKey | null;
+  /** The parent of its span (`Observer.parentOf`); absent if the request named none. */
+  parent_span?: string;
   /** When the message was accepted, ms since the epoch. Absent in streams of earlier versions. */
   accepted_at?: number;
   /** The trace up to here. */

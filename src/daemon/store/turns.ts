@@ -1,10 +1,29 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
-import type { NewPendingAction } from './actions.ts';
-import type { KeyClaim, StreamClaim } from './claims.ts';
+import type { Action, NewPendingAction } from './actions.ts';
+import type { KeyClaim, SessionClaim, StreamClaim } from './claims.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { FinalFailure, InboxClaim, StoredQuestion } from './inbox.ts';
+
+/** What a turn begins with: its claim, and what its steps need, all of it as it was when the claim began. */
+export interface BegunTurn {
+  claim: SessionClaim;
+  /** The session that the message names, as `SessionStore.find` finds it. It may be another one than the claimed. */
+  found: Session | null;
+  /** The actions that wait in the claimed session (`ActionStore.pendingIn`). */
+  pending: Action[];
+  /** What earlier runs of the message did (`ActionStore.ofTurn`). */
+  earlier: Action[];
+  /**
+   * The last turns of the session that was found, oldest first: all of them, or at least `BEGUN_TURNS`. Null: they are
+   * read when they are needed (`SessionStore.history`).
+   */
+  turns: StoredTurn[] | null;
+}
+
+/** Turns that a turn begins with at least, if the session has so many: most turns are shown to most readers. */
+export const BEGUN_TURNS = 100;
 
 /** Everything that a turn changes. All of it belongs to the session of the claim, or is written under a claim of its own. */
 export interface TurnChanges {
@@ -26,6 +45,8 @@ export interface TurnChanges {
   pending?: NewPendingAction;
   /** The next events of a stream, as `StreamStore.append` adds them. */
   events?: { claim: StreamClaim; events: readonly StreamEvent[] };
+  /** The turn ends here, and so does the claim of its session. */
+  ends_claim?: true;
 }
 
 /**

@@ -36,7 +36,7 @@ export async function runStream(
   const { streams } = services.store;
   const lost = new AbortController();
   const drop = services.claims.hold(claim, streams, lost);
-  const writer = new EventWriter(streams, claim, services.log);
+  const writer = new EventWriter({ streams, claim, clock: services.clock, log: services.log });
   const outlet = new StreamOutlet({
     writer,
     stream_id,
@@ -64,6 +64,7 @@ export async function runStream(
     address: start.address,
     validated,
     ticket,
+    parent_span: start.parent_span,
     idempotency_key,
     counted_in: start.counted_in,
     outlet,
@@ -80,16 +81,20 @@ export async function runStream(
     verdict: 'ok',
     detail: { opened_by },
   } as const;
+  let hasEnded = false;
   try {
-    await runTurn(steps, arrival, services, [...start.trace, opened]);
+    const end = await runTurn(steps, arrival, services, [...start.trace, opened]);
+    hasEnded = end.answered || end.isStored;
   } finally {
     ticket.leave();
     stop.close();
     drop();
-    await streams
-      .release(claim)
-      .catch((error: unknown) =>
-        services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be released'),
-      );
+    // The last events were stored with the turn: they ended the stream.
+    if (!hasEnded)
+      await streams
+        .release(claim)
+        .catch((error: unknown) =>
+          services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be released'),
+        );
   }
 }

@@ -39,14 +39,14 @@ export async function stopStream(
 }
 
 async function endUnopened(
-  { store: { streams }, log }: StreamServices,
+  { store: { streams }, clock, log }: StreamServices,
   claim: StreamClaim,
   session_id: string,
 ): Promise<void> {
   const { stream_id } = claim;
   try {
     const last = completed({ stream_id, session_id, response: '', stopped: true }, null);
-    await new EventWriter(streams, claim, log).end([started({ stream_id, session_id }), ...last]);
+    await new EventWriter({ streams, claim, clock, log }).end([started({ stream_id, session_id }), ...last]);
   } finally {
     await streams.release(claim);
   }

@@ -133,10 +133,10 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
       const claim = effect === 'write' ? await claimed(store, tagOf(session)) : null;
       const journal =
         claim &&
-        (await TurnJournal.open(
+        new TurnJournal(
           {
             turn_key: `turn-${turns++}`,
-            may_be_repeated: false,
+            earlier: [],
             claims: { session: claim, key: null },
             session_id: session.session_id,
             platform: session.platform,
@@ -145,7 +145,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
             person: session.owner,
           },
           { actions: store.actions, seal },
-        ));
+        );
       await withRequestContext(context, async () => {
         const [tool] = bindTools(registry.tools(), {
           tool: () => {},

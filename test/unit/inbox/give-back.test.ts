@@ -20,12 +20,12 @@ it('gives a message back that it claimed while it was told to pause, also if the
   let settles = 0;
   const inbox: InboxStore = {
     ...store.inbox,
-    async claim(...given) {
-      const claims = await store.inbox.claim(...given);
-      if (claims.length === 0) return claims;
+    async take(...given) {
+      const taken = await store.inbox.take(...given);
+      if (taken.claims.length === 0) return taken;
       claimed.resolve();
       await paused.promise;
-      return claims;
+      return taken;
     },
     settle: (...given) =>
       ++settles === 1

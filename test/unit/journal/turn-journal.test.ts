@@ -8,11 +8,10 @@ import { CLAIM_MS, type SessionClaim } from '../../../src/daemon/store/claims.ts
 import { emptyState } from '../../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import type { ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
 import type { Sent, Tool, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { ada, bob } from '../../contract/fixtures.ts';
 import { claimSession } from '../../contract/store-writes.ts';
-import { bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+import { bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 const seal = createSeal(new Secret(Buffer.alloc(32, 1).toString('base64')));
 const parameters = {
@@ -58,11 +57,11 @@ const cancel: Tool = toolOf({
 });
 
 /** Begins a run of the message. */
-async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: Partial<ToolRun> = {}) {
-  const journal = await TurnJournal.open(
+async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: RunOptions = {}) {
+  const journal = new TurnJournal(
     {
       turn_key: 'turn',
-      may_be_repeated: true,
+      earlier: await store.actions.ofTurn(members.turn_key ?? 'turn'),
       claims: { session: claim, key: null },
       session_id: 's',
       platform: 'chat',
@@ -327,6 +326,19 @@ describe('a repeated run', () => {
     });
   });
 
+  test('records that the outcome of a write of a run that died is unknown', async () => {
+    const { journal } = await begin();
+    const write = await journal.known({ tool: cancel, args: { id: 7 }, given: { id: 7 } });
+    if (write.state !== 'new') throw new Error('the write is known');
+    await journal.start(write.write, { tool: cancel, args: { id: 7 }, given: { id: 7 }, again: false });
+    expect(await listed()).toMatchObject([{ state: 'started' }]);
+    await (await begin()).journal.recordAgain();
+    expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);
+    // The process was only slow.
+    await journal.finish(write.write, { state: 'done', status: 200, answer: null });
+    expect(await listed()).toMatchObject([{ state: 'done' }]);
+  });
+
   test('is told that a write is unknown, and does not repeat it', async () => {
     answers = [broken];
     await (await begin()).call({ id: 7 });
@@ -442,9 +454,10 @@ describe('a repeated run', () => {
     answers = [answered(200, { a: 1 }), answered(404, {})];
     const first = await begin();
     for (const id of [1, 2]) await first.call({ id });
-    const lost = await TurnJournal.open(
+    const lost = new TurnJournal(
       {
-        ...{ turn_key: 'turn', may_be_repeated: true, claims: { session: claim, key: null } },
+        ...{ turn_key: 'turn', earlier: await store.actions.ofTurn('turn') },
+        claims: { session: claim, key: null },
         ...{ session_id: 's', platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
       },
       { actions: store.actions, seal: createSeal(undefined) },
@@ -455,11 +468,4 @@ describe('a repeated run', () => {
     expect(await bound.call({ id: 2 })).toMatchObject({ ok: false });
     expect(sent).toHaveLength(2);
   });
-});
-
-test('a message that runs once is not looked up', async () => {
-  await (await begin()).call({ id: 7 });
-  store.actions.ofTurn = () => expect.fail('it was looked up');
-  const { journal } = await begin({ may_be_repeated: false });
-  expect(journal.alreadyDone).toEqual([]);
 });

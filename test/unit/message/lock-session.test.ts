@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { lockSession } from '../../../src/daemon/message/lock-session.ts';
 import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { turnKey } from '../../../src/daemon/message/turn-key.ts';
 import { generateSessionId } from '../../../src/daemon/session/ids.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
@@ -10,6 +11,7 @@ import {
   aTurnOf,
   NO_TOKEN,
   named,
+  ON_PLATFORM,
   person,
   runStep,
   type StepWorld,
@@ -114,12 +116,18 @@ describe('lock-session', () => {
     expect(turn.lost.signal.reason).toBeInstanceOf(ClaimLost);
   });
 
-  it('releases the session if it cannot be looked up under the lock', async () => {
-    const { find } = world.store.sessions;
-    world.services.store.sessions.find = () => Promise.reject(new Error('disk'));
-    await expect(runStep(world, lockSession, authorized())).rejects.toThrow('disk');
-    world.services.store.sessions.find = find;
-    expect(world.services.sessions.size).toBe(0);
-    expect(await world.peer.sessions.claim('s')).not.toBeNull();
+  it('asks what earlier runs have done for messages that may run again, and for no others', async () => {
+    const asked: unknown[] = [];
+    const { beginTurn } = world.store;
+    world.services.store.beginTurn = (...of) => {
+      asked.push(of[2]);
+      return beginTurn(...of);
+    };
+    const key = { key: 'key', fingerprint: 'f', owner: 'o' };
+    for (const members of [{}, { key }, ON_PLATFORM]) {
+      const { turn } = await runStep(world, lockSession, authorized(members));
+      await turn.release(false);
+    }
+    expect(asked).toEqual([null, turnKey({ turn_id: '', key }), expect.any(String)]);
   });
 });

@@ -14,10 +14,11 @@ import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
-import { claimSession, keepTurn, saveSession } from '../../contract/store-writes.ts';
+import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import {
   aMessage,
   aTurnOf,
+  NOTHING_BEGUN,
   nothingWaits,
   ON_PLATFORM,
   person,
@@ -61,6 +62,8 @@ function resolved(principal = NOBODY, members: object = {}) {
     counted_in: null,
     key: null,
     claim: { session_tag: 's', owner: 'owner' },
+    begun: NOTHING_BEGUN,
+    commit: () => expect.fail('run-agent stores nothing'),
     has_started: true,
     found: null,
     session_tag: 's',
@@ -280,6 +283,24 @@ describe('run-agent', () => {
 });
 
 describe('writes', () => {
+  it.each([
+    ['done', { outcome: 'answered', status: 200, result: {} }, 'Done: Cancel \\*order\\* "7"'],
+    [
+      'failed',
+      { outcome: 'answered', status: 409, result: {} },
+      'This could not be done: Cancel \\*order\\* "7"',
+    ],
+  ] as const)('are all named if the agent cannot say what it did (%s)', async (_, sent, words) => {
+    const { reply } = await runWith(sent, {}, (turn) => turn.reportWrites());
+    expect(reply).toBe(`Cancelled!\n\n${words}`);
+  });
+
+  it('are named if nobody knows their outcome, also if the person stopped the run before it said a word', async () => {
+    const stop = new AbortController();
+    const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop.signal }, () => stop.abort());
+    expect([reply, stopped]).toEqual(['It is not known whether this was done: Cancel \\*order\\* "7"', true]);
+  });
+
   const write = (sent: Sent) =>
     toolOf({
       name: 'shop_cancelOrder',
@@ -292,7 +313,8 @@ describe('writes', () => {
   const UNKNOWN = { outcome: 'failed', reached: true, reason: 'broken', message: 'x' } as const;
   const DONE = { outcome: 'answered', status: 200, result: {} } as const;
 
-  async function runWith(sent: Sent, members: object = {}) {
+  /** Runs an agent that makes one write; `before` it ends, after the call. */
+  async function runWith(sent: Sent, members: object = {}, before: (turn: AgentTurn) => void = () => {}) {
     const tool = write(sent);
     world.services.tools = createRegistry([fixedSource(tool.source, [tool])], {
       access: accessTo(undefined),
@@ -300,10 +322,13 @@ describe('writes', () => {
     });
     run = async function* (turn) {
       await turn.tools[0]?.call({ id: 7 });
+      before(turn);
       yield 'Cancelled!';
     };
-    const claim = await claimSession(world.store, 's');
-    const ran = await runStep(world, runAgent, resolved(ADA, { claim, ...ON_PLATFORM, ...members }));
+    const begun = await world.store.beginTurn('s', 's', 'turn-1');
+    if (!begun) throw new Error('the session is claimed');
+    const { claim } = begun;
+    const ran = await runStep(world, runAgent, resolved(ADA, { claim, begun, ...ON_PLATFORM, ...members }));
     await world.store.sessions.release(claim);
     return ran.turn;
   }
@@ -331,7 +356,8 @@ describe('writes', () => {
     run = async function* () {
       yield 'Fine.';
     };
-    const again = await runStep(world, runAgent, resolved(ADA, ON_PLATFORM));
+    const begun = await world.store.beginTurn('s', 's', 'turn-1');
+    const again = await runStep(world, runAgent, resolved(ADA, { begun, ...ON_PLATFORM }));
     expect(again.turn.reply).toBe(`Fine.\n\n${end}`);
   });
 

@@ -130,9 +130,11 @@ describe('a turn', () => {
   });
 
   it('releases the rest if one thing cannot be released, and logs that', async () => {
-    world.services.store.sessions.release = () => Promise.reject(new Error('disk'));
+    const failing = () => Promise.reject(new Error('disk'));
+    Object.assign(world.services.store, { commitTurn: failing });
+    world.services.store.sessions.release = failing;
     const turn = aTurnOf(world, withKey);
-    expect(await run(turn)).toMatchObject({ answered: true });
+    expect(await run(turn)).toMatchObject({ answered: false });
     expect(world.lines.filter(({ msg }) => msg === 'could not be released')).toHaveLength(1);
     expect([world.services.claims.size, world.services.sessions.size]).toEqual([0, 0]);
   });

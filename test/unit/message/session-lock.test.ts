@@ -8,6 +8,7 @@ import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { emptyState } from '../../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import type { StepLine } from '../../../src/daemon/trace/trace-record.ts';
+import { aTrace } from '../../contract/fixtures.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -25,15 +26,15 @@ beforeEach(() => {
 
 /** A daemon on the one store. */
 function daemon(limits: Partial<typeof LIMITS> = {}) {
-  const { sessions } = openMemoryStore(state, { clock });
+  const store = openMemoryStore(state, { clock });
   const claims = new ClaimKeeper(clock, collectLog().log);
   const waits = new WaitLimit(clock, stopping.signal, { ...LIMITS, ...limits });
-  const lock = new SessionLock({ sessions, claims, clock, waits });
+  const lock = new SessionLock({ store, claims, clock, waits });
   const acquire = (
     tag: string,
     { line = { verdict: 'ok' } as StepLine, patient = false, lost = new AbortController() } = {},
-  ) => lock.acquire(tag, { line, patient }, lost);
-  return { lock, claims, waits, acquire };
+  ) => lock.acquire(tag, { session_id: tag, turn_key: null }, { line, patient }, lost);
+  return { store, lock, claims, waits, acquire };
 }
 
 /** Lets time pass as the timers are set, each of which may set another one. */
@@ -149,7 +150,7 @@ describe('over two processes', () => {
     await pass(CLAIM_MS);
     const second = await other.acquire('s');
     const lost = new AbortController();
-    daemon().claims.hold(first.claim, openMemoryStore(state, { clock }).sessions, lost);
+    daemon().claims.hold(first.begun.claim, openMemoryStore(state, { clock }).sessions, lost);
     await pass(5000);
     expect(lost.signal.reason).toBeInstanceOf(ClaimLost);
     await first.release();
@@ -159,5 +160,47 @@ describe('over two processes', () => {
     await second.release();
     await pass(250);
     await (await third).release();
+  });
+
+  it('the commit of the turn ends the claim, and no renewal finds it gone; in this process the next one waits longer', async () => {
+    const [one, other] = [daemon(), daemon()];
+    const lost = new AbortController();
+    const first = await one.acquire('s', { lost });
+    const next = one.acquire('s');
+    expect(await first.commit({ trace: aTrace(null) })).toBe('committed');
+    const second = await other.acquire('s');
+    await pass(CLAIM_MS);
+    expect([lost.signal.aborted, one.waits.waiting]).toEqual([false, 1]);
+    await first.release();
+    await second.release();
+    await pass(250);
+    await (await next).release();
+  });
+
+  it('a commit that is lost leaves the claim as it is', async () => {
+    const [one, other] = [daemon(), daemon()];
+    const first = await one.acquire('s');
+    one.claims.stop();
+    await pass(CLAIM_MS);
+    const second = await other.acquire('s');
+    expect(await first.commit({ trace: aTrace(null) })).toBe('lost');
+    await first.release();
+    expect(await second.commit({ trace: aTrace(null) })).toBe('committed');
+  });
+
+  it('a commit that fails leaves the claim to the release', async () => {
+    const [one, other] = [daemon(), daemon()];
+    const first = await one.acquire('s');
+    one.store.commitTurn = () => Promise.reject(new Error('out of reach'));
+    await expect(first.commit({ trace: aTrace(null) })).rejects.toThrow('out of reach');
+    await first.release();
+    await (await other.acquire('s')).release();
+  });
+
+  it('a session that cannot be claimed leaves nobody waiting', async () => {
+    const one = daemon();
+    one.store.beginTurn = () => Promise.reject(new Error('disk'));
+    await expect(one.acquire('s')).rejects.toThrow('disk');
+    expect(one.lock.size).toBe(0);
   });
 });

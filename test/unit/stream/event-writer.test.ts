@@ -5,15 +5,17 @@ import type { StreamRecord } from '../../../src/daemon/store/streams.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
 import { completed } from '../../../src/daemon/stream/events.ts';
 import { collectLog } from '../../support/log-lines.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const END = completed({ stream_id: 's', session_id: 't', response: 'all' }, null);
 const CLAIM = { owner: 'me', stream_id: 's' };
 
 /** A store whose appends end when the test says so. */
-function manualStore() {
+function manualStore(gather_ms: number) {
   const appends: { events: readonly StreamEvent[]; done: () => void; fail: (error: Error) => void }[] = [];
   const store = {
     appends,
+    gather_ms,
     /** What `find` says. */
     last_event: 0,
     find: async () => ({ last_event: store.last_event }) as StreamRecord,
@@ -27,13 +29,14 @@ function manualStore() {
   return store;
 }
 
-function writing() {
-  const store = manualStore();
+function writing(gather_ms = 0) {
+  const store = manualStore(gather_ms);
+  const clock = new VirtualClock(0);
   const { log, lines } = collectLog();
-  const writer = new EventWriter(store, CLAIM, log);
+  const writer = new EventWriter({ streams: store, claim: CLAIM, clock, log });
   const text = (piece: string) => writer.write({ event: 'text_chunk', data: { text: piece } });
   const call = () => writer.write({ event: 'tool_call', data: { tool_name: 'look', status: 'started' } });
-  return { store, lines, writer, text, call };
+  return { store, clock, lines, writer, text, call };
 }
 
 const shown = (events: readonly StreamEvent[] = []) =>
@@ -125,6 +128,74 @@ describe('an event writer', () => {
     store.last_event = 2;
     store.appends[1]?.fail(new Error('connection reset'));
     expect(shown((await writer.close(END)).events)).toEqual(LAST(3));
+  });
+
+  describe('on a store whose appends are costly', () => {
+    /** Lets the last append end. */
+    const done = async (store: ReturnType<typeof manualStore>) => {
+      store.appends.at(-1)?.done();
+      await tick();
+    };
+
+    it('stores the first text at once, and then what was said within a time', async () => {
+      const { store, clock, text } = writing(100);
+      text('a');
+      await tick();
+      expect(shown(store.appends[0]?.events)).toEqual(['1 text_chunk {"text":"a"}']);
+      await done(store);
+      text('b');
+      await tick();
+      clock.moveTo(99);
+      text('c');
+      await tick();
+      expect(store.appends).toHaveLength(1);
+      clock.moveTo(100);
+      await tick();
+      expect(shown(store.appends[1]?.events)).toEqual(['2 text_chunk {"text":"bc"}']);
+      await done(store);
+      clock.moveTo(300);
+      text('d');
+      await tick();
+      expect(shown(store.appends[2]?.events)).toEqual(['3 text_chunk {"text":"d"}']);
+    });
+
+    it('stores the text that came while a slow append was under way after it, if its time has passed', async () => {
+      const { store, clock, text } = writing(100);
+      text('a');
+      await tick();
+      text('b');
+      clock.moveTo(150);
+      await tick();
+      expect(store.appends).toHaveLength(1);
+      await done(store);
+      expect(shown(store.appends[1]?.events)).toEqual(['2 text_chunk {"text":"b"}']);
+    });
+
+    it('lets no other event wait, nor the text before it', async () => {
+      const { store, text, call } = writing(100);
+      text('a');
+      await tick();
+      await done(store);
+      text('b');
+      call();
+      await tick();
+      expect(shown(store.appends[1]?.events)).toEqual([
+        '2 text_chunk {"text":"b"}',
+        '3 tool_call {"tool_name":"look","status"',
+      ]);
+    });
+
+    it('hands over text that waits with the last events', async () => {
+      const { store, clock, writer, text } = writing(100);
+      text('a');
+      await tick();
+      await done(store);
+      text('b');
+      expect(shown((await writer.close(END)).events)).toEqual(['2 text_chunk {"text":"b"}', ...LAST(3)]);
+      clock.moveTo(200);
+      await tick();
+      expect(store.appends).toHaveLength(1);
+    });
   });
 
   it('can end the stream by itself', async () => {

@@ -18,7 +18,7 @@ beforeEach(async () => {
   await streams.create(aStream({ stream_id: 'stream' }));
   claim = (await streams.claim('stream', { owner: null, reader: null })) as StreamClaim;
   outlet = new StreamOutlet({
-    writer: new EventWriter(streams, claim, world.services.log),
+    writer: new EventWriter({ streams, claim, clock: world.clock, log: world.services.log }),
     stream_id: 'stream',
     session_id: 'at first',
     stopping: world.stopping.signal,

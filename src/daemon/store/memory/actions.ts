@@ -6,15 +6,14 @@ import { findSession } from './sessions.ts';
 
 export function actionSteps(context: MemoryContext): Steps<ActionStore> {
   const { state, clock, claims } = context;
-  const all = () => [...state.actions.values()].map(({ action }) => asItIsNow(context, action));
+  const all = () => allActions(context);
   const get = (action_id: string) => state.actions.get(action_id)?.action ?? null;
-  const isOpen = (action: Action) => isPending(context, action) && isInLiveSession(context, action);
+  const isOpen = (action: Action) => isOpenIn(context, action);
   const areHeld = ({ session, key }: RunClaims) =>
     claims.sessions.isHeld(session.session_tag, session.owner) &&
     (key === null || claims.keys.isHeld(key.key, key.owner));
   return {
-    pendingIn: (session_tag) =>
-      all().filter((action) => action.session_tag === session_tag && isOpen(action)),
+    pendingIn: (session_tag) => pendingActionsIn(context, session_tag),
     find(action_id) {
       const action = get(action_id);
       return action && asItIsNow(context, action);
@@ -62,14 +61,35 @@ export function actionSteps(context: MemoryContext): Steps<ActionStore> {
       if (isLate || (action.attempt === attempt && isUncertain(action)))
         Object.assign(action, outcome, { finished_at: clock.now() });
     },
-    ofTurn: (turn_key) =>
-      all().filter((action) => action.turn_key === turn_key && get(action.action_id)?.state !== 'pending'),
+    ofTurn: (turn_key) => actionsOfTurn(context, turn_key),
     list: (filter) =>
       all()
         .filter((action) => isListed(action, filter))
         .reverse()
         .slice(0, filter.limit),
   };
+}
+
+/** `ActionStore.pendingIn`. */
+export function pendingActionsIn(context: MemoryContext, session_tag: string): Action[] {
+  return allActions(context).filter(
+    (action) => action.session_tag === session_tag && isOpenIn(context, action),
+  );
+}
+
+/** `ActionStore.ofTurn`. */
+export function actionsOfTurn(context: MemoryContext, turn_key: string): Action[] {
+  const isStoredPending = ({ action_id }: Action) =>
+    context.state.actions.get(action_id)?.action.state === 'pending';
+  return allActions(context).filter((action) => action.turn_key === turn_key && !isStoredPending(action));
+}
+
+function allActions(context: MemoryContext): Action[] {
+  return [...context.state.actions.values()].map(({ action }) => asItIsNow(context, action));
+}
+
+function isOpenIn(context: MemoryContext, action: Action): boolean {
+  return isPending(context, action) && isInLiveSession(context, action);
 }
 
 function isWithdrawn(action: Action, of: WithdrawnActions): boolean {

@@ -26,6 +26,7 @@ export function commitTurn(context: MemoryContext, claim: SessionClaim, changes:
   if (answer) storeAnswer(context, answer.claim, answer.answer, answer.ttl_ms);
   if (pending && isStored) addPending(context, pending);
   if (events) appendEvents(context, events.claim, events.events);
+  if (changes.ends_claim) context.claims.sessions.end(claim.session_tag);
   return isStored ? 'committed' : 'session_ended';
 }
 

@@ -15,6 +15,7 @@ import type { TurnChanges } from '../turns.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
 import { checkMessage } from './guard.ts';
+import { outagesOf } from './outages.ts';
 import { noteAsked, withdraw } from './pending-actions.ts';
 import { noteSeen, seenMessage } from './seen.ts';
 import type { StoredMessage } from './state.ts';
@@ -54,6 +55,26 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
       .sort((a, b) => interruptedOf(a) - interruptedOf(b) || a.due_at - b.due_at);
   };
 
+  const holdsInterrupted = (kind: AttemptKind, platforms: readonly string[]) =>
+    heads(kind, platforms).some((head) => interruptedOf(head) > 0);
+
+  const claim = (
+    kind: AttemptKind,
+    platforms: readonly string[],
+    limit: number,
+    which: 'fresh' | 'interrupted' = 'fresh',
+  ) =>
+    heads(kind, platforms)
+      .filter((head) => interruptedOf(head) > 0 === (which === 'interrupted'))
+      .filter(({ due_at }) => due_at <= clock.now())
+      .slice(0, limit)
+      .map(({ stored: found }): InboxClaim => {
+        const owner = claims.take(found.message.id);
+        if (owner === null) throw new Error('a message that nobody works on is claimed');
+        found.message = begun(found.message, clock.now());
+        return { owner, message: found.message };
+      });
+
   const retry = (found: StoredMessage) => {
     const { state: at } = found.message;
     if (at === 'failed') change(found, begunAnew(found.message, clock.now()));
@@ -87,17 +108,14 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
       found.message.message.text = text;
       return true;
     },
-    claim(kind, platforms, limit, which = 'fresh') {
-      return heads(kind, platforms)
-        .filter((head) => interruptedOf(head) > 0 === (which === 'interrupted'))
-        .filter(({ due_at }) => due_at <= clock.now())
-        .slice(0, limit)
-        .map(({ stored: found }): InboxClaim => {
-          const owner = claims.take(found.message.id);
-          if (owner === null) throw new Error('a message that nobody works on is claimed');
-          found.message = begun(found.message, clock.now());
-          return { owner, message: found.message };
-        });
+    claim,
+    take(platforms, room) {
+      const outages = outagesOf(context);
+      const near = platforms.filter((name) => !outages.some(({ platform }) => platform === name));
+      const interrupted = holdsInterrupted('run', platforms) || holdsInterrupted('send', near);
+      if (interrupted) return { outages, interrupted, claims: [] };
+      const taken = [...claim('run', platforms, room.run), ...claim('send', near, room.send)];
+      return { outages, interrupted, claims: taken };
     },
     renew: ({ message, owner }) => claims.renew(message.id, owner),
     settle(claim, outcome) {
@@ -137,7 +155,7 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
       const times = heads(kind, platforms).map(({ due_at }) => due_at);
       return times.length === 0 ? null : Math.min(...times);
     },
-    holdsInterrupted: (kind, platforms) => heads(kind, platforms).some((head) => interruptedOf(head) > 0),
+    holdsInterrupted,
     list: ({ states, limit }) =>
       newestFirst()
         .filter(({ state: at }) => states.includes(at))

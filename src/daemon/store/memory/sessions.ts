@@ -1,5 +1,6 @@
 import { type Session, tagOf } from '../../session/session.ts';
 import type { SessionStore } from '../sessions.ts';
+import { shownTurns } from '../shown-turns.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
 import { withdraw } from './pending-actions.ts';
@@ -32,11 +33,7 @@ export function sessionSteps(context: MemoryContext): Steps<SessionStore> {
       createSession(context, session);
       return 'saved';
     },
-    history: (session_id, { person, nobodys }, limit) =>
-      listed(session_id)
-        .filter((turn) => turn.outcome === 'answered')
-        .filter((turn) => turn.person === person || (turn.person === null && nobodys))
-        .slice(-limit),
+    history: (session_id, reader, limit) => shownTurns(reader, listed(session_id)).slice(-limit),
     turns: listed,
     list: ({ platform, user_id, limit }) =>
       [...state.sessions.values()]

@@ -14,6 +14,7 @@ import type { StreamListener, StreamStore } from '../streams.ts';
 import { actionSteps } from './actions.ts';
 import { asPort } from './as-port.ts';
 import { auditSteps } from './audit.ts';
+import { beginTurn } from './begin-turn.ts';
 import { budgetSteps } from './budgets.ts';
 import { Claims } from './claims.ts';
 import { commitTurn } from './commit-turn.ts';
@@ -39,7 +40,7 @@ const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The operations on all ports together. */
 interface WholeStore
-  extends Pick<Store, 'commitTurn' | 'check' | 'countTokens' | 'countSeals' | 'replaceToken'> {
+  extends Pick<Store, 'beginTurn' | 'commitTurn' | 'check' | 'countTokens' | 'countSeals' | 'replaceToken'> {
   listTokens(unlike: string): Promise<StoredToken[]>;
 }
 
@@ -81,6 +82,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
   };
   const { listTokens: list, ...whole } = asPort<WholeStore>(
     {
+      beginTurn: (...of) => beginTurn(context, ...of),
       commitTurn: (claim, changes) => commitTurn(context, claim, changes),
       check: () => undefined,
       countTokens: (prefix) => countTokens(context, prefix),
@@ -110,6 +112,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       ...asPort(streamSteps(context), begin),
       subscribe: subscriber(state, closing.signal),
       hintsMayBeLost: true,
+      gather_ms: 0,
     },
     toolDigests: asPort(toolDigestSteps(context), begin),
     ...whole,

@@ -7,7 +7,7 @@ import type { StoredStream } from './state.ts';
 
 export function streamSteps(
   context: MemoryContext,
-): Steps<Omit<StreamStore, 'subscribe' | 'hintsMayBeLost'>> {
+): Steps<Omit<StreamStore, 'subscribe' | 'hintsMayBeLost' | 'gather_ms'>> {
   const { state, clock } = context;
   const claims = context.claims.streams;
   const isAlive = ({ expires_at }: StoredStream) => expires_at === null || expires_at > clock.now();

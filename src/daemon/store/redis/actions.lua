@@ -63,6 +63,28 @@ local function add_pending(pending)
   end
 end
 
+-- The actions that wait in a session.
+local function pending_in(session_tag)
+  local found = {}
+  for _, id in ipairs(call('SMEMBERS', pending_set('session', session_tag))) do
+    if action_waits(id) then
+      found[#found + 1] = action_of(id)
+    end
+  end
+  return found
+end
+
+-- The actions of an index of a turn that never waited or do not wait any more.
+local function actions_of_turn(index)
+  local found = {}
+  for _, id in ipairs(call('ZRANGE', index, 0, -1)) do
+    if alive(action_key(id)) and call('HGET', action_key(id), 'state') ~= 'pending' then
+      found[#found + 1] = action_of(id)
+    end
+  end
+  return found
+end
+
 -- Whether it was sent, and what came of it is not known.
 local function action_uncertain(id)
   local state = call('HGET', action_key(id), 'state')

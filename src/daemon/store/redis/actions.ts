@@ -23,9 +23,7 @@ export class RedisActions implements ActionStore {
 
   async pendingIn(session_tag: string): Promise<Action[]> {
     const waiting = this.#redis.names.key('pending-session', session_tag, 'ids');
-    return actionsOf(await this.#redis.run('pending-actions', [waiting], session_tag))
-      .sort(byNumber)
-      .map(withoutNumber);
+    return actionsIn(await this.#redis.run('pending-actions', [waiting], session_tag));
   }
 
   async find(action_id: string): Promise<Action | null> {
@@ -173,6 +171,11 @@ function actionsOf(reply: Reply): Numbered[] {
       ...{ started_at: number('started_at'), finished_at: number('finished_at'), number: number('number') },
     };
   });
+}
+
+/** In the order in which they were begun. @param reply as in `actionsOf`. */
+export function actionsIn(reply: Reply): Action[] {
+  return actionsOf(reply).sort(byNumber).map(withoutNumber);
 }
 
 function byNumber(a: Numbered, b: Numbered): number {

@@ -2,7 +2,8 @@
 -- Stores everything that a turn changes, or nothing. KEYS[1]: the claim of the session. ARGV: tag, owner, who need not be
 -- woken, JSON of the changes: `session` with its `tag`; `turn` and `ttl_ms`; `trace`: fields; `reply`: queue, id, owner,
 -- text, question; `failed`: queue, id, owner, the state that its changes were made from, changes; `answer`: key, owner,
--- fingerprint, answer, ttl_ms; `pending`: id, fields, unasked_ms; `events`: id, owner, first, ending, list.
+-- fingerprint, answer, ttl_ms; `pending`: id, fields, unasked_ms; `events`: id, owner, first, ending, list;
+-- `ends_claim`.
 -- Returns `committed`, `session_ended`, `lost`; `mismatch`, `taken`, `gap` for a defect of the caller; or the fields of
 -- the failed message if its state is another.
 local session_tag, owner, origin, changes = ARGV[3], ARGV[4], ARGV[5], cjson.decode(ARGV[6])
@@ -67,5 +68,8 @@ if changes.pending and outcome == 'committed' then
 end
 if events then
   append_events(events.id, events.list, events.ending, origin)
+end
+if changes.ends_claim then
+  call('DEL', KEYS[1])
 end
 return outcome

@@ -12,10 +12,12 @@ import type {
   InboxStore,
   NewInboxMessage,
   Screened,
+  Taken,
 } from '../inbox.ts';
 import type { RedisConnection, Reply } from './connection.ts';
 import type { GuardDesk } from './guard-desk.ts';
 import { changesOf, messageOf, seenName, storedMessage, withReply } from './inbox-message.ts';
+import { outagesKey, outagesOf } from './outages.ts';
 import { SameTick } from './same-tick.ts';
 
 /** Messages that one step of a search or list looks at. */
@@ -73,7 +75,22 @@ export class RedisInbox implements InboxStore {
     which: 'fresh' | 'interrupted' = 'fresh',
   ): Promise<InboxClaim[]> {
     if (platforms.length === 0 || limit < 1) return [];
-    return this.#claims.ask({ kind, platforms, which, owners: Array.from({ length: limit }, randomSuffix) });
+    return this.#claims.ask({ kind, platforms, which, owners: ownersFor(limit) });
+  }
+
+  async take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken> {
+    const keys = [this.#redis.names.key('inbox', null, 'places'), outagesKey(this.#redis)];
+    const wanted = { platforms, run: ownersFor(room.run), send: ownersFor(room.send) };
+    const [now, outages, interrupted, claimed] = (await this.#redis.run(
+      'take-messages',
+      keys,
+      JSON.stringify(wanted),
+    )) as [number, string[], number, [string, string[]][]];
+    return {
+      outages: outagesOf(now, outages),
+      interrupted: interrupted === 1,
+      claims: claimed.map(claimOf),
+    };
   }
 
   async renew({ message, owner }: InboxClaim): Promise<boolean> {
@@ -225,7 +242,7 @@ export class RedisInbox implements InboxStore {
       string,
       string[],
     ][][];
-    return claimed.map((claims) => claims.map(([owner, fields]) => ({ owner, message: messageOf(fields) })));
+    return claimed.map((claims) => claims.map(claimOf));
   }
 
   async #look(asked: readonly Lane[]): Promise<NextDue[]> {
@@ -235,4 +252,13 @@ export class RedisInbox implements InboxStore {
   #run(script: string, part: string, ...args: (string | number)[]): Promise<Reply> {
     return this.#redis.run(script, [this.#redis.names.key('inbox', null, part)], ...args);
   }
+}
+
+/** An owner for each queue that is claimed at most. */
+function ownersFor(room: number): string[] {
+  return Array.from({ length: Math.max(0, room) }, randomSuffix);
+}
+
+function claimOf([owner, fields]: [string, string[]]): InboxClaim {
+  return { owner, message: messageOf(fields) };
 }

@@ -11,14 +11,7 @@ export class RedisOutages implements OutageStore {
   }
 
   async list(): Promise<Outage[]> {
-    const [now, flat] = (await this.#run('list-outages')) as [number, string[]];
-    const outages: Outage[] = [];
-    for (let place = 0; place < flat.length; place += 2) {
-      const { wait_ms, ...outage } = JSON.parse(flat[place + 1] as string);
-      const probe_at = dueAt(outage.probe_at, wait_ms, now);
-      outages.push({ platform: flat[place] as string, ...outage, probe_at });
-    }
-    return outages;
+    return outagesOf(...((await this.#run('list-outages')) as [number, string[]]));
   }
 
   async note(platform: string, reason: OutageReason, words: string, probe_in_ms: number): Promise<void> {
@@ -39,10 +32,25 @@ export class RedisOutages implements OutageStore {
   }
 
   get #key(): string {
-    return this.#redis.names.key('outages', null, 'list');
+    return outagesKey(this.#redis);
   }
 
   #run(script: string, ...args: (string | number)[]): Promise<Reply> {
     return this.#redis.run(script, [this.#key], ...args);
   }
+}
+
+export function outagesKey({ names }: RedisConnection): string {
+  return names.key('outages', null, 'list');
+}
+
+/** @param flat platform and JSON of each. */
+export function outagesOf(now: number, flat: readonly string[]): Outage[] {
+  const outages: Outage[] = [];
+  for (let place = 0; place < flat.length; place += 2) {
+    const { wait_ms, ...outage } = JSON.parse(flat[place + 1] as string);
+    const probe_at = dueAt(outage.probe_at, wait_ms, now);
+    outages.push({ platform: flat[place] as string, ...outage, probe_at });
+  }
+  return outages;
 }

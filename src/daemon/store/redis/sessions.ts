@@ -2,6 +2,7 @@ import { randomSuffix } from '../../clock.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
+import { shownTurns } from '../shown-turns.ts';
 import type { RedisConnection } from './connection.ts';
 import { type RedisHash, readHashes } from './read-hashes.ts';
 
@@ -49,9 +50,9 @@ export class RedisSessions implements SessionStore {
     if (limit < 1) return [];
     // Most turns are shown to most readers, so that twice as many hold enough of them.
     const last = await this.#turns(session_id, 2 * limit);
-    const shown = shownTo(reader, last);
+    const shown = shownTurns(reader, last);
     if (shown.length >= limit || last.length < 2 * limit) return shown.slice(-limit);
-    return shownTo(reader, await this.#turns(session_id, 0)).slice(-limit);
+    return shownTurns(reader, await this.#turns(session_id, 0)).slice(-limit);
   }
 
   turns(session_id: string): Promise<StoredTurn[]> {
@@ -144,12 +145,6 @@ export function sessionDefect(outcome: unknown): Error {
   if (outcome === 'mismatch') return new Error('the claim is one to another session');
   if (outcome === 'taken') return new Error('the id of the new session is an id of another one');
   return new Error(`a script returned ${JSON.stringify(outcome)}`);
-}
-
-function shownTo({ person, nobodys }: HistoryReader, turns: readonly StoredTurn[]): StoredTurn[] {
-  return turns
-    .filter((turn) => turn.outcome === 'answered')
-    .filter((turn) => turn.person === person || (turn.person === null && nobodys));
 }
 
 function byActivity(a: Session, b: Session): number {

@@ -108,6 +108,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     outages: new RedisOutages(redis),
     persons: new RedisPersons(redis, { actions, inbox, links }),
     streams: new RedisStreams(redis, changes),
+    beginTurn: (...of) => turns.begin(...of),
     commitTurn: (claim, changed) => turns.commit(claim, changed),
     replicas: new RedisReplicas(redis),
     advice: async () => adviceOn(server, options.isAlways ?? false),

@@ -5,11 +5,14 @@ import type { NewStream, StreamClaimant, StreamListener, StreamRecord, StreamSto
 import type { RedisConnection } from './connection.ts';
 import type { StreamChanges } from './stream-changes.ts';
 
+/** Text of a run is appended at most ten times a second: a command for each word would cost more than all the rest. */
+const GATHER_MS = 100;
 /** Streams that one step ends. */
 const REAP_BITE = 100;
 
 export class RedisStreams implements StreamStore {
   readonly hintsMayBeLost = true;
+  readonly gather_ms = GATHER_MS;
   readonly #redis: RedisConnection;
   readonly #changes: StreamChanges;
 

@@ -1,16 +1,17 @@
-import { tagOf } from '../../session/session.ts';
+import { randomSuffix } from '../../clock.ts';
+import { type StoredTurn, tagOf } from '../../session/session.ts';
 import type { SessionClaim } from '../claims.ts';
-import type { CommitOutcome, TurnChanges } from '../turns.ts';
-import { storedPending } from './actions.ts';
-import type { RedisConnection } from './connection.ts';
+import { BEGUN_TURNS, type BegunTurn, type CommitOutcome, type TurnChanges } from '../turns.ts';
+import { actionsIn, storedPending } from './actions.ts';
+import type { RedisConnection, Reply } from './connection.ts';
 import type { RedisInbox } from './inbox.ts';
 import { changesOf, messageOf } from './inbox-message.ts';
-import { sessionDefect, storedSession } from './sessions.ts';
+import { sessionDefect, sessionOf, storedSession } from './sessions.ts';
 import type { StreamChanges } from './stream-changes.ts';
 import { eventGap, storedEvents } from './streams.ts';
 import { traceFields } from './traces.ts';
 
-/** `Store.commitTurn`: one script. */
+/** `Store.beginTurn` and `Store.commitTurn`: one script each. */
 export class RedisTurns {
   readonly #redis: RedisConnection;
   readonly #changes: StreamChanges;
@@ -22,8 +23,29 @@ export class RedisTurns {
     this.#inbox = inbox;
   }
 
+  async begin(session_tag: string, session_id: string, turn_key: string | null): Promise<BegunTurn | null> {
+    const owner = randomSuffix();
+    const args = [session_tag, owner, session_id, turn_key ?? '', BEGUN_TURNS];
+    const begun = await this.#redis.run('begin-turn', [this.#claim(session_tag)], ...args);
+    if (begun === null) return null;
+    const [now, found, turns, pending, earlier] = begun as [
+      number,
+      string[] | null,
+      string[],
+      Reply[],
+      Reply[],
+    ];
+    return {
+      claim: { session_tag, owner },
+      found: found && sessionOf(found),
+      pending: actionsIn([now, ...pending]),
+      earlier: actionsIn([now, ...earlier]),
+      turns: turns.map((turn): StoredTurn => JSON.parse(turn)),
+    };
+  }
+
   async commit({ session_tag, owner }: SessionClaim, changes: TurnChanges): Promise<CommitOutcome> {
-    const key = this.#redis.names.key('session', session_tag, 'claim');
+    const key = this.#claim(session_tag);
     const { events, reply } = changes;
     let failing = changes.failed?.claim.message;
     for (;;) {
@@ -51,11 +73,15 @@ export class RedisTurns {
       }
     }
   }
+
+  #claim(session_tag: string): string {
+    return this.#redis.names.key('session', session_tag, 'claim');
+  }
 }
 
 /** @param failing the message that failed, as it was read last. */
 function storedChanges(
-  { session, turn, trace, reply, failed, answer, pending, events }: TurnChanges,
+  { session, turn, trace, reply, failed, answer, pending, events, ends_claim }: TurnChanges,
   failing: NonNullable<TurnChanges['failed']>['claim']['message'] | undefined,
 ): Record<string, unknown> {
   return {
@@ -94,6 +120,7 @@ function storedChanges(
     ...(events && {
       events: { id: events.claim.stream_id, owner: events.claim.owner, ...eventsOf(events.events) },
     }),
+    ...(ends_claim && { ends_claim }),
   };
 }
 

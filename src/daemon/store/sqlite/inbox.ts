@@ -14,6 +14,7 @@ import type {
   InboxStore,
   NewInboxMessage,
   Screened,
+  Taken,
 } from '../inbox.ts';
 import { type InboxChange, settled } from '../settled.ts';
 import type { TurnChanges } from '../turns.ts';
@@ -23,6 +24,7 @@ import { InboxReader } from './inbox-reader.ts';
 import { InboxRetention } from './inbox-retention.ts';
 import { COLUMNS, type InboxRow, messageOf } from './inbox-row.ts';
 import type { KnownMessages } from './known-messages.ts';
+import type { SqliteOutages } from './outages.ts';
 import type { PendingActions } from './pending-actions.ts';
 import type { SqliteTraces } from './traces.ts';
 import { type GroupCommit, read } from './writer.ts';
@@ -41,6 +43,7 @@ export interface InboxNeighbours {
   guard: SqliteGuard;
   traces: SqliteTraces;
   pending: PendingActions;
+  outages: SqliteOutages;
 }
 
 /** In the order in which a new message is inserted. */
@@ -208,6 +211,22 @@ export class SqliteInbox implements InboxStore {
         return { owner, message: messageOf(row) };
       });
     });
+  }
+
+  async take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken> {
+    const outages = await this.#neighbours.outages.list();
+    const near = platforms.filter((name) => !outages.some(({ platform }) => platform === name));
+    const died = await Promise.all([
+      this.holdsInterrupted('run', platforms),
+      this.holdsInterrupted('send', near),
+    ]);
+    if (died.includes(true)) return { outages, interrupted: true, claims: [] };
+    // In one commit.
+    const claims = await Promise.all([
+      room.run > 0 ? this.claim('run', platforms, room.run) : [],
+      room.send > 0 ? this.claim('send', near, room.send) : [],
+    ]);
+    return { outages, interrupted: false, claims: claims.flat() };
   }
 
   renew(claim: InboxClaim): Promise<boolean> {
@@ -384,7 +403,7 @@ export class SqliteInbox implements InboxStore {
     if (state === 'failed') this.#neighbours.pending.dropUnasked(id);
   }
 
-  /** Has a message changed by an administrator. False where there is none. */
+  /** Has a message changed by an administrator. False if there is none. */
   #change(change: () => Place | undefined): Promise<boolean> {
     return this.#commit.write(() => {
       const changed = change();

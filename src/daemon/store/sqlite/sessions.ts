@@ -229,6 +229,11 @@ export class SqliteSessions implements SessionStore {
     return this.#claims.holds(session_tag, owner);
   }
 
+  /** Within a commit: ends a claim that is held. */
+  endClaim({ session_tag }: SessionClaim): void {
+    this.#claims.end(session_tag);
+  }
+
   /** Within a commit: stores a new session. An expired one of that id is deleted first. */
   add(claim: SessionClaim, session: Session): void {
     expectTagOf(session, claim);

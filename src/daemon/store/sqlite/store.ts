@@ -140,7 +140,7 @@ function upgrade(db: Database.Database, migrations: Migrations): void {
   migrate(db, migrations);
 }
 
-/** A connection that is closed again where it cannot be prepared. */
+/** A connection that is closed again if it cannot be prepared. */
 function openWith(path: string, prepare: (db: Database.Database) => void): Database.Database {
   const db = openDatabase(path);
   try {
@@ -180,6 +180,7 @@ function assemble(
   commit.keep(known);
   const guard = new SqliteGuard(db, commit, clock, known, counts);
   const idempotency = new SqliteIdempotency(db, commit, clock);
+  const outages = new SqliteOutages(db, commit, clock);
   const inbox = new SqliteInbox(
     db,
     commit,
@@ -189,13 +190,12 @@ function assemble(
       guard,
       traces,
       pending,
+      outages,
     },
   );
   const links = new SqliteLinks(db, commit, clock);
   const memories = new SqliteMemories(db, commit, clock, options.memoriesMax ?? MEMORIES_MAX);
-  const outages = new SqliteOutages(db, commit, clock);
   const streams = new SqliteStreams(db, commit, clock);
-  const turns = new SqliteTurns(commit, { sessions, traces, inbox, idempotency, streams, pending });
   const actions = new SqliteActions(db, commit, {
     clock,
     retentionMs: actionsRetentionMs,
@@ -203,6 +203,7 @@ function assemble(
     sessions,
     idempotency,
   });
+  const turns = new SqliteTurns(commit, { sessions, actions, traces, inbox, idempotency, streams, pending });
   const audit = new SqliteAudit(db, commit, clock);
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
@@ -236,6 +237,7 @@ function assemble(
     persons: new SqlitePersons(db, commit),
     streams,
     toolDigests: new SqliteToolDigests(db, commit, clock),
+    beginTurn: (...of) => turns.begin(...of),
     commitTurn: (claim, changes) => turns.commit(claim, changes),
     maintenance: {
       examine: () => read(() => damagesOf(db)),

@@ -46,6 +46,7 @@ const END = { stream_complete: 'completed', error: 'failed' } as const satisfies
  */
 export class SqliteStreams implements StreamStore, Resident {
   readonly hintsMayBeLost = false;
+  readonly gather_ms = 0;
   readonly #claims: Claims<Run>;
   /** Streams that run here, as the last commit left them. */
   readonly #running = new Map<string, Running>();

@@ -1,0 +1,90 @@
+-- include: inbox
+-- How messages are claimed.
+
+local function add_heads(heads, place, from, to, ...)
+  local queues = call('ZRANGEBYSCORE', place, from, to, 'WITHSCORES', ...)
+  for at = 1, #queues, 2 do
+    local queue = queues[at]
+    local first = call('ZRANGE', key('session', queue, 'inbox'), 0, 0, 'WITHSCORES')
+    local interrupted = call('HGET', message_key(queue, first[1]), 'interrupted')
+    heads[#heads + 1] = { queue = queue, id = first[1], number = tonumber(first[2]), due = tonumber(queues[at + 1]),
+      interrupted = tonumber(interrupted) }
+  end
+  return #queues / 2, queues[#queues]
+end
+
+-- Claims queues whose first message is due, and begins an attempt with it. `wanted`: `kind`: `run`|`send`; `platforms`;
+-- `which`: `fresh`|`interrupted`; `owners`: one for each queue that is claimed at most. Returns owner and fields of each.
+local function claim_messages(wanted)
+  local kind, limit, heads = wanted.kind, #wanted.owners, {}
+  local fresh, died = places_of(kind, wanted.platforms)
+  if wanted.which == 'interrupted' then
+    for _, place in ipairs(died) do
+      add_heads(heads, place, '-inf', now)
+    end
+  else
+    for _, place in ipairs(fresh) do
+      local found, last = add_heads(heads, place, '-inf', now, 'LIMIT', 0, limit)
+      if found == limit then
+        -- Others are due at the same time as the last one: the number decides.
+        for at = #heads - found + 1, #heads do
+          if heads[at].due == tonumber(last) then
+            heads[at].is_again = true
+          end
+        end
+        add_heads(heads, place, last, last)
+      end
+    end
+  end
+  local due = {}
+  for _, head in ipairs(heads) do
+    if not head.is_again then
+      due[#due + 1] = head
+    end
+  end
+  table.sort(due, function(a, b)
+    if a.interrupted ~= b.interrupted then
+      return a.interrupted < b.interrupted
+    end
+    if a.due ~= b.due then
+      return a.due < b.due
+    end
+    return a.number < b.number
+  end)
+
+  local claimed = {}
+  for place = 1, math.min(limit, #due) do
+    local head, owner = due[place], wanted.owners[place]
+    local at = message_key(head.queue, head.id)
+    if kind == 'send' then
+      call('HINCRBY', at, 'sends', 1)
+    else
+      call('HSET', at, 'state', 'running')
+      call('HINCRBY', at, 'attempts', 1)
+      call('HSETNX', at, 'first_run_at', now)
+      index_state(head.queue, head.id)
+    end
+    call('HSET', working_key(head.queue), 'owner', owner, 'id', head.id, 'until', now + CLAIM_MS)
+    index_queue(head.queue)
+    claimed[#claimed + 1] = { owner, message_of(head.queue, head.id) }
+  end
+  return claimed
+end
+
+-- When the first unclaimed queue of a kind is due, and whether one waits that a process died on.
+local function look_at_queues(kind, platforms)
+  local fresh, died = places_of(kind, platforms)
+  local first, interrupted = nil, false
+  for _, places in ipairs({ fresh, died }) do
+    for _, place in ipairs(places) do
+      local due = call('ZRANGE', place, 0, 0, 'WITHSCORES')[2]
+      if due and (not first or tonumber(due) < first) then
+        first = tonumber(due)
+      end
+      if due and places == died then
+        interrupted = true
+      end
+    end
+  end
+  return first, interrupted
+end

@@ -1,0 +1,136 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CLAIM_MS, type SessionClaim } from '../../src/daemon/store/claims.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { BEGUN_TURNS, type BegunTurn } from '../../src/daemon/store/turns.ts';
+import { aPendingAction, aSession, aTrace, aTurn } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
+import { claimSession, commitUnderClaim, keepTurn, saveSession } from './store-writes.ts';
+
+const HOUR = 60 * 60 * 1000;
+
+/** The contract of `beginTurn`. */
+export function describeBeginTurn(current: () => StoreUnderTest): void {
+  describe('beginTurn', () => {
+    let test: StoreUnderTest;
+    let store: Store;
+    beforeEach(() => {
+      test = current();
+      store = test.store;
+    });
+
+    const begin = async (session_tag: string, session_id = session_tag, turn_key: string | null = null) => {
+      const begun = await store.beginTurn(session_tag, session_id, turn_key);
+      if (!begun) throw new Error('the session is claimed');
+      return begun;
+    };
+    const release = ({ claim }: { claim: SessionClaim }) => store.sessions.release(claim);
+    /** The turns of the session; a backend may leave them to `history`. */
+    const textsOf = ({ turns }: BegunTurn) => turns?.map(({ text }) => text) ?? null;
+
+    it('claims a session as `claim` does, whether it exists or not', async () => {
+      const begun = await begin('s');
+      expect(begun).toMatchObject({ found: null, pending: [], earlier: [] });
+      expect(textsOf(begun) ?? []).toEqual([]);
+      expect(await store.beginTurn('s', 's', null)).toBeNull();
+      expect(await store.sessions.claim('s')).toBeNull();
+      expect(await store.commitTurn(begun.claim, { trace: aTrace(null) })).toBe('committed');
+      await release(begun);
+      const claim = await claimSession(store, 's');
+      expect(await store.beginTurn('s', 's', null)).toBeNull();
+      test.advance(CLAIM_MS);
+      const next = await begin('s');
+      expect(await store.commitTurn(claim, { trace: aTrace(null) })).toBe('lost');
+      expect(next.claim.owner).not.toBe(claim.owner);
+    });
+
+    it('is given to one of many that ask at once, at any daemon', async () => {
+      const stores = [store, (await test.peer()) ?? store];
+      const all = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => stores[n % 2]?.beginTurn('s', 's', null)),
+      );
+      expect(all.filter((begun) => begun)).toHaveLength(1);
+    });
+
+    it('finds the session by the id that it has, and by the one before sign-in', async () => {
+      const session = aSession(test.now(), { generated: true });
+      const { session_id: tag } = session;
+      await saveSession(store, session);
+      const found = await begin(tag);
+      expect(found.found).toEqual(session);
+      await release(found);
+      const renamed = { ...session, session_id: 'new', former_id: tag };
+      await saveSession(store, renamed, 'changed');
+      for (const id of ['new', tag]) {
+        const begun = await begin(tag, id);
+        expect(begun.found).toEqual(renamed);
+        await release(begun);
+      }
+    });
+
+    it('finds no session that has expired, and another one than the claimed if the id says so', async () => {
+      const session = aSession(test.now());
+      await saveSession(store, session);
+      const other = await begin('other', session.session_id);
+      expect(other.found).toEqual(session);
+      expect(other.claim.session_tag).toBe('other');
+      await release(other);
+      test.advance(HOUR);
+      expect(await begin(session.session_id)).toMatchObject({ found: null });
+    });
+
+    it('reads the last turns of the session, oldest first, if it reads any', async () => {
+      const session = aSession(test.now());
+      await saveSession(store, session);
+      const texts = Array.from({ length: 5 }, (_, n) => `text ${n}`);
+      for (const text of texts) await keepTurn(store, session, { text });
+      const begun = await begin(session.session_id);
+      if (begun.turns === null) return;
+      expect(begun.turns).toEqual(await store.sessions.turns(session.session_id));
+      expect(textsOf(begun)).toEqual(texts);
+    });
+
+    it('reads as many turns as it says, if it reads any', async () => {
+      const session = aSession(test.now());
+      await saveSession(store, session);
+      for (let n = 0; n < BEGUN_TURNS + 2; n++) await keepTurn(store, session, { text: `text ${n}` });
+      const begun = await begin(session.session_id);
+      if (begun.turns === null) return;
+      expect(begun.turns.length).toBeGreaterThanOrEqual(BEGUN_TURNS);
+      expect(textsOf(begun)?.at(-1)).toBe(`text ${BEGUN_TURNS + 1}`);
+    });
+
+    it('lists the actions that wait in the session, and no others', async () => {
+      const session = aSession(test.now());
+      const { session_id } = session;
+      const pending = aPendingAction(session);
+      const turn = { record: aTurn(), ttl_ms: HOUR };
+      const changes = { session, turn, trace: aTrace(session), pending };
+      expect(await commitUnderClaim(store, session_id, changes)).toBe('committed');
+      const elsewhere = await begin('elsewhere');
+      expect(elsewhere.pending).toEqual([]);
+      const begun = await begin(session_id);
+      expect(begun.pending).toEqual(await store.actions.pendingIn(session_id));
+      expect(begun.pending).toMatchObject([{ action_id: pending.action_id, state: 'pending' }]);
+      await release(begun);
+      await store.sessions.end(session_id);
+      expect(await begin(session_id)).toMatchObject({ pending: [], found: null });
+    });
+
+    it('tells what earlier runs of the message have done, if it is asked', async () => {
+      const session = aSession(test.now());
+      const { session_id } = session;
+      const pending = aPendingAction(session);
+      const turn = { record: aTurn(), ttl_ms: HOUR };
+      await commitUnderClaim(store, session_id, { session, turn, trace: aTrace(session), pending });
+      const first = await begin(session_id, session_id, 'turn');
+      expect(first.earlier).toEqual([]);
+      await store.actions.settle(first.claim, pending.action_id, 'started', 'turn');
+      await release(first);
+      const again = await begin(session_id, session_id, 'turn');
+      expect(again.earlier).toEqual(await store.actions.ofTurn('turn'));
+      expect(again.earlier).toMatchObject([{ action_id: pending.action_id, state: 'started' }]);
+      await release(again);
+      expect(await begin(session_id)).toMatchObject({ earlier: [] });
+    });
+  });
+}
