@@ -41,7 +41,7 @@ export async function withTurn<Turn extends Arrived, Result>(
   }
 }
 
-/** It begins with what was noted of the message before. */
+/** The span starts with the first line that was written earlier. */
 function spanOf(
   { turn_id, channel, validated, parent_span }: Arrival<Arrived>,
   { observer }: Services,

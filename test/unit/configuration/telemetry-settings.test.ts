@@ -105,9 +105,11 @@ describe('the settings of OpenTelemetry', () => {
     await configured(env);
   });
 
-  it('warn if texts leave with traces', async () => {
+  it('warn if traces contain texts', async () => {
     const { warnings } = await configured({ ...ON, OTEL_GENAI_CAPTURE_CONTENT: 'true' });
-    expect(warnings).toEqual([expect.stringMatching(/^OTEL_GENAI_CAPTURE_CONTENT: the texts of people/)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^OTEL_GENAI_CAPTURE_CONTENT: traces contain the texts/),
+    ]);
   });
 
   it('show no header, which may hold a key', async () => {
