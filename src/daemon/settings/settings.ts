@@ -587,10 +587,25 @@ export const SETTINGS = [
     sentence: 'Time limit of one export, including retries.',
   },
   {
+    name: 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT',
+    kind: 'integer',
+    min: 1,
+    max: 600_000,
+    unit: 'milliseconds',
+    sentence: 'Time limit of one export of traces; overrides OTEL_EXPORTER_OTLP_TIMEOUT.',
+    example: '5000',
+  },
+  {
     name: 'OTEL_EXPORTER_OTLP_COMPRESSION',
     kind: 'string',
     default: 'none',
     sentence: 'Compression of exports: `gzip` or `none`.',
+  },
+  {
+    name: 'OTEL_EXPORTER_OTLP_TRACES_COMPRESSION',
+    kind: 'string',
+    sentence: 'Compression of exported traces; overrides OTEL_EXPORTER_OTLP_COMPRESSION.',
+    example: 'gzip',
   },
   {
     name: 'OTEL_EXPORTER_OTLP_CERTIFICATE',
@@ -606,6 +621,24 @@ export const SETTINGS = [
     name: 'OTEL_EXPORTER_OTLP_CLIENT_KEY',
     kind: 'string',
     sentence: 'PEM file with the private key of OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE.',
+  },
+  {
+    name: 'OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE',
+    kind: 'string',
+    sentence:
+      'PEM file with the CA certificates for the export of traces; overrides OTEL_EXPORTER_OTLP_CERTIFICATE.',
+  },
+  {
+    name: 'OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE',
+    kind: 'string',
+    sentence:
+      'PEM file with the client certificate for the export of traces; overrides OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE.',
+  },
+  {
+    name: 'OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY',
+    kind: 'string',
+    sentence:
+      'PEM file with the private key for the export of traces; overrides OTEL_EXPORTER_OTLP_CLIENT_KEY.',
   },
   {
     name: 'OTEL_SERVICE_NAME',

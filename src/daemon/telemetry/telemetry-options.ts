@@ -74,12 +74,15 @@ export function telemetryOptions(settings: TelemetrySettings): TelemetryOptions 
       ...headersOf(settings.OTEL_EXPORTER_OTLP_HEADERS),
       ...headersOf(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
     },
-    timeout_ms: settings.OTEL_EXPORTER_OTLP_TIMEOUT,
-    compression: settings.OTEL_EXPORTER_OTLP_COMPRESSION as TelemetryOptions['compression'],
+    timeout_ms: settings.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? settings.OTEL_EXPORTER_OTLP_TIMEOUT,
+    compression: (settings.OTEL_EXPORTER_OTLP_TRACES_COMPRESSION ??
+      settings.OTEL_EXPORTER_OTLP_COMPRESSION) as TelemetryOptions['compression'],
     tls: {
-      ca: settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
-      cert: settings.OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE,
-      key: settings.OTEL_EXPORTER_OTLP_CLIENT_KEY,
+      ca: settings.OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE ?? settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
+      cert:
+        settings.OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE ??
+        settings.OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE,
+      key: settings.OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY ?? settings.OTEL_EXPORTER_OTLP_CLIENT_KEY,
     },
     resource: resourceOf(settings),
     sampler: settings.OTEL_TRACES_SAMPLER as SamplerName,
