@@ -45,7 +45,13 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'audit',
       'version',
     ],
-    pages: ['agentd-deploy(7)', 'agentd-store(7)', 'agentd-metrics(7)', 'agentd-scaling(7)'],
+    pages: [
+      'agentd-deploy(7)',
+      'agentd-store(7)',
+      'agentd-metrics(7)',
+      'agentd-telemetry(7)',
+      'agentd-scaling(7)',
+    ],
   },
   {
     name: 'channels',
@@ -53,7 +59,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     paragraphs: [
       'A channel is active if MESSAGING_PLATFORMS names it, or if that is unset and its own settings are there. `agentd channels list` says which channels are active, and why the others are not.',
       '`agentd simulate` writes as a platform would, so that each channel can be tried without an account.',
-      'Messages of platforms wait in the inbox until they are answered; `agentd inbox list --failed` shows those that could not be.',
+      'Messages of platforms wait in the inbox until they are answered; `agentd inbox list --failed` shows those that failed.',
     ],
     commands: ['channels', 'simulate', 'inbox', 'guard'],
     pages: [...RESERVED_CHANNEL_NAMES.map((name) => `agentd-${name}(7)`), 'agentd-channel(7)'],
@@ -70,17 +76,17 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
   },
   {
     name: 'agent',
-    summary: 'The model, the tools, the memory, and what was done.',
+    summary: 'The model, the tools, the memory, and the journal of actions.',
     paragraphs: [
       'Without AGENT_MODEL the runtime `builtin` answers by simple rules. Tools come from OpenAPI documents, MCP servers and modules, which the configuration file lists under `tools`.',
-      'A tool that writes asks the person first, and the journal of actions keeps what it did.',
+      'A tool that writes asks the person first, and the journal of actions records the outcome.',
     ],
     commands: ['tools', 'actions', 'memory', 'explain'],
     pages: ['agentd-agent(7)', 'agentd-api(7)'],
   },
   {
     name: 'people',
-    summary: 'What is stored of a person: show it, erase it, and who looked.',
+    summary: 'The data that is stored of a person: show it, erase it, see who looked.',
     paragraphs: [
       'A person is named by `--sub SUB`, or by their user on a platform. What administrators change or look up of a person is in the audit log.',
     ],

@@ -13,6 +13,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'clock.ts',
     'errors.ts',
     'fold-text.ts',
+    'give-to-owner.ts',
     'import-failure.ts',
     'loopback.ts',
     'network-failure.ts',

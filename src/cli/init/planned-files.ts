@@ -70,7 +70,7 @@ function valuesOf({ answers, channels, groups, secrets, form }: Plan): Map<strin
 function envFile({ api }: Answers, { generated, needed, optional }: Secrets): string {
   const wanted = [...needed, ...(api === '' ? [] : ['API_EMAIL']), ...optional];
   return [
-    '# Secrets of agentd. Keep this file to yourself: whoever reads it can speak as anybody.',
+    '# Secrets of agentd. Keep this file private: anyone who reads it can act as any person.',
     '# JWT_SECRET_KEY is shared with the site that signs the tokens of its users.',
     ...[...generated].map(([name, value]) => `${name}=${value}`),
     ...(wanted.length === 0 ? [] : ['', '# What only the platform or the provider can give you:']),
@@ -94,7 +94,7 @@ async function unitFiles(directory: string, { generated, needed }: Secrets): Pro
   );
 }
 
-/** Adds what is missing behind the last credential of the unit. */
+/** Adds the credentials that the unit lacks after its last one. */
 function withCredentials(unit: string, directory: string, names: readonly string[]): string {
   const lines = unit.split('\n');
   const missing = names.filter((name) => !lines.some((line) => line.startsWith(`LoadCredential=${name}:`)));

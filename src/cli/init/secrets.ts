@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SettingRecord } from '../../channel/index.ts';
 import type { Answers } from './answers.ts';
 
-/** Secrets that nobody else has to give. 256 bits each. */
+/** Secrets that agentd can make itself, 256 bits each. */
 const GENERATED = ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN'] as const;
 /** Secrets of channels that the operator makes up and gives to the platform. */
 const MADE_UP = /_(?:VERIFY_TOKEN|WEBHOOK_SECRET)$/;

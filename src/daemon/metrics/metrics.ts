@@ -42,7 +42,7 @@ export class Metrics implements Observer {
     this.#counter('agentd_store_errors_total').inc(0);
   }
 
-  /** Says where the gauges are read. They are absent until then, while the daemon starts. */
+  /** Sets what the gauges are read from. Until then, while the daemon starts, they are absent. */
   readFrom(gauges: Gauges): void {
     this.#read = gauges;
   }
