@@ -86,6 +86,11 @@ export interface AgentTurn {
    */
   already_done: readonly AlreadyDone[];
   /**
+   * To be called if the run ends before it can say what its calls did, for example because no step is left: the daemon
+   * then says at the end of the reply what came of each write of this message.
+   */
+  reportWrites(): void;
+  /**
    * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
    * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
    */
