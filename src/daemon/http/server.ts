@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
@@ -52,8 +53,15 @@ export interface ServerParts {
 export interface Server {
   /** Rejects with the system's error where it cannot listen. @param port 0 takes a free one */
   listen(host: string, port: number): Promise<ListeningAddress>;
+  /** Goes on answering, but keeps no connection for another request. */
+  retire(): void;
   /**
-   * Ends open streams, refuses new requests (503) and waits for the running ones; it goes on listening. False
+   * Refuses new connections, so that a proxy tries another daemon at once, and answers what was sent on those of the last
+   * moment.
+   */
+  refuseConnections(): Promise<void>;
+  /**
+   * Ends open streams, refuses new requests (503) and waits for the running ones; it goes on listening, if it did. False
    * where `graceMs` passed with one unanswered: then nobody is listened to any more.
    */
   drain(graceMs: number): Promise<boolean>;
@@ -99,6 +107,12 @@ export function createServer(parts: ServerParts): Server {
   answerBrokenRequests(server, inFlight, log);
   return {
     listen: (host, port) => listen(server, { host, port, setting: 'HOST' }, log),
+    retire: () => inFlight.retire(),
+    async refuseConnections() {
+      // After the connections that the system has taken already.
+      await setImmediate();
+      await Promise.race([stopListening(server), setTimeout(FAREWELL)]);
+    },
     async drain(graceMs) {
       inFlight.drain();
       // Their readers come back, and find all they have missed (agentd-message(7), "Reconnecting").
