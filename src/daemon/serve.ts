@@ -217,7 +217,6 @@ export async function startDaemon(
         const ends_at = performance.now() + grace;
         readiness.stopping();
         if (stopDelay > 0) {
-          server.retire();
           await delay(stopDelay);
           log.info({}, 'stopping: running requests finish, new connections are refused');
           await server.refuseConnections();

@@ -111,7 +111,7 @@ it('says that the daemon starts, serves, drains, and stops last', async () => {
     body: { code: 'unavailable', detail: 'The daemon is stopping.' },
   });
   const late = await post(daemon.url, { user_id: 'bob', message: 'late' });
-  expect([late.status, late.headers.get('connection')]).toEqual([200, 'close']);
+  expect([late.status, late.headers.get('connection')]).toEqual([200, 'keep-alive']);
 
   // Then it drains, and the probes go on. A proxy whose connection is refused asks another daemon at once.
   await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');
