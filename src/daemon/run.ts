@@ -73,7 +73,7 @@ function outliveReaders(): void {
 function openInspector(log: Log): void {
   const address = `127.0.0.1:${DEBUG_PORT}`;
   inspector.open(DEBUG_PORT, '127.0.0.1');
-  // It does not throw where it cannot listen; debugging is no reason to keep the daemon from its work.
+  // It does not throw if it cannot listen: debugging is no reason to keep the daemon from its work.
   if (inspector.url() === undefined) {
     log.warn({}, `ENABLE_DEBUGPY: there is no inspector, since ${address} is in use`);
     return;

@@ -68,14 +68,14 @@ export interface Daemon {
   /** Where long-term memory is kept, in words. */
   memory: string;
   agent: string;
-  /** Where a message can be posted and is answered in the response; null where no channel does so. */
+  /** Where a message can be posted and is answered in the response; null if no channel does so. */
   messagePath: string | null;
   /** The page of the sample shop; null if there is none. */
   demoPath: string | null;
   services: StreamServices;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
   stopDelay: number;
-  /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
+  /** Drains, then stops everything in reverse. False if the grace passed with a request unanswered. */
   stop(): Promise<boolean>;
 }
 

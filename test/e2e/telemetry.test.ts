@@ -13,6 +13,7 @@ import { post } from '../support/webchat.ts';
 const PARENT = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' };
 const TRACEPARENT = `00-${PARENT.trace}-${PARENT.span}-01`;
 const TEXT = 'canary-text-5b1e';
+const ARGUMENT = 'canary-argument-3c7d';
 const KEY = 'canary-key-91f0';
 
 let collector: Collector;
@@ -21,11 +22,13 @@ let shop: Shop;
 beforeAll(async () => {
   [collector, model] = await Promise.all([Collector.start(), FakeModel.start()]);
   // Looks the person up, then says so.
-  model.script(({ messages }) =>
-    messages.at(-1)?.role === 'tool'
-      ? { text: [`Found: ${TEXT}`], usage: { prompt_tokens: 20, completion_tokens: 4 } }
-      : { tools: [{ name: 'get_user', args: {} }], usage: { prompt_tokens: 12, completion_tokens: 2 } },
-  );
+  model.script(({ messages }) => {
+    const last = messages.at(-1);
+    const usage = { prompt_tokens: last?.role === 'tool' ? 20 : 12, completion_tokens: 4 };
+    if (last?.role === 'tool') return { text: [`Found: ${TEXT}`], usage };
+    const args = String(last?.content).includes('wrongly') ? { [ARGUMENT]: ARGUMENT } : {};
+    return { tools: [{ name: 'get_user', args }], usage };
+  });
   shop = await startShop({
     env: {
       SSE_ENABLED: 'true',
@@ -104,6 +107,15 @@ describe('a message with a tool call', () => {
     expect(collector.exports[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-api-key': KEY } });
   });
 
+  it('is found by its turn, and its log lines by the trace', async () => {
+    const turn = String(message.attributes['agentd.turn_id']);
+    expect((await shop.run('explain', turn)).stdout).toContain('telemetry-1');
+    const logged = shop.daemon
+      .log()
+      .find(({ msg, session }) => msg === 'message answered' && session === 'telemetry-1');
+    expect(logged?.trace_id).toBe(PARENT.trace);
+  });
+
   it('passes the trace on to the API, and nothing else of what the client sent', () => {
     const request = shop.api.seen('/users').at(-1);
     const span = collector.spans.find(({ name }) => name === 'GET api');
@@ -153,6 +165,19 @@ describe('a message with a tool call', () => {
       { name: 'session', value: 'telemetry-1' },
       { name: 'header of the exports', value: KEY },
     ];
+    expect(findCanaries(canaries, new Map([['exports', collector.bytes]]))).toEqual([]);
+  });
+});
+
+describe('a tool call that fails', () => {
+  it('says why, but not with which arguments', async () => {
+    await shop.say({ message: 'Look me up wrongly.', user_id: 'ada', session_id: 'telemetry-4' });
+    const message = await spanOf('telemetry-4');
+    const span = collector.spans.find(
+      ({ name, traceId }) => name.startsWith('execute_tool') && traceId === message.traceId,
+    );
+    expect(span).toMatchObject({ status: 2, attributes: { 'error.type': 'invalid_arguments' } });
+    const canaries = [{ name: 'argument', value: ARGUMENT }];
     expect(findCanaries(canaries, new Map([['exports', collector.bytes]]))).toEqual([]);
   });
 });

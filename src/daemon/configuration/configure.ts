@@ -89,7 +89,7 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
-/** `NODE_ENV` as `Configuration.environment` has it, wherever it is set. Looks at nothing else. */
+/** `NODE_ENV` as in `Configuration.environment`, from any source. Looks at nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
   return environmentOf(await readSources(place));
 }

@@ -50,7 +50,7 @@ export interface ServerParts {
 }
 
 export interface Server {
-  /** Rejects with the system's error where it cannot listen. @param port 0 takes a free one */
+  /** Rejects with the system's error if it cannot listen. @param port 0 takes a free one */
   listen(host: string, port: number): Promise<ListeningAddress>;
   /**
    * Ends open streams, refuses new requests (503) and waits for the running ones; it goes on listening. False
@@ -89,7 +89,7 @@ export function createServer(parts: ServerParts): Server {
   app.use(validateToken(parts.tokens));
   app.use(rateLimit({ settings, store }));
   app.use(answer({ stopping: streams.signal, log }));
-  // Nothing gets past `problems` but what a connection that broke tells of itself.
+  // Only the error of a connection that broke gets past `problems`.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
 
   const server = createListener(app, log, {

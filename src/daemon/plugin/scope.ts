@@ -31,7 +31,7 @@ import type { StreamServices } from '../stream/stream-services.ts';
 
 /** Time-out of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
-/** When to come again where a channel says `unavailable`, which cannot know, seconds. */
+/** `Retry-After` if a channel says `unavailable`, seconds: the channel cannot know when to come again. */
 const AGAIN_SECONDS = 5;
 
 /** What one plugin is handed: its own settings and doors, and nothing of another's. */

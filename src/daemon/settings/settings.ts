@@ -2,7 +2,7 @@ import type { SettingRecord } from '../../channel/index.ts';
 import type { Secret } from '../secret.ts';
 
 /**
- * The daemon's own settings, one record each (agentd-settings(5)). Those of a channel stand with the channel.
+ * The daemon's own settings, one record each (agentd-settings(5)). Those of a channel are in its plugin.
  */
 export const SETTINGS = [
   // Where it listens
@@ -75,7 +75,7 @@ export const SETTINGS = [
       'How long a stopping daemon still takes requests while `/ready` answers 503, as part of SHUTDOWN_GRACE_SECONDS; only with ADMIN_LISTEN.',
   },
 
-  // Who it is, where it keeps things, what it tells
+  // Its name, its files, its log
   {
     name: 'APP_NAME',
     kind: 'string',

@@ -1,4 +1,5 @@
 import type { Attributes } from '@opentelemetry/api';
+import { maskTokens } from '../secret.ts';
 import type { BegunMessage, ModelContent, SpanSubject } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 
@@ -58,10 +59,8 @@ export function outcomeAttributes({ outcome }: TraceRecord): Attributes {
 
 export function contentAttributes({ input, output }: ModelContent): Attributes {
   return {
-    'gen_ai.input.messages': jsonOf(input).slice(0, CONTENT_MAX).toWellFormed(),
-    'gen_ai.output.messages': jsonOf([{ role: 'assistant', parts: [{ type: 'text', content: output }] }])
-      .slice(0, CONTENT_MAX)
-      .toWellFormed(),
+    'gen_ai.input.messages': jsonOf(input),
+    'gen_ai.output.messages': jsonOf([{ role: 'assistant', parts: [{ type: 'text', content: output }] }]),
   };
 }
 
@@ -115,6 +114,9 @@ function textOf(value: unknown): string {
   return value === undefined ? 'unknown' : String(value).slice(0, VALUE_MAX).toWellFormed();
 }
 
+/** Tokens are masked before, where people and tools bring them; this is the last door. */
 function jsonOf(value: unknown): string {
-  return JSON.stringify(value) ?? '';
+  return maskTokens(JSON.stringify(value) ?? '')
+    .slice(0, CONTENT_MAX)
+    .toWellFormed();
 }

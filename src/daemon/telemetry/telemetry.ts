@@ -119,6 +119,8 @@ class Collected {
 
   /** @param startTime if it was not now. */
   protected begin(step: string, about?: SpanSubject, startTime?: Date): CollectedSpan {
+    // Nothing within a message that is not sampled is: its requests carry the span of the message.
+    if (!this.span.isRecording()) return new CollectedSpan(this.span, this.#parts);
     const kind = CLIENT_STEPS.includes(step) ? SpanKind.CLIENT : SpanKind.INTERNAL;
     const attributes = subjectAttributes(about);
     this.#context ??= trace.setSpan(ROOT_CONTEXT, this.span);

@@ -17,9 +17,9 @@ export interface Observer {
   turnTraced(trace: TraceRecord, runs_again: boolean): void;
   /** The loop guard has blocked a message as it arrived. */
   messageBlocked(platform: string, reason: string): void;
-  /** A message of the inbox has failed for good without a turn of its own. */
-  messageFailed(platform: string): void;
-  /** An attempt to send a stored text to a platform has ended. */
+  /** A message has ended without a turn of its own. */
+  messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
+  /** An attempt to send a stored text to a platform has ended, or a text has failed without a further one. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   requestEnded(request: EndedRequest): void;
   /** A user token was checked. @param outcome `valid`, or the reason why it is not. */
@@ -51,7 +51,7 @@ export const NO_OBSERVER: Observer = {
   messageBegan: () => null,
   turnTraced: ignore,
   messageBlocked: ignore,
-  messageFailed: ignore,
+  messageEnded: ignore,
   deliveryEnded: ignore,
   requestEnded: ignore,
   tokenChecked: ignore,
@@ -67,7 +67,7 @@ export function observers(all: readonly Observer[]): Observer {
     messageBegan: (message) => firstOf(all, (one) => one.messageBegan(message)),
     turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
     messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
-    messageFailed: (...of) => all.forEach((one) => void one.messageFailed(...of)),
+    messageEnded: (...of) => all.forEach((one) => void one.messageEnded(...of)),
     deliveryEnded: (...of) => all.forEach((one) => void one.deliveryEnded(...of)),
     requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),

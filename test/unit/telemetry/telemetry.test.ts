@@ -8,9 +8,11 @@ import type { BegunMessage } from '../../../src/daemon/trace/span.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { Collector } from '../../support/collector.ts';
+import { signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const TOKEN = signToken({ sub: 'user-1' }, 'a secret of the tests that is long enough');
 const SPAN = 'b7ad6b7169203331';
 
 let collector: Collector;
@@ -321,7 +323,10 @@ describe('a span', () => {
   it('of a model has its texts only if they are asked for, and then bounded', async () => {
     const call = (trace: Trace) => {
       const part = trace.begin('model', { provider: 'openai', max_output_tokens: 7 });
-      part.content?.({ input: [{ role: 'user', content: 'canary '.repeat(10_000) }], output: 'the answer' });
+      part.content?.({
+        input: [{ role: 'user', content: `${TOKEN} ${'canary '.repeat(10_000)}` }],
+        output: `the answer ${TOKEN}`,
+      });
       part.end({ verdict: 'ok', detail: { model: 'm', input_tokens: 1, output_tokens: 2 } });
     };
     const [without] = await spansOf(call);
@@ -338,7 +343,8 @@ describe('a span', () => {
     const [withTexts] = await spansOf(call, { takesContent: true });
     expect(String(withTexts?.attributes['gen_ai.input.messages'])).toMatch(/^\[\{"role":"user"/);
     expect(String(withTexts?.attributes['gen_ai.input.messages'])).toHaveLength(32_768);
-    expect(withTexts?.attributes['gen_ai.output.messages']).toContain('the answer');
+    expect(withTexts?.attributes['gen_ai.output.messages']).toContain('the answer [token]');
+    expect(collector.bytes.toString('latin1')).not.toContain(TOKEN.slice(-20));
   });
 
   it('of what was noted before has the time of then', async () => {
