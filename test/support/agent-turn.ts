@@ -19,6 +19,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     tools: [],
     confirmed: null,
     already_done: [],
+    reportWrites: () => {},
     meter: FREE_METER,
     memories: [],
     signal: new AbortController().signal,

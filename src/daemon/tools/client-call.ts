@@ -6,7 +6,6 @@ import type { CredentialsUsed } from './tool.ts';
 export interface ClientCall {
   signal: AbortSignal;
   trace: TraceWriter;
-  request_id: string | undefined;
   log: Pick<Log, 'warn'>;
   watch?: RequestWatcher | undefined;
 }

@@ -96,7 +96,7 @@ async function send(
   limit: TimeLimit,
 ): Promise<{ sent: Sent; opened: OpenedClient }> {
   const { signal } = limit;
-  const call = { signal, trace, request_id: requestContext()?.request_id, log, watch };
+  const call = { signal, trace, log, watch };
   const opened = openToolClient(tool, credential, call, access);
   const sending = tool.send(args, { client: opened.client, person, idempotency_key, signal, log });
   return { sent: await limit.within(sending), opened };

@@ -62,7 +62,12 @@ export class RequestClient {
       else if (error instanceof TokenExchangeFailure) this.#lines.exchangeFailed(error.reason);
       else if (!(error instanceof DownstreamFailure)) throw error;
       this.#call.log.warn(
-        { request_id: this.#call.request_id, tool: this.#tool.name, reason: error.reason, err: error },
+        // The stack of a call that was only too slow says nothing.
+        {
+          tool: this.#tool.name,
+          reason: error.reason,
+          ...(error.reason === 'timeout' ? {} : { err: error }),
+        },
         'call of the business API failed',
       );
       const reached = error instanceof DownstreamFailure && error.reached;
@@ -81,7 +86,7 @@ export class RequestClient {
       return { outcome: 'answered', credentials: use, ...response };
     const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
     this.#call.log.warn(
-      { request_id: this.#call.request_id, tool: this.#tool.name },
+      { tool: this.#tool.name },
       `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'no call was made instead'}`,
     );
     if (!fallsBack) return { outcome: 'sign_in_needed' };

@@ -326,6 +326,19 @@ describe('a repeated run', () => {
     });
   });
 
+  test('records that the outcome of a write of a run that died is unknown', async () => {
+    const { journal } = await begin();
+    const write = await journal.known({ tool: cancel, args: { id: 7 }, given: { id: 7 } });
+    if (write.state !== 'new') throw new Error('the write is known');
+    await journal.start(write.write, { tool: cancel, args: { id: 7 }, given: { id: 7 }, again: false });
+    expect(await listed()).toMatchObject([{ state: 'started' }]);
+    await (await begin()).journal.recordAgain();
+    expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);
+    // The process was only slow.
+    await journal.finish(write.write, { state: 'done', status: 200, answer: null });
+    expect(await listed()).toMatchObject([{ state: 'done' }]);
+  });
+
   test('is told that a write is unknown, and does not repeat it', async () => {
     answers = [broken];
     await (await begin()).call({ id: 7 });
