@@ -180,7 +180,7 @@ function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
   return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
 }
 
-/** A channel learns whose token it is, never gets more of it than it had. */
+/** A channel learns whose token it is, and never more of the token than it had. */
 function answerOf(verdict: TokenVerdict): TokenAnswer {
   if (!verdict.valid) return { valid: false, reason: verdict.reason };
   const { phone } = verdict.claims;
