@@ -49,9 +49,6 @@ function unit(file: string): Map<string, string[]> {
   return values;
 }
 
-/** Files for Prometheus and Grafana. */
-const MONITORING = ['grafana-dashboard.json', 'alerts.yaml'];
-
 const UNITS = ['config/agentd.service', 'config/agentd-backup.service'];
 /** `systemd 252 (252.38-1~deb12u1)`; 0 if it is missing. */
 const ANALYZE = Number(
@@ -366,8 +363,8 @@ describe('agentd-deploy(7)', () => {
   it('names files of the package that exist, and all of them', () => {
     const named = [...page.matchAll(/\bconfig\/([\w.-]+)/g)].map(([, name = '']) => name);
     const files = filesBelow('config').map((file) => file.split('/')[1] ?? '');
-    expect(named.filter((name) => !files.includes(name) && !MONITORING.includes(name))).toEqual([]);
-    const elsewhere = ['agentd.example.yaml', 'teamchat-manifest.json'];
+    expect(named.filter((name) => !files.includes(name))).toEqual([]);
+    const elsewhere = ['agentd.example.yaml', 'texts.de.yaml', 'texts.es.yaml', 'teamchat-manifest.json'];
     expect(files.filter((name) => !named.includes(name) && !elsewhere.includes(name))).toEqual([]);
   });
 
