@@ -9,6 +9,7 @@ const CHOICES = [
   ['OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS],
   ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', PROTOCOLS],
   ['OTEL_EXPORTER_OTLP_COMPRESSION', COMPRESSIONS],
+  ['OTEL_EXPORTER_OTLP_TRACES_COMPRESSION', COMPRESSIONS],
   ['OTEL_TRACES_SAMPLER', SAMPLERS],
 ] as const;
 
@@ -16,15 +17,18 @@ const FILES = [
   'OTEL_EXPORTER_OTLP_CERTIFICATE',
   'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE',
   'OTEL_EXPORTER_OTLP_CLIENT_KEY',
+  'OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY',
 ] as const;
 
-/** A name of a header (RFC 9110, section 5.1), and a value that it can have. */
+/** RFC 9110, sections 5.1 and 5.5. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Can traces be exported as the settings say (agentd-telemetry(7))? Other programs read these variables, too, so they are
- * checked only if traces are exported.
+ * Checks the settings of agentd-telemetry(7). Other programs read the same variables, so they are checked only if traces
+ * are exported.
  */
 export function checkTelemetrySettings(look: Examination): void {
   const exports = exportsTraces({
@@ -51,7 +55,7 @@ export function checkTelemetrySettings(look: Examination): void {
       look.refuse(name, 'is not the path of a file', 'the path of a PEM file');
   }
   if (look.value('OTEL_GENAI_CAPTURE_CONTENT') === true)
-    look.warn('OTEL_GENAI_CAPTURE_CONTENT: the texts of people and the results of tools leave with traces');
+    look.warn('OTEL_GENAI_CAPTURE_CONTENT: traces contain the texts of people and the results of tools');
 }
 
 function checkPairs(

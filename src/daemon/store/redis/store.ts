@@ -14,6 +14,7 @@ import type { Store } from '../store.ts';
 import { RedisActions } from './actions.ts';
 import { RedisAudit } from './audit.ts';
 import { RedisBudgets } from './budgets.ts';
+import { countKeys } from './census.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisGuard } from './guard.ts';
 import { GuardDesk } from './guard-desk.ts';
@@ -112,6 +113,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     commitTurn: (claim, changed) => turns.commit(claim, changed),
     replicas: new RedisReplicas(redis),
     advice: async () => adviceOn(server, options.isAlways ?? false),
+    census: () => countKeys(redis),
     // Keys expire by themselves.
     maintenance: null,
     condition() {

@@ -246,6 +246,7 @@ function assemble(
     },
     replicas: null,
     advice: async () => [],
+    census: async () => null,
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {
       if (!volume.hasRoom()) throw new StoreFull();
