@@ -228,10 +228,11 @@ export async function startDaemon(
         readiness.stopping();
         if (stopDelay > 0) {
           await delay(stopDelay);
-          log.info({}, 'stopping: running requests finish, new ones get 503');
+          log.info({}, 'stopping: running requests finish, new connections are refused');
+          await server.refuseConnections();
         }
         inbox.pause();
-        const answered = await server.drain(grace - stopDelay);
+        const answered = await server.drain(Math.max(0, grace_ends_at - performance.now()));
         // A run whose client went away is still somebody's turn: it has what is left of the grace.
         await settledWithin(services.running, Math.max(0, grace_ends_at - performance.now()));
         stopping.abort(new Error('the daemon is stopping'));
