@@ -17,6 +17,7 @@ const EXPIRING: Readonly<Record<string, readonly string[]>> = {
   budget: ['window'],
   user: ['guard'],
   'stream-key': ['stream'],
+  erased: ['at'],
 };
 
 const LINK = /^[^:{]+:jwt:/;

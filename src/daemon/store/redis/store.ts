@@ -10,6 +10,7 @@ import {
   TRACES_MAX,
 } from '../bounds.ts';
 import { CLAIM_MS } from '../claims.ts';
+import { ERASED_MS } from '../persons.ts';
 import type { Store } from '../store.ts';
 import { RedisActions } from './actions.ts';
 import { RedisAudit } from './audit.ts';
@@ -72,6 +73,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       DONE_MS,
       FAILED_MS,
       LINK_MS,
+      ERASED_MS,
       TRACE_RETENTION_MS: traceRetentionMs,
       ACTIONS_RETENTION_MS: actionsRetentionMs,
       TRACES_MAX: tracesMax,
