@@ -3,6 +3,7 @@ import { PlatformApi } from './api.ts';
 import { Bot } from './bot.ts';
 import { checkToken } from './check.ts';
 import { Receiver } from './receive.ts';
+import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
 import { Sender } from './send.ts';
 
 /** A shorter secret can be guessed. */
@@ -54,13 +55,20 @@ const msgbot: ChannelPlugin = {
     idsOf: (given) => (/^[1-9]\d{0,15}$/.test(given.trim()) ? [given.trim()] : []),
   },
   simulator: async () => (await import('./simulator.ts')).simulator,
+  setup: {
+    settings: ['MSGBOT_BOT_TOKEN', 'MSGBOT_WEBHOOK_SECRET'],
+    run(address, scope) {
+      const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
+      return register(address, apiOf(scope), secret);
+    },
+  },
   create: (scope) => createMsgbot(scope),
 };
 
 function createMsgbot(scope: ChannelScope): Channel {
   const token = secretOf(scope, 'MSGBOT_BOT_TOKEN');
   const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
-  const api = new PlatformApi(scope, token, String(scope.settings.MSGBOT_API_URL));
+  const api = apiOf(scope);
   const bot = new Bot(token, api, scope);
   const receiver = new Receiver(scope, bot, api, secret);
   const sender = new Sender(scope, api);
@@ -68,7 +76,7 @@ function createMsgbot(scope: ChannelScope): Channel {
     routes: [
       {
         method: 'POST',
-        path: '/webhook/msgbot',
+        path: WEBHOOK_PATH,
         contentType: 'application/json',
         bodyLimit: BODY_LIMIT,
         async handle(request) {
@@ -90,8 +98,13 @@ function createMsgbot(scope: ChannelScope): Channel {
       return ofApi.status === 'ok' ? bot.health() : ofApi;
     },
     check: () => checkToken(api),
+    checkRegistration: () => checkRegistration(api, scope.now()),
     stop: async () => bot.stop(),
   };
+}
+
+function apiOf(scope: ChannelScope): PlatformApi {
+  return new PlatformApi(scope, secretOf(scope, 'MSGBOT_BOT_TOKEN'), String(scope.settings.MSGBOT_API_URL));
 }
 
 /** Both settings are required, so an active channel has them. */

@@ -7,6 +7,8 @@ export interface Configured {
   verify_token: string;
   /** The business numbers that the agent answers for. */
   numbers: ReadonlySet<string>;
+  /** Id of their WhatsApp business account; null: it is not known. */
+  account_id: string | null;
   /** Without a slash at the end. */
   api_url: string;
 }
@@ -33,11 +35,16 @@ export function readSettings(settings: ChannelSettings): Configured {
         .split(',')
         .map((id) => id.trim()),
     ),
+    account_id:
+      settings.PHONECHAT_BUSINESS_ACCOUNT_ID === undefined
+        ? null
+        : String(settings.PHONECHAT_BUSINESS_ACCOUNT_ID),
     api_url: String(settings.PHONECHAT_API_URL).replace(/\/+$/, ''),
   };
 }
 
 /** The platform's secrets contain no white space. White space around a value was copied with it. */
 function secretOf(value: ChannelSettings[string]): string {
-  return (value as SecretValue).reveal().trim();
+  // `agentd channels setup` needs only some of them.
+  return value === undefined ? '' : (value as SecretValue).reveal().trim();
 }

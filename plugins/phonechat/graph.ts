@@ -6,7 +6,7 @@ import {
 } from '../../src/channel/index.ts';
 import type { Configured } from './configured.ts';
 import { type GraphError, meaningOf } from './graph-errors.ts';
-import { type Fields, fieldsOf, stringOf } from './json.ts';
+import { type Fields, fieldsOf, objectsOf, stringOf, wordsOf } from './json.ts';
 import { GRAPH_VERSION } from './platform.ts';
 
 /** Time-out of one call, ms. */
@@ -23,7 +23,7 @@ export interface Failure extends GraphError {
   reason: string;
 }
 
-/** The only access to the platform's API: `POST /{version}/{number}/messages` and `GET /{version}/{number}`. */
+/** The only access to the platform's API. */
 export class Graph {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
@@ -61,6 +61,55 @@ export class Graph {
     if (number === undefined) return { reason: 'an answer that is not from the platform', final: false };
     const name = stringOf(outcome.answer.verified_name);
     return { shown: name === undefined ? number : `${number} (${name})` };
+  }
+
+  /** Where the platform delivers the messages to a number; null: nowhere. Never throws. */
+  async webhookOf(number_id: string): Promise<{ url: string | null } | Failure> {
+    const outcome = await this.#ask(`${encodeURIComponent(number_id)}?fields=webhook_configuration`, {
+      method: 'GET',
+    });
+    if ('reason' in outcome) return outcome;
+    // The most specific address counts.
+    const { phone_number, whatsapp_business_account, application } = fieldsOf(
+      outcome.answer.webhook_configuration,
+    );
+    return {
+      url: wordsOf(phone_number) ?? wordsOf(whatsapp_business_account) ?? wordsOf(application) ?? null,
+    };
+  }
+
+  /** Makes the platform deliver the messages to a number to this address, which it asks at once. Never throws. */
+  setWebhook(number_id: string, url: string): Promise<Failure | null> {
+    const { verify_token } = this.#configured;
+    return this.#change(encodeURIComponent(number_id), {
+      webhook_configuration: { override_callback_uri: url, verify_token },
+    });
+  }
+
+  /** Subscribes the app to the webhooks of a business account. Never throws. */
+  subscribe(account_id: string): Promise<Failure | null> {
+    return this.#change(`${encodeURIComponent(account_id)}/subscribed_apps`, {});
+  }
+
+  /** Names of the apps that are subscribed to the webhooks of a business account. Never throws. */
+  async subscribedApps(account_id: string): Promise<{ names: string[] } | Failure> {
+    const path = `${encodeURIComponent(account_id)}/subscribed_apps`;
+    const outcome = await this.#ask(path, { method: 'GET' });
+    if ('reason' in outcome) return outcome;
+    const apps = objectsOf(outcome.answer.data).map((app) => fieldsOf(app.whatsapp_business_api_data));
+    return { names: apps.map(({ name, id }) => wordsOf(name) ?? String(id)) };
+  }
+
+  async #change(path: string, body: JsonObject): Promise<Failure | null> {
+    const outcome = await this.#ask(path, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if ('reason' in outcome) return outcome;
+    return outcome.answer.success === true
+      ? null
+      : { reason: 'an answer that is not from the platform', final: false };
   }
 
   async #call(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {

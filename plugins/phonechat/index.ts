@@ -5,6 +5,7 @@ import { Graph } from './graph.ts';
 import { linkRoutes } from './link-routes.ts';
 import { idsOf } from './phone-number.ts';
 import { TEXT_LIMIT } from './platform.ts';
+import { checkRegistration, register } from './registration.ts';
 import { Sender } from './send.ts';
 import { ReadMarks } from './typing.ts';
 import { webhookRoutes } from './webhook-routes.ts';
@@ -43,6 +44,13 @@ const settings: readonly SettingRecord[] = [
     sentence: 'Verify token: any text of your own. The platform repeats it when the webhook is registered.',
   },
   {
+    name: 'PHONECHAT_BUSINESS_ACCOUNT_ID',
+    kind: 'string',
+    pattern: /^[A-Za-z0-9_-]{1,64}$/,
+    sentence:
+      'Id of the WhatsApp business account of the numbers. With it, `agentd channels setup` subscribes the app to the account, and `agentd doctor` checks that it is.',
+  },
+  {
     name: 'PHONECHAT_API_URL',
     kind: 'url',
     default: 'https://graph.facebook.com',
@@ -65,6 +73,13 @@ const phonechat: ChannelPlugin = {
   },
   linking: { word: 'phone', argument: 'NUMBER', idsOf },
   simulator: async () => (await import('./simulator.ts')).simulator,
+  setup: {
+    settings: ['PHONECHAT_ACCESS_TOKEN', 'PHONECHAT_PHONE_NUMBER_ID', 'PHONECHAT_VERIFY_TOKEN'],
+    run(address, scope) {
+      const configured = readSettings(scope.settings);
+      return register(address, new Graph(scope, configured), configured);
+    },
+  },
   create: (scope) => createPhonechat(scope),
 };
 
@@ -79,6 +94,7 @@ function createPhonechat(scope: ChannelScope): Channel {
     typing: (reply_to) => marks.show(reply_to),
     health: () => graph.health(),
     check: () => checkNumbers(graph, configured),
+    checkRegistration: () => checkRegistration(graph, configured),
   };
 }
 

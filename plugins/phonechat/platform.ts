@@ -9,3 +9,6 @@ export const WEBHOOK_OBJECT = 'whatsapp_business_account';
 
 /** Webhook field of messages and message statuses. */
 export const MESSAGES_FIELD = 'messages';
+
+/** Where the platform delivers. */
+export const WEBHOOK_PATH = '/webhook/phonechat';

@@ -7,10 +7,10 @@ import type {
 } from '../../src/channel/index.ts';
 import type { Configured } from './configured.ts';
 import { type Parsed, parse } from './parse.ts';
+import { WEBHOOK_PATH } from './platform.ts';
 import { countStatuses } from './statuses.ts';
 import { isSameSecret, isSigned } from './verify.ts';
 
-const PATH = '/webhook/phonechat';
 /** Longest challenge that is returned, characters. The platform's have ten digits. */
 const CHALLENGE_MAX = 256;
 /** Largest webhook that is accepted, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
@@ -26,10 +26,10 @@ const TOLD_MAX = 1000;
 export function webhookRoutes(scope: ChannelScope, configured: Configured): readonly Route[] {
   const webhook = new Webhook(scope, configured);
   return [
-    { method: 'GET', path: PATH, handle: (request) => answerChallenge(request, scope, configured) },
+    { method: 'GET', path: WEBHOOK_PATH, handle: (request) => answerChallenge(request, scope, configured) },
     {
       method: 'POST',
-      path: PATH,
+      path: WEBHOOK_PATH,
       contentType: 'application/json',
       bodyLimit: BODY_LIMIT,
       handle: (request) => webhook.receive(request),

@@ -9,9 +9,12 @@ import { checkToken } from './check.ts';
 import { createCall } from './client.ts';
 import { answerCommand } from './commands.ts';
 import { Health } from './health.ts';
+import { PATHS } from './manifest.ts';
 import { parse } from './parse.ts';
+import { isId } from './payload.ts';
 import { type Press, readPress } from './read-press.ts';
 import { refusalOf } from './refusal.ts';
+import { checkScopes, printManifest } from './registration.ts';
 import { createSend } from './send.ts';
 import { SETTINGS, secret } from './settings.ts';
 import { StatusLine } from './status.ts';
@@ -19,8 +22,6 @@ import { isSigned, nameOf } from './verify.ts';
 
 /** Users that can be linked: of the workspace, or of another one with the workspace before the user id. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
-/** Ids of users. */
-const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Largest delivery, bytes. A text of 40,000 characters beyond ASCII has six bytes per character, and a delivery
@@ -50,6 +51,7 @@ const teamchat: ChannelPlugin = {
     },
   },
   simulator: async () => (await import('./simulator.ts')).createSimulator(),
+  setup: { settings: [], run: printManifest },
   create: (scope) => createTeamchat(scope),
 };
 
@@ -119,7 +121,7 @@ function createTeamchat(scope: ChannelScope): Channel {
     // Sent now and then to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
-    if (!ID.test(user)) {
+    if (!isId(user)) {
       throw scope.problem('invalid_request', 'The request has fields that are not valid.', [
         { field: 'user_id', message: 'must be the id of a user' },
       ]);
@@ -164,21 +166,21 @@ function createTeamchat(scope: ChannelScope): Channel {
     routes: [
       {
         method: 'POST',
-        path: '/webhook/teamchat/events',
+        path: PATHS.events,
         contentType: 'application/json',
         bodyLimit: BODY_LIMIT,
         handle: takeEvent,
       },
       {
         method: 'POST',
-        path: '/webhook/teamchat/commands',
+        path: PATHS.commands,
         contentType: 'application/x-www-form-urlencoded',
         bodyLimit: BODY_LIMIT,
         handle: takeCommand,
       },
       {
         method: 'POST',
-        path: '/webhook/teamchat/interactive',
+        path: PATHS.interactive,
         contentType: 'application/x-www-form-urlencoded',
         bodyLimit: BODY_LIMIT,
         handle: takePress,
@@ -195,6 +197,7 @@ function createTeamchat(scope: ChannelScope): Channel {
     typing: (reply_to) => status.show(reply_to),
     health: () => health.now,
     check: () => checkToken(call),
+    checkRegistration: () => checkScopes(call),
     async stop() {
       stopping.abort();
     },

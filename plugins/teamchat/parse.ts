@@ -1,4 +1,5 @@
 import { type IncomingMessage, isTooLong, type JsonObject, TEXT_MAX } from '../../src/channel/index.ts';
+import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from './payload.ts';
 import { readText, withoutMentions } from './read-text.ts';
 
 /** The content of a delivery of the Events API: at most one thing. */
@@ -20,15 +21,6 @@ const ONLY_A_MENTION = 'You mentioned me without a question. Please write the qu
 
 /** Message types with a text of a person. All others come from the platform or a bot. */
 const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broadcast', 'me_message'];
-
-/** Ids are opaque, but contain only these characters. With a colon, one id could look like two. */
-const ID = /^[A-Za-z0-9_-]{1,64}$/;
-const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
-
-/** Used if a delivery does not name the workspace: a bot token is valid for one workspace only. */
-const UNTOLD_TEAM = '-';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a delivery of the Events API (https://docs.slack.dev/apis/events-api). No payload makes it throw, and every
@@ -196,22 +188,6 @@ function hasFiles({ files }: Fields): boolean {
 
 function tooLong(): string {
   return `Sorry, this is too long: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && ID.test(value);
-}
-
-function isTimestamp(value: unknown): value is string {
-  return typeof value === 'string' && TIMESTAMP.test(value);
-}
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }
 
 function nothing(why: string): Parsed {

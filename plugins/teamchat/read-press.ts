@@ -1,4 +1,5 @@
 import { type IncomingMessage, readPressPayload } from '../../src/channel/index.ts';
+import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from './payload.ts';
 
 /** The press of a button of a question. */
 export interface Press {
@@ -6,13 +7,6 @@ export interface Press {
   /** The id by which the platform addresses the person who pressed. */
   user: string;
 }
-
-const ID = /^[A-Za-z0-9_-]{1,64}$/;
-const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
-/** As in parse.ts. */
-const UNTOLD_TEAM = '-';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a `block_actions` payload (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). No
@@ -52,20 +46,4 @@ function userIdOf(payload: Fields, user: string): string {
   const ours = fieldsOf(payload.team).id;
   const isOther = isId(theirs) && isId(ours) && theirs !== ours && !isId(fieldsOf(payload.enterprise).id);
   return isOther ? `${theirs}:${user}` : user;
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && ID.test(value);
-}
-
-function isTimestamp(value: unknown): value is string {
-  return typeof value === 'string' && TIMESTAMP.test(value);
-}
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }

@@ -12,7 +12,7 @@ const HEADERS = {
 };
 
 /** The address for messages in the built script. */
-export const BUILT_MESSAGE_PATH = '/webchat/message';
+const BUILT_MESSAGE_PATH = '/webchat/message';
 
 /**
  * `GET /webchat/widget.js`: the widget as one file, which a site names in a script element.

@@ -86,6 +86,11 @@ export interface AgentTurn {
    */
   already_done: readonly AlreadyDone[];
   /**
+   * To be called if the run ends before it can say what its calls did, for example because no step is left: the daemon
+   * then says at the end of the reply what came of each write of this message.
+   */
+  reportWrites(): void;
+  /**
    * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
    * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
    */
@@ -157,6 +162,8 @@ export interface ModelMeter {
   /** To be called before each request to a model. It reserves `prompt_tokens` and `max_output_tokens`. */
   begin(call: {
     model: string;
+    /** Who runs the model, for telemetry, such as `openai` or `anthropic`. */
+    provider?: string | undefined;
     /** An estimate. */
     prompt_tokens: number;
     /** Absent: a usual answer is assumed. */
@@ -165,7 +172,15 @@ export interface ModelMeter {
 }
 
 export type MeteredCall =
-  | { ok: true; end(result: ModelCallResult): Promise<void> }
+  | {
+      ok: true;
+      end(result: ModelCallResult): Promise<void>;
+      /**
+       * Exports what the model was sent (written as JSON) and what it answered; to be called before `end`. Absent unless
+       * OTEL_GENAI_CAPTURE_CONTENT is set.
+       */
+      content?(texts: { input: unknown; output: string }): void;
+    }
   /** AGENT_DAILY_TOKENS are used up. Make no call, and answer with this text. */
   | { ok: false; message: string };
 

@@ -26,6 +26,7 @@ import type {
   StreamEvent,
 } from './message.ts';
 import type { ChannelSettings, SettingRecord } from './setting.ts';
+import type { ChannelSetup } from './setup.ts';
 import type { PlatformSimulator } from './simulator.ts';
 
 /** The contract version that this daemon speaks. */
@@ -47,6 +48,8 @@ export interface ChannelPlugin {
   linking?: ChannelLinking;
   /** Simulates the platform, for `agentd simulate` and `serve --dev`. Loaded only when it is used. */
   simulator?(): Promise<PlatformSimulator>;
+  /** Makes the channel known to its platform, for `agentd channels setup`. */
+  setup?: ChannelSetup;
   /** Addresses of the event streams, for `agentd chat`. Absent if the channel has none. */
   eventStream?: EventStreamPaths;
 }
@@ -111,6 +114,11 @@ export interface Channel {
    * platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
+  /**
+   * Asks the platform whether it delivers to the channel: its webhook, and what it reports of it. Called by
+   * `agentd doctor` after `check`, on the same terms. The daemon does not know its public address; compare the path.
+   */
+  checkRegistration?(): Promise<ChannelCheck>;
   stop?(): Promise<void>;
 }
 

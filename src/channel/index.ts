@@ -49,6 +49,7 @@ export type {
 export { pressPayload, readPressPayload } from './press-payload.ts';
 export { retryAfterSeconds } from './retry-after.ts';
 export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';
+export type { ChannelSetup, SetupOutcome } from './setup.ts';
 export type {
   PlatformSimulator,
   Shown,

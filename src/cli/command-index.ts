@@ -43,6 +43,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'person erase': 'Delete everything that is stored of a person.',
   logs: 'Read the log file, filtered, and follow it.',
   'channels list': 'List the installed channels, active or not.',
+  'channels setup': 'Register the webhook of a channel with its platform.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
   'tools list': 'List the tools of the agent.',
   'tools call': 'Call one tool of the agent, as a person or as nobody.',
@@ -56,6 +57,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   backup: 'Copy the embedded store into a file, also while the daemon runs.',
   restore: 'Put a backup back in the place of the embedded store.',
   doctor: 'Check that everything the daemon needs is present and works.',
+  version: 'Print the versions of the program, its runtime and its store, and the platform.',
   completion: 'Print a shell script that completes agentd commands.',
 };
 
@@ -79,7 +81,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   inbox: 'List, show, retry and discard platform messages.',
   memory: 'List, search and delete what is remembered of somebody.',
   person: 'Show and delete everything that is stored of a person.',
-  channels: 'List the installed channels, and create one of your own.',
+  channels: 'List the installed channels, register them with their platforms, and create one of your own.',
   keys: 'List, add and remove the keys that seal stored tokens.',
   tools: 'List, call, create and trust tools of the agent.',
   guard: 'List and unblock the users and sessions that the loop guard blocks.',

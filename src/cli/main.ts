@@ -1,4 +1,5 @@
 import { version } from '../daemon/version.ts';
+import { ensureHome } from './ensure-home.ts';
 import { EXIT } from './exit-codes.ts';
 import { programHelp } from './program-help.ts';
 
@@ -7,6 +8,7 @@ import { programHelp } from './program-help.ts';
  * gets all output.
  */
 const argv = process.argv.slice(2);
+ensureHome();
 
 // A reader that closes the pipe early (`agentd logs | head`) is not a failure. A full disk (`> file`) is one.
 for (const stream of [process.stdout, process.stderr]) {

@@ -43,10 +43,7 @@ export function withPerson<T>(
     async (store, settings) => {
       const { persons } = store;
       if (persons === null)
-        throw failed(
-          `the store ${store.description} cannot find what it holds of one person`,
-          'These commands need the embedded store. With Redis, end the sessions with `agentd sessions end`, remove the links with `agentd link remove` and the memories with `agentd memory forget`; the other records expire.',
-        );
+        throw failed(`the store ${store.description} cannot find what it holds of one person`);
       const { seal } = await openAdministratorSeal(settings);
       const { openMemories } = await import('../daemon/store/open.ts');
       const memories = await openMemories(settings, store, { clock: systemClock, log: { debug() {} } });

@@ -1,4 +1,5 @@
 import { COMMANDS } from './command-index.ts';
+import { HELP_TOPICS } from './help-topics.ts';
 
 /** Options that every command has, before or after its name. */
 export const COMMON_OPTIONS = [
@@ -18,8 +19,15 @@ export const HELP_OPTION = {
   sentence: 'show help for the program or for a command',
 } as const;
 
+/** `agentd help`: not a command of its own, since it shows the help of others. */
+export const HELP_COMMAND = {
+  name: 'help',
+  argument: '[topic or command]',
+  summary: 'Show the help of the program, of a topic or of a command.',
+} as const;
+
 /**
- * The help of the program: all commands, without their groups. It is made from the index alone, so it is printed
+ * The help of the program: all commands, without their groups, and the topics. It is made from the index alone, so it is printed
  * without loading the command-line parser.
  */
 export function programHelp(): string {
@@ -27,14 +35,16 @@ export function programHelp(): string {
     flags,
     sentence,
   ]);
-  const commands = COMMANDS.map(({ name, summary }) => [name, summary]);
-  const width = Math.max(...[...options, ...commands].map(([term = '']) => term.length));
+  const commands = [...COMMANDS, HELP_COMMAND].map(({ name, summary }) => [name, summary]);
+  const topics = HELP_TOPICS.map(({ name, summary }) => [`help ${name}`, summary]);
+  const width = Math.max(...[...options, ...commands, ...topics].map(([term = '']) => term.length));
   const lines = (rows: readonly (readonly string[])[]) =>
     rows.map(([term = '', sentence]) => `  ${term.padEnd(width)}  ${sentence}\n`).join('');
   return [
     'Usage: agentd <command> [options]\n',
     'A conversational agent daemon, and the tools to operate it.\n',
     `Commands:\n${lines(commands)}`,
+    `Topics:\n${lines(topics)}`,
     `Options:\n${lines(options)}`,
     'Help for one command: `agentd <command> --help`.\n',
   ].join('\n');

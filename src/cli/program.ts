@@ -1,9 +1,14 @@
 import { type Command as Commander, CommanderError } from 'commander';
+import { printable } from '../daemon/printable.ts';
+import { nearest } from '../daemon/settings/nearest.ts';
+import { type CliError, usageError } from './cli-error.ts';
 import type { Command } from './command.ts';
+import { COMMANDS } from './command-index.ts';
 import { addDetails, createParser } from './command-parser.ts';
 import { devHint } from './dev-hint.ts';
 import { findDevSettings, USING_DEV_SETTINGS } from './dev-settings.ts';
 import { EXIT } from './exit-codes.ts';
+import { findTopic, HELP_TOPICS, topicHelp } from './help-topics.ts';
 import { createOutput, type Sink } from './output.ts';
 import { HELP_OPTION, programHelp } from './program-help.ts';
 import { reportError } from './report-error.ts';
@@ -22,6 +27,16 @@ export interface Streams {
  * @returns the exit code (exit-codes.ts); never throws, never exits
  */
 export async function runProgram(argv: readonly string[], streams: Streams): Promise<number> {
+  const [first, word = ''] = argv;
+  if (first === 'help' && argv.length === 2) {
+    const topic = findTopic(word);
+    if (topic) {
+      streams.stdout.write(topicHelp(topic));
+      return EXIT.ok;
+    }
+  }
+  if (first === 'help' && !word.startsWith('-') && word !== '' && !isCommandOrGroup(word))
+    return reportError(noHelpFor(word), streams.stderr);
   const result = { code: EXIT.ok as number, usesDev: false };
   const program = buildProgram(streams, result);
   try {
@@ -37,6 +52,20 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
       : devHint(program.args[0] ?? '', result.code, program.opts(), streams.cwd);
   if (hint !== null) streams.stderr.write(`${hint}\n`);
   return result.code;
+}
+
+function isCommandOrGroup(word: string): boolean {
+  return COMMANDS.some(({ name }) => name.split(' ')[0] === word);
+}
+
+/** The parser would show the help of the program for it. */
+function noHelpFor(word: string): CliError {
+  const names = [...HELP_TOPICS, ...COMMANDS].map(({ name }) => name.split(' ')[0] ?? name);
+  const near = nearest(word, names, 2);
+  return usageError(
+    `there is no topic or command '${printable(word)}'`,
+    near === undefined ? '`agentd help` lists them.' : `Did you mean \`agentd help ${near.name}\`?`,
+  );
 }
 
 /** Makes `help token verify` work as `token verify --help` does. */

@@ -54,7 +54,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     exitCode: EXIT.unavailable,
   },
   StoreTooNew: {
-    advice: 'Run the version of agentd that wrote the store, or a later one.',
+    advice:
+      'Run the version of agentd that wrote the store, or a later one. To go back to this one, restore the copy from before the migration: agentd-deploy(7), "Upgrades and downgrades".',
     exitCode: EXIT.unavailable,
   },
   StoreTooOld: {

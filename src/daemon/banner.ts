@@ -15,7 +15,12 @@ function partsOf(daemon: Daemon): string[] {
     `  state     ${daemon.store}`,
     `  memory    ${daemon.memory}`,
     `  agent     ${daemon.agent}`,
-    ...(daemon.adminUrl === null ? [] : [`  probes    ${daemon.adminUrl}/live, ${daemon.adminUrl}/ready`]),
+    ...(daemon.adminUrl === null
+      ? []
+      : [
+          `  probes    ${daemon.adminUrl}/live, ${daemon.adminUrl}/ready`,
+          `  metrics   ${daemon.adminUrl}/metrics`,
+        ]),
   ];
 }
 
@@ -64,7 +69,7 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
  * How this program is called in another terminal: by its name if it was found by that, `npx agentd` if the
  * directory or a package in it is agentd, else by its path. Never `npx agentd` where npm would fetch a package.
  */
-export function programWords(path: string, cwd: string): string {
+function programWords(path: string, cwd: string): string {
   const isInstalled = existsSync(join(cwd, 'node_modules/.bin/agentd')) || packageName(cwd) === 'agentd';
   if (isInstalled) return 'npx agentd';
   if (basename(path) === 'agentd' && basename(dirname(path)) !== '.bin') return 'agentd';

@@ -4,6 +4,7 @@ import { type ConfigureOptions, configure } from './configuration/configure.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
 import { createLog, type Log, type ProcessLog } from './log.ts';
 import { type Daemon, startDaemon } from './serve.ts';
+import { type ServiceManager, serviceManager } from './service-manager.ts';
 
 export interface RunOptions extends ConfigureOptions {
   /** `serve --dev` */
@@ -22,6 +23,7 @@ const DEBUG_PORT = 5678;
 export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions): Promise<number> {
   outliveReaders();
   const dev = wantsDev ? await prepareDev(place) : null;
+  let manager: ServiceManager | null = null;
   try {
     const configuration = await configure({
       ...place,
@@ -36,19 +38,22 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     for (const warning of warnings) log.warn({}, warning);
     if (settings.ENABLE_DEBUGPY) openInspector(log);
     dieLoudly(log);
+    manager = serviceManager(log);
 
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
     const daemon = await startDaemon(configuration, log, added);
     dev?.useServices(daemon.services);
     // Before anybody learns that it is ready: a signal sent then is a stop as well.
-    const stopped = untilStopped(daemon, log);
+    const stopped = untilStopped(daemon, log, manager);
     log.info(
       { address: daemon.url, channels: daemon.channels, store: daemon.store, agent: daemon.agent },
       'agentd is ready',
     );
+    manager.ready(`Serving on ${daemon.url}`);
     print(dev ? await describeDev(daemon, dev) : describeDaemon(daemon));
     return await stopped;
   } finally {
+    manager?.close();
     await (dev as Dev | null)?.close();
   }
 }
@@ -68,7 +73,7 @@ function outliveReaders(): void {
 function openInspector(log: Log): void {
   const address = `127.0.0.1:${DEBUG_PORT}`;
   inspector.open(DEBUG_PORT, '127.0.0.1');
-  // It does not throw where it cannot listen; debugging is no reason to keep the daemon from its work.
+  // It does not throw if it cannot listen: debugging is no reason to keep the daemon from its work.
   if (inspector.url() === undefined) {
     log.warn({}, `ENABLE_DEBUGPY: there is no inspector, since ${address} is in use`);
     return;
@@ -93,7 +98,7 @@ function dieLoudly(log: ProcessLog): void {
   });
 }
 
-function untilStopped(daemon: Daemon, log: ProcessLog): Promise<number> {
+function untilStopped(daemon: Daemon, log: ProcessLog, manager: ServiceManager): Promise<number> {
   return new Promise((resolve, reject) => {
     let stopping = false;
     const stop = (signal: NodeJS.Signals) => {
@@ -103,6 +108,7 @@ function untilStopped(daemon: Daemon, log: ProcessLog): Promise<number> {
         process.exit(1);
       }
       stopping = true;
+      manager.stopping();
       const delay_ms = daemon.stopDelay;
       if (delay_ms > 0)
         log.info({ signal, delay_ms }, 'stopping: /ready answers 503, requests are still taken');

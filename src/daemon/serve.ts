@@ -37,6 +37,8 @@ import type { Store } from './store/store.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
+import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
 import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
@@ -66,14 +68,14 @@ export interface Daemon {
   /** Where long-term memory is kept, in words. */
   memory: string;
   agent: string;
-  /** Where a message can be posted and is answered in the response; null where no channel does so. */
+  /** Where a message can be posted and is answered in the response; null if no channel does so. */
   messagePath: string | null;
   /** The page of the sample shop; null if there is none. */
   demoPath: string | null;
   services: StreamServices;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
   stopDelay: number;
-  /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
+  /** Drains, then stops everything in reverse. False if the grace passed with a request unanswered. */
   stop(): Promise<boolean>;
 }
 
@@ -91,8 +93,16 @@ export async function startDaemon(
   try {
     const readiness = new Readiness();
     const metrics = settings.ADMIN_LISTEN === undefined ? null : await createMetrics();
-    const observer = observers(metrics === null ? [] : [metrics]);
+    const telemetry = exportsTraces(settings) ? await startTelemetry(settings, log) : null;
+    const observer = observers(
+      [metrics, telemetry?.observer ?? null].filter((observer) => observer !== null),
+    );
     const adminUrl = await listenForProbes(settings, { readiness, metrics }, life, log);
+    let grace_ends_at = 0;
+    life.started('telemetry', async () => {
+      const ms = Math.max(0, grace_ends_at - performance.now());
+      if (telemetry && !(await telemetry.stop(ms))) log.warn({}, 'the last traces could not be exported');
+    });
 
     readiness.starting('opening the store');
     const opened = await openStore(settings, { role: 'daemon', clock });
@@ -214,7 +224,7 @@ export async function startDaemon(
       stopDelay,
       async stop() {
         // Not by the clock: one that is set back would prolong the grace.
-        const ends_at = performance.now() + grace;
+        grace_ends_at = performance.now() + grace;
         readiness.stopping();
         if (stopDelay > 0) {
           await delay(stopDelay);
@@ -222,9 +232,9 @@ export async function startDaemon(
           await server.refuseConnections();
         }
         inbox.pause();
-        const answered = await server.drain(Math.max(0, ends_at - performance.now()));
+        const answered = await server.drain(Math.max(0, grace_ends_at - performance.now()));
         // A run whose client went away is still somebody's turn: it has what is left of the grace.
-        await settledWithin(services.running, Math.max(0, ends_at - performance.now()));
+        await settledWithin(services.running, Math.max(0, grace_ends_at - performance.now()));
         stopping.abort(new Error('the daemon is stopping'));
         await Promise.allSettled(services.running);
         await life.stop(log);
@@ -255,6 +265,15 @@ async function openMemory(
 async function createMetrics(): Promise<Metrics> {
   const { Metrics } = await import('./metrics/metrics.ts');
   return new Metrics(version());
+}
+
+/** The SDK is loaded only if traces are exported. */
+async function startTelemetry(settings: Settings, log: Log): Promise<Telemetry> {
+  const options = telemetryOptions(settings);
+  const { createTelemetry } = await import('./telemetry/telemetry.ts');
+  const { origin } = new URL(options.url);
+  log.info({ collector: origin, protocol: options.protocol }, 'traces are exported');
+  return createTelemetry(options, log);
 }
 
 /**

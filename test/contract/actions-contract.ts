@@ -19,7 +19,7 @@ const UNKNOWN = { state: 'unknown', status: null, answer: null } as const;
 const FAILED = { state: 'failed', status: 404, answer: null } as const;
 
 /** Stores a session with a pending action. @returns the claim of the session, which is still held. */
-export async function commitPending(
+async function commitPending(
   store: Store,
   session: Session,
   members: Partial<NewPendingAction> = {},

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CLAIM_MS, type KeyClaim } from '../../src/daemon/store/claims.ts';
-import type { IdempotencyStore } from '../../src/daemon/store/idempotency.ts';
-import { aTrace } from './fixtures.ts';
+import { type IdempotencyStore, KEY_MEMORY_MS } from '../../src/daemon/store/idempotency.ts';
+import { anAction, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { commitUnderClaim, sweepAll } from './store-writes.ts';
+import { claimSession, commitUnderClaim, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -69,10 +69,32 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
 
     it('lets a request that was released be repeated, and keeps an answer that is stored', async () => {
       await keys.release(await claimed());
-      const claim = await claimed('k', 'other body');
+      const claim = await claimed();
       await keys.finish(claim, answer, HOUR);
       await keys.release(claim);
-      expect(await keys.claim('k', 'other body')).toEqual({ outcome: 'done', answer });
+      expect(await keys.claim('k', 'body')).toEqual({ outcome: 'done', answer });
+    });
+
+    it('recognizes another body after a request that was released, for KEY_MEMORY_MS', async () => {
+      await keys.release(await claimed());
+      test.advance(KEY_MEMORY_MS - 1);
+      expect(await keys.look('k', 'another')).toEqual({ outcome: 'other_body' });
+      expect(await keys.claim('k', 'another')).toEqual({ outcome: 'other_body' });
+      expect(await keys.look('k', 'body')).toEqual({ outcome: 'new' });
+      test.advance(1);
+      expect(await keys.claim('k', 'another')).toMatchObject({ outcome: 'new' });
+    });
+
+    it('recognizes another body after a request whose process died, if it had begun to write', async () => {
+      const key = await claimed();
+      const session = await claimSession(test.store, 's');
+      await test.store.actions.start({ session, key }, anAction({ session_tag: 's' }));
+      keys = (await test.restart()).idempotency;
+      test.advance(CLAIM_MS);
+      expect(await keys.claim('k', 'another')).toEqual({ outcome: 'other_body' });
+      const again = await claimed();
+      expect(await keys.finish(again, answer, HOUR)).toBe(true);
+      expect(await keys.claim('k', 'body')).toEqual({ outcome: 'done', answer });
     });
 
     it('treats a claim that was not renewed for CLAIM_MS as absent', async () => {
@@ -82,8 +104,9 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       test.advance(CLAIM_MS - 1);
       expect(await keys.look('k', 'body')).toEqual({ outcome: 'running' });
       test.advance(1);
-      expect(await keys.look('k', 'another')).toEqual({ outcome: 'new' });
-      const next = await claimed('k', 'another');
+      expect(await keys.look('k', 'body')).toEqual({ outcome: 'new' });
+      expect(await keys.look('k', 'another')).toEqual({ outcome: 'other_body' });
+      const next = await claimed();
       expect(await keys.renew(claim)).toBe(false);
       expect(await keys.renew(next)).toBe(true);
     });

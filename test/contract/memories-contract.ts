@@ -124,6 +124,13 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await found('1004')).toEqual(['My order is 1004']);
       });
 
+      it('finds a short word with an ending', async () => {
+        await add('She has two dogs');
+        await add('The dome is open');
+        expect(await found('dog')).toEqual(['She has two dogs']);
+        expect(await foundWhole('dog')).toEqual([]);
+      });
+
       it('puts the memory with more of the rarer words first, and of equal ones the newest', async () => {
         for (const what of ['my cat is grey', 'my car is red', 'my dog is called Rex']) await add(what);
         expect(await found('what is my dog called')).toEqual([

@@ -78,7 +78,7 @@ async function startOnce(): Promise<string> {
 
 describe('agentd doctor', () => {
   it('finds no problem while a daemon runs', async () => {
-    const daemon = await startAgentd({ directory });
+    const daemon = await startAgentd({ directory, env: { TOKEN_ENCRYPTION_KEY: SEALING } });
     const { code, findings } = await doctor();
     await daemon.stop();
     expect(findings.filter(({ outcome }) => outcome !== 'ok')).toEqual([
@@ -96,8 +96,11 @@ describe('agentd doctor', () => {
       'memory: long-term memory is in the store',
       expect.stringMatching(/^model: 127\.0\.0\.1:\d+ answers, and has small$/),
       expect.stringMatching(/^channel msgbot: the platform knows the bot @\w+$/),
+      'registration msgbot: the platform delivers to https://simulate.invalid/webhook/msgbot, 0 updates wait',
       expect.stringMatching(/^channel phonechat: the platform knows \+1 555/),
+      'registration phonechat: the platform delivers for the number',
       expect.stringMatching(/^channel teamchat: the platform knows the bot \S+ of the workspace Simulate$/),
+      'registration teamchat: the bot token has all scopes of the manifest',
       expect.stringContaining('channel webchat'),
       expect.stringMatching(/^clock: same as .*the business API/),
     ]);

@@ -45,6 +45,70 @@ describe('agentd init', () => {
     expect(secrets).not.toContain('PHONECHAT');
   });
 
+  it('says what to fill in, and what to type next', async () => {
+    const asked = ['--channels', 'teamchat', '--api', 'https://api.example.com', '--model', 'm'];
+    const words = ['--yes', ...asked, '--directory', join(directory, 'sub')];
+    const { stdout } = await init(...words);
+    expect(stdout).toContain(
+      'Put what only the platforms can give you into .env: TEAMCHAT_BOT_TOKEN, TEAMCHAT_',
+    );
+    expect(stdout).toContain('put into .env: API_EMAIL, API_PASSWORD, AGENT_API_KEY.');
+    const typed = [...stdout.matchAll(/^ {2}(\S.*?)(?: {2,}#.*)?$/gm)].map(([, line]) => line);
+    expect(typed).toEqual([
+      `cd ${join(directory, 'sub')}`,
+      'agentd config check',
+      'agentd doctor',
+      'agentd serve',
+      'man agentd-deploy',
+    ]);
+  });
+
+  it('writes each secret to a file of its own with --secret-files, and the daemon finds them', async () => {
+    const { stdout } = await init('--yes', '--secret-files', '--channels', 'webchat,msgbot');
+    expect(stdout).toContain(
+      `each into a file of its name in ${join(directory, 'secrets')}: MSGBOT_BOT_TOKEN`,
+    );
+    const folder = join(directory, 'secrets');
+    expect(readdirSync(directory).sort()).toEqual(['agentd.yaml', 'secrets']);
+    const names = ['ADMIN_TOKEN', 'JWT_SECRET_KEY', 'MSGBOT_WEBHOOK_SECRET', 'TOKEN_ENCRYPTION_KEY'];
+    expect(readdirSync(folder).sort()).toEqual(names);
+    const modes = [folder, ...names.map((name) => join(folder, name))].map(
+      (path) => statSync(path).mode & 0o777,
+    );
+    expect(modes).toEqual([0o700, 0o600, 0o600, 0o600, 0o600]);
+    const before = await command(['config', 'check'], { cwd: directory, base: false });
+    expect([before.code, before.stderr]).toEqual([78, expect.stringContaining('MSGBOT_BOT_TOKEN_FILE')]);
+    writeFileSync(join(folder, 'MSGBOT_BOT_TOKEN'), '123456:abc\n');
+    expect(await command(['config', 'check'], { cwd: directory, base: false })).toMatchObject({ code: 0 });
+    const shown = await command(['config', 'show', '--json'], { cwd: directory, base: false });
+    expect(shown.stdout).toContain('MSGBOT_BOT_TOKEN');
+  });
+
+  it('writes the units of a service with --systemd, with a credential for each secret', async () => {
+    const { stdout } = await init('--yes', '--systemd', '--channels', 'sse,msgbot', '--directory', directory);
+    const units = ['agentd-backup.service', 'agentd-backup.timer', 'agentd.service'];
+    expect(readdirSync(directory).sort()).toEqual([...units, 'agentd.yaml', 'secrets'].sort());
+    const unit = readFileSync(join(directory, 'agentd.service'), 'utf8');
+    const secrets = ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN', 'MSGBOT_WEBHOOK_SECRET'];
+    expect(unit.match(/^LoadCredential=.*/gm)).toEqual(
+      [...secrets, 'MSGBOT_BOT_TOKEN'].map((name) => `LoadCredential=${name}:${directory}/secrets/${name}`),
+    );
+    expect(unit.match(/^Environment=\w+_FILE=.*/gm)).toEqual(
+      [...secrets, 'MSGBOT_BOT_TOKEN'].map((name) => `Environment=${name}_FILE=%d/${name}`),
+    );
+    expect(unit).toContain(`\nExecStart=agentd serve --config ${directory}/agentd.yaml\n`);
+    expect(readFileSync(join(directory, 'agentd-backup.service'), 'utf8')).toContain(
+      `--config ${directory}/agentd.yaml`,
+    );
+    expect(readFileSync(join(directory, 'agentd.yaml'), 'utf8')).toMatch(/^STATE_DIR: \/var\/lib\/agentd$/m);
+    for (const line of [
+      'useradd --system',
+      'agentd doctor --config',
+      'systemctl enable --now agentd.service',
+    ])
+      expect(stdout).toContain(`\n  ${line}`);
+  });
+
   it('changes no file that exists, and writes nothing then', async () => {
     writeFileSync(join(directory, '.env'), 'JWT_SECRET_KEY=mine\n');
     const { code, stderr } = await init('--yes');
@@ -52,6 +116,9 @@ describe('agentd init', () => {
     expect(stderr).toMatch(/\.env exists; nothing was written/);
     expect(readdirSync(directory)).toEqual(['.env']);
     expect(readFileSync(join(directory, '.env'), 'utf8')).toBe('JWT_SECRET_KEY=mine\n');
+    writeFileSync(join(directory, 'agentd.service'), 'mine');
+    expect((await init('--yes', '--systemd', '--directory', directory)).code).toBe(1);
+    expect(readdirSync(directory).sort()).toEqual(['.env', 'agentd.service']);
   });
 
   it('refuses a channel that does not exist, and names those that do', async () => {

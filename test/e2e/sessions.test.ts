@@ -368,7 +368,7 @@ describe('Stored tokens', () => {
   });
 
   test('are sealed when TOKEN_ENCRYPTION_KEY is set, and the old key opens them after a change of keys', async () => {
-    const [old, next] = ['o', 'n'].map((letter) => Buffer.alloc(32, letter).toString('base64'));
+    const [old, next, other] = ['o', 'n', 'x'].map((letter) => Buffer.alloc(32, letter).toString('base64'));
     const directory = mkdtempSync(join(tmpdir(), 'agentd-sealed-'));
     const withKeys = (keys: string) => startShop({ directory, env: { TOKEN_ENCRYPTION_KEY: keys } });
     const bearer = await token();
@@ -386,9 +386,14 @@ describe('Stored tokens', () => {
       const own = { user_id: 'visitor', session_id: body.session_id, message: WHO };
       const changed = await withKeys(`${next},${old}`);
       expect((await changed.say(own)).body.response).toContain('Ada Lovelace');
+      await changed.daemon.logged((line) => /with the first key$/.test(String(line.msg)));
       await changed.stop();
 
-      const lost = await withKeys(`${next}`);
+      const rotated = await withKeys(`${next}`);
+      expect((await rotated.say(own)).body.response).toContain('Ada Lovelace');
+      await rotated.stop();
+
+      const lost = await withKeys(`${other}`);
       const answer = await lost.say(own);
       expect(answer.status).toBe(200);
       expect(answer.body.response).toContain('not signed in');

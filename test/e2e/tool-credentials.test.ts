@@ -275,6 +275,10 @@ describe('The conversation goes on', () => {
     const { response, session_id, request_id } = await say(WHO, { bearer: await token() });
     expect(response).toContain('I could not look that up just now. The business API did not answer in time.');
     await shop.daemon.logged((line) => line.request_id === request_id && line.reason === 'timeout');
+    const lines = shop.daemon.stderr().split('\n');
+    const line = lines.find((one) => one.includes(request_id) && one.includes('"reason":"timeout"')) ?? '';
+    // Each field once, and no stack of a call that was only too slow.
+    expect([line.match(/"request_id":/g), line.includes('"stack"')]).toEqual([['"request_id":'], false]);
     expect((await say(WHO, { session_id })).response).toContain('A-1001');
   });
 

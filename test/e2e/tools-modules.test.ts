@@ -29,6 +29,7 @@ export default [
   },
   {
     name: 'rename', description: 'Renames the person.', effect: 'write', confirm: 'never',
+    summary: 'Rename to {name}',
     parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
     call: (body: object, { api, idempotency_key }: ToolContext) =>
       api.patch('/users', { body, headers: { 'Idempotency-Key': idempotency_key ?? '' } }),
@@ -227,6 +228,12 @@ describe('agentd tools', () => {
     const refused = await cli(['tools', 'call', 'refund', '--token', '-'], await token());
     expect([refused.code, api.requests]).toEqual([2, []]);
     expect(refused.stderr).toContain('Pass --yes.');
+    const renamed = await cli(
+      ['tools', 'call', 'rename', '{"name":"Ada *L*"}', '--token', '-'],
+      await token(),
+    );
+    // The question as a person would be asked it.
+    expect(renamed.stderr).toContain('Rename to "Ada *L*"');
     api.misbehave('/refunds', { status: 201, body: { id: 7 } });
     const made = await cli(['tools', 'call', 'refund', '--yes', '--token', '-'], await token());
     expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('status: 201')]);
@@ -245,11 +252,11 @@ describe('agentd tools', () => {
     [['look_up', '{'], 2, 'the arguments are not JSON'],
     [['look_up', '{"sub":"x"}'], 1, 'There is no argument `sub`.'],
     [['look_up', '--token', 'a.b.c'], 1, 'the token is invalid: JWT Malformed'],
-    [['refund', '--yes'], 1, ''],
+    [['refund', '--yes'], 1, 'failed; the agent is told: Sign-in is needed for this'],
   ])('call %j ends with %d', async (args, code, words) => {
     const ended = await cli(['tools', 'call', ...args]);
     expect(ended.code).toBe(code);
-    expect(ended.stderr).toContain(words);
+    expect(ended.stdout + ended.stderr).toContain(words);
     expect(api.requests).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ADVICE } from '../../src/cli/advice.ts';
+import { ADVICE, adviceFor } from '../../src/cli/advice.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { TOKEN_REASONS } from '../../src/daemon/identity/identity.ts';
 import { read, sourcesBelow } from './source-files.ts';
@@ -9,10 +9,13 @@ const sources = [...sourcesBelow('src'), ...sourcesBelow('plugins')].filter(
   (file) => file !== 'src/daemon/errors.ts',
 );
 
+/** All words that the pattern finds, in their order. */
+function wordsOf(files: readonly string[], pattern: RegExp): string[] {
+  return files.flatMap((file) => [...read(file).matchAll(pattern)].map(([, word = '']) => word));
+}
+
 function wordsIn(files: readonly string[], pattern: RegExp): string[] {
-  return [
-    ...new Set(files.flatMap((file) => [...read(file).matchAll(pattern)].map(([, word = '']) => word))),
-  ];
+  return [...new Set(wordsOf(files, pattern))];
 }
 
 describe('error codes', () => {
@@ -43,13 +46,22 @@ describe('advice', () => {
   });
 
   it('is there for every reason that a step, a call or a tool leaves in a trace', () => {
-    const traced = sources.filter((file) => /^src\/daemon\/(message|downstream|agent)\//.test(file));
+    const traced = sources.filter((file) =>
+      /^src\/daemon\/(message|downstream|agent|tools|confirmation|journal)\//.test(file),
+    );
     const reasons = wordsIn(
       traced,
-      /(?:\breason(?::| \?\?=| =)|\bbyDefault\(|\bfailed\(|new (?:AgentFailure|DownstreamFailure|DefaultTokenFailure)\()\s*'(\w+)'/g,
+      /(?:\b(?:reason|because)(?::| \?\?=| =)|\b(?:byDefault|failed|refusal|refused|signInNeeded)\(|new \w+Failure\()\s*'(\w+)'(?! in )/g,
     );
     expect(reasons.length).toBeGreaterThan(20);
-    expect(reasons.filter((reason) => !Object.hasOwn(ADVICE, reason))).toEqual([]);
+    expect(reasons.filter((reason) => adviceFor(reason) === undefined)).toEqual([]);
+  });
+
+  it('is written once for each reason', () => {
+    const keys = wordsOf(sourcesBelow('src/cli/advice'), /^ {2}'?([\w ]+?)'?: \{/gm);
+    expect(keys.length).toBeGreaterThan(100);
+    expect(keys.filter((key, place) => keys.indexOf(key) !== place)).toEqual([]);
+    expect(keys.sort()).toEqual(Object.keys(ADVICE).sort());
   });
 
   it('is written in sentences', () => {

@@ -9,6 +9,8 @@ const NOT_SETTINGS = new Set([
   'NODE_ENV',
   'NO_COLOR',
   'NODE_EXTRA_CA_CERTS',
+  'NAME_FILE',
+  'NOTIFY_SOCKET',
   'STATE_DIRECTORY',
   'CIRCUIT_OPEN',
   'TURN_LIMIT',
@@ -48,7 +50,7 @@ describe('settings', () => {
 
   it('are all there that the advice of `agentd explain`, of errors and of commands names', () => {
     const advising = [
-      'src/cli/advice.ts',
+      ...sourcesBelow('src/cli/advice'),
       'src/cli/report-error.ts',
       'src/daemon/errors.ts',
       ...sourcesBelow('src/cli/commands'),

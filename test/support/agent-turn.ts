@@ -1,7 +1,7 @@
 import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/daemon/agent/agent.ts';
 
 /** Counts nothing and limits nothing. */
-export const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };
+const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };
 
 /** A turn of a visitor who is not signed in, changed as told. */
 export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
@@ -19,6 +19,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     tools: [],
     confirmed: null,
     already_done: [],
+    reportWrites: () => {},
     meter: FREE_METER,
     memories: [],
     signal: new AbortController().signal,

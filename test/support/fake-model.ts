@@ -25,8 +25,12 @@ export interface Usage {
 export type ModelAnswer =
   /** Deltas of text, then `finish_reason: stop` unless told. */
   | { text: readonly string[]; finish?: string; usage?: Usage }
-  /** Calls of tools, after text where there is any; the arguments come in deltas of a few characters. */
-  | { tools: readonly { name: string; args: unknown }[]; text?: readonly string[]; usage?: Usage }
+  /** Calls of tools, after text if there is any; the arguments, or `raw` instead, come in deltas of a few characters. */
+  | {
+      tools: readonly { name: string; args: unknown; raw?: string }[];
+      text?: readonly string[];
+      usage?: Usage;
+    }
   | { status: number; headers?: Record<string, string>; body?: unknown }
   /** These deltas, then the connection is cut. */
   | { cut: readonly string[] }
@@ -121,8 +125,8 @@ export class FakeModel {
     if ('unfinished' in answer) return void response.end();
     if ('cut' in answer) return void response.write('', () => setImmediate(() => response.destroy()));
     if ('tools' in answer) {
-      for (const [index, { name, args }] of answer.tools.entries())
-        sayCall(say, index, name, JSON.stringify(args));
+      for (const [index, { name, args, raw = JSON.stringify(args) }] of answer.tools.entries())
+        sayCall(say, index, name, raw);
       say({}, 'tool_calls');
     } else say({}, answer.finish ?? 'stop');
     if (answer.usage && body.stream_options?.include_usage)

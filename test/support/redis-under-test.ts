@@ -1,6 +1,6 @@
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
-import type { Store } from '../../src/daemon/store/store.ts';
 import type { StoreUnderTest, StoreWanted } from '../contract/store-contract.ts';
+import { storeUnderTest } from './store-under-test.ts';
 
 /** An empty store on servers that a test has started, for the contract. */
 export async function redisUnderTest(
@@ -8,29 +8,5 @@ export async function redisUnderTest(
   wanted: StoreWanted,
 ): Promise<StoreUnderTest> {
   await servers.flush();
-  let time = Date.UTC(2030, 0, 1);
-  const instances: Store[] = [];
-  const open = async () => {
-    const instance = await openRedisStore({ ...wanted, url: servers.url, now: () => time });
-    instances.push(instance);
-    return instance;
-  };
-  const store = await open();
-  return {
-    store,
-    peer: open,
-    beside: open,
-    async restart() {
-      await store.close();
-      return open();
-    },
-    boundsAnonymous: false,
-    now: () => time,
-    advance(ms) {
-      time += ms;
-    },
-    async dispose() {
-      await Promise.all(instances.map((instance) => instance.close()));
-    },
-  };
+  return storeUnderTest((now) => openRedisStore({ ...wanted, url: servers.url, now }));
 }

@@ -116,6 +116,7 @@ export function aTurnOf<Members extends object = object>(
     validated: null,
     ticket: null,
     trace: new Trace(clock),
+    span: null,
     started_at: clock.now(),
     defer: (release) => void deferred.push(release),
     outlet: new NotedOutlet(),

@@ -74,11 +74,14 @@ export interface BoundTool {
   lines(): unknown[];
 }
 
+/** Of a run, what a test wants otherwise. */
+export type RunOptions = Partial<Omit<ToolRun, 'trace'>> & { trace?: Trace };
+
 /** The tool, bound as for one message. */
-export function bindOne(tool: Tool, rest: Partial<ToolRun> = {}): BoundTool {
+export function bindOne(tool: Tool, rest: RunOptions = {}): BoundTool {
   const statuses: string[] = [];
   const logged = collectLog();
-  const run: ToolRun = {
+  const run: ToolRun & { trace: Trace } = {
     tool: ({ status }) => void statuses.push(status),
     audience: { memory_of: null, shared: false },
     access: accessTo(tool.source.target?.is_api ? tool.source.target.base_url : undefined, logged.log),

@@ -23,6 +23,8 @@ export class BotApi implements SimulatedApi {
   readonly #sent = new Set<string>();
   readonly #deleted = new Set<string>();
   #last = FIRST_MESSAGE - 1;
+  /** The simulator delivers without it, so there seems to be one. */
+  #webhook: object = { url: 'https://simulate.invalid/webhook/msgbot' };
 
   constructor(token: string) {
     this.#token = token;
@@ -47,6 +49,10 @@ export class BotApi implements SimulatedApi {
     switch (method.toLowerCase()) {
       case 'getme':
         return { result: { ...this.#bot, ...ABILITIES } };
+      case 'setwebhook':
+        return this.#setWebhook(payload);
+      case 'getwebhookinfo':
+        return { result: { has_custom_certificate: false, pending_update_count: 0, ...this.#webhook } };
       case 'sendmessage':
         return this.#sendMessage(payload);
       case 'sendchataction':
@@ -58,6 +64,20 @@ export class BotApi implements SimulatedApi {
       default:
         return null;
     }
+  }
+
+  #setWebhook({ url, secret_token, allowed_updates }: Payload): Outcome {
+    const address = URL.parse(String(url));
+    if (address?.protocol !== 'https:') return 'bad webhook: An HTTPS URL must be provided for webhook';
+    if (secret_token !== undefined && !/^[\w-]{1,256}$/.test(String(secret_token)))
+      return 'secret token contains unallowed characters';
+    this.#webhook = {
+      url: String(url),
+      max_connections: 40,
+      ip_address: '203.0.113.7',
+      ...(Array.isArray(allowed_updates) && allowed_updates.length > 0 ? { allowed_updates } : {}),
+    };
+    return { result: true };
   }
 
   #sendMessage(payload: Payload): Outcome {

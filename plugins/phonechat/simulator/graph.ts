@@ -10,10 +10,16 @@ import { TEXT_LIMIT } from '../platform.ts';
 import { isBusinessScopedId } from '../who.ts';
 import { wamid } from './payload.ts';
 
+/** The address that is set on the app's page. */
+const APP_WEBHOOK = 'https://simulate.invalid/webhook/phonechat';
+
 /** The calls of the Cloud API that the channel makes, with the platform's answers and errors. */
 export class SimulatedGraph implements SimulatedApi {
   readonly #configured: Configured;
   #sent = 0;
+  #subscribed = false;
+  /** Addresses of single numbers. */
+  readonly #webhooks = new Map<string, string>();
 
   constructor(configured: Configured) {
     this.#configured = configured;
@@ -23,7 +29,11 @@ export class SimulatedGraph implements SimulatedApi {
     const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1];
     if (bearer !== this.#configured.access_token) return badToken(bearer);
     const [, looked_up] = /^\/v\d+\.\d+\/([^/?]+)$/.exec(call.path.split('?')[0] ?? '') ?? [];
-    if (looked_up !== undefined && call.method === 'GET') return this.#look(looked_up);
+    if (looked_up !== undefined && call.method === 'GET') return this.#look(looked_up, call.path);
+    if (looked_up !== undefined && call.method === 'POST')
+      return this.#configure(looked_up, bodyOf(call.body));
+    const [, account] = /^\/v\d+\.\d+\/([^/?]+)\/subscribed_apps$/.exec(call.path.split('?')[0] ?? '') ?? [];
+    if (account !== undefined) return this.#subscribe(account, call.method);
     const [, number_id] = /^\/v\d+\.\d+\/([^/?]+)\/messages$/.exec(call.path.split('?')[0] ?? '') ?? [];
     if (number_id === undefined || call.method !== 'POST') return unknownRequest(call);
     if (!this.#configured.numbers.has(number_id)) return noSuchObject(number_id);
@@ -32,10 +42,35 @@ export class SimulatedGraph implements SimulatedApi {
     return body.status === undefined ? this.#send(body) : read(body);
   }
 
-  #look(id: string): SimulatedApiAnswer {
+  #look(id: string, path: string): SimulatedApiAnswer {
     if (!this.#configured.numbers.has(id)) return noSuchObject(id);
+    if (path.includes('fields=webhook_configuration')) {
+      const own = this.#webhooks.get(id);
+      const webhook_configuration = { application: APP_WEBHOOK, ...(own && { phone_number: own }) };
+      return { status: 200, body: { webhook_configuration, id }, shown: [] };
+    }
     const number = { verified_name: 'Simulated Business', display_phone_number: '+1 555-012-3456', id };
     return { status: 200, body: number, shown: [] };
+  }
+
+  /** The platform asks the address for a challenge here, which the simulator leaves out: it runs beside the daemon. */
+  #configure(id: string, { webhook_configuration }: Fields): SimulatedApiAnswer {
+    if (!this.#configured.numbers.has(id)) return noSuchObject(id);
+    const { override_callback_uri, verify_token } = fieldsOf(webhook_configuration);
+    const url = stringOf(override_callback_uri);
+    if (!url?.startsWith('https://')) return invalid('override_callback_uri should represent a valid URI');
+    if (verify_token !== this.#configured.verify_token)
+      return error(400, 'OAuthException', '(#2200) Callback verification failed', { code: 2200 });
+    this.#webhooks.set(id, url);
+    return { status: 200, body: { success: true }, shown: [] };
+  }
+
+  #subscribe(account: string, method: string): SimulatedApiAnswer {
+    if (account !== this.#configured.account_id) return noSuchObject(account);
+    if (method === 'POST') this.#subscribed = true;
+    const app = { whatsapp_business_api_data: { id: '670843887433847', name: 'Simulated App' } };
+    const body = method === 'POST' ? { success: true } : { data: this.#subscribed ? [app] : [] };
+    return { status: 200, body, shown: [] };
   }
 
   #send(body: Fields): SimulatedApiAnswer {

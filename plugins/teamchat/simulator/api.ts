@@ -39,7 +39,7 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
       const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
       const answer =
         run === undefined ? failed('unknown_method', { req_method: method }) : checked(call, run);
-      return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, ...answer };
+      return { status: 200, headers: HEADERS, ...answer };
     },
   };
 
@@ -52,6 +52,12 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
     return run(args);
   }
 }
+
+/** Each answer names the scopes of the token. */
+const HEADERS = {
+  'Content-Type': 'application/json; charset=utf-8',
+  'x-oauth-scopes': 'app_mentions:read,chat:write,commands,im:history',
+};
 
 const AUTH = {
   ok: true,

@@ -2,7 +2,7 @@
  * All texts of the widget, in English. A site replaces them with `texts` in its configuration; texts that it leaves
  * out stay English. `{…}` is filled in.
  */
-export const ENGLISH = {
+const ENGLISH = {
   title: 'Chat',
   launch: 'Open chat',
   launchUnread: 'Open chat: there is a new answer',

@@ -1,5 +1,5 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { countRecords, type PersonRecords } from '../../daemon/store/persons.ts';
+import { countRecords, FilesNotRewritten, type PersonRecords } from '../../daemon/store/persons.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
@@ -19,7 +19,7 @@ export const command: Command = {
   name: 'person erase',
   summary: 'Delete everything that is stored of a person.',
   description:
-    "Deletes what `agentd person show` shows, at once and for good: the links and sessions, so that a message that is being answered adds no turn, and in the same step everything else. Turns of other people in shared threads stay; the summaries of such a thread are made anew. Then the file of the store is written again, so that no free space, log or copy holds a byte of it: the backups that were made before a migration and `agentd.db.before-restore` are removed. Until the file is written, which takes seconds with a large store, the daemon answers 503. The command asks on a terminal, and needs --yes elsewhere. If a message of the person arrives meanwhile, the command begins anew, and ends with exit code 1 if that does not help. A message whose answer takes longer than the command may leave its answer behind: run `agentd person show` later, and erase again what it finds. Not covered: log files, files that `agentd backup` wrote, and what platforms, agent runtimes and APIs store. The line in the audit log names the person as an HMAC. What somebody wrote on a platform without sign-in belongs to the platform's user: erase that user as well. Not with Redis.",
+    "Deletes what `agentd person show` shows, at once and for good: the links and sessions, so that a message that is being answered adds no turn, and in the same step everything else. Turns of other people in shared threads stay; the summaries of such a thread are made anew. Then the file of the store is written again, so that no free space, log or copy holds a byte of it: the backups that were made before a migration and `agentd.db.before-restore` are removed. Until the file is written, which takes seconds with a large store, the daemon answers 503. The command asks on a terminal, and needs --yes elsewhere. If a message of the person arrives meanwhile, the command begins anew, and ends with exit code 1 if that does not help. A message whose answer takes longer than the command may leave its answer behind: run `agentd person show` later, and erase again what it finds. With Redis, the log of writes (`BGREWRITEAOF`) and the snapshot (`BGSAVE`) of the server are written again instead; if the server refuses, everything is deleted, the exit code is 1, and the message says what is left to do. Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, and what platforms, agent runtimes and APIs store. The line in the audit log names the person as an HMAC. What somebody wrote on a platform without sign-in belongs to the platform's user: erase that user as well.",
   args: [WHO_ARGUMENT],
   options: [...WHO_OPTIONS, { flags: '--yes', sentence: 'do not ask' }],
   examples: [
@@ -64,7 +64,7 @@ async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, numb
   for (let round = 0; round < ROUNDS; round++) {
     // Before the rest: its bytes leave the files of the store with it.
     add({ memories: (await memories?.forget(ownerOf(who), 'all')) ?? 0 });
-    add(countsOf(await persons.erase(selector)));
+    add(countsOf(await eraseRecords(desk)));
     const left = countRecords(await persons.show(selector)) + (await memoriesOf(who, desk)).length;
     if (left === 0) return erased;
   }
@@ -72,6 +72,18 @@ async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, numb
     `messages of ${whoInWords(who)} arrive while they are erased`,
     'Remove the links with `agentd link remove`, or stop the daemon, and run the command again.',
   );
+}
+
+async function eraseRecords({ persons, selector }: PersonDesk): Promise<PersonRecords> {
+  try {
+    return await persons.erase(selector);
+  } catch (error) {
+    if (!(error instanceof FilesNotRewritten)) throw error;
+    throw failed(
+      `everything is deleted, but files of the store may still hold bytes of it: ${error.message}`,
+      'Let the server write its files again: `redis-cli BGREWRITEAOF` if it keeps a log, `redis-cli BGSAVE` if it makes snapshots.',
+    );
+  }
 }
 
 function countsOf({ sessions, links, actions, inbox, others }: PersonRecords): Record<string, number> {

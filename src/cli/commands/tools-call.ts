@@ -1,5 +1,6 @@
 import { withRequestContext } from '../../daemon/agent/context.ts';
 import { systemClock } from '../../daemon/clock.ts';
+import { plainQuestion, questionOf } from '../../daemon/confirmation/question.ts';
 import type { TokenVerdict } from '../../daemon/identity/identity.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
@@ -127,12 +128,15 @@ function toolNamed(name: string, registry: ToolRegistry): Tool {
 }
 
 async function askFirst(
-  { name, summary, title }: Tool,
+  tool: Tool,
   args: ToolArguments,
   person: Person,
   note: (text: string) => void,
 ): Promise<void> {
-  note(`${printable(summary ?? title ?? name)}\n${jsonText(args)}`);
+  const { name } = tool;
+  const question = questionOf(tool, args);
+  // A question is never longer than a person can be shown, and arguments may be.
+  note(question === null ? `${printable(name)}\n${jsonText(args)}` : plainQuestion(question));
   const whom = person === null ? 'nobody' : `${person.user.email} (${person.user.user_id})`;
   const answer = await confirm(printable(`Call ${name}, which changes something, as ${whom}?`));
   if (answer === true) return;
@@ -171,7 +175,7 @@ function inWords({ requests, ok, result, message }: CallReport): string {
     ...(body === undefined ? [] : [`body: ${JSON.stringify(body)}`]),
     `status: ${status ?? 'no answer'}`,
   ]);
-  const end = ok ? `result: ${jsonText(result)}` : `failed: ${printable(message ?? '')}`;
+  const end = ok ? `result: ${jsonText(result)}` : `failed; the agent is told: ${printable(message ?? '')}`;
   return [...sent.map(printable), end].join('\n');
 }
 

@@ -1,7 +1,8 @@
 import type { Command as Commander } from 'commander';
 import type { Command, CommandOption, Values } from '../command.ts';
 import { addDetails, createParser } from '../command-parser.ts';
-import { COMMON_OPTIONS } from '../program-help.ts';
+import { HELP_TOPICS } from '../help-topics.ts';
+import { COMMON_OPTIONS, HELP_COMMAND } from '../program-help.ts';
 
 /** A word that can be typed, with its description. */
 export interface Word {
@@ -56,10 +57,20 @@ export async function readVocabulary(): Promise<Vocabulary> {
     if (record) addDetails(parser, record);
     return [await commandWords(parser, at, record), ...below];
   };
-  const commands = await visit(program, '');
+  const commands = withHelp(await visit(program, ''));
   const options = commands.flatMap((command) => command.options);
   const valued = options.filter(({ value }) => value !== null).flatMap(({ flags }) => flags);
   return { commands, valued: [...new Set(valued)].sort() };
+}
+
+/** The parser does not know `help`, which is followed by a topic or by a command. */
+function withHelp([program, ...others]: readonly CommandWords[]): CommandWords[] {
+  if (program === undefined) throw new Error('the parser has no program');
+  const topics = HELP_TOPICS.map(({ name, summary }) => ({ word: name, sentence: summary }));
+  const commands = program.next.filter(({ word }) => !topics.some((topic) => topic.word === word));
+  const { name, summary } = HELP_COMMAND;
+  const all = { ...program, next: [...program.next, { word: name, sentence: summary }] };
+  return [all, { at: name, next: [...topics, ...commands], options: [], args: [] }, ...others];
 }
 
 async function commandWords(

@@ -1,23 +1,28 @@
 import type { ConfiguredChannel } from '../../daemon/configuration/configure.ts';
-import { askPlatform } from '../../daemon/plugin/ask-platform.ts';
+import { type AskOptions, askPlatform, askRegistration } from '../../daemon/plugin/ask-platform.ts';
 import type { Finding } from './finding.ts';
 import type { ProbeClient } from './probe-client.ts';
 
 /**
- * Does the platform of a channel accept its credentials?
+ * Does the platform of a channel accept its credentials, and does it deliver to the daemon?
  * @param environment `NODE_ENV`
  */
 export async function checkChannel(
   configured: ConfiguredChannel,
   client: ProbeClient,
   environment: string,
-): Promise<Finding> {
+): Promise<Finding[]> {
   const { name } = configured.plugin;
   const platform = `the platform of ${name}`;
-  const answer = await askPlatform(configured, {
+  const options: AskOptions = {
     fetch: client.fetchFor(platform),
     isAnswered: () => client.answered.has(platform),
     environment,
-  });
-  return { check: `channel ${name}`, ...answer };
+  };
+  const credentials = { check: `channel ${name}`, ...(await askPlatform(configured, options)) };
+  // Without credentials the platform says nothing else; a channel without a platform has no registration.
+  if (credentials.outcome === 'failed' || credentials.outcome === 'skipped') return [credentials];
+  const registration = await askRegistration(configured, options);
+  if (registration.outcome === 'skipped') return [credentials];
+  return [credentials, { check: `registration ${name}`, ...registration }];
 }

@@ -97,10 +97,12 @@ function restsOf(text: string, said: readonly Word[], title: readonly string[]):
 
 /** The rest of a message as a value of this schema; undefined if it is none. */
 function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
-  const text = rest
-    .replace(/\s+/g, ' ')
-    .replace(/^(?:(?!-\d)[\s\p{P}])+|[\s.!?,;:]+$/gu, '')
-    .trim();
+  const text = withoutQuotes(
+    rest
+      .replace(/\s+/g, ' ')
+      .replace(/^(?:[\s:;,#]|\p{Pd} )+|[\s.!?,;:]+$/gu, '')
+      .trim(),
+  );
   if (text === '') return undefined;
   if (Array.isArray(choices)) {
     const words = wordsOf(text).map(({ word }) => word);
@@ -111,6 +113,14 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
   if (!types.includes('integer') && !types.includes('number')) return undefined;
   const numbers = text.match(types.includes('number') ? /-?\d+(?:\.\d+)?/g : /-?\d+/g) ?? [];
   return numbers.length === 1 ? Number(numbers[0]) : undefined;
+}
+
+/** A value that is quoted as a whole. */
+const QUOTED = /^(?:"([^"]*)"|'([^']*)'|`([^`]*)`|[“„]([^“”]*)[“”]|«([^«»]*)»|‘([^‘’]*)’)$/;
+
+function withoutQuotes(text: string): string {
+  const found = QUOTED.exec(text);
+  return found ? (found.slice(1).find((inner) => inner !== undefined) ?? '').trim() : text;
 }
 
 /** The one argument that is required, also within an object that is required. Null: none is. */

@@ -9,6 +9,7 @@ import { BudgetExhausted, meteredModel } from './metered-model.ts';
 import { describeModelError, modelFailure } from './model-failure.ts';
 import { type Models, modelWithFallback, runWithFallback } from './model-fallback.ts';
 import { conversation, systemPrompt } from './prompt.ts';
+import { rewordRefusedCalls } from './refused-calls.ts';
 import { summarize } from './summarize.ts';
 
 const OUT_OF_STEPS =
@@ -29,7 +30,7 @@ export type LlmSettings = ModelSettings &
 /**
  * The runtime that asks a language model, which may call the tools in between, at most `AGENT_MAX_STEPS`
  * model calls in all. Fails with a coded `AgentFailure` (see model-failure.ts); a reply is never empty.
- * Rejects with a configuration error where the settings name no usable model.
+ * Rejects with a configuration error if the settings name no usable model.
  */
 export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {
   const [models, instructions] = await Promise.all([
@@ -86,7 +87,10 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
     ...(AGENT_MAX_OUTPUT_TOKENS === undefined ? {} : { maxOutputTokens: AGENT_MAX_OUTPUT_TOKENS }),
     stopWhen: isStepCount(maxSteps),
     // The last step must be words: a model that would only go on calling tools is held to answer.
-    prepareStep: ({ stepNumber }) => (stepNumber === maxSteps - 1 ? { toolChoice: 'none' } : undefined),
+    prepareStep: ({ stepNumber, messages }) => ({
+      messages: rewordRefusedCalls(messages),
+      ...(stepNumber === maxSteps - 1 ? { toolChoice: 'none' } : {}),
+    }),
     maxRetries: 0,
     abortSignal,
     // Without it the SDK prints the error, with the whole prompt in it. It comes as a part of the stream too.
@@ -137,6 +141,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
     left.abort();
   }
   turn.signal.throwIfAborted();
+  if (exhausted !== null || outOfSteps || finishReason === 'tool-calls') turn.reportWrites();
   // "Let me look that up" and no more is no answer either.
   if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
   else if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
@@ -161,7 +166,7 @@ function calledToolsAnyway(error: unknown): boolean {
   return ToolChoiceViolationError.isInstance(error);
 }
 
-/** Arguments are checked by the bound tool itself, whose answer tells the model what to mend. */
+/** The bound tool itself checks arguments; its answer tells the model what to correct. */
 function toolSet(tools: readonly AgentTool[]): ToolSet {
   return Object.fromEntries(
     tools.map((tool) => [

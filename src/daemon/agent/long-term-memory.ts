@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import { maskTokens } from '../secret.ts';
 import type { Memory, MemoryStore } from '../store/memories.ts';
 import { TimeLimit } from '../time-limit.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceWriter } from '../trace/trace.ts';
 import type { AgentMemory } from './agent.ts';
 
 /** How long a run waits for the memories that it is given, ms. */
@@ -38,7 +38,7 @@ export interface RememberingRun {
   owner: MemoryOwner;
   turn_id: string;
   request_id: string;
-  trace: Trace;
+  trace: TraceWriter;
   /** Aborts with the run. */
   signal: AbortSignal;
 }
@@ -87,7 +87,7 @@ export class LongTermMemory {
     await this.#services.memories.close();
   }
 
-  /** Uses the backend, within a time. One line of the log tells of the begin of an outage, one of its end. */
+  /** Uses the backend, within a time. The begin and the end of an outage are logged, one line each. */
   async use<T>(
     work: (memories: MemoryStore) => Promise<T>,
     ms: number,

@@ -2,7 +2,7 @@ import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
 import { onAbort } from '../on-abort.ts';
 import type { ModelCallResult, ModelMeter } from './agent.ts';
 import { estimateTokens } from './estimate-tokens.ts';
-import type { CallableModel, Model } from './model.ts';
+import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
 import { modelFailure } from './model-failure.ts';
 
 /** The model is not called: the sender's AGENT_DAILY_TOKENS are used up. The message is for the sender. */
@@ -20,11 +20,18 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
         const prompt_tokens = estimateTokens(JSON.stringify([params.prompt, params.tools ?? []]));
         const call = await meter.begin({
           model: model.modelId,
+          provider: providerName(model),
           prompt_tokens,
           max_output_tokens: params.maxOutputTokens,
         });
         if (!call.ok) throw new BudgetExhausted(call.message);
-        const heard = new Heard(call.end, prompt_tokens, params.abortSignal);
+        let isOver = false;
+        const end = (result: ModelCallResult, output: string) => {
+          if (!isOver) call.content?.({ input: params.prompt, output });
+          isOver = true;
+          return call.end(result);
+        };
+        const heard = new Heard(end, prompt_tokens, params.abortSignal);
         try {
           const result = await doStream();
           return { ...result, stream: ReadableStream.from(heard.listen(result.stream)) };
@@ -37,17 +44,23 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
   });
 }
 
+/** In the word of the GenAI conventions: a server that is compatible with OpenAI counts as that. */
+function providerName({ provider }: Model): string {
+  const [name = provider] = provider.split('.', 1);
+  return name === COMPATIBLE_SERVER ? 'openai' : name;
+}
+
 /** What one call has heard of its model. It ends the call once, at the latest when it is aborted. */
 class Heard {
   readonly #began = performance.now();
-  readonly #end: (result: ModelCallResult) => Promise<void>;
+  readonly #end: (result: ModelCallResult, output: string) => Promise<void>;
   readonly #prompt_tokens: number;
   readonly #ignoreAbort: () => void;
   #first_token_ms: number | undefined;
   #text = '';
 
   constructor(
-    end: (result: ModelCallResult) => Promise<void>,
+    end: (result: ModelCallResult, output: string) => Promise<void>,
     prompt_tokens: number,
     abortSignal: AbortSignal | undefined,
   ) {
@@ -59,7 +72,7 @@ class Heard {
   /** There is no answer, so nothing was used. */
   async refused(failure: string): Promise<void> {
     this.#ignoreAbort();
-    await this.#end({ failure, input_tokens: 0, output_tokens: 0 });
+    await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, '');
   }
 
   /** The same parts; the call ends with the last of them. */
@@ -90,13 +103,15 @@ class Heard {
 
   #finished({ inputTokens, outputTokens }: Extract<Part, { type: 'finish' }>['usage']): Promise<void> {
     const estimated = this.#estimated();
-    if (inputTokens.total === undefined || outputTokens.total === undefined) return this.#end(estimated);
+    if (inputTokens.total === undefined || outputTokens.total === undefined)
+      return this.#end(estimated, this.#text);
     const { estimated: _, ...known } = estimated;
-    return this.#end({ ...known, input_tokens: inputTokens.total, output_tokens: outputTokens.total });
+    const usage = { input_tokens: inputTokens.total, output_tokens: outputTokens.total };
+    return this.#end({ ...known, ...usage }, this.#text);
   }
 
   #failed(failure: string): Promise<void> {
-    return this.#end({ failure, ...this.#estimated() });
+    return this.#end({ failure, ...this.#estimated() }, this.#text);
   }
 
   #estimated(): ModelCallResult {

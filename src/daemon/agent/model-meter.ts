@@ -1,7 +1,7 @@
 import { type Clock, randomSuffix } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TracePart, TraceWriter } from '../trace/trace.ts';
 import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';
 import { budgetNotice } from './budget-notice.ts';
 
@@ -14,7 +14,7 @@ export interface Usage {
 }
 
 export interface MeterParts {
-  trace: Pick<Trace, 'note'>;
+  trace: TraceWriter;
   clock: Clock;
   log: Pick<Log, 'warn'>;
   /** Null: AGENT_DAILY_TOKENS sets no limit. */
@@ -43,10 +43,10 @@ export class RunMeter implements ModelMeter {
 
   async begin(call: Parameters<ModelMeter['begin']>[0]): Promise<MeteredCall> {
     const { trace, budget, clock, deadline } = this.#parts;
-    const { model } = call;
+    const { model, provider, max_output_tokens } = call;
     const id = randomSuffix();
     if (budget) {
-      const tokens = Math.ceil(call.prompt_tokens) + (call.max_output_tokens ?? USUAL_OUTPUT_TOKENS);
+      const tokens = Math.ceil(call.prompt_tokens) + (max_output_tokens ?? USUAL_OUTPUT_TOKENS);
       const request = { id, tokens, max: budget.max, ttl_ms: Math.max(1, deadline - clock.now()) };
       const { granted, left, retry_after_ms } = await budget.store.reserve(budget.key, request);
       if (!granted) {
@@ -55,15 +55,16 @@ export class RunMeter implements ModelMeter {
         return { ok: false, message: budgetNotice(retry_after_ms) };
       }
     }
+    const part = trace.begin('model', { provider, max_output_tokens });
     const began = performance.now();
     let isOver = false;
     const end = async (result: ModelCallResult) => {
       if (isOver) return;
       isOver = true;
-      this.#note(model, result, performance.now() - began);
+      this.#end(part, model, result, performance.now() - began);
       if (budget) await this.#settle(budget, id, result.input_tokens + result.output_tokens);
     };
-    return { ok: true, end };
+    return { ok: true, end, ...(part.content === null ? {} : { content: part.content }) };
   }
 
   /** Resolves when what was used is counted. */
@@ -71,14 +72,13 @@ export class RunMeter implements ModelMeter {
     await Promise.all(this.#settling);
   }
 
-  #note(model: string, result: ModelCallResult, took_ms: number): void {
+  #end(part: TracePart, model: string, result: ModelCallResult, took_ms: number): void {
     const { failure, input_tokens, output_tokens, estimated, first_token_ms } = result;
     this.#usage = {
       input_tokens: (this.#usage?.input_tokens ?? 0) + input_tokens,
       output_tokens: (this.#usage?.output_tokens ?? 0) + output_tokens,
     };
-    this.#parts.trace.note({
-      step: 'model',
+    part.end({
       verdict: failure === undefined ? 'ok' : 'failed',
       ...(failure === undefined ? {} : { reason: failure }),
       detail: {

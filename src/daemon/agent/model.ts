@@ -11,6 +11,9 @@ export type Model = Exclude<LanguageModel, string>;
 /** A model in the version of the contract that the SDK makes of any other. */
 export type CallableModel = ReturnType<typeof wrapLanguageModel>;
 
+/** The provider of models on the server at AGENT_BASE_URL. */
+export const COMPATIBLE_SERVER = 'server';
+
 /** A model as settings name it. */
 export interface ModelChoice {
   /** The settings that named it, for errors. */
@@ -44,7 +47,7 @@ export async function loadModel(choice: ModelChoice): Promise<Model> {
 async function compatible(name: string, baseURL: string, { key }: ModelChoice): Promise<Model> {
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const server = createOpenAICompatible({
-    name: 'server',
+    name: COMPATIBLE_SERVER,
     baseURL: baseURL.replace(/\/+$/, ''),
     // The key goes to the configured server only.
     fetch: (input, init) => fetch(input, { ...init, redirect: 'error' }),
@@ -88,7 +91,7 @@ function onlyCreate(exports: Record<string, unknown>): unknown {
   return creates.length === 1 && creates[0] !== undefined ? exports[creates[0]] : undefined;
 }
 
-/** Looked for beside the daemon, then in the working directory, where an operator may have installed it. */
+/** Looked for next to the daemon, then in the working directory, where an operator may have installed it. */
 async function importInstalled(
   name: string,
   provider: string,

@@ -22,6 +22,7 @@ import {
   checkOrigins,
 } from './cross-checks.ts';
 import { checkStoreSettings } from './store-settings.ts';
+import { checkTelemetrySettings } from './telemetry-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { readSourceEntries } from './tools/read-source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
@@ -88,7 +89,7 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
-/** `NODE_ENV` as `Configuration.environment` has it, wherever it is set. Looks at nothing else. */
+/** `NODE_ENV` as in `Configuration.environment`, from any source. Looks at nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
   return environmentOf(await readSources(place));
 }
@@ -149,6 +150,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   checkStoreSettings(look);
   checkMemorySettings(look);
   checkAdminListener(look);
+  checkTelemetrySettings(look);
   checkOrigins(
     look,
     activation.channels.map(({ plugin }) => plugin),

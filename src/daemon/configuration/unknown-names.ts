@@ -22,7 +22,7 @@ export interface UnknownNames {
  *
  * @param known names of all records.
  * @param channels names of all channels that there are.
- * @param complete false where a plugin could not be loaded: unknown names in the file may be its own.
+ * @param complete false if a plugin could not be loaded: unknown names in the file may be its own.
  */
 export function findUnknownNames(
   sources: Sources,

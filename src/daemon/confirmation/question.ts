@@ -5,6 +5,8 @@ import { quoted, shownName, visible } from './plain-value.ts';
 export const QUESTION_MAX = 3_000;
 /** Arguments with more JSON than this are not looked at in detail. */
 const ARGUMENTS_MAX = 4 * QUESTION_MAX;
+/** In the place of an argument that is not given: not quoted, so that it is no value. */
+const LEFT_OUT = '–';
 /** Deeper values are shown as JSON. */
 const MAX_DEPTH = 16;
 
@@ -39,7 +41,8 @@ export function questionOf(tool: AskedTool, args: Arguments, complete: Arguments
   const fill = (name: string): string => {
     const path = pathIn(args, name);
     if (path !== null) shown.add(JSON.stringify(path));
-    return quoted(path === null ? (valueAt(complete, pathIn(complete, name)) ?? '') : valueAt(args, path));
+    const value = path === null ? valueAt(complete, pathIn(complete, name)) : valueAt(args, path);
+    return value === undefined ? LEFT_OUT : quoted(value);
   };
   const title =
     tool.summary === null

@@ -75,7 +75,7 @@ function joined(headers: IncomingMessage['headers']): Readonly<Record<string, st
 }
 
 /** Aborts when a response closes before it was sent whole: the client has gone. */
-export function goneSignal(response: ServerResponse): AbortSignal {
+function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   const leave = () => {
     if (!response.writableFinished) gone.abort();

@@ -6,7 +6,6 @@ import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
 import type { RequestSequencer } from '../message/request-sequencer.ts';
-import { quietTick } from '../quiet-tick.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import type { Observer } from '../trace/observer.ts';
@@ -21,6 +20,7 @@ import { LargeBodies } from './large-bodies.ts';
 import { createListener, type ListeningAddress, listen, stopAccepting, stopListening } from './listener.ts';
 import { observeRequests } from './observe-requests.ts';
 import { problems } from './problem.ts';
+import { quietTick } from './quiet-tick.ts';
 import { rateLimit } from './rate-limit.ts';
 import { receive } from './receive.ts';
 import { keepRefusals, Refusals } from './refusals.ts';
@@ -52,7 +52,7 @@ export interface ServerParts {
 }
 
 export interface Server {
-  /** Rejects with the system's error where it cannot listen. @param port 0 takes a free one */
+  /** Rejects with the system's error if it cannot listen. @param port 0 takes a free one */
   listen(host: string, port: number): Promise<ListeningAddress>;
   /**
    * Refuses new connections, so that a proxy sends the request to another daemon at once. Those that are open end with their
@@ -97,7 +97,7 @@ export function createServer(parts: ServerParts): Server {
   app.use(validateToken(parts.tokens));
   app.use(rateLimit({ settings, store }));
   app.use(answer({ stopping: streams.signal, log }));
-  // Nothing gets past `problems` but what a connection that broke tells of itself.
+  // Only the error of a connection that broke gets past `problems`.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
 
   const server = createListener(app, log, {

@@ -98,12 +98,13 @@ export class Delivery {
 
   async #run(lost: AbortController): Promise<void> {
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
-      this.#services.observer.messageFailed(this.#message.platform);
+      this.#services.observer.messageEnded(this.#message.platform, 'failed');
       await this.#end({ ...failedForGood(this.#message, 'interrupted', this.#services), begun: false });
       return;
     }
     if (await isVoidPress(this.#message, this.#services)) {
       this.#services.log.info(this.#about, 'a second press does nothing: the action was settled before');
+      this.#services.observer.messageEnded(this.#message.platform, 'replayed');
       await this.#end({ kind: 'sent' });
       return;
     }
@@ -171,8 +172,9 @@ export class Delivery {
   }
 
   #arrival(lost: AbortController): Arrival<Answering & Deduplicated & Guarded> {
-    const { id, request_id, session_id, message, message_id, reply_to, received_at } = this.#message;
-    if (message === null || session_id === null) throw new Error('a text without a message has no run');
+    const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
+    if (queued === null || session_id === null) throw new Error('a text without a message has no run');
+    const { parent_span, ...message } = queued;
     return {
       turn_id: id,
       request_id,
@@ -183,6 +185,7 @@ export class Delivery {
       address: null,
       validated: null,
       ticket: null,
+      parent_span,
       outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
       stopped: null,
       accepted_at: received_at,
@@ -254,6 +257,7 @@ export class Delivery {
     const failure = 'delivery_failed: the platform was out of reach for too long';
     await this.#noteReach(async () => {
       const messages = await store.inbox.expire(platform, stored_until, failure);
+      for (let failed = 0; failed < messages; failed++) this.#observe('failed');
       if (messages > 0) log.error({ channel: platform, messages, failure }, 'messages have failed for good');
     });
   }

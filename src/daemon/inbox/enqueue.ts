@@ -37,7 +37,8 @@ export async function enqueue(
   await worker.questionsSent(messages.map(({ thread_id }) => thread_id));
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
-  const entries = messages.map((message) => entryOf(message, request_id, services));
+  const parent_span = services.observer.parentOf(request?.headers.traceparent);
+  const entries = messages.map((message) => entryOf(message, { request_id, parent_span }, services));
   const outcomes = await screen(plugin, services, entries);
   entries.forEach((entry, index) => {
     if (outcomes[index] === 'repeated') logRepeat(entry, services);
@@ -78,7 +79,11 @@ export async function edit(
   return replaced;
 }
 
-function entryOf(message: IncomingMessage, request_id: string, services: Services): ArrivedMessage {
+function entryOf(
+  message: IncomingMessage,
+  { request_id, parent_span }: { request_id: string; parent_span: string | null },
+  services: Services,
+): ArrivedMessage {
   const now = services.clock.now();
   const masked = maskMessage(message);
   const { jwt_token: _never, ...metadata } = masked.metadata;
@@ -89,7 +94,7 @@ function entryOf(message: IncomingMessage, request_id: string, services: Service
     queue: session_id,
     session_id,
     message_id: message.message_id ?? null,
-    message: { ...masked, metadata },
+    message: { ...masked, metadata, ...(parent_span === null ? {} : { parent_span }) },
     reply_to: message.reply_to ?? {},
     reply: null,
     // Whole ms, which is what stores count in: some platforms tell microseconds.

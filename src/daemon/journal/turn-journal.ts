@@ -17,6 +17,7 @@ import { summaryOf } from './summary-of.ts';
 import { isUnknown, knownAnswer, recordedWrite, type TurnWrite } from './turn-write.ts';
 
 const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
+const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
 
 /** The run whose writes are recorded. */
 export interface JournaledRun {
@@ -61,7 +62,13 @@ export class TurnJournal implements CallJournal {
     const written = run.earlier.filter(({ started_at }) => started_at !== null);
     this.#earlier = written.map((action) => recordedWrite(action, run.person, parts.seal));
     this.#wrote = new Set(this.#earlier.filter(({ state }) => state !== 'failed').map(({ tool }) => tool));
-    for (const write of this.#earlier) this.#writes.set(write.action_id, { ...write });
+    for (const write of this.#earlier) {
+      const { action_id, attempt, state } = write;
+      this.#writes.set(action_id, { ...write });
+      // The run that sent it has died, or lost its claim to this one. If it lives, what it records later counts.
+      if (state === 'started')
+        this.#unrecorded.set(action_id, () => parts.actions.finish(action_id, attempt, UNKNOWN));
+    }
   }
 
   /** What earlier runs of the message have written, for the agent. */
@@ -76,9 +83,14 @@ export class TurnJournal implements CallJournal {
       }));
   }
 
-  /** The writes of this turn of which nobody knows whether they were carried out. */
-  get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary'>[] {
-    return [...this.#writes.values()].filter((write) => isUnknown(write) && write.is_shown);
+  /** The writes of this turn that its sender may read of, in the order in which they were begun. */
+  get written(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
+    return [...this.#writes.values()].filter(({ is_shown }) => is_shown);
+  }
+
+  /** Those of which nobody knows whether they were carried out. */
+  get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
+    return this.written.filter(isUnknown);
   }
 
   async known(call: JournaledCall): Promise<KnownWrite> {
@@ -139,7 +151,9 @@ export class TurnJournal implements CallJournal {
     this.#unrecorded.delete(action_id);
   }
 
-  /** Tries once more to record the outcomes that could not be recorded. Called before the reply is stored. */
+  /**
+   * Records the outcomes that could not be recorded, those of runs that died included. Called before the reply is stored.
+   */
   async recordAgain(): Promise<void> {
     for (const [action_id, record] of this.#unrecorded) {
       await record();

@@ -12,7 +12,7 @@ const WRITINGS_MAX = 8;
 const ID_MAX = 256;
 
 /** The documented key; also the record that a sealed token is bound to. */
-export function linkKey(channel: string, user_id: string): string {
+function linkKey(channel: string, user_id: string): string {
   return `${channel}:jwt:${user_id}`;
 }
 
@@ -34,7 +34,7 @@ export function linkKeys(channel: LinkedChannel, user_id: string): readonly [str
 /**
  * The ways in which the platform may write a user's id, that under which links are kept first; empty: it is no
  * id of this platform.
- * @throws Error where the channel breaks its contract: a link under a wrong key would be a stranger's.
+ * @throws Error if the channel breaks its contract: a link under a wrong key would be a stranger's.
  */
 export function writingsOf({ name, linking }: LinkedChannel, given: string): readonly string[] {
   if (!linking) return [given];

@@ -20,6 +20,7 @@ export interface Prepared {
   tools: ToolRun;
   confirmed: ConfirmedAction | null;
   already_done: readonly AlreadyDone[];
+  reportWrites(): void;
 }
 
 /** What a runtime is told of the message. To be called within the request context. */
@@ -27,7 +28,7 @@ export async function agentTurn(
   turn: Runnable,
   services: Services,
   { limit: { signal, deadline }, meter, history }: Run,
-  { tools, confirmed, already_done }: Prepared,
+  { tools, confirmed, already_done, reportWrites }: Prepared,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
   const memories = (await requestContext()?.memory?.given(message.text)) ?? [];
@@ -54,6 +55,7 @@ export async function agentTurn(
     tools: bindTools(services.tools.tools(), tools),
     confirmed,
     already_done,
+    reportWrites,
     meter,
     memories,
     signal,

@@ -9,7 +9,7 @@ import { requireMessage } from './require-message.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
 /** A message as it arrives at a door; `withTurn` adds the rest of the turn. */
-export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'started_at' | 'defer'>;
+export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'span' | 'started_at' | 'defer'>;
 
 /** The request that a message came with. */
 export interface Origin {
@@ -20,6 +20,8 @@ export interface Origin {
   validated: ValidatedToken | null;
   /** Its place in the order of arrival. */
   ticket: Ticket | null;
+  /** As `Observer.parentOf` returned it; absent if it has none. */
+  parent_span?: string | undefined;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface Origin {
 export function arrivalOf(
   plugin: ChannelPlugin,
   message: IncomingMessage,
-  { request_id, address, validated, ticket }: Origin,
+  { request_id, address, validated, ticket, parent_span }: Origin,
   { clock }: Pick<Services, 'clock'>,
 ): Arrival<Arrived> {
   requireMessage(plugin, message);
@@ -43,6 +45,7 @@ export function arrivalOf(
     address,
     validated,
     ticket,
+    parent_span,
   };
 }
 

@@ -10,18 +10,18 @@ import { type CarriedOut, carryOut } from './carry-out.ts';
 import { journalOf } from './journal-of.ts';
 import { ReplyText } from './reply-text.ts';
 import { reportAction } from './report-action.ts';
+import { reportWrites } from './report-writes.ts';
 import { runFailure } from './run-failure.ts';
 import { toolRunOf } from './tool-run-of.ts';
 import type { Answered, Runnable } from './turn.ts';
-import { unknownWrites } from './unknown-writes.ts';
 
 /** What the person is answered; the rest is known once the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history'>;
 
 /**
  * The reply, in the order in which its parts are said: that a waiting action was declined; what the agent says, who is told
- * what came of a confirmed action; the writes of which nobody knows whether they were carried out; and the question
- * about a call that waits for the person. To be called within the request context.
+ * what came of a confirmed action; the writes of which nobody knows whether they were carried out, or all of them if the
+ * agent could not say what it did; and the question about a call that waits for the person. To be called within the request context.
  */
 export async function composeReply(
   turn: Runnable,
@@ -40,12 +40,24 @@ export async function composeReply(
   }
   const reply = new ReplyText(turn.outlet);
   if (settlement.kind === 'declined') reply.begin(settlement.text);
-  const prepared = { tools, confirmed: carriedOut?.told ?? null, already_done: journal.alreadyDone };
+  let untold = false;
+  const prepared = {
+    tools,
+    confirmed: carriedOut?.told ?? null,
+    already_done: journal.alreadyDone,
+    reportWrites: () => {
+      untold = true;
+    },
+  };
   let reported: string | null = null;
   try {
     if (!isStopped(turn)) await speak(reply, turn, services, run, prepared);
     if (!reply.hasWords && !isStopped(turn) && desk.kept === null)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+    if (untold && carriedOut !== null) {
+      reply.add(await reportAction(carriedOut, turn, services));
+      reported = carriedOut.action_id;
+    }
   } catch (error) {
     if (carriedOut === null || wouldBeLost(turn, services)) throw error;
     // The action was carried out: the person must not read that the message failed.
@@ -60,8 +72,8 @@ export async function composeReply(
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
   await recordAgain(journal, turn, services);
-  const unknown = unknownWrites(journal, turn.texts, reported);
-  if (unknown !== '' && !(stopped && reply.text === '')) reply.add(unknown);
+  const writes = reportWrites(journal, turn.texts, { untold, reported });
+  if (writes !== '') reply.add(writes);
   const asked = stopped ? null : askAtEnd(reply, desk, turn);
   return { reply: reply.text, stopped, asked };
 }

@@ -39,7 +39,7 @@ export function converse(
 }
 
 /** The outlet of a message that is answered in the response of its request. */
-export function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Outlet {
+function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Outlet {
   return {
     leaves: 'in_response',
     started: (session_id) => events.push({ type: 'started', session_id }),

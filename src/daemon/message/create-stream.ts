@@ -57,6 +57,7 @@ export async function createStreamOf(
       token_given: Boolean(jwt_token),
       ...(credential.kind === 'invalid' ? { token_refused: credential.reason } : {}),
       cookie_person: turn.cookie_person,
+      ...(turn.parent_span === undefined ? {} : { parent_span: turn.parent_span }),
       accepted_at: turn.started_at,
       trace: turn.trace.finished(),
     },

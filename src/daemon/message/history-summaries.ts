@@ -76,7 +76,8 @@ export class HistorySummaries {
     const tag = tagOf(turn.session);
     const ttl_ms = settings.AGENT_TIMEOUT_SECONDS * 1000;
     const started_at = clock.now();
-    const trace = new Trace(clock);
+    const span = turn.span?.child('summarize') ?? null;
+    const trace = new Trace(clock, [], span);
     const line: StepLine = { verdict: 'ok', detail: { turns: overflow.turns.length } };
     const limit = new TimeLimit(clock, ttl_ms, this.#stop.signal);
     const meter = meterOfTurn(turn, this.#services, trace, limit.deadline);
@@ -112,7 +113,9 @@ export class HistorySummaries {
       limit.lift();
       await meter.settled();
     }
-    trace.note({ step: 'summarize', ...line, took_ms: clock.now() - started_at });
+    const ended = { step: 'summarize', ...line, took_ms: clock.now() - started_at };
+    trace.note(ended);
+    span?.end({ at: clock.now(), ...ended });
     const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
     // It is no message of its own.
     this.#services.observer.turnTraced(record, true);

@@ -1,6 +1,7 @@
 import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
 import type { Services } from '../services.ts';
 import type { CarriedOut } from './carry-out.ts';
+import { outcomeText } from './report-writes.ts';
 import type { Settled } from './turn.ts';
 
 /** What came of a confirmed action, in the daemon's own words: the agent could not say it. */
@@ -9,13 +10,6 @@ export async function reportAction(
   { texts }: Settled,
   { store }: Services,
 ): Promise<string> {
-  const action = escapeMarkdown(summary);
-  switch ((await store.actions.find(action_id))?.state) {
-    case 'done':
-      return texts.say('confirm_done', { action });
-    case 'failed':
-      return texts.say('confirm_failed', { action });
-    default:
-      return texts.say('write_unknown', { action });
-  }
+  const { state } = (await store.actions.find(action_id)) ?? {};
+  return texts.say(outcomeText(state), { action: escapeMarkdown(summary) });
 }

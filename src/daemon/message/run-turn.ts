@@ -7,6 +7,7 @@ import type { TurnChanges } from '../store/turns.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import { describeTurn } from './describe-turn.ts';
+import { endTrace } from './end-trace.ts';
 import type { CompleteReply } from './outlet.ts';
 import { reportFailure } from './report-failure.ts';
 import { Ended, type Sequence } from './sequence.ts';
@@ -56,7 +57,7 @@ async function answer<Turn extends Answering>(
 ): Promise<CompleteReply> {
   const found = await steps.run(turn, services);
   if (found instanceof Ended) return replay(turn, found.result, services);
-  services.observer.turnTraced(traceOf(turn, 'answered', services.clock.now()), false);
+  endTrace(turn, traceOf(turn, 'answered', services.clock.now()), false, services);
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
@@ -80,7 +81,7 @@ async function replay(
   turn.outlet.complete(reply);
   services.log.info(describeTurn(turn, services), 'message answered again');
   const trace = traceOf(turn, 'replayed', services.clock.now());
-  services.observer.turnTraced(trace, false);
+  endTrace(turn, trace, false, services);
   await storeTrace(turn, trace, services);
   return reply;
 }
@@ -103,7 +104,7 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
   const finished_at = services.clock.now();
   const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
   const trace = traceOf(turn, failure, finished_at);
-  services.observer.turnTraced(trace, runs_again === true);
+  endTrace(turn, trace, runs_again === true, services);
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };

@@ -47,23 +47,21 @@ export class Sequence<First extends Arrived, Now extends First = First, Result =
     for (const step of this.#steps) {
       const line: StepLine = { verdict: 'ok' };
       const began = performance.now();
+      const part = turn.trace.enter(step.name);
+      const end = () => part.end({ ...line, took_ms: Math.round((performance.now() - began) * 10) / 10 });
       try {
         const added = await step.run(turn as never, services, line);
-        note(turn, step.name, line, began);
+        end();
         if (added instanceof Ended) return added as Ended<Result>;
         Object.assign(turn, added);
       } catch (error) {
         const refused = error instanceof AgentdError && error.status < 500;
         line.verdict = refused ? 'refused' : 'failed';
         line.reason ??= error instanceof AgentdError ? error.code : 'internal_error';
-        note(turn, step.name, line, began);
+        end();
         throw error;
       }
     }
     return turn as Now;
   }
-}
-
-function note(turn: Arrived, step: string, line: StepLine, began: number): void {
-  turn.trace.note({ step, ...line, took_ms: Math.round((performance.now() - began) * 10) / 10 });
 }

@@ -7,6 +7,7 @@ import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
 import type { Ticket } from './request-sequencer.ts';
@@ -36,7 +37,11 @@ export interface Arrived {
   validated: ValidatedToken | null;
   /** The place in the order of arrival, up to the session's lock. */
   ticket: Ticket | null;
+  /** The parent of its span, as `Observer.parentOf` returned it; absent if it has none. */
+  parent_span?: string | undefined;
   trace: Trace;
+  /** Collects the spans of the trace; null: nobody does. */
+  span: MessageSpan | null;
   started_at: number;
   /** Registers what a step has taken and must release when the turn ends. The last one is released first. */
   defer(release: (failed: boolean) => Promise<void>): void;

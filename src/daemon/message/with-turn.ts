@@ -1,4 +1,5 @@
 import type { Services } from '../services.ts';
+import type { MessageSpan } from '../trace/span.ts';
 import { Trace } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
@@ -17,9 +18,11 @@ export async function withTurn<Turn extends Arrived, Result>(
   begun: readonly TraceLine[] = [],
 ): Promise<Result> {
   const deferred: ((failed: boolean) => Promise<void>)[] = [];
+  const span = spanOf(arrival, services, begun);
   const turn = {
     ...arrival,
-    trace: new Trace(services.clock, begun),
+    trace: new Trace(services.clock, begun, span),
+    span,
     started_at: services.clock.now(),
     defer: (release: (failed: boolean) => Promise<void>) => void deferred.push(release),
   } as Arrived as Turn;
@@ -36,4 +39,23 @@ export async function withTurn<Turn extends Arrived, Result>(
       );
     }
   }
+}
+
+/** It begins with what was noted of the message before. */
+function spanOf(
+  { turn_id, channel, validated, parent_span }: Arrival<Arrived>,
+  { observer }: Services,
+  begun: readonly TraceLine[],
+): MessageSpan | null {
+  const [first] = begun;
+  const span = observer.messageBegan({
+    turn_id,
+    channel: channel.name,
+    is_later: channel.has_platform,
+    parent: parent_span ?? null,
+    is_authenticated: channel.has_platform || validated?.verdict.valid === true,
+    began_at: first === undefined ? null : first.at - (first.took_ms ?? 0),
+  });
+  if (span) for (const line of begun) span.past(line);
+  return span;
 }

@@ -20,12 +20,23 @@ export interface AskOptions {
 /** How long a channel may take to ask its platform, ms; several calls, each with its own time-out. */
 const CHECK_MS = 30_000;
 
+/** Asks the platform of a channel whether it takes the channel's credentials. */
+export function askPlatform(configured: ConfiguredChannel, options: AskOptions): Promise<PlatformAnswer> {
+  return ask(configured, 'check', options);
+}
+
+/** Asks it whether it delivers to the channel. */
+export function askRegistration(configured: ConfiguredChannel, options: AskOptions): Promise<PlatformAnswer> {
+  return ask(configured, 'checkRegistration', options);
+}
+
 /**
- * Asks the platform of a channel whether it takes the channel's credentials. The channel asks, in an instance
- * that is made for it and not started. Never rejects: what a channel throws is an outcome.
+ * The channel asks, in an instance that is made for it and not started. Never rejects: what a channel throws is an
+ * outcome.
  */
-export async function askPlatform(
+async function ask(
   configured: ConfiguredChannel,
+  question: 'check' | 'checkRegistration',
   { fetch, isAnswered, environment }: AskOptions,
 ): Promise<PlatformAnswer> {
   const { plugin, settings } = configured;
@@ -33,10 +44,10 @@ export async function askPlatform(
     const channel = plugin.create(idleScope(plugin, settings, fetch, () => systemClock.now()));
     const [misfit] = channelProblems(plugin, channel);
     if (misfit) return failed(misfit.problem, `Right: ${misfit.right}.`);
-    if (!channel.check)
+    if (!channel[question])
       return { outcome: 'skipped', detail: 'it has no platform to ask, or does not know how' };
     try {
-      const found = read(await withinTime(channel.check()));
+      const found = read(await withinTime(channel[question]()));
       const place = environment === 'production' ? null : standInPlace(configured);
       if (found.outcome !== 'failed' || place === null || isAnswered()) return found;
       const detail = `nobody stands in for its platform at ${place} now; \`agentd simulate\` does while it runs`;

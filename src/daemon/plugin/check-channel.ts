@@ -3,7 +3,7 @@ import { type Refusal, unfit } from '../modules/refusal.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
-const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'stop'] as const;
+const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRegistration', 'stop'] as const;
 /** Segments of plain characters, or parameters; what the router reads as a pattern (`*`, parentheses) is none. */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
 /** What a webhook may ask for beyond BODY_LIMIT_BYTES, bytes. */

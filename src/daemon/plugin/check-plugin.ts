@@ -25,7 +25,7 @@ export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
  * the member, what was expected and what came. Runs nothing of it.
  */
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
-  const { name, summary, settings, detect, capabilities, create, linking, simulator, eventStream } =
+  const { name, summary, settings, detect, capabilities, create, linking, simulator, setup, eventStream } =
     plugin as Partial<Record<keyof ChannelPlugin, unknown>>;
   if (!isChannelName(name)) return [unfit('`name`', NAME_RULE, name)];
   const refusals: Refusal[] = [];
@@ -36,6 +36,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
   refusals.push(
     ...checkCapabilities(capabilities),
     ...checkLinking(name, linking),
+    ...checkSetup(setup),
     ...checkEventStream(eventStream),
   );
   if (simulator !== undefined && typeof simulator !== 'function')
@@ -91,6 +92,16 @@ function checkLinking(name: string, linking: unknown): Refusal[] {
     refusals.push(unfit('`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word));
   if (!isText(argument)) refusals.push(unfit('`linking.argument`', 'a word', argument));
   if (typeof idsOf !== 'function') refusals.push(unfit('`linking.idsOf`', 'a function', idsOf));
+  return refusals;
+}
+
+function checkSetup(setup: unknown): Refusal[] {
+  if (setup === undefined) return [];
+  if (!isObject(setup)) return [unfit('`setup`', 'an object, or absent', setup)];
+  const refusals: Refusal[] = [];
+  if (!(Array.isArray(setup.settings) && setup.settings.every(isText)))
+    refusals.push(unfit('`setup.settings`', 'a list of names of settings', setup.settings));
+  if (typeof setup.run !== 'function') refusals.push(unfit('`setup.run`', 'a function', setup.run));
   return refusals;
 }
 

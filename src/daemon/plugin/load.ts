@@ -23,7 +23,7 @@ export interface LoadedPlugin {
 export interface PluginSearch {
   /** Those under `plugins` of the configuration file. */
   entries: readonly PluginEntry[];
-  /** The items of `MESSAGING_PLATFORMS`, names and paths, and where they stand; null: it is not set. */
+  /** The items of `MESSAGING_PLATFORMS`, names and paths, with their places; null: it is not set. */
   platforms: { items: readonly string[]; folder: string; source: string } | null;
   /** Folders whose `node_modules` may hold a package: the configuration file's, the working directory. */
   folders: readonly string[];
@@ -32,7 +32,7 @@ export interface PluginSearch {
 export interface LoadedPlugins {
   /** Bundled ones first, then those of the configuration file, then those that only MESSAGING_PLATFORMS names. */
   plugins: readonly LoadedPlugin[];
-  /** By item of MESSAGING_PLATFORMS; absent where there is none of that name, or it does not fit. */
+  /** By item of MESSAGING_PLATFORMS; absent if there is none of that name, or it does not fit. */
   byItem: ReadonlyMap<string, LoadedPlugin>;
   /** Items whose plugin was found, but does not fit: told in `problems`. */
   refused: ReadonlySet<string>;

@@ -31,7 +31,7 @@ import type { StreamServices } from '../stream/stream-services.ts';
 
 /** Time-out of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
-/** When to come again where a channel says `unavailable`, which cannot know, seconds. */
+/** `Retry-After` if a channel says `unavailable`, seconds: the channel cannot know when to come again. */
 const AGAIN_SECONDS = 5;
 
 /** What one plugin is handed: its own settings and doors, and nothing of another's. */
@@ -77,9 +77,10 @@ export function createScope(
 }
 
 /** What the daemon knows of the request that a channel hands back. */
-function originOf(request: ChannelRequest): Origin {
+function originOf(request: ChannelRequest, { observer }: Services): Origin {
   const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
-  return { request_id: request.id, address: request.address, validated, ticket };
+  const parent_span = observer.parentOf(request.headers.traceparent) ?? undefined;
+  return { request_id: request.id, address: request.address, validated, ticket, parent_span };
 }
 
 type Inbox = Pick<ChannelScope, 'enqueue' | 'press' | 'edit' | 'notify'>;
@@ -110,10 +111,10 @@ type WebDoors = Pick<ChannelScope, 'converse' | 'streams'>;
 
 function webDoorsOf(plugin: ChannelPlugin, services: StreamServices): WebDoors {
   return {
-    converse: (message, request) => converse(plugin, services, message, originOf(request)),
+    converse: (message, request) => converse(plugin, services, message, originOf(request, services)),
     streams: {
       start: (message, request, options) =>
-        startStream(plugin, services, message, originOf(request), options),
+        startStream(plugin, services, message, originOf(request, services), options),
       open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
       stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
     },

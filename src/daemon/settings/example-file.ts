@@ -1,5 +1,6 @@
 import type { SettingRecord } from '../../channel/index.ts';
 import { formOf, type SettingGroup } from './reference.ts';
+import { fileSettingOf } from './secret-files.ts';
 import { TEXTS_EXAMPLE } from './texts-reference.ts';
 
 /** Width of comments, in characters. */
@@ -8,7 +9,7 @@ const WIDTH = 100;
 const HEAD = [
   'Configuration of agentd: every setting, at its default. Take the # away from what you change.',
   'The program finds this file as agentd.yaml in its working directory, or by --config FILE.',
-  'Each setting may also stand in the environment or in .env, under the same name; the environment wins.',
+  'Each setting can also be set in the environment or in .env, under the same name; the environment wins.',
   'Secrets are better kept there. `agentd config check` tells what is wrong, `agentd config show` what holds.',
 ];
 
@@ -40,7 +41,7 @@ const TEXTS = ['Texts that people see, by language and name; `agentd config refe
 
 /**
  * The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment.
- * @param values settings that the file sets; their lines are no comments.
+ * @param values settings that the file sets, also `NAME_FILE` of a secret; their lines are no comments.
  */
 export function exampleFile(
   groups: readonly SettingGroup[],
@@ -57,11 +58,12 @@ export function exampleFile(
 
 function entry(record: SettingRecord, values: ReadonlyMap<string, unknown>): string[] {
   const example = record.example === undefined ? [] : [`Example: ${yaml(exampleValue(record))}`];
+  const set = [record.name, fileSettingOf(record.name)].find((name) => values.has(name));
   return [
     ...comment([record.sentence, `(${formOf(record)})`, ...example]),
-    values.has(record.name)
-      ? `${record.name}: ${yaml(values.get(record.name))}`
-      : `# ${record.name}:${record.default === undefined ? '' : ` ${yaml(record.default)}`}`,
+    set === undefined
+      ? `# ${record.name}:${record.default === undefined ? '' : ` ${yaml(record.default)}`}`
+      : `${set}: ${yaml(values.get(set))}`,
   ];
 }
 

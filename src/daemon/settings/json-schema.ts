@@ -23,7 +23,7 @@ export function settingsSchema(groups: readonly SettingGroup[]): JsonSchema {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'agentd configuration',
     description:
-      'Settings of agentd. Each may also stand in the environment or in .env, under the same name; the environment wins.',
+      'Settings of agentd. Each can also be set in the environment or in .env, under the same name; the environment wins.',
     type: 'object',
     properties: {
       $schema: { type: 'string', description: 'This schema, for editors.' },

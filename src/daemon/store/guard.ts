@@ -24,7 +24,7 @@ export interface GuardStore {
   list(): Promise<GuardList>;
   /**
    * Closes the circuits of a user of a channel and empties their windows: of everyone with that `user_id`, and
-   * of a person with that `sub`. False where the guard has not met them lately.
+   * of a person with that `sub`. False if the guard has not met them lately.
    */
   resetUser(platform: string, user: string): Promise<boolean>;
   /** Counts a session's turns from 0 again, named by either of its ids; false if none are counted. The count also ends with its session. */

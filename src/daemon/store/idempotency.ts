@@ -2,12 +2,17 @@ import type { Confirmation } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { KeyClaim } from './claims.ts';
 
+/** How long a key whose request failed belongs to the body that it came with, ms. */
+export const KEY_MEMORY_MS = 3_600_000;
+
 /** Idempotency keys: the first request of a key claims it, and its answer is found by all later ones. */
 export interface IdempotencyStore {
   /**
    * Claims a key for a request. `new`: the caller runs it; the answer is stored by `Store.commitTurn`, which ends the
-   * claim. An expired claim counts as absent. Atomic.
-   * @param fingerprint of the request's body; a known key with another one is `other_body`.
+   * claim. An expired claim counts as absent, but its key is still known. Atomic.
+   * @param fingerprint of the request's body; a known key with another one is `other_body`. A key stays known for
+   * KEY_MEMORY_MS after its claim was released. The embedded store forgets it with its process unless a write was begun
+   * under it.
    */
   claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }>;
   /** What `claim` would find now; claims nothing. */

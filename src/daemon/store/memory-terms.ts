@@ -18,6 +18,8 @@ const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 /** A word of one letter says nothing where words are written with letters. */
 const LETTER = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
+/** Too short to lose its ending, but it may have been stored with one: `dog`, `dogs`. */
+const SHORT_WORD = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{3}$/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
 /**
@@ -41,6 +43,7 @@ export function wantedTerms(query: string, words: 'some' | 'every'): WantedTerm[
 
 /** Most languages inflect the end of a word; a number means itself alone. */
 function withoutEnding(term: string): WantedTerm {
+  if (SHORT_WORD.test(term)) return { term, prefix: true };
   if (term.length < 4 || /\p{N}/u.test(term)) return { term, prefix: false };
   const kept = [...term].slice(0, term.length < 6 ? -1 : -2);
   return { term: kept.join(''), prefix: true };

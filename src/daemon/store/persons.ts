@@ -11,11 +11,15 @@ import type { Link } from './links.ts';
 export interface PersonStore {
   show(of: PersonSelector): Promise<PersonRecords>;
   /**
-   * Deletes what `show` returns, at once. with the memories that this store keeps. Turns of other people in shared threads stay.
+   * Deletes what `show` returns, at once, with the memories that this store keeps. Turns of other people in shared threads stay.
    * When it resolves, no file of the store holds a byte of it, and the copies that the store made of itself are gone.
+   * @throws FilesNotRewritten
    */
   erase(of: PersonSelector): Promise<PersonRecords>;
 }
+
+/** Everything is deleted, but files of the store may still hold bytes of it, for the reason that the message tells. */
+export class FilesNotRewritten extends Error {}
 
 export type PersonSelector =
   /** `link_keys`: the links that hold a token of the person. The tokens are sealed, so the store cannot know. */
@@ -39,7 +43,7 @@ export interface PersonSession {
   shared: boolean;
 }
 
-export const OTHER_RECORDS = [
+const OTHER_RECORDS = [
   'summaries',
   'traces',
   'streams',

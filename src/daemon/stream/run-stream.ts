@@ -64,6 +64,7 @@ export async function runStream(
     address: start.address,
     validated,
     ticket,
+    parent_span: start.parent_span,
     idempotency_key,
     counted_in: start.counted_in,
     outlet,

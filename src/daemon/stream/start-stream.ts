@@ -2,6 +2,7 @@ import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { arrivalOf, type Origin } from '../message/arrival.ts';
 import type { StartedStream, Starting } from '../message/create-stream.ts';
+import { endTrace } from '../message/end-trace.ts';
 import { reportFailure } from '../message/report-failure.ts';
 import { storeTrace } from '../message/run-turn.ts';
 import { Ended } from '../message/sequence.ts';
@@ -51,7 +52,7 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
     return found instanceof Ended ? found.result : found.stream;
   } catch (error) {
     const trace = traceOf(turn, reportFailure(turn, error, services), services.clock.now());
-    services.observer.turnTraced(trace, false);
+    endTrace(turn, trace, false, services);
     await storeTrace(turn, trace, services).catch((storeError: unknown) =>
       services.log.warn({ err: storeError }, 'the trace of a failed message could not be stored'),
     );

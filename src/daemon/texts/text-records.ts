@@ -65,12 +65,12 @@ export const TEXTS = {
     'Only the person who was asked can answer this.',
   ),
   confirm_done: prose(
-    'Said if a confirmed action was carried out and the agent could not report it.',
+    'Said if something was done and the agent could not say so.',
     'Done: {action}',
     'action',
   ),
   confirm_failed: prose(
-    'Said if a confirmed action failed and the agent could not report it.',
+    'Said if something could not be done and the agent could not say so.',
     'This could not be done: {action}',
     'action',
   ),

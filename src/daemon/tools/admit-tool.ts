@@ -16,7 +16,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   if (confirm !== 'always' && confirm !== 'never')
     throw new Error('its `confirm` is neither `always` nor `never`');
   const shown = tool.public;
-  const { offered } = tool;
+  const { offered, unusable } = tool;
   return Object.freeze({
     name,
     title,
@@ -33,6 +33,9 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     ...(offered === undefined
       ? {}
       : { offered: (run: Parameters<typeof offered>[0]) => offered.call(tool, run) }),
+    ...(unusable === undefined
+      ? {}
+      : { unusable: (args: Parameters<typeof unusable>[0]) => unusable.call(tool, args) }),
     send: (args, call) => tool.send(args, call),
   } satisfies Tool);
 }

@@ -46,7 +46,7 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
       confirm: tool.confirm,
       parameters: tool.parameters,
       call: (given: unknown) =>
-        inContext(() => reported(tool, run, () => callOnce(tool, given, counter, run))),
+        inContext(() => reported(tool, run, (within) => callOnce(tool, given, counter, within))),
     }));
 }
 
@@ -73,13 +73,13 @@ export async function executeConfirmed(
     await recordOutcome(run, write, gone);
     return gone.answer;
   }
-  return reported(tool, run, async () => {
-    const prepared = await prepareCall(tool, args, run);
+  return reported(tool, run, async (within) => {
+    const prepared = await prepareCall(tool, args, within);
     if (!('credential' in prepared)) {
-      await recordOutcome(run, write, prepared);
+      await recordOutcome(within, write, prepared);
       return prepared;
     }
-    return send(prepared, write, run);
+    return send(prepared, write, within);
   });
 }
 
@@ -97,6 +97,9 @@ async function callOnce(
   const { args } = checked;
   const prepared = await prepareCall(tool, args, run);
   if (!('credential' in prepared)) return prepared;
+
+  const problem = tool.effect === 'write' ? tool.unusable?.(prepared.args) : null;
+  if (problem) return refusal('invalid_arguments', problem);
 
   const call = { tool, args: prepared.args, given: args };
   const known = isJournaled(tool) && run.journal ? await run.journal.known(call) : null;
@@ -201,14 +204,18 @@ async function recordOutcome(
   }
 }
 
-/** Tells the reader and the trace of a call. */
-async function reported(tool: Tool, run: ToolRun, work: () => Promise<CallOutcome>): Promise<ToolAnswer> {
+/** Tells the reader and the trace of a call. What `work` notes belongs to the call. */
+async function reported(
+  tool: Tool,
+  run: ToolRun,
+  work: (within: ToolRun) => Promise<CallOutcome>,
+): Promise<ToolAnswer> {
   run.signal.throwIfAborted();
+  const part = run.trace.begin('tool');
   const started_at = performance.now();
   const tell = (status: ToolStatus) => run.tool({ tool_name: tool.name, status });
   const note = (verdict: 'ok' | 'failed', reason: string | undefined) =>
-    run.trace.note({
-      step: 'tool',
+    part.end({
       verdict,
       ...(reason === undefined ? {} : { reason }),
       detail: { tool: tool.name },
@@ -216,7 +223,7 @@ async function reported(tool: Tool, run: ToolRun, work: () => Promise<CallOutcom
     });
   tell('started');
   try {
-    const { answer, reason } = await markedAsForeign(tool, await work());
+    const { answer, reason } = await markedAsForeign(tool, await work({ ...run, trace: part }));
     tell(answer.ok ? 'completed' : 'failed');
     note(answer.ok ? 'ok' : 'failed', reason);
     return answer;

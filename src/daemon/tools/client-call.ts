@@ -1,12 +1,11 @@
 import type { Log } from '../log.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceWriter } from '../trace/trace.ts';
 import type { CredentialsUsed } from './tool.ts';
 
 /** What a client needs of the call that it is opened for. */
 export interface ClientCall {
   signal: AbortSignal;
-  trace: Trace;
-  request_id: string | undefined;
+  trace: TraceWriter;
   log: Pick<Log, 'warn'>;
   watch?: RequestWatcher | undefined;
 }

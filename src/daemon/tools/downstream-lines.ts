@@ -1,28 +1,43 @@
 import type { Clock } from '../clock.ts';
 import { TOKEN_PATH } from '../downstream/default-token.ts';
 import { maskTokens } from '../secret.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceWriter } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { Bearer } from './call-bearers.ts';
 import type { Tool } from './tool.ts';
 
 const MAX_TRACED_PATH = 200;
 
+interface Begins {
+  method: string;
+  path: string;
+  /** That it goes to. */
+  origin: string;
+}
+
+/** A request that has begun. */
+export interface BegunRequest {
+  /** Value of its header `traceparent`; null: it has none. */
+  readonly traceparent: string | null;
+  /** Notes its line, with the status of the answer or, if there is none, the failure. */
+  end(end: number | { failure: string }): void;
+}
+
 /** The lines that the requests of one call leave in the trace. */
 export class DownstreamLines {
   readonly #source: string;
-  readonly #trace: Trace;
+  readonly #trace: TraceWriter;
   readonly #clock: Clock;
 
-  constructor({ source }: Tool, trace: Trace, clock: Clock) {
+  constructor({ source }: Tool, trace: TraceWriter, clock: Clock) {
     // Modules call the business API, as the built-in tools do.
     this.#source = source.kind === 'built-in' || source.kind === 'module' ? 'api' : source.name;
     this.#trace = trace;
     this.#clock = clock;
   }
 
-  /** A request begins. @returns notes its line, with the status of the answer or, if there is none, the failure. */
-  begin(method: string, path: string, bearer: Bearer): (end: number | { failure: string }) => void {
+  begin({ method, path, origin }: Begins, bearer: Bearer): BegunRequest {
+    const part = this.#trace.begin('downstream', { origin });
     const started_at = this.#clock.now();
     const detail: NonNullable<TraceLine['detail']> = {
       credentials: bearer.use,
@@ -32,9 +47,12 @@ export class DownstreamLines {
     };
     const { because } = bearer;
     if (because !== null) detail.default_because = because;
-    return (end) => {
-      if (typeof end === 'number') detail.status = end;
-      this.#note({ ...verdictOf(bearer, end), detail, took_ms: this.#clock.now() - started_at });
+    return {
+      traceparent: part.traceparent,
+      end: (end) => {
+        if (typeof end === 'number') detail.status = end;
+        part.end({ ...verdictOf(bearer, end), detail, took_ms: this.#clock.now() - started_at });
+      },
     };
   }
 
@@ -57,7 +75,7 @@ function verdictOf(
   end: number | { failure: string },
 ): Pick<TraceLine, 'verdict' | 'reason'> {
   if (typeof end !== 'number') return { verdict: 'failed', reason: end.failure };
-  if (end === 401) return { verdict: 'failed', reason: `${use}_token_refused` };
+  if (end === 401 && use !== 'none') return { verdict: 'failed', reason: `${use}_token_refused` };
   // 404 is an answer: there is no such thing.
   if (end >= 400 && end !== 404) return { verdict: 'failed', reason: `http_${end}` };
   return because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because };

@@ -44,15 +44,17 @@ export class FetchClient {
     for (const name of ['authorization', 'cookie', 'host']) headers.delete(name);
     for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
     if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
-    const note = this.#lines.begin(request.method, new URL(request.url).pathname, bearer);
+    const { pathname, origin } = new URL(request.url);
+    const line = this.#lines.begin({ method: request.method, path: pathname, origin }, bearer);
+    if (line.traceparent !== null) headers.set('traceparent', line.traceparent);
     const began = performance.now();
     try {
       const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
-      note(response.status);
+      line.end(response.status);
       this.#ended(request, bearer, response.status, began);
       return response;
     } catch (error) {
-      note({ failure: this.#call.signal.aborted ? 'aborted' : 'unreachable' });
+      line.end({ failure: this.#call.signal.aborted ? 'aborted' : 'unreachable' });
       this.#ended(request, bearer, null, began);
       throw error;
     }
@@ -60,8 +62,12 @@ export class FetchClient {
 
   #ended({ method, url }: Request, { use }: Bearer, status: number | null, began: number): void {
     this.#call.watch?.({ method, url, headers: {}, credentials: use, status });
-    if (status === null && this.#call.signal.aborted) return;
+    const { aborted, reason } = this.#call.signal;
+    const isLate = aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
+    // One that was given up has no end to tell.
+    if (status === null && aborted && !isLate) return;
     const seconds = (performance.now() - began) / 1000;
-    this.#observer.downstreamEnded(this.#tool.source.name, status ?? 'unreachable', seconds);
+    const failure = isLate ? 'timeout' : 'unreachable';
+    this.#observer.downstreamEnded(this.#tool.source.name, status ?? failure, seconds);
   }
 }

@@ -38,7 +38,7 @@ export class ModuleSource implements ToolSource {
 }
 
 /** Loads the module and checks every tool of it. @throws ConfigurationError with all of its problems. */
-export async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
+async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
   const located = await locate(entry);
   if (!located.found) throw new ConfigurationError([problemOf(entry, located.problem, located.right)]);
   provideContracts();

@@ -3,7 +3,7 @@ import type { AlarmClock } from '../clock.ts';
 import { type CredentialChoice, chooseCredentials } from '../downstream/credentials.ts';
 import type { Log } from '../log.ts';
 import { TimeLimit } from '../time-limit.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceWriter } from '../trace/trace.ts';
 import { answerOf } from './answer-of.ts';
 import { bindParameters } from './bind-parameters.ts';
 import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
@@ -18,7 +18,7 @@ export const CALL_TIMEOUT_MS = 120_000;
 
 export interface CallContext {
   clock: AlarmClock;
-  trace: Trace;
+  trace: TraceWriter;
   /** Aborts with the run. */
   signal: AbortSignal;
   log: Pick<Log, 'debug' | 'warn'>;
@@ -96,7 +96,7 @@ async function send(
   limit: TimeLimit,
 ): Promise<{ sent: Sent; opened: OpenedClient }> {
   const { signal } = limit;
-  const call = { signal, trace, request_id: requestContext()?.request_id, log, watch };
+  const call = { signal, trace, log, watch };
   const opened = openToolClient(tool, credential, call, access);
   const sending = tool.send(args, { client: opened.client, person, idempotency_key, signal, log });
   return { sent: await limit.within(sending), opened };

@@ -10,7 +10,7 @@ import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
 import type { Bearer, CallBearers } from './call-bearers.ts';
 import type { CallCredential } from './choose-credential.ts';
 import type { ClientCall } from './client-call.ts';
-import type { DownstreamLines } from './downstream-lines.ts';
+import type { BegunRequest, DownstreamLines } from './downstream-lines.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { SourceTarget, Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
@@ -62,7 +62,12 @@ export class RequestClient {
       else if (error instanceof TokenExchangeFailure) this.#lines.exchangeFailed(error.reason);
       else if (!(error instanceof DownstreamFailure)) throw error;
       this.#call.log.warn(
-        { request_id: this.#call.request_id, tool: this.#tool.name, reason: error.reason, err: error },
+        // The stack of a call that was only too slow says nothing.
+        {
+          tool: this.#tool.name,
+          reason: error.reason,
+          ...(error.reason === 'timeout' ? {} : { err: error }),
+        },
         'call of the business API failed',
       );
       const reached = error instanceof DownstreamFailure && error.reached;
@@ -81,8 +86,8 @@ export class RequestClient {
       return { outcome: 'answered', credentials: use, ...response };
     const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
     this.#call.log.warn(
-      { request_id: this.#call.request_id, tool: this.#tool.name },
-      `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'no call in its stead'}`,
+      { tool: this.#tool.name },
+      `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'no call was made instead'}`,
     );
     if (!fallsBack) return { outcome: 'sign_in_needed' };
     const second = await this.#send(request, target, () => this.#bearers.byDefault('user_token_refused'));
@@ -103,28 +108,34 @@ export class RequestClient {
   }
 
   async #once(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {
-    const note = this.#lines.begin(request.method, request.path, bearer);
+    const { method, path } = request;
+    const line = this.#lines.begin({ method, path, origin: new URL(target.base_url).origin }, bearer);
     try {
       const response = await this.#access
         .downstreamOf({ ...this.#tool.source, target })
-        .send(this.#downstreamRequest(request, target, bearer));
+        .send(this.#downstreamRequest(request, target, bearer, line));
       const { status } = response;
       this.status = status;
       // A 4xx means that the request was not carried out.
       if (mayChange(request) && (status < 400 || status >= 500)) this.changed = true;
-      note(status);
+      line.end(status);
       this.#show(request, target, bearer, status);
       return response;
     } catch (error) {
       const reached = !(error instanceof DownstreamFailure) || error.reached;
       if (mayChange(request) && reached) this.changed = true;
-      note({ failure: error instanceof DownstreamFailure ? error.reason : 'aborted' });
+      line.end({ failure: error instanceof DownstreamFailure ? error.reason : 'aborted' });
       this.#show(request, target, bearer, null);
       throw error;
     }
   }
 
-  #downstreamRequest(request: ToolRequest, target: SourceTarget, { token }: Bearer): DownstreamRequest {
+  #downstreamRequest(
+    request: ToolRequest,
+    target: SourceTarget,
+    { token }: Bearer,
+    { traceparent }: BegunRequest,
+  ): DownstreamRequest {
     const { method, path, query, search, content_type, body } = request;
     const fixed = Object.fromEntries(
       Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
@@ -136,7 +147,7 @@ export class RequestClient {
       ...(query === undefined ? {} : { query }),
       ...(search === undefined ? {} : { search }),
       ...(content_type === undefined ? {} : { content_type }),
-      headers: { ...request.headers, ...fixed },
+      headers: { ...request.headers, ...(traceparent === null ? {} : { traceparent }), ...fixed },
       ...(body === undefined ? {} : { body }),
       token,
       secrets: this.#bearers.secrets,

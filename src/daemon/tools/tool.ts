@@ -1,4 +1,5 @@
 import type { CredentialPolicy, PersonClaims } from '../downstream/credentials.ts';
+import type { ExchangeSettings } from '../downstream/token-exchange.ts';
 import type { Log } from '../log.ts';
 import type { Secret } from '../secret.ts';
 import type { ToolClient } from './tool-client.ts';
@@ -42,6 +43,11 @@ export interface Tool {
   readonly bind: Readonly<Record<string, string>>;
   /** A call whose outcome is unknown may be repeated under the same idempotency key. */
   readonly idempotent: boolean;
+  /**
+   * Why no call can be sent with these arguments although the schema allows them, in words for the model; null if one can.
+   * A write is checked before it is recorded or its person is asked. Absent: the schema says everything.
+   */
+  unusable?(args: ToolArguments): string | null;
   /** Whether the tool is offered in this run. Absent: always. */
   offered?(run: ToolAudience): boolean;
   /**
@@ -74,15 +80,8 @@ export interface SourceTarget {
   readonly may_see_user_token: boolean;
   /** Sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, Secret>>;
-  readonly exchange: TokenExchangeEntry | null;
-}
-
-/** How the person's token is exchanged for this source (RFC 8693). */
-export interface TokenExchangeEntry {
-  readonly url: string;
-  readonly client_id: string;
-  readonly client_secret: Secret;
-  readonly audience: string;
+  /** How the person's token is exchanged for one of this source. */
+  readonly exchange: ExchangeSettings | null;
 }
 
 /** What decides whether a tool is offered. */
@@ -130,7 +129,7 @@ export type CredentialsUsed = 'user' | 'default' | 'exchange' | 'none';
 /** Where tools come from. */
 export interface ToolSource {
   readonly info: ToolSourceInfo;
-  /** Rejects with a configuration error for what only a change of the configuration mends; anything else is a warning. */
+  /** Rejects with a configuration error if only a change of the configuration helps; anything else is a warning. */
   start(): Promise<void>;
   /** The tools that it has now. They may change while the daemon runs (MCP). */
   list(): readonly Tool[];

@@ -1,7 +1,15 @@
+import type { BegunMessage, MessageSpan } from './span.ts';
 import type { TraceRecord } from './trace-record.ts';
 
 /** Is told what the daemon does; metrics and spans are made of it. No method throws or waits. */
 export interface Observer {
+  /**
+   * The parent that the header `traceparent` of a request names for the spans of its messages, as a short text.
+   * @returns null if it names none, or nobody collects spans.
+   */
+  parentOf(traceparent: string | undefined): string | null;
+  /** A message begins. @returns its span; null: nobody collects it. */
+  messageBegan(message: BegunMessage): MessageSpan | null;
   /**
    * A message has ended, or one of its runs has.
    * @param runs_again the message has not ended: its run failed and will be repeated.
@@ -9,9 +17,9 @@ export interface Observer {
   turnTraced(trace: TraceRecord, runs_again: boolean): void;
   /** The loop guard has blocked a message as it arrived. */
   messageBlocked(platform: string, reason: string): void;
-  /** A message of the inbox has failed for good without a turn of its own. */
-  messageFailed(platform: string): void;
-  /** An attempt to send a stored text to a platform has ended. */
+  /** A message has ended without a turn of its own. */
+  messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
+  /** An attempt to send a stored text to a platform has ended, or a text has failed without a further one. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   requestEnded(request: EndedRequest): void;
   /** A user token was checked. @param outcome `valid`, or the reason why it is not. */
@@ -39,26 +47,38 @@ export interface EndedRequest {
 const ignore = () => {};
 
 export const NO_OBSERVER: Observer = {
+  parentOf: () => null,
+  messageBegan: () => null,
   turnTraced: ignore,
   messageBlocked: ignore,
-  messageFailed: ignore,
+  messageEnded: ignore,
   deliveryEnded: ignore,
   requestEnded: ignore,
   tokenChecked: ignore,
   downstreamEnded: ignore,
 };
 
-/** Tells each of them. */
+/** Tells each of them. At most one collects spans. */
 export function observers(all: readonly Observer[]): Observer {
   const [first = NO_OBSERVER, ...rest] = all;
   if (rest.length === 0) return first;
   return {
+    parentOf: (traceparent) => firstOf(all, (one) => one.parentOf(traceparent)),
+    messageBegan: (message) => firstOf(all, (one) => one.messageBegan(message)),
     turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
     messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
-    messageFailed: (...of) => all.forEach((one) => void one.messageFailed(...of)),
+    messageEnded: (...of) => all.forEach((one) => void one.messageEnded(...of)),
     deliveryEnded: (...of) => all.forEach((one) => void one.deliveryEnded(...of)),
     requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),
     downstreamEnded: (...of) => all.forEach((one) => void one.downstreamEnded(...of)),
   };
+}
+
+function firstOf<T>(all: readonly Observer[], ask: (one: Observer) => T | null): T | null {
+  for (const one of all) {
+    const answer = ask(one);
+    if (answer !== null) return answer;
+  }
+  return null;
 }

@@ -1,22 +1,66 @@
 import type { Clock } from '../clock.ts';
+import type { Span, SpanScope, SpanSubject } from './span.ts';
 import type { TraceLine } from './trace-record.ts';
 
+/** What a line says, but for its time. */
+type Note = Omit<TraceLine, 'at'>;
+
+/** Where it is noted what happens to a message. */
+export interface TraceWriter {
+  /** Notes what has no duration, or has ended. */
+  note(line: Note): void;
+  /** Something begins that has a line when it ends. */
+  begin(step: string, about?: SpanSubject): TracePart;
+}
+
+/** Something that has begun. What is noted here happened within it. */
+export interface TracePart extends TraceWriter {
+  /** Value of the header `traceparent` of requests that it makes; null: none is sent. */
+  readonly traceparent: string | null;
+  /** As `Span.content`. */
+  readonly content: Span['content'];
+  end(line: Omit<Note, 'step'>): void;
+}
+
 /** Collects the lines of one trace, bounded, so that a run that loops cannot fill the store. */
-export class Trace {
+export class Trace implements TraceWriter {
   static readonly MAX_LINES = 200;
   readonly lines: TraceLine[];
   readonly #clock: Clock;
+  readonly #scope: SpanScope | null;
+  /** The step that the message is in. */
+  #step: Span | null = null;
+  #children = 0;
   #dropped = 0;
 
-  /** @param begun what was noted of the message before. */
-  constructor(clock: Clock, begun: readonly TraceLine[] = []) {
+  /**
+   * @param begun what was noted of the message before.
+   * @param scope collects spans of the same; null: nobody does.
+   */
+  constructor(clock: Clock, begun: readonly TraceLine[] = [], scope: SpanScope | null = null) {
     this.#clock = clock;
     this.lines = [...begun];
+    this.#scope = scope;
   }
 
-  note(line: Omit<TraceLine, 'at'>): void {
-    if (this.lines.length < Trace.MAX_LINES) this.lines.push({ at: this.#clock.now(), ...line });
-    else this.#dropped++;
+  note(line: Note): void {
+    this.#noteIn(this.#step ?? this.#scope, line);
+  }
+
+  begin(step: string, about?: SpanSubject): TracePart {
+    return this.#part(step, this.#step ?? this.#scope, about);
+  }
+
+  /** The message enters a step: until that ends, what is noted belongs to it. Steps do not overlap. */
+  enter(step: string): Pick<TracePart, 'end'> {
+    const span = this.#childOf(this.#scope, step);
+    this.#step = span;
+    return {
+      end: (line) => {
+        this.#step = null;
+        this.#end(span, { step, ...line });
+      },
+    };
   }
 
   /** The lines for the store. */
@@ -27,5 +71,44 @@ export class Trace {
       ...this.lines,
       { at, step: 'trace', verdict: 'ok', reason: 'truncated', detail: { dropped: this.#dropped } },
     ];
+  }
+
+  #part(step: string, parent: SpanScope | null, about?: SpanSubject): TracePart {
+    const span = this.#childOf(parent, step, about);
+    return {
+      traceparent: span?.traceparent ?? parent?.traceparent ?? null,
+      content: span?.content ?? null,
+      note: (line) => this.#noteIn(span ?? parent, line),
+      begin: (inner, subject) => this.#part(inner, span ?? parent, subject),
+      end: (line) => this.#end(span, { step, ...line }),
+    };
+  }
+
+  #noteIn(span: SpanScope | null, line: Note): void {
+    const noted = this.#keep(line);
+    if (noted) span?.event(noted);
+  }
+
+  #end(span: Span | null, line: Note): void {
+    const noted = this.#keep(line);
+    span?.end(noted ?? { at: this.#clock.now(), ...line });
+  }
+
+  /** @returns null if there are too many. */
+  #keep(line: Note): TraceLine | null {
+    if (this.lines.length >= Trace.MAX_LINES) {
+      this.#dropped++;
+      return null;
+    }
+    const kept = { at: this.#clock.now(), ...line };
+    this.lines.push(kept);
+    return kept;
+  }
+
+  /** As many spans as lines: what is beyond belongs to the span around it. */
+  #childOf(parent: SpanScope | null, step: string, about?: SpanSubject): Span | null {
+    if (parent === null || this.#children >= Trace.MAX_LINES) return null;
+    this.#children++;
+    return parent.child(step, about);
   }
 }

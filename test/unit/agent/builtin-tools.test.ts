@@ -64,7 +64,12 @@ describe('the one required argument', () => {
   test.each<[string, object, unknown]>([
     ['Order status 1004', { type: 'string' }, '1004'],
     ['What is the order status of 1004?', { type: 'string' }, 'of 1004'],
-    ['  order STATUS:  "A-7  b". ', { type: 'string' }, 'A-7 b"'],
+    ['  order STATUS:  "A-7  b". ', { type: 'string' }, 'A-7 b'],
+    ['order status “5”', { type: 'string' }, '5'],
+    ['order status "5" or "6"', { type: 'string' }, '"5" or "6"'],
+    ['order status ../x', { type: 'string' }, '../x'],
+    ['order status #1004!', { type: 'string' }, '1004'],
+    ['order status - 1004', { type: 'string' }, '1004'],
     ['1004 order status', { type: 'string' }, '1004'],
     ['order status of number 1004, please', { type: 'integer' }, 1004],
     ['order status -2.5', { type: ['number', 'null'] }, -2.5],

@@ -8,7 +8,10 @@ import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 // A provider package that tells an end without a finish in other ways than an OpenAI-compatible server (llm.test.ts).
-vi.mock('../../../src/daemon/agent/model.ts', () => ({ loadModel: vi.fn() }));
+vi.mock('../../../src/daemon/agent/model.ts', async (load) => ({
+  ...(await load<object>()),
+  loadModel: vi.fn(),
+}));
 
 type Streamed = Awaited<ReturnType<MockLanguageModelV4['doStream']>>['stream'];
 type StreamPart = Streamed extends ReadableStream<infer Part> ? Part : never;

@@ -100,6 +100,36 @@ describe('tools', () => {
     );
   });
 
+  test('a call of an unknown tool, or without JSON, is answered in words that a model can use', async () => {
+    model.script([
+      {
+        tools: [
+          { name: 'no_such', args: {} },
+          { name: 'get_user', args: {}, raw: '{"email": ' },
+        ],
+      },
+      { text: ['Sorry.'] },
+    ]);
+    const tool = fakeTool({ ok: true, result: 1 });
+    expect(await replyOf(await run({ tools: [tool] }))).toBe('Sorry.');
+    const results = model.requests[1]?.messages.filter(({ role }) => role === 'tool');
+    expect(results?.map(({ content }) => content)).toEqual([
+      'There is no tool `no_such`. Call only the tools that are listed.',
+      'The arguments were not valid JSON, so nothing was called. Send one JSON object.',
+    ]);
+    expect(tool.calls).toEqual([]);
+  });
+
+  test('a run that is out of steps asks the daemon to say what was written, and no other run does', async () => {
+    const reportWrites = vi.fn();
+    model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Done.'] }]);
+    await replyOf(await run({ tools: [fakeTool({ ok: true, result: 1 })], reportWrites }));
+    expect(reportWrites).not.toHaveBeenCalled();
+    model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
+    await replyOf(await run({ tools: [fakeTool({ ok: true, result: 1 })], reportWrites }));
+    expect(reportWrites).toHaveBeenCalledOnce();
+  });
+
   test('endless calls end at AGENT_MAX_STEPS, with words', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
     const tool = fakeTool({ ok: true, result: {} });

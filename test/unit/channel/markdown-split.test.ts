@@ -243,6 +243,7 @@ describe('splitting', () => {
     const messages = renderMarkdown(text, { ...TAGS, limit: 1000, markLimit: 3 });
     expect(messages.map((message) => message.match(/<b>/g)?.length)).toEqual([3, 3, 1]);
     const long = renderMarkdown('[a](http://x.y) '.repeat(9), { ...TAGS, limit: 1000, markupLimit: 30 });
+    expect(long.map((message) => message.match(/<a>/g)?.length)).toEqual([4, 4, 1]);
     for (const message of long) expect(message.match(/<[^>]*>/g)?.join('').length).toBeLessThanOrEqual(30);
   });
 

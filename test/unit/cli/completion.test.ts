@@ -53,6 +53,9 @@ const OFFERS: readonly [typed: string, offered: readonly string[]][] = [
   ['agentd link list --platform p', ['phonechat']],
   ['agentd sessions list --limit ', []],
   ['agentd completion ', ['bash', 'zsh', 'fish']],
+  ['agentd he', ['help']],
+  ['agentd help o', ['operate']],
+  ['agentd help cha', ['channels', 'chat']],
   ['agentd completion bash b', []],
   ['agentd status --env-file my', ['my settings.yaml']],
 ];
@@ -197,7 +200,7 @@ describe('the vocabulary', () => {
   it('knows every command and group', async () => {
     const { commands } = await readVocabulary();
     const paths = new Set(COMMANDS.flatMap(({ name }) => [name.split(' ')[0], name]));
-    expect(commands.map(({ at }) => at).sort()).toEqual(['', ...paths].sort());
+    expect(commands.map(({ at }) => at).sort()).toEqual(['', 'help', ...paths].sort());
   });
 });
 

@@ -109,7 +109,7 @@ describe('a check of another machine', () => {
 });
 
 describe('the check of a channel', () => {
-  const check = (channel: (scope: ChannelScope) => Partial<Channel>) => {
+  const checks = (channel: (scope: ChannelScope) => Partial<Channel>) => {
     const plugin: ChannelPlugin = {
       name: 'telex',
       apiVersion: 1,
@@ -121,6 +121,24 @@ describe('the check of a channel', () => {
     };
     return checkChannel({ plugin, from: 'bundled', settings: {} }, new ProbeClient(), '');
   };
+  const check = async (channel: (scope: ChannelScope) => Partial<Channel>) => (await checks(channel))[0];
+
+  it('asks for the registration only if the platform knows the channel', async () => {
+    const ok = async () => ({ outcome: 'ok', detail: 'known' }) as const;
+    const lost = async () =>
+      ({ outcome: 'warning', detail: 'nothing arrives', advice: 'Register it.' }) as const;
+    const refused = async () =>
+      ({ outcome: 'failed', detail: 'refused', advice: 'Set another token.' }) as const;
+    const words = async (channel: Partial<Channel>) =>
+      (await checks(() => channel)).map(({ check: name, outcome }) => `${name}: ${outcome}`);
+    expect(await words({ check: ok, checkRegistration: lost })).toEqual([
+      'channel telex: ok',
+      'registration telex: warning',
+    ]);
+    expect(await words({ check: refused, checkRegistration: lost })).toEqual(['channel telex: failed']);
+    expect(await words({ checkRegistration: lost })).toEqual(['channel telex: skipped']);
+    expect(await words({ check: ok })).toEqual(['channel telex: ok']);
+  });
 
   it('ends if the channel does not answer', async () => {
     const found = await withShortTimeouts(() => check(() => ({ check: () => new Promise(() => {}) })));

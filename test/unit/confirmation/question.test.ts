@@ -79,7 +79,7 @@ describe('the question about a call', () => {
   });
 
   it('fills in nothing from the prototype of an object', () => {
-    expect(plain({ ...CANCEL, summary: 'Do {constructor}' }, {})).toBe('Do ""');
+    expect(plain({ ...CANCEL, summary: 'Do {constructor}' }, {})).toBe('Do –');
   });
 
   it('quotes names of members that a model could choose', () => {

@@ -281,15 +281,20 @@ describe('an action that is withdrawn while its confirmation waits for a run', (
 });
 
 describe('a process that dies around a confirmation', () => {
+  /** The first run of the message that waits settles the action, and dies before anything else. */
+  async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
+    const { sessions, inbox, actions } = world.store;
+    const claim = await sessions.claim('telex:room');
+    const [message] = await inbox.list({ states: ['waiting'], limit: 1 });
+    if (!claim || !message) throw new Error('no message waits, or its session is claimed');
+    expect(await actions.settle(claim, id, to, message.id)).toBe('settled');
+    await sessions.release(claim);
+  }
+
   it('after the call, does not make it again: the next run says what came of it', async () => {
     const id = await ask();
-    // The first run settles the action, and dies before anything else.
     await world.post('yes');
-    const claim = await world.store.sessions.claim('telex:room');
-    if (!claim) throw new Error('the session is claimed');
-    const [message] = await world.store.inbox.list({ states: ['waiting'], limit: 1 });
-    await world.store.actions.settle(claim, id, 'started', message?.id ?? '');
-    await world.store.sessions.release(claim);
+    await dieAfterSettling(id, 'started');
     await world.settle();
     expect(world.sent.at(-1)?.text).toContain('not known whether it was done');
     expect(world.calls).toEqual([]);
@@ -300,11 +305,7 @@ describe('a process that dies around a confirmation', () => {
     world = await ConfirmationWorld.open({ tool: { idempotent: true } });
     const id = await ask();
     await world.post('yes');
-    const claim = await world.store.sessions.claim('telex:room');
-    if (!claim) throw new Error('the session is claimed');
-    const [message] = await world.store.inbox.list({ states: ['waiting'], limit: 1 });
-    await world.store.actions.settle(claim, id, 'started', message?.id ?? '');
-    await world.store.sessions.release(claim);
+    await dieAfterSettling(id, 'started');
     await world.settle();
     expect(world.sent.at(-1)?.text).toBe(DONE);
     expect(world.calls).toMatchObject([{ key: id }]);
@@ -313,11 +314,7 @@ describe('a process that dies around a confirmation', () => {
   it('after it declined the action, says so in the next run', async () => {
     const id = await ask();
     await world.post('no');
-    const claim = await world.store.sessions.claim('telex:room');
-    if (!claim) throw new Error('the session is claimed');
-    const [message] = await world.store.inbox.list({ states: ['waiting'], limit: 1 });
-    await world.store.actions.settle(claim, id, 'declined', message?.id ?? '');
-    await world.store.sessions.release(claim);
+    await dieAfterSettling(id, 'declined');
     await world.settle();
     expect(world.sent.at(-1)?.text).toBe('Not done: Cancel order "1004"');
   });

@@ -8,11 +8,10 @@ import { CLAIM_MS, type SessionClaim } from '../../../src/daemon/store/claims.ts
 import { emptyState } from '../../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import type { ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
 import type { Sent, Tool, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { ada, bob } from '../../contract/fixtures.ts';
 import { claimSession } from '../../contract/store-writes.ts';
-import { bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+import { bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 const seal = createSeal(new Secret(Buffer.alloc(32, 1).toString('base64')));
 const parameters = {
@@ -58,7 +57,7 @@ const cancel: Tool = toolOf({
 });
 
 /** Begins a run of the message. */
-async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: Partial<ToolRun> = {}) {
+async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: RunOptions = {}) {
   const journal = new TurnJournal(
     {
       turn_key: 'turn',
@@ -325,6 +324,19 @@ describe('a repeated run', () => {
     expect(await next.known({ tool, args: { customer: 'ada', id: 7 }, given: { id: 7 } })).toMatchObject({
       state: 'unknown',
     });
+  });
+
+  test('records that the outcome of a write of a run that died is unknown', async () => {
+    const { journal } = await begin();
+    const write = await journal.known({ tool: cancel, args: { id: 7 }, given: { id: 7 } });
+    if (write.state !== 'new') throw new Error('the write is known');
+    await journal.start(write.write, { tool: cancel, args: { id: 7 }, given: { id: 7 }, again: false });
+    expect(await listed()).toMatchObject([{ state: 'started' }]);
+    await (await begin()).journal.recordAgain();
+    expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);
+    // The process was only slow.
+    await journal.finish(write.write, { state: 'done', status: 200, answer: null });
+    expect(await listed()).toMatchObject([{ state: 'done' }]);
   });
 
   test('is told that a write is unknown, and does not repeat it', async () => {

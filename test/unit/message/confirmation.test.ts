@@ -357,6 +357,16 @@ describe('after a confirmation', () => {
     const { response } = await world.say('yes', { token: ada });
     expect(response).toBe('It is \n\nDone: Cancel order "1004"');
   });
+
+  it('the person is told what came of it if the agent says that it cannot', async () => {
+    world.afterwards = async function* (turn) {
+      turn.reportWrites();
+      yield 'Your budget is used up.';
+    };
+    await ask();
+    const { response } = await world.say('yes', { token: ada });
+    expect(response).toBe('Your budget is used up.\n\nDone: Cancel order "1004"');
+  });
 });
 
 describe('the loop guard', () => {

@@ -59,6 +59,15 @@ describe('deduplicate', () => {
     });
   });
 
+  it('refuses it also after the first request has failed', async () => {
+    const { turn } = await runStep(world, deduplicate, withKey('k'));
+    await turn.release(true);
+    await expect(runStep(world, deduplicate, withKey('k', 'Bye'))).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+    expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
+  });
+
   it('keeps the keys of different senders apart', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));

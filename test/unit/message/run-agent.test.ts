@@ -283,6 +283,24 @@ describe('run-agent', () => {
 });
 
 describe('writes', () => {
+  it.each([
+    ['done', { outcome: 'answered', status: 200, result: {} }, 'Done: Cancel \\*order\\* "7"'],
+    [
+      'failed',
+      { outcome: 'answered', status: 409, result: {} },
+      'This could not be done: Cancel \\*order\\* "7"',
+    ],
+  ] as const)('are all named if the agent cannot say what it did (%s)', async (_, sent, words) => {
+    const { reply } = await runWith(sent, {}, (turn) => turn.reportWrites());
+    expect(reply).toBe(`Cancelled!\n\n${words}`);
+  });
+
+  it('are named if nobody knows their outcome, also if the person stopped the run before it said a word', async () => {
+    const stop = new AbortController();
+    const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop.signal }, () => stop.abort());
+    expect([reply, stopped]).toEqual(['It is not known whether this was done: Cancel \\*order\\* "7"', true]);
+  });
+
   const write = (sent: Sent) =>
     toolOf({
       name: 'shop_cancelOrder',
@@ -295,7 +313,8 @@ describe('writes', () => {
   const UNKNOWN = { outcome: 'failed', reached: true, reason: 'broken', message: 'x' } as const;
   const DONE = { outcome: 'answered', status: 200, result: {} } as const;
 
-  async function runWith(sent: Sent, members: object = {}) {
+  /** Runs an agent that makes one write; `before` it ends, after the call. */
+  async function runWith(sent: Sent, members: object = {}, before: (turn: AgentTurn) => void = () => {}) {
     const tool = write(sent);
     world.services.tools = createRegistry([fixedSource(tool.source, [tool])], {
       access: accessTo(undefined),
@@ -303,6 +322,7 @@ describe('writes', () => {
     });
     run = async function* (turn) {
       await turn.tools[0]?.call({ id: 7 });
+      before(turn);
       yield 'Cancelled!';
     };
     const begun = await world.store.beginTurn('s', 's', 'turn-1');

@@ -1,4 +1,5 @@
 import {
+  chownSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
@@ -44,7 +45,27 @@ async function sessionsOf(store: SqliteStore): Promise<string[]> {
   return ids.sort();
 }
 
+/** The daemon's user, where root may run commands. */
+const USER = 10001;
+
 describe('a backup', () => {
+  it.skipIf(process.getuid?.() !== 0)(
+    'that root puts back belongs to the user of the directory',
+    async () => {
+      const store = open();
+      await store.maintenance.backup(backup);
+      await store.close();
+      chownSync(folder, USER, USER);
+      rmSync(join(folder, 'agentd.lock'));
+      chownSync(backup, 0, 0);
+      restoreSqliteStore(path, backup);
+      expect(['agentd.db', 'agentd.lock'].map((name) => statSync(join(folder, name)).uid)).toEqual([
+        USER,
+        USER,
+      ]);
+    },
+  );
+
   it('holds all that was committed, can be read by its owner alone, and comes back', async () => {
     const store = open();
     await begin(store, 'before');

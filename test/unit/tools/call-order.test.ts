@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
-import { executeConfirmed, type ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
+import { executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
 import type {
   CallJournal,
   JournaledWrite,
@@ -11,7 +11,7 @@ import type {
 import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation-desk.ts';
 import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
-import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+import { accessTo, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 // The order of the steps of a call: what the journal and the desk are asked, before and after the call is sent.
 
@@ -25,7 +25,7 @@ interface Scene {
   sent?: Sent | Error;
   finish?: Error;
   asked?: Asked;
-  run?: Partial<ToolRun>;
+  run?: RunOptions;
 }
 
 const done: Sent = { outcome: 'answered', status: 200, result: { n: 1 } };
@@ -115,6 +115,18 @@ test('what is wrong with a call is found before the journal is asked', async () 
   await call({ id: 7 });
   expect(events).toEqual([]);
 });
+
+test.each(['always', 'never'] as const)(
+  'a call that could not be sent is refused before its person is asked or it is recorded (confirm: %s)',
+  async (confirm) => {
+    const unusable = ({ id }: { id?: unknown }) => (id === '' ? 'The argument `id` cannot be empty.' : null);
+    const { call, events } = scene({ tool: { confirm, unusable } });
+    expect(await call({ id: '' })).toEqual({ ok: false, message: 'The argument `id` cannot be empty.' });
+    expect(events).toEqual([]);
+    await call();
+    expect(events).not.toEqual([]);
+  },
+);
 
 describe('what the journal records of an outcome', () => {
   test.each<[string, Sent | Error, string, number | null]>([

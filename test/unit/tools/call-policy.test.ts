@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
-import type { ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
-import { accessTo, type BoundTool, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
+import { accessTo, type BoundTool, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 // Who a call acts for, with which credential, and what of its answer is shown.
 
@@ -41,7 +40,7 @@ const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const OPEN = { type: 'object', properties: {} };
 const orders = { method: 'GET', path: '/orders' } as const;
 
-function bind(tool: Tool, context: RequestContext, rest: Partial<ToolRun> = {}): BoundTool {
+function bind(tool: Tool, context: RequestContext, rest: RunOptions = {}): BoundTool {
   const { trace, signal } = context;
   return withRequestContext(context, () =>
     bindOne(tool, { access: accessTo(api.url), trace, signal, ...rest }),

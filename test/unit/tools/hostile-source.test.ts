@@ -248,7 +248,7 @@ test.each<[string, unknown]>([
   const { tool } = register(hostile({ send: async () => sent as Sent }));
   const answer = await tool?.call({});
   expect(answer).toEqual(JSON.parse(JSON.stringify(answer)));
-  expect(await tool?.call({ again: 1 })).toBeDefined();
+  expect(await tool?.call({})).toEqual(answer);
 });
 
 test('it never answers: the call ends after two minutes', async () => {

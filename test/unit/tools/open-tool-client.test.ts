@@ -139,6 +139,13 @@ test('default uses the default token, also where there is a user', async () => {
   expect(trace(context).at(-1)).toMatchObject({ verdict: 'ok', credentials: 'default' });
 });
 
+test('none that gets a 401 is traced as a refused call, not as a refused token', async () => {
+  api.misbehave('/users', { status: 401 }, 1);
+  const context = signedIn();
+  await call(context, 'none');
+  expect(trace(context).at(-1)).toMatchObject({ verdict: 'failed', reason: 'http_401', credentials: 'none' });
+});
+
 describe('the default token', () => {
   test('is fetched again once after a 401', async () => {
     const access = accessTo(api.url, logged.log);

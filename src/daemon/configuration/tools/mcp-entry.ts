@@ -2,18 +2,11 @@ import type { McpEntry } from '../../tools/source-entry.ts';
 import type { ConfigNode } from '../config-node.ts';
 import { type EntrySecrets, fillSecrets } from './fill-secrets.ts';
 import type { EntryContext } from './read-source-entries.ts';
-import {
-  readCredentials,
-  readEntrySecrets,
-  readExchange,
-  readHeaders,
-  readName,
-  readUrl,
-} from './source-policy.ts';
+import { readEntrySecrets, readName, readSourcePolicy, readUrl } from './source-policy.ts';
 import { readToolEntries } from './tool-entries.ts';
 
-export const MCP_KEYS = ['mcp', 'name', 'credentials', 'exchange', 'headers', 'secrets', 'tools'];
-export const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'tools'];
+const MCP_KEYS = ['mcp', 'name', 'credentials', 'exchange', 'headers', 'secrets', 'tools'];
+const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'tools'];
 
 const RIGHT_COMMAND = 'the program and its arguments, such as [node, server.js]';
 const RIGHT_ENV = `names and values, such as { LOG: debug }; a secret as \${SETTING}`;
@@ -25,14 +18,11 @@ export function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry 
   const name = readName(node);
   const list = node.child('tools');
   const tools = readToolEntries(list, 'mcp');
-  const secrets = readEntrySecrets(node, context.secrets);
-  const headers = readHeaders(node, secrets);
-  const exchange = readExchange(node, secrets);
-  const credentials = readCredentials(
+  const policy = readSourcePolicy(
     node,
     { url, api: context.api_base_url },
     { node: list, entries: tools },
-    { headers, byDefault: 'none' },
+    { values: context.secrets, byDefault: 'none' },
   );
   if (url === undefined || name === undefined) return undefined;
   return {
@@ -40,10 +30,8 @@ export function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry 
     place: `${node.setting} (${node.source})`,
     server: { url },
     name,
-    headers,
     tools,
-    ...(credentials === undefined ? {} : { credentials }),
-    ...(exchange === undefined ? {} : { exchange }),
+    ...policy,
   };
 }
 

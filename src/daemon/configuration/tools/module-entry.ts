@@ -1,7 +1,7 @@
 import type { ModuleEntry } from '../../tools/source-entry.ts';
 import type { ConfigNode } from '../config-node.ts';
 
-export const MODULE_KEYS = ['module'];
+const MODULE_KEYS = ['module'];
 
 /** Reads an entry with the key `module`; undefined if it has a problem. The module itself is not loaded. */
 export function readModuleEntry(node: ConfigNode): ModuleEntry | undefined {

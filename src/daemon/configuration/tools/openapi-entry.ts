@@ -2,17 +2,10 @@ import { resolve } from 'node:path';
 import type { EntryPlace, OpenApiEntry } from '../../tools/source-entry.ts';
 import type { ConfigNode } from '../config-node.ts';
 import type { EntryContext } from './read-source-entries.ts';
-import {
-  readCredentials,
-  readEntrySecrets,
-  readExchange,
-  readHeaders,
-  readName,
-  readUrl,
-} from './source-policy.ts';
+import { readName, readSourcePolicy, readUrl } from './source-policy.ts';
 import { readToolEntries } from './tool-entries.ts';
 
-export const OPENAPI_KEYS = [
+const OPENAPI_KEYS = [
   'openapi',
   'name',
   'base_url',
@@ -31,14 +24,11 @@ export function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenA
   const base_url = readBaseUrl(node.child('base_url'), context);
   const list = node.child('operations');
   const operations = readToolEntries(list, 'openapi');
-  const secrets = readEntrySecrets(node, context.secrets);
-  const headers = readHeaders(node, secrets);
-  const exchange = readExchange(node, secrets);
-  const credentials = readCredentials(
+  const policy = readSourcePolicy(
     node,
     { url: base_url, api: context.api_base_url },
     { node: list, entries: operations },
-    { headers, byDefault: 'own-origin' },
+    { values: context.secrets, byDefault: 'own-origin' },
   );
   if (path === undefined || name === undefined || base_url === undefined) return undefined;
   return {
@@ -51,10 +41,8 @@ export function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenA
     path: resolve(node.folder, path),
     name,
     base_url,
-    headers,
     operations,
-    ...(credentials === undefined ? {} : { credentials }),
-    ...(exchange === undefined ? {} : { exchange }),
+    ...policy,
   };
 }
 

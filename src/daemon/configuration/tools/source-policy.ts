@@ -18,6 +18,34 @@ export function readName(node: ConfigNode): string | undefined {
   return node.child('name').text(RIGHT_NAME);
 }
 
+/** What all entries of sources with an address have in common. */
+export interface SourcePolicy {
+  headers: Readonly<Record<string, string>>;
+  credentials?: CredentialPolicy;
+  exchange?: ExchangeEntry;
+}
+
+/**
+ * Reads the keys `secrets`, `headers`, `exchange` and `credentials` of an entry.
+ * @param tools its list of tools, whose credentials are checked against these
+ */
+export function readSourcePolicy(
+  node: ConfigNode,
+  destination: Destination,
+  tools: ToolList,
+  { values, byDefault }: { values: SourceSecrets; byDefault: 'own-origin' | 'none' },
+): SourcePolicy {
+  const secrets = readEntrySecrets(node, values);
+  const headers = readHeaders(node, secrets);
+  const exchange = readExchange(node, secrets);
+  const credentials = readCredentials(node, destination, tools, { headers, byDefault });
+  return {
+    headers,
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(exchange === undefined ? {} : { exchange }),
+  };
+}
+
 /** An http or https address without credentials and fragment. */
 export function readUrl(node: ConfigNode, { query }: { query: boolean }): string | undefined {
   const right = `an http or https address without credentials${query ? ' and fragment' : ', query and fragment'}`;
@@ -48,7 +76,7 @@ export function readEntrySecrets(node: ConfigNode, values: SourceSecrets): Entry
 }
 
 /** The fixed headers of an entry, filled in. */
-export function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, string> {
+function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, string> {
   const headers = node.child('headers');
   if (headers.isAbsent) return {};
   const seen = new Set<string>();
@@ -71,7 +99,7 @@ function isHeaderValue(text: string): boolean {
 }
 
 /** The key `exchange` of an entry. */
-export function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
+function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
   const exchange = node.child('exchange');
   if (exchange.isAbsent) return undefined;
   exchange.members(RIGHT_EXCHANGE);
@@ -100,6 +128,12 @@ function isSafe(address: string): boolean {
   return url !== null && (url.protocol === 'https:' || isLoopback(url));
 }
 
+/** The tools that an entry lists, as they were read. */
+export interface ToolList {
+  node: ConfigNode;
+  entries: Readonly<Record<string, ToolEntry>>;
+}
+
 /** Where the requests of a source go. */
 export interface Destination {
   /** Undefined: it is missing or wrong, which is reported. */
@@ -109,7 +143,7 @@ export interface Destination {
 }
 
 /** Whether the source has the origin of `API_BASE_URL`; null if this cannot be said. */
-export function isOwnOrigin({ url, api }: Destination): boolean | null {
+function isOwnOrigin({ url, api }: Destination): boolean | null {
   if (url === undefined || api === undefined) return null;
   return api !== null && URL.parse(api)?.origin === URL.parse(url)?.origin;
 }
@@ -118,10 +152,10 @@ export function isOwnOrigin({ url, api }: Destination): boolean | null {
  * Reads `credentials` of an entry, and checks it and those of its tools against each other: which credential may go to
  * this origin, and whether a fixed `Authorization` header is in its way (agentd-agent(7), "Credentials").
  */
-export function readCredentials(
+function readCredentials(
   node: ConfigNode,
   destination: Destination,
-  tools: { node: ConfigNode; entries: Readonly<Record<string, ToolEntry>> },
+  tools: ToolList,
   { headers, byDefault }: { headers: Readonly<Record<string, string>>; byDefault: 'own-origin' | 'none' },
 ): CredentialPolicy | undefined {
   const child = node.child('credentials');

@@ -18,8 +18,8 @@ export function dropExpired({ state, clock, bounds }: MemoryContext): void {
   // The others end with `reap`, which counts the interruption or ends the stream.
   for (const claims of [state.claims.sessions, state.claims.keys])
     drop(claims, ({ expires_at }) => expires_at <= now - CLAIM_MEMORY_MS);
-  for (const key of state.fingerprints.keys())
-    if (!state.claims.keys.has(key)) state.fingerprints.delete(key);
+  for (const [key, known] of state.fingerprints)
+    if (!state.claims.keys.has(key) && isOver(known)) state.fingerprints.delete(key);
   for (const traces of [state.traces, state.refused]) {
     const kept = traces.findIndex(({ kept_at }) => kept_at > now - bounds.traceRetentionMs);
     traces.splice(0, kept < 0 ? traces.length : kept);

@@ -1,5 +1,5 @@
-import type { KeyClaim } from '../claims.ts';
-import type { IdempotencyStore, KeyState, StoredAnswer } from '../idempotency.ts';
+import { CLAIM_MS, type KeyClaim } from '../claims.ts';
+import { type IdempotencyStore, KEY_MEMORY_MS, type KeyState, type StoredAnswer } from '../idempotency.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
 
@@ -7,12 +7,16 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
   const { state, clock } = context;
   const claims = context.claims.keys;
   const look = (key: string, fingerprint: string): KeyState | { outcome: 'new' } => {
+    const known = state.fingerprints.get(key);
     if (claims.isValid(key))
-      return { outcome: state.fingerprints.get(key) === fingerprint ? 'running' : 'other_body' };
+      return { outcome: known?.fingerprint === fingerprint ? 'running' : 'other_body' };
+    const now = clock.now();
     const done = state.answers.get(key);
-    if (!done || done.expires_at <= clock.now()) return { outcome: 'new' };
-    if (done.fingerprint !== fingerprint) return { outcome: 'other_body' };
-    return { outcome: 'done', answer: done.answer };
+    const isDone = done !== undefined && done.expires_at > now;
+    const isKnown = known !== undefined && known.expires_at > now;
+    const first = isDone ? done.fingerprint : isKnown ? known.fingerprint : fingerprint;
+    if (first !== fingerprint) return { outcome: 'other_body' };
+    return isDone ? { outcome: 'done', answer: done.answer } : { outcome: 'new' };
   };
   return {
     look,
@@ -21,7 +25,7 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
       if (found.outcome !== 'new') return found;
       const owner = claims.take(key);
       if (owner === null) throw new Error('a key without a valid claim cannot be claimed');
-      state.fingerprints.set(key, fingerprint);
+      state.fingerprints.set(key, { fingerprint, expires_at: clock.now() + CLAIM_MS + KEY_MEMORY_MS });
       return { outcome: 'new', claim: { key, fingerprint, owner } };
     },
     renew: ({ key, owner }) => claims.renew(key, owner),
@@ -30,7 +34,11 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
       storeAnswer(context, claim, answer, ttl_ms);
       return true;
     },
-    release: ({ key, owner }) => claims.release(key, owner),
+    release({ key, owner, fingerprint }) {
+      if (!claims.isHeld(key, owner)) return;
+      claims.release(key, owner);
+      state.fingerprints.set(key, { fingerprint, expires_at: clock.now() + KEY_MEMORY_MS });
+    },
   };
 }
 
@@ -43,4 +51,5 @@ export function storeAnswer(
 ): void {
   state.answers.set(key, { fingerprint, answer, expires_at: clock.now() + ttl_ms });
   claims.keys.end(key);
+  state.fingerprints.delete(key);
 }

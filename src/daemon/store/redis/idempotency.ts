@@ -34,7 +34,7 @@ export class RedisIdempotency implements IdempotencyStore {
   }
 
   async release({ key, owner }: KeyClaim): Promise<void> {
-    await this.#redis.run('release-claim', [this.#key(key)], owner);
+    await this.#redis.run('release-key', [this.#key(key)], owner);
   }
 
   async #look(key: string, fingerprint: string, owner: string): Promise<KeyState | { outcome: 'new' }> {

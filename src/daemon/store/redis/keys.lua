@@ -1,4 +1,7 @@
--- Idempotency keys: a claim with the fingerprint of its request, and the answer.
+-- Idempotency keys: a claim with the fingerprint of its request, and the answer. A claim that was released keeps the
+-- fingerprint for a while.
+
+local KEY_MEMORY_MS = 3600000
 
 local function key_claim(name)
   return key('key', name, 'claim')
@@ -19,7 +22,8 @@ local function look_key(name, fingerprint)
   end
   local at = key('key', name, 'answer')
   if not alive(at) then
-    return { 'new' }
+    local known = alive(claim) and call('HGET', claim, 'fingerprint') or fingerprint
+    return { known == fingerprint and 'new' or 'other_body' }
   end
   local done = call('HMGET', at, 'fingerprint', 'answer')
   if done[1] ~= fingerprint then

@@ -22,6 +22,7 @@ import { RedisInbox } from './inbox.ts';
 import { RedisLimits } from './limits.ts';
 import { RedisLinks } from './links.ts';
 import { RedisOutages } from './outages.ts';
+import { RedisPersons } from './persons.ts';
 import { RedisReplicas } from './replicas.ts';
 import { adviceOn, lookAtServer } from './server.ts';
 import { RedisSessions } from './sessions.ts';
@@ -105,7 +106,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     memories: null,
     toolDigests: new RedisToolDigests(redis),
     outages: new RedisOutages(redis),
-    persons: null,
+    persons: new RedisPersons(redis, { actions, inbox, links }),
     streams: new RedisStreams(redis, changes),
     beginTurn: (...of) => turns.begin(...of),
     commitTurn: (claim, changed) => turns.commit(claim, changed),

@@ -30,7 +30,7 @@ export interface ActionsParts {
   pending: PendingActions;
   /** Whose claims are compared. */
   sessions: Pick<SqliteSessions, 'holds'>;
-  idempotency: Pick<SqliteIdempotency, 'holds'>;
+  idempotency: Pick<SqliteIdempotency, 'holds' | 'remember'>;
 }
 
 interface ListFilter {
@@ -140,6 +140,7 @@ export class SqliteActions implements ActionStore {
   start(claims: RunClaims | null, action: NewAction): ReturnType<ActionStore['start']> {
     return this.#commit.write(() => {
       if (claims !== null && !this.#holds(claims)) return { outcome: 'lost' };
+      if (claims?.key) this.#parts.idempotency.remember(claims.key);
       if (this.#insert.run({ ...action, now: this.#now() }).changes > 0) return { outcome: 'started' };
       const known = this.#get(action.action_id);
       if (known === null) throw new Error('an action whose id is taken is not there');

@@ -2,6 +2,7 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
+import { giveToOwner } from '../../give-to-owner.ts';
 import { makePrivateDirectory } from '../../private-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
@@ -22,7 +23,7 @@ const CHECKPOINT_PAGES = 4000;
 /** The log file is cut back to this size after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Makes the directory (0700) and an empty file (0600) where they are missing; what exists stays as it is. */
+/** Makes the directory (0700) and an empty file (0600) if they are missing; what exists stays as it is. */
 export function createPrivateFile(path: string): void {
   try {
     makePrivateDirectory(dirname(path));
@@ -32,12 +33,13 @@ export function createPrivateFile(path: string): void {
   try {
     // `wx`, since opening and closing an existing file would drop the locks that this process holds on it.
     closeSync(openSync(path, 'wx', 0o600));
+    giveToOwner(path);
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw new StoreUnavailable(error);
   }
 }
 
-/** @throws StoreMissing where no file is; StoreUnavailable where that cannot be told. */
+/** @throws StoreMissing if there is no file; StoreUnavailable if that cannot be found out. */
 export function expectFile(path: string): void {
   try {
     statSync(path);
@@ -50,7 +52,7 @@ export function expectFile(path: string): void {
 /**
  * A connection to an existing file, set up for durability: write-ahead log, every commit synced to disk.
  * Deleted content is overwritten, so that the tokens of ended sessions do not linger in free pages.
- * @throws StoreUnavailable where it cannot be opened, or is no database.
+ * @throws StoreUnavailable if it cannot be opened, or is no database.
  */
 export function openDatabase(path: string): Database.Database {
   let db: Database.Database | undefined;

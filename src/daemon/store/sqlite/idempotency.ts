@@ -1,16 +1,22 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { KeyClaim } from '../claims.ts';
-import type { IdempotencyStore, KeyState, StoredAnswer } from '../idempotency.ts';
+import { type IdempotencyStore, KEY_MEMORY_MS, type KeyState, type StoredAnswer } from '../idempotency.ts';
 import { Claims } from './claims.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 const NEW = { outcome: 'new' } as const;
+/** In the place of an answer: a write was begun under the key, and there is no answer yet. */
+const UNANSWERED = JSON.stringify({ session_id: '', response: '' });
+/** Released keys that are remembered at most. */
+const RELEASED_MAX = 10_000;
 
 /** Answers are on disk, claims of running requests in memory. */
 export class SqliteIdempotency implements IdempotencyStore {
   /** With the fingerprint of each request. */
   readonly #claims: Claims<string>;
+  /** Released keys, the longest known first. */
+  readonly #released = new Map<string, { fingerprint: string; until: number }>();
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #find;
@@ -50,8 +56,18 @@ export class SqliteIdempotency implements IdempotencyStore {
     return this.#claims.renew(key, owner);
   }
 
-  async release({ key, owner }: KeyClaim): Promise<void> {
+  async release({ key, owner, fingerprint }: KeyClaim): Promise<void> {
+    if (!this.#claims.holds(key, owner)) return;
     this.#claims.release(key, owner);
+    this.#released.delete(key);
+    this.#released.set(key, { fingerprint, until: this.#clock.now() + KEY_MEMORY_MS });
+    const [oldest] = this.#released.keys();
+    if (this.#released.size > RELEASED_MAX && oldest !== undefined) this.#released.delete(oldest);
+  }
+
+  /** Within a commit: the key stays known if the process dies. */
+  remember({ key, fingerprint }: KeyClaim): void {
+    this.#upsert.run(key, fingerprint, this.#clock.now() + KEY_MEMORY_MS, UNANSWERED);
   }
 
   finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean> {
@@ -82,9 +98,15 @@ export class SqliteIdempotency implements IdempotencyStore {
     if (this.#claims.isValid(key)) {
       return { outcome: this.#claims.detailOf(key) === fingerprint ? 'running' : 'other_body' };
     }
-    const done = this.#find.get(key, this.#clock.now());
-    if (!done) return NEW;
-    if (done.fingerprint !== fingerprint) return { outcome: 'other_body' };
+    const now = this.#clock.now();
+    const done = this.#find.get(key, now);
+    const released = this.#released.get(key);
+    const known =
+      done?.fingerprint ??
+      this.#claims.detailOf(key) ??
+      (released && released.until > now ? released.fingerprint : fingerprint);
+    if (known !== fingerprint) return { outcome: 'other_body' };
+    if (!done || done.answer === UNANSWERED) return NEW;
     return { outcome: 'done', answer: JSON.parse(done.answer) as StoredAnswer };
   }
 }

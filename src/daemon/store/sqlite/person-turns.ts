@@ -47,7 +47,7 @@ export class PersonTurns {
     this.#deleteSession.run(session);
   }
 
-  /** The turns that stay are chained again. A summary may tell of what is deleted, so it is made anew. */
+  /** The turns that stay are chained again. A summary may contain what is deleted, so it is deleted, too, and made again. */
   deleteFrom(session: number, turns: readonly StoredTurn[], untied: Session): void {
     const deleted = new Set(turns.map(({ turn_id }) => turn_id));
     let previous: number | null = null;

@@ -1,6 +1,7 @@
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { giveToOwner } from '../../give-to-owner.ts';
 import { makePrivateDirectory } from '../../private-directory.ts';
 import { RestoreRefused } from '../failures.ts';
 import { sync } from './backup.ts';
@@ -35,6 +36,7 @@ function copyPrivately(file: string, copy: string): void {
     rmSync(copy, { force: true });
     copyFileSync(file, copy, constants.COPYFILE_EXCL);
     chmodSync(copy, 0o600);
+    giveToOwner(copy);
     sync(copy);
   } catch (cause) {
     throw new RestoreRefused(file, cause instanceof Error ? cause.message : String(cause), { cause });

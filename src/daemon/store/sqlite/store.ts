@@ -140,7 +140,7 @@ function upgrade(db: Database.Database, migrations: Migrations): void {
   migrate(db, migrations);
 }
 
-/** A connection that is closed again where it cannot be prepared. */
+/** A connection that is closed again if it cannot be prepared. */
 function openWith(path: string, prepare: (db: Database.Database) => void): Database.Database {
   const db = openDatabase(path);
   try {

@@ -41,6 +41,10 @@ export function openApiTool(
     public: told.public ?? [],
     bind: told.bind ?? {},
     idempotent: told.idempotent === true || header !== null,
+    unusable(args) {
+      const built = buildRequest(operation, args);
+      return built.ok ? null : built.message;
+    },
     send: (args, call) => send(operation, header, args, call),
   };
 }

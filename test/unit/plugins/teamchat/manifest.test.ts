@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
+import { manifestFor } from '../../../../plugins/teamchat/manifest.ts';
 import { recordingScope } from '../../../support/channel-scope.ts';
 
 interface Manifest {
@@ -15,6 +16,10 @@ interface Manifest {
 const manifest = JSON.parse(
   readFileSync(new URL('../../../../config/teamchat-manifest.json', import.meta.url), 'utf8'),
 ) as Manifest;
+
+it('is what `agentd channels setup teamchat` prints, with a sample address', () => {
+  expect(manifestFor('https://chat.example.com')).toEqual(manifest);
+});
 
 it('names the paths that the channel serves', () => {
   const { routes } = teamchat.create(recordingScope({}));

@@ -221,6 +221,12 @@ describe('the path of a request', () => {
     expect(received).toEqual([]);
   });
 
+  it('is checked before a person is asked to confirm the call', async () => {
+    const tool = await toolAt('/orders/{id}', { parameters: [path('id')] }, {}, 'delete');
+    expect(tool.unusable?.({ id: '' })).toBe('The argument `id` cannot be empty, `.` or `..`.');
+    expect(tool.unusable?.({ id: '7' })).toBe(null);
+  });
+
   it('has no such segment from several arguments, or from a style, either', async () => {
     const two = await toolAt('/{a}{b}', { parameters: [path('a'), path('b')] });
     expect(await call(two, { a: '.', b: '.' })).toMatchObject({ ok: false });

@@ -1,0 +1,95 @@
+import type { ChannelCheck, SetupOutcome } from '../../src/channel/index.ts';
+import type { Configured } from './configured.ts';
+import type { Failure, Graph } from './graph.ts';
+import { WEBHOOK_PATH } from './platform.ts';
+
+/** Longest address that the platform takes (Cloud API, "Webhook overrides"). */
+const URL_MAX = 200;
+
+const SET_UP = 'Run `agentd channels setup phonechat --url` with the public address of the daemon.';
+const SUBSCRIBE =
+  'Under WhatsApp, Configuration, subscribe the app to the field messages, and set PHONECHAT_BUSINESS_ACCOUNT_ID.';
+
+/**
+ * Registers the webhook for each number (Cloud API, "Webhook overrides"), after subscribing the app to the business
+ * account if its id is known. The platform asks the address at once, so the daemon must run.
+ */
+export async function register(
+  address: string,
+  graph: Graph,
+  { numbers, account_id }: Configured,
+): Promise<SetupOutcome> {
+  const url = address + WEBHOOK_PATH;
+  if (url.length > URL_MAX)
+    return {
+      outcome: 'failed',
+      detail: `${url} is longer than ${URL_MAX} characters`,
+      advice: 'Use a shorter one.',
+    };
+  const refused = account_id === null ? null : await graph.subscribe(account_id);
+  if (refused !== null) return failed(`the app is not subscribed to the account ${account_id}`, refused);
+  for (const id of numbers) {
+    const failure = await graph.setWebhook(id, url);
+    if (failure !== null) return failed(`the webhook of the number ${id} is not registered`, failure);
+    const found = await graph.webhookOf(id);
+    if ('reason' in found)
+      return failed(`the platform did not say where it delivers for the number ${id}`, found);
+    if (found.url !== url)
+      return {
+        outcome: 'failed',
+        detail: `the platform took the address, but says that it delivers to ${found.url ?? 'no address'}`,
+        advice: 'Does another program register a webhook for the same number?',
+      };
+  }
+  const app = account_id === null ? '' : ', and the app is subscribed to the account';
+  return {
+    outcome: 'registered',
+    detail: `the platform delivers to ${url}${app}${account_id === null ? `. ${SUBSCRIBE}` : ''}`,
+    facts: { url, numbers: [...numbers], subscribed: account_id !== null },
+  };
+}
+
+/** Does the platform deliver to this channel for each number, and is an app subscribed to the account? */
+export async function checkRegistration(
+  graph: Graph,
+  { numbers, account_id }: Configured,
+): Promise<ChannelCheck> {
+  for (const id of numbers) {
+    const found = await graph.webhookOf(id);
+    if ('reason' in found) return unknown(`where it delivers for the number ${id}`, found);
+    if (found.url === null)
+      return { outcome: 'warning', detail: `no webhook is registered for the number ${id}`, advice: SET_UP };
+    if (!URL.parse(found.url)?.pathname.endsWith(WEBHOOK_PATH)) {
+      const detail = `the webhook of the number ${id} is ${found.url}, which is not of this channel`;
+      return { outcome: 'warning', detail, advice: SET_UP };
+    }
+  }
+  const delivers = `the platform delivers for ${numbers.size === 1 ? 'the number' : 'all numbers'}`;
+  if (account_id === null) return { outcome: 'ok', detail: delivers };
+  const apps = await graph.subscribedApps(account_id);
+  if ('reason' in apps) return unknown(`which apps are subscribed to the account ${account_id}`, apps);
+  if (apps.names.length === 0)
+    return {
+      outcome: 'warning',
+      detail: `no app is subscribed to the account ${account_id}`,
+      advice: SET_UP,
+    };
+  return { outcome: 'ok', detail: `${delivers}, to ${apps.names.join(', ')}` };
+}
+
+function failed(what: string, { reason }: Failure): SetupOutcome {
+  return {
+    outcome: 'failed',
+    detail: `${what}: ${reason}`,
+    advice:
+      'The daemon must run at that address, with a valid certificate and with this PHONECHAT_VERIFY_TOKEN, which the platform sends at once. The access token needs whatsapp_business_management.',
+  };
+}
+
+function unknown(what: string, { reason }: Failure): ChannelCheck {
+  return {
+    outcome: 'warning',
+    detail: `the platform did not say ${what}: ${reason}`,
+    advice: 'The access token needs whatsapp_business_management for this check.',
+  };
+}

@@ -1,0 +1,13 @@
+/** What a reason in a trace means, and what the operator can do. */
+export interface Advice {
+  /** What happened, in one sentence. */
+  happened: string;
+  /** What to do. Absent: nothing needs to be done. */
+  todo?: string;
+}
+
+/** By reason or error code, as in traces and logs. */
+export type AdviceTable = Readonly<Record<string, Advice>>;
+
+/** What helps against what only the log can explain. */
+export const REQUEST_LOG = 'Read the log of this request: `agentd logs --request`.';

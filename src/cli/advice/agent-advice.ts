@@ -1,0 +1,76 @@
+import { ERRORS } from '../../daemon/errors.ts';
+import { type AdviceTable, REQUEST_LOG } from './advice-table.ts';
+
+const MODEL = 'Check AGENT_BASE_URL, AGENT_MODEL and AGENT_API_KEY, and the log of the model server.';
+
+/** Reasons of the agent, of its memory, and of confirmations. */
+export const AGENT_ADVICE: AdviceTable = {
+  // Memory (agentd-agent(7), "Memory")
+  memory_unavailable: {
+    happened: 'Long-term memory could not be reached: the message was answered without it.',
+    todo: 'Run `agentd doctor`: its line `memory` says what is wrong. The log says when the outage began.',
+  },
+  memory_refused: { happened: 'The agent called a tool of memory with a text that cannot be stored.' },
+  memory_of_nobody: { happened: 'A tool of memory was called for nobody: there is nothing to remember.' },
+  memory_unmarked: {
+    happened:
+      'A result from another origin was withheld: memories that the run had stored could not be marked before it.',
+    todo: 'Run `agentd doctor`: its line `memory` says what is wrong.',
+  },
+
+  // The agent
+  agent_failed: { happened: 'The agent failed; the client got 502.', todo: REQUEST_LOG },
+  agent_timeout: {
+    happened: 'The agent took longer than AGENT_TIMEOUT_SECONDS; the client got 504.',
+    todo: 'Find out which step took the time. Raise AGENT_TIMEOUT_SECONDS, or use a faster model.',
+  },
+  model_unreachable: { happened: 'The model server cannot be reached.', todo: MODEL },
+  model_refused: { happened: 'The model server refused the request.', todo: MODEL },
+  model_overloaded: {
+    happened: 'The model server is overloaded, or its quota is used up.',
+    todo: 'Check the quota of the account of AGENT_API_KEY.',
+  },
+  model_broken_stream: { happened: 'The connection to the model broke during its answer.', todo: MODEL },
+  not_summarized: {
+    happened: 'The beginning of the conversation could not be summed up; the model is not given it.',
+    todo: 'The lines before it have the reason. It is tried again after a later message.',
+  },
+  budget_exhausted: {
+    happened: 'The tokens that one person may use within 24 hours were used up, and the reply said so.',
+    todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
+  },
+
+  // Confirmation (agentd-agent(7))
+  no_button: { happened: 'The message answers no question by a button.' },
+  no_run_needed: { happened: 'The service answered by itself, without a run of the agent.' },
+  settled_before: {
+    happened: 'An earlier run of this message settled an action, and ended before its reply was stored.',
+  },
+  action_waits: { happened: 'An action waits for its person, and this message was no answer to it.' },
+  action_confirmed: { happened: 'The person confirmed the action that waited.' },
+  action_declined: { happened: 'The message declined the action that waited.' },
+  action_withdrawn: {
+    happened: 'The action that waited was withdrawn: the person signed out, or somebody else signed in.',
+  },
+  action_of_another: { happened: 'The message named an action that waits for somebody else.' },
+  confirmation_needs_sign_in: {
+    happened: 'The answer to the question came without a usable token. The action goes on waiting.',
+    todo: 'Have the client send the token with the confirming message; on a platform, have the person link again.',
+  },
+  confirmation_gone: { happened: ERRORS.confirmation_gone.meaning, todo: ERRORS.confirmation_gone.solve },
+  waits_for_confirmation: { happened: 'The call was not made: the person is asked first.' },
+  another_waits: { happened: 'The call was not made: another action waits for the same person.' },
+  question_too_long: {
+    happened: 'The call was not made: the question would have more than 3,000 characters.',
+    todo: 'Let the tool take shorter arguments, or set `confirm: never` for it if a call does no harm.',
+  },
+  token_in_arguments: { happened: 'The call was not made: an argument has the form of an access token.' },
+  empty_reply: {
+    happened: 'The agent ended without a reply.',
+    todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS, or try another model.',
+  },
+  runtime_threw: {
+    happened: 'The agent runtime threw an error.',
+    todo: 'If the module of AGENT_RUNTIME is yours, fix it: `at` has the file and line. `agentd logs --request` shows the error.',
+  },
+};

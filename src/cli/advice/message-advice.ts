@@ -1,0 +1,137 @@
+import type { AdviceTable } from './advice-table.ts';
+
+const CAPACITY = 'Raise AGENT_CONCURRENCY or add processors. `agentd logs` shows which runs are slow.';
+
+/** Reasons of the steps of a message: sessions, repeats, the loop guard, replies, limits. */
+export const MESSAGE_ADVICE: AdviceTable = {
+  // Sessions and repeated messages
+  found: { happened: 'The session existed.' },
+  created: { happened: 'A session was created.' },
+  session_changed: {
+    happened: 'While the message waited, its session was signed in to, ended or created again.',
+  },
+  former_id: {
+    happened: "The message used the session's id from before sign-in, with the owner's token.",
+    todo: 'Have the client use the `session_id` of the latest reply.',
+  },
+  former_id_ignored: {
+    happened:
+      "The message used a session's id from before sign-in, without the owner's token. It was answered in a new session.",
+    todo: 'Have the client use the `session_id` of the latest reply. Without the token, the id from before sign-in is refused on purpose: others may know it.',
+  },
+  session_forbidden: {
+    happened: 'The session belongs to another user or person. The message was refused and changed nothing.',
+    todo: 'Have the client leave `session_id` out to start its own session, and keep one session per signed-in person.',
+  },
+  session_ended_meanwhile: {
+    happened: 'The session was ended while its message was being answered. The turn was not stored.',
+    todo: 'Do nothing if it was ended on purpose.',
+  },
+  claim_lost: {
+    happened:
+      'Another daemon took over the message or its session, or an administrator discarded the message. Nothing was sent.',
+    todo: 'If nobody discarded the message, look in the log for the reason why this daemon was cut off.',
+  },
+  no_key: { happened: 'The message has no Idempotency-Key, so a repeat would not be recognized.' },
+  replayed: { happened: 'The message repeats one that was answered before; the same answer was sent again.' },
+  duplicate_in_progress: {
+    happened: 'The message was repeated while the first request with this Idempotency-Key was running.',
+    todo: 'Have the client wait for the first answer before it repeats a request.',
+  },
+  idempotency_key_reused: {
+    happened: 'The Idempotency-Key was used before, with another body.',
+    todo: 'Have the client make a new key for each new message.',
+  },
+
+  // The loop guard
+  guard_off: { happened: 'LOOP_GUARD_ENABLED is false: the loop guard allows every message.' },
+  checked_on_arrival: { happened: 'The loop guard allowed the message when it arrived.' },
+  rate_limit: {
+    happened:
+      'The user sent more than LOOP_GUARD_MAX_MESSAGES within LOOP_GUARD_WINDOW_SECONDS. All messages of the user are blocked for LOOP_GUARD_COOLDOWN_SECONDS.',
+    todo: 'If the user is a bot, make sure that it does not answer the replies. A person only has to wait: any message is blocked until then. `agentd guard list` shows who is blocked, and `agentd guard reset` unblocks a user at once.',
+  },
+  repetition: {
+    happened:
+      'The user sent the same text LOOP_GUARD_REPEAT_THRESHOLD times within LOOP_GUARD_REPEAT_WINDOW_SECONDS. All messages of the user are blocked for LOOP_GUARD_COOLDOWN_SECONDS.',
+    todo: 'If the user is a bot, make sure that it does not answer the replies. If a person repeated a question that got no answer, check the messages before it. Other texts are blocked, too, until the time has passed. `agentd guard reset` unblocks a user at once.',
+  },
+  turn_limit: {
+    happened: 'The session has reached LOOP_GUARD_MAX_TURNS_PER_SESSION turns. It is blocked until it ends.',
+    todo: 'Have the client start another session (leave `session_id` out), or unblock this one with `agentd guard reset --session`.',
+  },
+  loop_guard_blocked: {
+    happened: 'The loop guard blocked the message; the client got 429.',
+    todo: 'Run `agentd guard list` to see who is blocked.',
+  },
+
+  // Replies
+  on_stream: { happened: 'The reply is on its event stream, whether or not a client reads it.' },
+  in_response: { happened: 'The reply was sent in the response to the request.' },
+  sent: { happened: 'The platform accepted the reply.' },
+  waiting: {
+    happened: 'The message waits for its turn, or for another run after a failed one.',
+    todo: 'Do nothing until the next attempt is due, or start it now with `agentd inbox retry`. If nothing happens then, check that a daemon with this channel is running.',
+  },
+  running: { happened: 'The message is being answered.', todo: 'Look again in a moment.' },
+  replied: {
+    happened: 'The reply is stored, but the platform has not accepted it yet.',
+    todo: 'Do nothing until the next attempt is due, or send the reply now with `agentd inbox retry`.',
+  },
+  interrupted: {
+    happened: 'The daemon died during each attempt.',
+    todo: 'Find out in the log why the daemon died, then run `agentd inbox retry` with the id of the message.',
+  },
+  platform_out_of_reach: {
+    happened: 'The reply is stored. It waits because the platform cannot be reached.',
+    todo: 'Do nothing: the reply is sent as soon as the platform answers. `agentd status` shows which platform it is, and why.',
+  },
+  delivery_failed: {
+    happened: 'The platform did not accept the reply this time.',
+    todo: 'Do nothing while another attempt follows. Once the message has failed, check the platform and the credentials of the channel, then run `agentd inbox retry --failed`.',
+  },
+  delivery_refused: {
+    happened: 'The platform refused the reply permanently.',
+    todo: "Read the platform's message: it says which permission the app lacks, or what is wrong with the recipient. `agentd inbox retry` sends the reply again.",
+  },
+  stopped: { happened: 'The person stopped the answer. The reply is the text up to then.' },
+  stream_not_found: {
+    happened: 'The requested stream does not exist, or has expired.',
+    todo: 'Have the client open its stream within SSE_STREAM_TTL_SECONDS, or send the message again.',
+  },
+  token_missing: {
+    happened: 'A stream was opened without a token, and SSE_REQUIRE_TOKEN requires one.',
+    todo: 'Have the client send the token with the message, or open the stream with credentials so that its cookie is sent.',
+  },
+  reply_cut: {
+    happened: 'The reply was longer than allowed; the rest was cut off.',
+    todo: 'Ask for shorter answers in AGENT_INSTRUCTIONS.',
+  },
+
+  // Limits and the daemon itself
+  rate_limited: {
+    happened: 'The client sent more requests than the rate limit allows; it got 429.',
+    todo: 'Have the client obey Retry-After. The limits are RATE_LIMIT_TOKEN_MAX and RATE_LIMIT_ANONYMOUS_MAX. Behind a proxy, set TRUST_PROXY.',
+  },
+  queue_full: {
+    happened: 'AGENT_QUEUE_MAX messages were already waiting; the client got 503.',
+    todo: CAPACITY,
+  },
+  queue_wait: {
+    happened: 'No run was free within AGENT_QUEUE_WAIT_SECONDS; the client got 503.',
+    todo: CAPACITY,
+  },
+  stopping: {
+    happened: 'The daemon was stopping; the client got 503.',
+    todo: 'Raise SHUTDOWN_GRACE_SECONDS if the daemon should wait longer for running answers.',
+  },
+  unavailable: {
+    happened: 'The daemon could not serve the request; the client got 503.',
+    todo: 'Check the store: free disk space and permissions of STATE_DIR. The log of this request says more.',
+  },
+  internal_error: {
+    happened: 'An unexpected error occurred; the client got 500.',
+    todo: 'Read the log of this request (`agentd logs --request`), and report it: this is a defect.',
+  },
+  truncated: { happened: 'There were more lines than a trace can hold.' },
+};

@@ -1,0 +1,177 @@
+import { type AdviceTable, REQUEST_LOG } from './advice-table.ts';
+import { RENEW } from './identity-advice.ts';
+
+/** Reasons of calls to the business API and of tools. */
+export const TOOL_ADVICE: AdviceTable = {
+  // The business API
+  user_token_refused: {
+    happened: "The business API answered 401 to the user's token.",
+    todo: 'Check that the API trusts the same key, issuer and audience as this daemon. Its log has the reason.',
+  },
+  default_token_refused: {
+    happened: 'The business API answered 401 to the default token.',
+    todo: 'The daemon fetches a new token once. If that is refused, too, check the permissions of the account in API_EMAIL.',
+  },
+  default_credentials_refused: {
+    happened: 'The business API does not accept API_EMAIL and API_PASSWORD.',
+    todo: 'Set both to an account that the API knows. You can test them with POST /authentication_token.',
+  },
+  default_credentials_missing: {
+    happened: 'API_EMAIL and API_PASSWORD are not set, so no call is possible without a user token.',
+    todo: 'Set both if visitors who are not signed in should get answers from the business API.',
+  },
+  default_token_failed: {
+    happened: 'The daemon could not sign in to the business API.',
+    todo: 'Check the log of the API for POST /authentication_token. The response must contain `token` or `access_token`.',
+  },
+  timeout: {
+    happened: 'The business API did not answer within API_TIMEOUT_SECONDS.',
+    todo: 'Find out why it is slow. Raise API_TIMEOUT_SECONDS if it needs the time.',
+  },
+  unreachable: {
+    happened: 'The business API cannot be reached.',
+    todo: 'Check API_BASE_URL, and that this machine can reach it: try curl from here.',
+  },
+  redirect_refused: {
+    happened: 'The business API redirected to another origin; tokens are sent to API_BASE_URL only.',
+    todo: 'Set API_BASE_URL to the target of the redirect.',
+  },
+  too_large: {
+    happened: 'The business API answered with more than 1 MiB.',
+    todo: 'Have the API send less for this path.',
+  },
+  not_json: {
+    happened: 'The response of the business API is not JSON.',
+    todo: 'Check that API_BASE_URL is the address of the API, and not of a web page.',
+  },
+  path_refused: { happened: 'The address of a call was not valid, so nothing was sent.' },
+  http_4xx: {
+    happened: 'The business API refused the request.',
+    todo: 'Check the log of the API. For status 403, check what the account or person may do there.',
+  },
+  http_5xx: { happened: 'The business API failed.', todo: 'Check the log of the API for that time.' },
+  aborted: { happened: 'The call was canceled together with its message.' },
+
+  // Tools: whether a call may be made (agentd-agent(7), "Tools")
+  sign_in_needed: {
+    happened: "The call was not made: it needs the person's token, and there is none that can be used.",
+  },
+  claim_missing: {
+    happened: "The call was not made: the person's token lacks the claim that fills in a parameter.",
+    todo: 'Have the site add the claim to its tokens, or change `bind` of the tool.',
+  },
+  bound_argument: {
+    happened: 'The call was not made: the agent set a parameter that only the token may fill in.',
+  },
+  credentials_not_allowed: {
+    happened: 'The call was not made: the credentials of the tool must not be sent to its address.',
+    todo: 'Change `credentials` of the tool. agentd-agent(7), "Credentials", says which ones an address may get.',
+  },
+  repeated_call: { happened: 'The agent made the same call for the third time; it was not made.' },
+  tool_gone: {
+    happened: 'A confirmed call was not made: there is no such tool any more.',
+    todo: 'Run `agentd tools list` to see which tools there are.',
+  },
+  no_address: {
+    happened: 'A tool made a request, but its source has no address.',
+    todo: 'Set API_BASE_URL.',
+  },
+  header_refused: {
+    happened: 'A tool set a header that belongs to the daemon or to the configuration; nothing was sent.',
+    todo: 'Leave the header out in the tool. A fixed one belongs under `headers` in the configuration file.',
+  },
+  subject_expired: {
+    happened: "The person's token expired before it could be exchanged for one of the other system.",
+    todo: RENEW,
+  },
+  exchange_refused: {
+    happened: "The authorization server refused to exchange the person's token.",
+    todo: 'Check client and audience under `exchange` of the entry. The log of that server has the reason.',
+  },
+  exchange_failed: {
+    happened: 'The authorization server could not be reached, or answered without a usable token.',
+    todo: 'Check `url` under `exchange` of the entry, and the log of that server.',
+  },
+  exchange_token_refused: {
+    happened: 'The other system answered 401 to the exchanged token.',
+    todo: 'Check that it accepts tokens of this authorization server for the configured audience.',
+  },
+
+  // Tools: what is known of a write (agentd-agent(7), "Journal")
+  made_before: {
+    happened: 'An earlier run of the message made this call. Its result was used; there was no second call.',
+  },
+  outcome_unknown: {
+    happened:
+      'An earlier run of the message may have made this call. It was not repeated, and the reply says so.',
+    todo: 'Look in the other system whether it was done. `agentd actions list` shows what was sent.',
+  },
+  cannot_be_confirmed: {
+    happened: 'The call was not made: it needs a confirmation, and nobody can be asked.',
+  },
+  not_recorded: {
+    happened: 'A write was not sent, because it could not be recorded first.',
+    todo: 'Run `agentd doctor` to check the store.',
+  },
+  store_unavailable: {
+    happened: 'The agent asked for the actions of the person, and the store could not be read.',
+    todo: 'Run `agentd doctor` to check the store.',
+  },
+
+  // Tools: how a call ended
+  tool_failed: {
+    happened: 'A tool could not do what the agent asked for, and told the agent so.',
+    todo: 'The lines before it have the reason. The conversation continued.',
+  },
+  tool_timeout: {
+    happened: 'A tool did not finish in time.',
+    todo: 'The lines before it show which call took long.',
+  },
+  invalid_arguments: { happened: 'The agent called a tool with invalid arguments, and was told so.' },
+  too_many_calls: {
+    happened: 'The agent called tools more often than a run may.',
+    todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another one.',
+  },
+  tool_withdrawn: {
+    happened: 'The tool changed or disappeared on its MCP server while the message was being answered.',
+    todo: 'Run `agentd tools list`. If the tool has changed, compare and accept it with `agentd tools trust`.',
+  },
+  mcp_unreachable: {
+    happened: 'The MCP server could not be reached, or its connection broke during the call.',
+    todo: 'Run `agentd doctor`, and check the log of the server.',
+  },
+  mcp_timeout: {
+    happened: 'The MCP server did not answer the handshake in time.',
+    todo: 'Check the log of the server.',
+  },
+  mcp_redirect: {
+    happened: 'The MCP server answered with a redirect, which is not followed.',
+    todo: 'Write the address that it redirects to in the entry under `tools`.',
+  },
+  mcp_too_large: {
+    happened: 'The MCP server answered with more than 1 MiB, or with values that are nested too deeply.',
+    todo: 'Have the server send less.',
+  },
+  mcp_flood: {
+    happened: 'The MCP server sent too many messages that nobody asked for. The connection was closed.',
+    todo: 'Report it to those who run the server.',
+  },
+  not_mcp: {
+    happened: 'The MCP server answered with something that is not MCP.',
+    todo: 'Check the address in the entry under `tools`, and the log of the server.',
+  },
+  mcp_session_changed: {
+    happened: 'The MCP server answered in another session than that of the request. The answer was not used.',
+    todo: 'Report it to those who run the server: the answer may have been meant for another person.',
+  },
+  mcp_session_gone: {
+    happened: 'The MCP server ended its session twice in a row. Nothing was done.',
+    todo: 'Check the log of the server. If it runs several times behind one address, sessions must reach the same one.',
+  },
+  mcp_ended: { happened: 'The connection to the MCP server was closed because the daemon stops.' },
+  mcp_refused: {
+    happened: 'The MCP server refused the connection.',
+    todo: 'Check the log of the server.',
+  },
+  tool_broken: { happened: 'A tool failed with an internal error.', todo: REQUEST_LOG },
+};

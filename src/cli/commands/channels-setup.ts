@@ -1,0 +1,133 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
+import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
+import { systemClock } from '../../daemon/clock.ts';
+import type { Inspection } from '../../daemon/configuration/configure.ts';
+import { printable } from '../../daemon/printable.ts';
+import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
+import { failed, usageError } from '../cli-error.ts';
+import type { Command } from '../command.ts';
+import { channelNames } from '../completion/channel-words.ts';
+import { configLocation } from '../config-location.ts';
+import { ProbeClient } from '../doctor/probe-client.ts';
+import { EXIT } from '../exit-codes.ts';
+
+export const command: Command = {
+  name: 'channels setup',
+  summary: 'Register the webhook of a channel with its platform.',
+  description:
+    'Tells the platform of a channel where to deliver, and asks it whether it does. Some platforms ask the address at once, so the daemon should run. For a platform that can only be told by hand, the command prints the document to give to it, with the addresses filled in; the manual page of each channel says which it is. The address is the public one of the daemon, with the path prefix of a proxy if there is one: the command appends the path of the webhook. The channel need not be active; the settings that its setup needs must be set, else the exit code is 78. Secrets are sent to the platform and never printed. Exit code 1 if the platform refuses, or if the channel has no setup. With --json, `{channel, detail, url, …}`, or the document alone. `agentd doctor` checks the registration later.',
+  args: [{ name: 'name', sentence: 'name of the channel', required: true, values: channelNames }],
+  options: [{ flags: '--url <url>', sentence: 'public address of the daemon, https' }],
+  examples: [
+    {
+      line: `agentd channels setup ${EXAMPLE.channel} --url https://chat.example.com`,
+      does: 'Registers the webhook of a channel, or prints what its platform needs.',
+    },
+  ],
+  json: true,
+  async run({ args: [name = ''], options, out }) {
+    const { inspectConfiguration } = await import('../../daemon/configuration/configure.ts');
+    const found = await inspectConfiguration(configLocation(options));
+    const plugin = pluginOf(found, name);
+    const address = addressOf(options.url, name);
+    const mask = (text: string) =>
+      printable(
+        maskSecrets(
+          text,
+          found.effective.map(({ value }) => value),
+        ),
+      );
+    const done = await runSetup(plugin, address, found);
+    if (done.outcome === 'failed') throw failed(`${name}: ${mask(done.detail)}`, mask(done.advice));
+    if (done.outcome === 'document') {
+      out.write(`${JSON.stringify(done.document, null, 2)}\n`);
+      out.note(mask(done.detail));
+      return EXIT.ok;
+    }
+    out.data(
+      { channel: name, detail: mask(done.detail), ...done.facts },
+      () => `${name}: ${mask(done.detail)}`,
+    );
+    return EXIT.ok;
+  },
+};
+
+function pluginOf({ plugins, loaded }: Inspection, name: string): ChannelPlugin {
+  const plugin = plugins.find((one) => one.name === name);
+  if (plugin) return plugin;
+  const broken = loaded.problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
+  const known = plugins.map((one) => one.name).sort();
+  throw usageError(
+    `there is no channel '${printable(name)}'`,
+    `The channels are ${known.join(', ')}.${broken}`,
+  );
+}
+
+/** The public address without a slash at the end. The address of the webhook itself means that of the daemon. */
+function addressOf(given: unknown, name: string): string {
+  if (typeof given !== 'string')
+    throw usageError(
+      '--url is missing',
+      'Give the public address of the daemon: --url https://chat.example.com',
+    );
+  const url = URL.parse(given);
+  const isPlain =
+    url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  if (url?.protocol !== 'https:' || !isPlain)
+    throw usageError(
+      `--url: '${printable(given)}' is not an https address`,
+      'Platforms deliver to https only. Give the public address without a query: --url https://chat.example.com',
+    );
+  const path = url.pathname.replace(/\/+$/, '').replace(new RegExp(`/webhook/${name}(?:/[a-z]+)?$`), '');
+  return url.origin + path;
+}
+
+/** @throws ConfigurationError if a setting that it needs is missing or wrong. */
+async function runSetup(plugin: ChannelPlugin, address: string, found: Inspection): Promise<SetupOutcome> {
+  const { name, setup } = plugin;
+  if (setup === undefined)
+    throw failed(
+      `the channel ${name} has no setup`,
+      plugin.capabilities.delivery === 'push'
+        ? 'Register its webhook at its platform yourself, as the documentation of the channel says.'
+        : 'Its clients call the daemon themselves, so there is nothing to register.',
+    );
+  await requireSettings(plugin, setup.settings, found);
+  const own = found.effective.filter(({ record }) => plugin.settings.includes(record));
+  const settings = Object.fromEntries(
+    own.map(({ record, value }) => [record.name, value]),
+  ) as ChannelSettings;
+  const { idleScope } = await import('../../daemon/plugin/idle-scope.ts');
+  const call = new ProbeClient().fetchFor(`the platform of ${name}`);
+  return setup.run(
+    address,
+    idleScope(plugin, settings, call, () => systemClock.now()),
+  );
+}
+
+async function requireSettings(
+  plugin: ChannelPlugin,
+  needed: readonly string[],
+  { effective, problems }: Inspection,
+): Promise<void> {
+  const { ConfigurationError } = await import('../../daemon/configuration/configure.ts');
+  const own = plugin.settings.map((record) => record.name);
+  const wrong = problems.filter(({ setting }) => own.includes(setting));
+  const missing = effective.filter(
+    ({ record, source }) => needed.includes(record.name) && source === 'unset',
+  );
+  const named = new Set(wrong.map(({ setting }) => setting));
+  const all = [
+    ...wrong,
+    ...missing
+      .filter(({ record }) => !named.has(record.name))
+      .map(({ record }) => ({
+        setting: record.name,
+        value: null,
+        source: null,
+        problem: `is not set, and the setup of ${plugin.name} needs it`,
+        right: record.sentence,
+      })),
+  ];
+  if (all.length > 0) throw new ConfigurationError(all);
+}

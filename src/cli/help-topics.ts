@@ -1,0 +1,116 @@
+import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
+import { COMMANDS } from './command-index.ts';
+import { wrapText } from './wrap-text.ts';
+
+/** A subject of `agentd help TOPIC`: what to know first, the commands for it, and where to read on. */
+export interface HelpTopic {
+  /** As typed. */
+  name: string;
+  summary: string;
+  paragraphs: readonly string[];
+  /** Names or groups of commands. */
+  commands: readonly string[];
+  /** Manual pages, as in `agentd-deploy(7)`. */
+  pages: readonly string[];
+}
+
+export const HELP_TOPICS: readonly HelpTopic[] = [
+  {
+    name: 'start',
+    summary: 'Try agentd, then set it up.',
+    paragraphs: [
+      '`agentd serve --dev` needs no setup: it brings a sample company, a demo page and a token to paste.',
+      '`agentd init` writes a configuration for a service of your own, and says what to do next. Settings come from the environment, over .env, over agentd.yaml in the working directory.',
+    ],
+    commands: ['serve', 'init', 'config', 'chat', 'simulate'],
+    pages: ['agentd(1)', 'agentd-settings(5)'],
+  },
+  {
+    name: 'operate',
+    summary: 'Run the daemon in production: deploy, watch, back up, upgrade.',
+    paragraphs: [
+      'agentd-deploy(7) goes from the package to a service that is monitored and backed up: systemd, containers, Kubernetes, proxies, upgrades.',
+      'With ADMIN_LISTEN the daemon answers /live, /ready and /metrics on an address of its own. SIGTERM stops it: running requests finish within SHUTDOWN_GRACE_SECONDS.',
+      'Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 69 daemon or store out of reach, 78 configuration.',
+    ],
+    commands: [
+      'init',
+      'config check',
+      'doctor',
+      'serve',
+      'status',
+      'logs',
+      'backup',
+      'restore',
+      'audit',
+      'version',
+    ],
+    pages: [
+      'agentd-deploy(7)',
+      'agentd-store(7)',
+      'agentd-metrics(7)',
+      'agentd-telemetry(7)',
+      'agentd-scaling(7)',
+    ],
+  },
+  {
+    name: 'channels',
+    summary: 'Connect a website or a chat platform, or write a channel of your own.',
+    paragraphs: [
+      'A channel is active if MESSAGING_PLATFORMS names it, or if that is unset and its own settings are there. `agentd channels list` says which channels are active, and why the others are not.',
+      '`agentd simulate` writes as a platform would, so that each channel can be tried without an account.',
+      'Messages of platforms wait in the inbox until they are answered; `agentd inbox list --failed` shows those that failed.',
+    ],
+    commands: ['channels', 'simulate', 'inbox', 'guard'],
+    pages: [...RESERVED_CHANNEL_NAMES.map((name) => `agentd-${name}(7)`), 'agentd-channel(7)'],
+  },
+  {
+    name: 'identity',
+    summary: 'For whom the agent acts: user tokens, links, the keys of stored tokens.',
+    paragraphs: [
+      'A token (JWT) that your site has signed says who a person is. It is validated once per message, and the tools of the agent use it. Without a valid one nothing fails: the tools use the default credentials.',
+      'On a chat platform a person links a token to their number or id. Stored tokens are sealed with TOKEN_ENCRYPTION_KEY.',
+    ],
+    commands: ['token', 'link', 'sessions', 'keys', 'explain'],
+    pages: ['agentd-identity(7)', 'agentd-message(7)'],
+  },
+  {
+    name: 'agent',
+    summary: 'The model, the tools, the memory, and the journal of actions.',
+    paragraphs: [
+      'Without AGENT_MODEL the runtime `builtin` answers by simple rules. Tools come from OpenAPI documents, MCP servers and modules, which the configuration file lists under `tools`.',
+      'A tool that writes asks the person first, and the journal of actions records the outcome.',
+    ],
+    commands: ['tools', 'actions', 'memory', 'explain'],
+    pages: ['agentd-agent(7)', 'agentd-api(7)'],
+  },
+  {
+    name: 'people',
+    summary: 'The data that is stored of a person: show it, erase it, see who looked.',
+    paragraphs: [
+      'A person is named by `--sub SUB`, or by their user on a platform. What administrators change or look up of a person is in the audit log.',
+    ],
+    commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
+    pages: ['agentd-person(1)', 'agentd-store(7)'],
+  },
+];
+
+/** @returns undefined if no topic has that name. */
+export function findTopic(name: string): HelpTopic | undefined {
+  return HELP_TOPICS.find((topic) => topic.name === name);
+}
+
+const WIDTH = 78;
+
+export function topicHelp({ summary, paragraphs, commands, pages }: HelpTopic): string {
+  const entries = COMMANDS.filter(({ name }) =>
+    commands.some((wanted) => name === wanted || name.startsWith(`${wanted} `)),
+  );
+  const widest = Math.max(...entries.map(({ name }) => name.length));
+  return [
+    `${summary}\n`,
+    ...paragraphs.map((text) => `${wrapText(text, WIDTH).join('\n')}\n`),
+    `Commands:\n${entries.map(({ name, summary }) => `  ${name.padEnd(widest)}  ${summary}\n`).join('')}`,
+    `Manual:\n${pages.map((page) => `  man ${page.replace(/\(\d\)$/, '')}\n`).join('')}`,
+  ].join('\n');
+}

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { printable } from '../../daemon/printable.ts';
+import { fileSettingOf } from '../../daemon/settings/secret-files.ts';
+import { type Plan, SECRETS } from './planned-files.ts';
+
+/** What the operator does with the files, in lines: what to fill in, then the commands to type. */
+export function nextSteps(plan: Plan, cwd: string): string[] {
+  return [...toFillIn(plan), '', 'Next:', ...commands(plan, cwd).map((line) => `  ${line}`)];
+}
+
+function toFillIn({ directory, form, answers: { api }, secrets: { needed, optional } }: Plan): string[] {
+  const isEnv = form === 'env';
+  const folder = printable(join(directory, SECRETS));
+  const place = isEnv ? 'into .env' : `each into a file of its name in ${folder}`;
+  const [first = ''] = optional;
+  const named = isEnv ? '' : `, and name it in agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
+  const wanted = api !== '' && isEnv ? ['API_EMAIL', ...optional] : optional;
+  const email = api === '' || isEnv ? '' : ' Set API_EMAIL in agentd.yaml.';
+  return [
+    ...(needed.length === 0
+      ? []
+      : ['', `Put what only the platforms can give you ${place}: ${needed.join(', ')}.`]),
+    ...(wanted.length === 0
+      ? []
+      : ['', `If your API or model asks for it, put ${place}${named}: ${wanted.join(', ')}.${email}`]),
+  ];
+}
+
+function commands({ directory, form }: Plan, cwd: string): string[] {
+  const config = `--config ${printable(join(directory, 'agentd.yaml'))}`;
+  if (form === 'systemd')
+    return [
+      'useradd --system --home-dir /var/lib/agentd --shell /usr/sbin/nologin agentd',
+      `agentd doctor ${config}`,
+      `cp ${printable(directory)}/agentd*.service ${printable(directory)}/agentd*.timer /etc/systemd/system/`,
+      'systemctl daemon-reload',
+      'systemctl enable --now agentd.service agentd-backup.timer',
+      `agentd status ${config}`,
+      'man agentd-deploy    # a proxy with TLS, monitoring, upgrades',
+    ];
+  return [
+    ...(directory === cwd ? [] : [`cd ${printable(directory)}`]),
+    'agentd config check    # are the settings valid?',
+    'agentd doctor          # is everything there that they name?',
+    'agentd serve           # run it, here',
+    'man agentd-deploy      # run it with systemd, in a container or in Kubernetes',
+  ];
+}

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Examination } from '../settings/examination.ts';
+import type { Settings } from '../settings/settings.ts';
+import { parsePairs } from '../telemetry/parse-pairs.ts';
+import { COMPRESSIONS, exportsTraces, PROTOCOLS, SAMPLERS } from '../telemetry/telemetry-options.ts';
+
+const CHOICES = [
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', PROTOCOLS],
+  ['OTEL_EXPORTER_OTLP_COMPRESSION', COMPRESSIONS],
+  ['OTEL_TRACES_SAMPLER', SAMPLERS],
+] as const;
+
+const FILES = [
+  'OTEL_EXPORTER_OTLP_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_CLIENT_KEY',
+] as const;
+
+/** A name of a header (RFC 9110, section 5.1), and a value that it can have. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * Can traces be exported as the settings say (agentd-telemetry(7))? Other programs read these variables, too, so they are
+ * checked only if traces are exported.
+ */
+export function checkTelemetrySettings(look: Examination): void {
+  const exports = exportsTraces({
+    OTEL_EXPORTER_OTLP_ENDPOINT: look.value('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: look.value('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'),
+    OTEL_TRACES_EXPORTER: look.value('OTEL_TRACES_EXPORTER') ?? 'otlp',
+    OTEL_SDK_DISABLED: look.value('OTEL_SDK_DISABLED') ?? false,
+  });
+  if (!exports) return;
+  for (const [name, choices] of CHOICES) {
+    const value = look.value(name);
+    if (value !== undefined && !(choices as readonly string[]).includes(value))
+      look.refuse(name, 'is not one of the known values', `one of ${choices.join(', ')}`);
+  }
+  const exporter = look.value('OTEL_TRACES_EXPORTER') ?? 'otlp';
+  if (exporter !== 'otlp')
+    look.refuse('OTEL_TRACES_EXPORTER', 'is not one of the known values', 'otlp or none');
+  checkPairs(look, 'OTEL_RESOURCE_ATTRIBUTES', look.value('OTEL_RESOURCE_ATTRIBUTES'));
+  for (const name of ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'] as const)
+    checkPairs(look, name, look.value(name)?.reveal(), isHeader);
+  for (const name of FILES) {
+    const path = look.value(name);
+    if (path !== undefined && !existsSync(resolve(look.cwd, path)))
+      look.refuse(name, 'is not the path of a file', 'the path of a PEM file');
+  }
+  if (look.value('OTEL_GENAI_CAPTURE_CONTENT') === true)
+    look.warn('OTEL_GENAI_CAPTURE_CONTENT: the texts of people and the results of tools leave with traces');
+}
+
+function checkPairs(
+  look: Examination,
+  name: keyof Settings,
+  text: string | undefined,
+  isRight: (name: string, value: string) => boolean = () => true,
+): void {
+  if (text === undefined) return;
+  const pairs = parsePairs(text);
+  if (pairs === null || !pairs.every((pair) => isRight(...pair)))
+    look.refuse(
+      name,
+      'does not have the right form',
+      'name=value, several comma-separated, values percent-encoded',
+    );
+}
+
+function isHeader(name: string, value: string): boolean {
+  return HEADER_NAME.test(name) && HEADER_VALUE.test(value);
+}

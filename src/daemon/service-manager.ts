@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Log } from './log.ts';
+
+/** The program of systemd that sends a notification: Node.js has no datagram sockets of the Unix domain. */
+const PROGRAM = 'systemd-notify';
+
+/** How long the program may take. It waits until systemd has read the notification, at most 5 s by itself. */
+const TIMEOUT_MS = 10_000;
+
+/** The protocol's variables, sd_notify(3) and sd_watchdog_enabled(3). */
+export interface NotifyEnvironment {
+  NOTIFY_SOCKET?: string | undefined;
+  WATCHDOG_USEC?: string | undefined;
+  WATCHDOG_PID?: string | undefined;
+  PATH?: string | undefined;
+}
+
+/** Sends one notification. Rejects if it could not be sent. */
+export type SendNotification = (...assignments: string[]) => Promise<void>;
+
+/**
+ * Tells the service manager (systemd) that the daemon is ready, stopping, and alive (sd_notify(3)). It does nothing
+ * unless NOTIFY_SOCKET is set.
+ */
+export class ServiceManager {
+  readonly #send: SendNotification | null;
+  readonly #log: Log;
+  /** How often the manager must hear that the daemon is alive, ms; null if it does not ask for that. */
+  readonly #watchdog_ms: number | null;
+  #timer: NodeJS.Timeout | undefined;
+  #isPinging = false;
+  /** The last ping failed, and that was logged. */
+  #isSilent = false;
+
+  constructor(env: NotifyEnvironment, log: Log, send: SendNotification | null = programFor(env)) {
+    this.#send = send;
+    this.#log = log;
+    this.#watchdog_ms = watchdogOf(env);
+  }
+
+  /**
+   * The daemon serves. From now on a timer of the event loop sends pings, so a loop that no longer turns sends none,
+   * and the manager restarts the daemon.
+   */
+  ready(status: string): void {
+    void this.#notify('READY=1', `STATUS=${status}`);
+    if (this.#send === null || this.#watchdog_ms === null) return;
+    this.#timer = setInterval(() => void this.#ping(), this.#watchdog_ms / 2);
+    this.#timer.unref();
+  }
+
+  /** The daemon stops. It is pinged for until the end, since a drain may take longer than the watchdog waits. */
+  stopping(): void {
+    void this.#notify('STOPPING=1', 'STATUS=Finishing the running requests');
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #notify(...assignments: string[]): Promise<void> {
+    try {
+      await this.#send?.(...assignments);
+    } catch (error) {
+      this.#log.error({ reason: reasonOf(error) }, `systemd was not told ${assignments[0]}`);
+    }
+  }
+
+  async #ping(): Promise<void> {
+    if (this.#isPinging) return;
+    this.#isPinging = true;
+    try {
+      await this.#send?.('WATCHDOG=1');
+      this.#isSilent = false;
+    } catch (error) {
+      if (!this.#isSilent) this.#log.error({ reason: reasonOf(error) }, 'systemd was not told WATCHDOG=1');
+      this.#isSilent = true;
+    } finally {
+      this.#isPinging = false;
+    }
+  }
+}
+
+/**
+ * The manager of this process. Removes its variables from the environment, so that a program that the daemon starts
+ * does not speak for it.
+ */
+export function serviceManager(log: Log, env: NodeJS.ProcessEnv = process.env): ServiceManager {
+  const manager = new ServiceManager({ ...env }, log);
+  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
+  return manager;
+}
+
+/** Null if no manager listens. The program gets no other variable: the environment may hold secrets. */
+function programFor({ NOTIFY_SOCKET, PATH }: NotifyEnvironment): SendNotification | null {
+  if (!NOTIFY_SOCKET) return null;
+  const options = { env: { NOTIFY_SOCKET, PATH }, timeout: TIMEOUT_MS };
+  return async (...assignments) => {
+    await promisify(execFile)(PROGRAM, assignments, options);
+  };
+}
+
+/** WATCHDOG_PID names this process, or its launcher if bin/agentd.js handed over to the pinned Node.js. */
+function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment): number | null {
+  if (WATCHDOG_PID && ![process.pid, process.ppid].includes(Number(WATCHDOG_PID))) return null;
+  const usec = Number(WATCHDOG_USEC);
+  return usec > 0 && Number.isFinite(usec) ? usec / 1000 : null;
+}
+
+function reasonOf(error: unknown): string {
+  const { stderr, message } = error as Error & { stderr?: string };
+  return stderr?.trim() || message;
+}

@@ -1,0 +1,285 @@
+import type { Session, StoredTurn } from '../../session/session.ts';
+import { tagOf } from '../../session/session.ts';
+import type { TraceRecord } from '../../trace/trace-record.ts';
+import type { Action } from '../actions.ts';
+import type { StoredAnswer } from '../idempotency.ts';
+import type { InboxMessage, InboxState } from '../inbox.ts';
+import type { Link } from '../links.ts';
+import { PersonMatch } from '../person-match.ts';
+import type { PersonRecords, PersonSelector, PersonSession, PersonStore } from '../persons.ts';
+import type { StreamStart } from '../streams.ts';
+import type { RedisActions } from './actions.ts';
+import type { RedisConnection } from './connection.ts';
+import { userStateOf } from './guard-desk.ts';
+import type { RedisInbox } from './inbox.ts';
+import type { RedisLinks } from './links.ts';
+import { readHashes } from './read-hashes.ts';
+import { rewriteFiles } from './rewrite-files.ts';
+import { liveSessions, storedSession } from './sessions.ts';
+
+/** More records of a kind than a store holds. */
+const ALL = 1_000_000_000;
+/** Entries of a ring that are read at once. */
+const BITE = 500;
+/** How often a session that others change meanwhile is looked at again. */
+const TRIES = 10;
+
+const STATES: readonly InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
+const RINGS = ['kept', 'refused'] as const;
+
+/** A session of theirs, as it is stored. */
+interface FoundSession extends PersonSession {
+  doc: string;
+  /** Their turns, as they are stored. */
+  stored: string[];
+}
+
+interface Found {
+  match: PersonMatch;
+  sessions: FoundSession[];
+  links: Link[];
+  actions: Action[];
+  inbox: InboxMessage[];
+  /** Ids of entries, by their ring. */
+  traces: Record<(typeof RINGS)[number], string[]>;
+  /** Ids of streams. */
+  streams: string[];
+  /** Keys that are deleted as they are. */
+  keys: string[];
+  records: PersonRecords;
+}
+
+export interface PersonParts {
+  actions: RedisActions;
+  inbox: RedisInbox;
+  links: RedisLinks;
+}
+
+/**
+ * Finds and deletes what is stored of a person. It reads the whole key space in bites: an administrator asks for it,
+ * rarely, and no record needs an index for it.
+ */
+export class RedisPersons implements PersonStore {
+  readonly #redis: RedisConnection;
+  readonly #parts: PersonParts;
+
+  constructor(redis: RedisConnection, parts: PersonParts) {
+    this.#redis = redis;
+    this.#parts = parts;
+  }
+
+  async show(of: PersonSelector): Promise<PersonRecords> {
+    return (await this.#find(of)).records;
+  }
+
+  async erase(of: PersonSelector): Promise<PersonRecords> {
+    await this.#deleteEnded();
+    const found = await this.#find(of);
+    await this.#eraseSessions(found);
+    await this.#eraseLinks(found.links);
+    for (const { action_id } of found.actions)
+      await this.#redis.run('erase-action', [this.#key('action', action_id, 'record')], action_id);
+    for (const { id } of found.inbox) await this.#parts.inbox.discard(id);
+    for (const stream_id of found.streams) await this.#eraseStream(stream_id);
+    await this.#delete(found.keys);
+    for (const ring of RINGS) {
+      const ids = found.traces[ring];
+      if (ids.length > 0) await this.#redis.run('erase-traces', [this.#ring(ring)], ...ids);
+    }
+    await rewriteFiles(this.#redis.nodes);
+    return found.records;
+  }
+
+  async #find(of: PersonSelector): Promise<Found> {
+    const match = new PersonMatch(of);
+    const sessions = await this.#sessions(match);
+    const links = (await this.#parts.links.list({ limit: ALL })).filter((link) => match.link(link));
+    const actions = await this.#actions(match);
+    const messages = await this.#parts.inbox.list({ states: STATES, limit: ALL });
+    const inbox = messages.filter((message) => match.inbox(message));
+    const traces = { kept: await this.#traces('kept', match), refused: await this.#traces('refused', match) };
+    const streams = await this.#streams(match);
+    const answers = await this.#named('key', 'answer', ['answer'], (name, [answer]) =>
+      match.answer(name, JSON.parse(answer as string) as StoredAnswer),
+    );
+    const running = await this.#named('key', 'claim', ['owner'], (name) =>
+      match.answer(name, { session_id: '', response: '' }),
+    );
+    const seen = await this.#named('seen', 'facts', ['id', 'verdict'], (name) => {
+      const [platform = '', message_id = ''] = name.split(/:(.*)/s);
+      return match.seenMessage(platform, message_id);
+    });
+    const users = await this.#named('user', 'guard', ['value'], (name, [value]) =>
+      match.guard(name, value ? userStateOf(value) : null),
+    );
+    const counts = await this.#named('session', 'count', ['turns'], (tag) => match.guardTurns(tag));
+    const limits = await this.#named('limit', 'hits', ['value', 'version'], (name) => match.limit(name));
+    const budgets = await this.#named('budget', 'window', ['value', 'version'], (name) => match.budget(name));
+    const others = {
+      summaries: await this.#countSummaries(sessions),
+      traces: traces.kept.length + traces.refused.length,
+      streams: streams.length,
+      answers: answers.length,
+      seen_messages: seen.length,
+      guard: users.length + counts.length,
+      limits: limits.length,
+      budgets: budgets.length,
+    };
+    const keys = [...answers, ...running, ...seen, ...users, ...counts, ...limits, ...budgets];
+    const shown = sessions.map(({ session, turns, shared }) => ({ session, turns, shared }));
+    const records = { sessions: shown, links, actions, inbox, others };
+    return { match, sessions, links, actions, inbox, traces, streams, keys, records };
+  }
+
+  /** Newest activity first. */
+  async #sessions(match: PersonMatch): Promise<FoundSession[]> {
+    const found: FoundSession[] = [];
+    for await (const some of liveSessions(this.#redis))
+      for (const { session, doc } of some) {
+        const one = await this.#lookAt(session, doc, match);
+        if (one !== null) found.push(one);
+      }
+    return found.sort(
+      ({ session: a }, { session: b }) =>
+        b.last_active_at - a.last_active_at || (a.session_id < b.session_id ? -1 : 1),
+    );
+  }
+
+  async #lookAt(session: Session, doc: string, match: PersonMatch): Promise<FoundSession | null> {
+    const texts = await this.#redis.send(() =>
+      this.#redis.client.lrange(this.#key('session', tagOf(session), 'turns'), 0, -1),
+    );
+    const all = texts.map((text) => JSON.parse(text) as StoredTurn);
+    const found = match.session(session, all);
+    if (found === null) return null;
+    const stored = texts.filter((_, place) => found.turns.includes(all[place] as StoredTurn));
+    return { ...found, doc, stored };
+  }
+
+  /** Newest first; also those that wait to be confirmed. */
+  async #actions(match: PersonMatch): Promise<Action[]> {
+    const { names } = this.#redis;
+    const found: Action[] = [];
+    for await (const keys of this.#redis.scan(names.pattern('action', 'record'))) {
+      const ids = keys.map((key) => names.nameOf(key, 'action', 'record'));
+      const actions = await Promise.all(ids.map((id) => this.#parts.actions.find(id)));
+      found.push(
+        ...actions.filter((action) => action !== null && match.action(action)).map((one) => one as Action),
+      );
+    }
+    return found.sort((a, b) => b.created_at - a.created_at || (a.action_id < b.action_id ? -1 : 1));
+  }
+
+  /** Sessions before the rest: from then on a run that is under way can add nothing to them. */
+  async #eraseSessions({ sessions, match }: Found): Promise<void> {
+    for (const found of sessions) {
+      const tag = tagOf(found.session);
+      const key = this.#key('session', tag, 'state');
+      if (!found.shared) {
+        await this.#redis.run('erase-session', [key], tag);
+        continue;
+      }
+      let one: FoundSession | null = found;
+      for (let tries = 0; one !== null && tries < TRIES; tries++) {
+        const { doc } = storedSession(match.untied(one.session));
+        const args = [tag, one.doc, doc as string, ...one.stored];
+        if ((await this.#redis.run('erase-turns', [key], ...args)) === 1) break;
+        const anew = (await this.#sessions(match)).find(({ session }) => tagOf(session) === tag);
+        one = anew ?? null;
+      }
+    }
+  }
+
+  async #eraseLinks(links: readonly Link[]): Promise<void> {
+    const { names } = this.#redis;
+    const gone = new Set(links.map(({ key }) => key));
+    for (const { key } of links) await this.#parts.links.remove(key);
+    if (gone.size === 0) return;
+    // Also those that lead to the link no more: their names and values name its user.
+    for await (const keys of this.#redis.scan(names.pattern('alias', 'link'))) {
+      const values = await this.#redis.send(() =>
+        Promise.all(keys.map((key) => this.#redis.client.get(key))),
+      );
+      await this.#delete(keys.filter((_, place) => gone.has(values[place] ?? '')));
+    }
+  }
+
+  async #eraseStream(stream_id: string): Promise<void> {
+    await this.#redis.run('erase-stream', [this.#key('stream', stream_id, 'state')], stream_id);
+    for await (const keys of this.#redis.scan(this.#redis.names.pattern('stream-key', 'stream'))) {
+      const values = await this.#redis.send(() =>
+        Promise.all(keys.map((key) => this.#redis.client.get(key))),
+      );
+      await this.#delete(keys.filter((_, place) => values[place] === stream_id));
+    }
+  }
+
+  async #streams(match: PersonMatch): Promise<string[]> {
+    const keys = await this.#named(
+      'stream',
+      'state',
+      ['doc', 'owner', 'reader'],
+      (_, [doc, owner, reader]) => {
+        const { start } = JSON.parse(doc as string) as { start: StreamStart };
+        return match.stream({ start, owner: owner as never, reader: reader as never });
+      },
+    );
+    return keys.map((key) => this.#redis.names.nameOf(key, 'stream', 'state'));
+  }
+
+  async #traces(ring: (typeof RINGS)[number], match: PersonMatch): Promise<string[]> {
+    const ids: string[] = [];
+    for (let after = '-'; ; ) {
+      const entries = await this.#redis.send(() =>
+        this.#redis.client.xrange(this.#ring(ring), after, '+', 'COUNT', BITE),
+      );
+      for (const [id, fields] of entries)
+        if (match.trace(JSON.parse(fields.at(-1) as string) as TraceRecord)) ids.push(id);
+      const last = entries.at(-1);
+      if (last === undefined || entries.length < BITE) return ids;
+      after = `(${last[0]}`;
+    }
+  }
+
+  async #countSummaries(sessions: readonly FoundSession[]): Promise<number> {
+    const fields = await this.#redis.send(() =>
+      Promise.all(
+        sessions.map(({ session }) =>
+          this.#redis.client.hkeys(this.#key('session', tagOf(session), 'summaries')),
+        ),
+      ),
+    );
+    return fields.flat().filter((name) => name.startsWith('of:')).length;
+  }
+
+  /** Keys of hashes that are theirs, by the name in the key and some fields. */
+  async #named(
+    kind: string,
+    part: string,
+    fields: readonly string[],
+    isTheirs: (name: string, fields: readonly (string | null)[]) => boolean,
+  ): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const hashes of readHashes(this.#redis, kind, part, fields))
+      for (const { key, fields: values } of hashes)
+        if (isTheirs(this.#redis.names.nameOf(key, kind, part), values)) keys.push(key);
+    return keys;
+  }
+
+  /** The index of messages also names those that have expired, until a later write takes them out of it. */
+  async #deleteEnded(): Promise<void> {
+    while (((await this.#redis.run('delete-ended', [this.#key('inbox', null, 'ended')])) as number) > 0);
+  }
+
+  async #delete(keys: readonly string[]): Promise<void> {
+    await this.#redis.send(() => Promise.all(keys.map((key) => this.#redis.client.del(key))));
+  }
+
+  #ring(ring: string): string {
+    return this.#key('traces', null, ring);
+  }
+
+  #key(kind: string, name: string | null, part: string): string {
+    return this.#redis.names.key(kind, name, part);
+  }
+}

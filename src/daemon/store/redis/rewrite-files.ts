@@ -1,0 +1,75 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { FilesNotRewritten } from '../persons.ts';
+
+/** How often the server is asked whether it is done, ms. */
+const ASK_MS = 50;
+
+type Facts = ReadonlyMap<string, string>;
+
+/**
+ * Makes servers write the files of their disks again from what they hold now: the log of writes, and the snapshot if they
+ * make any. What was deleted is in neither when it resolves. Files of replicas are not covered.
+ * @throws FilesNotRewritten if a server refuses, or cannot.
+ */
+export async function rewriteFiles(servers: readonly Redis[]): Promise<void> {
+  try {
+    await Promise.all(servers.map(rewrite));
+  } catch (error) {
+    if (error instanceof FilesNotRewritten) throw error;
+    throw new FilesNotRewritten(`Redis did not answer: ${(error as Error).message}`);
+  }
+}
+
+async function rewrite(server: Redis): Promise<void> {
+  const facts = await persistenceOf(server);
+  if (facts.get('aof_enabled') === '1') {
+    await until(server, (now) => now.get('rdb_bgsave_in_progress') === '0' && !isRewriting(now));
+    await ask(server, 'BGREWRITEAOF');
+    const now = await until(server, (later) => !isRewriting(later));
+    if (now.get('aof_last_bgrewrite_status') !== 'ok')
+      throw new FilesNotRewritten('the log of Redis could not be written');
+  }
+  if (!(await makesSnapshots(server))) return;
+  await until(server, (now) => now.get('rdb_bgsave_in_progress') === '0' && !isRewriting(now));
+  await ask(server, 'BGSAVE');
+  const now = await until(server, (later) => later.get('rdb_bgsave_in_progress') === '0');
+  if (now.get('rdb_last_bgsave_status') !== 'ok')
+    throw new FilesNotRewritten('the snapshot of Redis could not be written');
+}
+
+function isRewriting(facts: Facts): boolean {
+  return facts.get('aof_rewrite_in_progress') === '1' || facts.get('aof_rewrite_scheduled') === '1';
+}
+
+/** A server that does not say how it is set up is asked for a snapshot, in case it makes some. */
+async function makesSnapshots(server: Redis): Promise<boolean> {
+  try {
+    const [, save = ''] = (await server.config('GET', 'save')) as string[];
+    return save !== '';
+  } catch {
+    return true;
+  }
+}
+
+async function ask(server: Redis, command: 'BGREWRITEAOF' | 'BGSAVE'): Promise<void> {
+  try {
+    await server.call(command);
+  } catch (error) {
+    throw new FilesNotRewritten(`Redis refused ${command}: ${(error as Error).message}`);
+  }
+}
+
+async function until(server: Redis, holds: (facts: Facts) => boolean): Promise<Facts> {
+  for (;;) {
+    const facts = await persistenceOf(server);
+    if (holds(facts)) return facts;
+    await setTimeout(ASK_MS);
+  }
+}
+
+async function persistenceOf(server: Redis): Promise<Facts> {
+  const text = await server.info('persistence');
+  const pairs = text.split('\r\n').map((line) => line.split(/:(.*)/s) as [string, string]);
+  return new Map(pairs);
+}

@@ -1,0 +1,122 @@
+import type { Attributes } from '@opentelemetry/api';
+import { maskTokens } from '../secret.ts';
+import type { BegunMessage, ModelContent, SpanSubject } from '../trace/span.ts';
+import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+
+/** Longest value of an attribute but for texts of models, characters. */
+const VALUE_MAX = 128;
+/** Longest text of a model that is exported, characters. */
+const CONTENT_MAX = 32_768;
+/** What a reason of the trace looks like. Another one is not exported: it may hold what somebody wrote. */
+const WORDS = /^[A-Za-z][\w .-]{0,63}$/;
+
+/**
+ * What leaves of a line (agentd-telemetry(7), "Spans"): known details only, each bounded. Never a path, a query, an
+ * argument, a person, a session or a text.
+ */
+export function attributesOf(line: TraceLine): Attributes {
+  const { verdict, reason } = line;
+  return {
+    'agentd.verdict': verdict,
+    ...(reason === undefined ? {} : { 'agentd.reason': wordOf(reason) }),
+    ...(verdict === 'failed' ? { 'error.type': errorTypeOf(line) } : {}),
+    ...detailsOf(line),
+  };
+}
+
+/** The name of a span when it has ended: more is known then. */
+export function nameOf({ step, detail = {} }: TraceLine): string {
+  switch (step) {
+    case 'tool':
+      return `execute_tool ${textOf(detail.tool)}`;
+    case 'model':
+      return `chat ${textOf(detail.model)}`;
+    case 'downstream':
+      return `${textOf(detail.method)} ${textOf(detail.source)}`;
+    default:
+      return step;
+  }
+}
+
+/** What is known when a span begins. */
+export function subjectAttributes({ origin, provider, max_output_tokens }: SpanSubject = {}): Attributes {
+  const url = origin === undefined ? null : new URL(origin);
+  return {
+    ...(url === null ? {} : { 'server.address': url.hostname }),
+    ...(url === null ? {} : { 'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80) }),
+    ...(provider === undefined ? {} : { 'gen_ai.provider.name': textOf(provider) }),
+    ...(max_output_tokens === undefined ? {} : { 'gen_ai.request.max_tokens': max_output_tokens }),
+  };
+}
+
+export function messageAttributes({ turn_id, channel }: BegunMessage): Attributes {
+  return { 'agentd.turn_id': turn_id, 'agentd.channel': channel };
+}
+
+export function outcomeAttributes({ outcome }: TraceRecord): Attributes {
+  return { 'agentd.outcome': wordOf(outcome) };
+}
+
+export function contentAttributes({ input, output }: ModelContent): Attributes {
+  return {
+    'gen_ai.input.messages': jsonOf(input),
+    'gen_ai.output.messages': jsonOf([{ role: 'assistant', parts: [{ type: 'text', content: output }] }]),
+  };
+}
+
+function detailsOf({ step, detail = {} }: TraceLine): Attributes {
+  switch (step) {
+    case 'tool':
+      return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': textOf(detail.tool) };
+    case 'credentials':
+      return given({ 'agentd.credentials': detail.credentials, 'agentd.policy': detail.policy });
+    case 'downstream':
+      return given({
+        'http.request.method': detail.method,
+        'http.response.status_code': detail.status,
+        'agentd.source': detail.source,
+        'agentd.credentials': detail.credentials,
+      });
+    case 'model':
+      return given({
+        'gen_ai.operation.name': detail.model === undefined ? undefined : 'chat',
+        'gen_ai.request.model': detail.model,
+        'gen_ai.usage.input_tokens': detail.input_tokens,
+        'gen_ai.usage.output_tokens': detail.output_tokens,
+        'agentd.usage_estimated': detail.estimated,
+        'agentd.first_token_ms': detail.first_token_ms,
+        'agentd.fallback': detail.fallback,
+      });
+    default:
+      return {};
+  }
+}
+
+function errorTypeOf({ step, reason, detail = {} }: TraceLine): string {
+  if (step === 'downstream' && typeof detail.status === 'number') return String(detail.status);
+  return reason === undefined ? '_OTHER' : wordOf(reason);
+}
+
+function given(values: Readonly<Record<string, string | number | boolean | undefined>>): Attributes {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, typeof value === 'string' ? textOf(value) : value]],
+    ),
+  );
+}
+
+function wordOf(reason: string): string {
+  return WORDS.test(reason) ? reason : '_OTHER';
+}
+
+/** A name of the configuration, or of a source of tools. */
+function textOf(value: unknown): string {
+  return value === undefined ? 'unknown' : String(value).slice(0, VALUE_MAX).toWellFormed();
+}
+
+/** Tokens are masked before, where people and tools bring them; this is the last door. */
+function jsonOf(value: unknown): string {
+  return maskTokens(JSON.stringify(value) ?? '')
+    .slice(0, CONTENT_MAX)
+    .toWellFormed();
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { Secret } from '../secret.ts';
+import type { Settings } from '../settings/settings.ts';
+import { version } from '../version.ts';
+import { parsePairs } from './parse-pairs.ts';
+
+/** The values of OTEL_EXPORTER_OTLP_PROTOCOL that there are. */
+export const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
+export const COMPRESSIONS = ['none', 'gzip'] as const;
+/** The values of OTEL_TRACES_SAMPLER that there are. */
+export const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+export type SamplerName = (typeof SAMPLERS)[number];
+
+/** How spans are collected and exported. */
+export interface TelemetryOptions {
+  /** Whole address of the collector. */
+  url: string;
+  protocol: (typeof PROTOCOLS)[number];
+  headers: Readonly<Record<string, Secret>>;
+  timeout_ms: number;
+  compression: (typeof COMPRESSIONS)[number];
+  /** Paths of PEM files. */
+  tls: { ca: string | undefined; cert: string | undefined; key: string | undefined };
+  /** Attributes that all spans share. */
+  resource: Readonly<Record<string, string>>;
+  sampler: SamplerName;
+  sampler_ratio: number;
+  batches: {
+    maxQueueSize: number;
+    maxExportBatchSize: number;
+    scheduledDelayMillis: number;
+    exportTimeoutMillis: number;
+  };
+  /** `traceparent` is taken up and sent on. */
+  propagates: boolean;
+  takesContent: boolean;
+  version: string;
+}
+
+export type TelemetrySettings = Pick<Settings, Extract<keyof Settings, `OTEL_${string}`>>;
+
+type Switches = Pick<
+  TelemetrySettings,
+  | 'OTEL_EXPORTER_OTLP_ENDPOINT'
+  | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+  | 'OTEL_TRACES_EXPORTER'
+  | 'OTEL_SDK_DISABLED'
+>;
+
+/** Are traces exported? */
+export function exportsTraces(settings: Partial<Switches>): boolean {
+  if (settings.OTEL_SDK_DISABLED === true || settings.OTEL_TRACES_EXPORTER === 'none') return false;
+  return (
+    settings.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined ||
+    settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined
+  );
+}
+
+/** The options of validated settings that export traces. */
+export function telemetryOptions(settings: TelemetrySettings): TelemetryOptions {
+  return {
+    url: settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? belowEndpoint(settings.OTEL_EXPORTER_OTLP_ENDPOINT),
+    protocol: (settings.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ??
+      settings.OTEL_EXPORTER_OTLP_PROTOCOL) as TelemetryOptions['protocol'],
+    headers: {
+      ...headersOf(settings.OTEL_EXPORTER_OTLP_HEADERS),
+      ...headersOf(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
+    },
+    timeout_ms: settings.OTEL_EXPORTER_OTLP_TIMEOUT,
+    compression: settings.OTEL_EXPORTER_OTLP_COMPRESSION as TelemetryOptions['compression'],
+    tls: {
+      ca: settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
+      cert: settings.OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE,
+      key: settings.OTEL_EXPORTER_OTLP_CLIENT_KEY,
+    },
+    resource: resourceOf(settings),
+    sampler: settings.OTEL_TRACES_SAMPLER as SamplerName,
+    sampler_ratio: settings.OTEL_TRACES_SAMPLER_ARG,
+    batches: {
+      maxQueueSize: settings.OTEL_BSP_MAX_QUEUE_SIZE,
+      maxExportBatchSize: Math.min(settings.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, settings.OTEL_BSP_MAX_QUEUE_SIZE),
+      scheduledDelayMillis: settings.OTEL_BSP_SCHEDULE_DELAY,
+      exportTimeoutMillis: settings.OTEL_BSP_EXPORT_TIMEOUT,
+    },
+    propagates: settings.OTEL_PROPAGATORS.includes('tracecontext'),
+    takesContent: settings.OTEL_GENAI_CAPTURE_CONTENT,
+    version: version(),
+  };
+}
+
+function belowEndpoint(endpoint = ''): string {
+  return `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+}
+
+/** Names of headers are the same in any case. */
+function headersOf(text: Secret | undefined): Record<string, Secret> {
+  const pairs = text === undefined ? [] : (parsePairs(text.reveal()) ?? []);
+  return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), new Secret(value)]));
+}
+
+function resourceOf({ OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES = '' }: TelemetrySettings) {
+  return {
+    'service.name': 'agentd',
+    'service.version': version(),
+    'service.instance.id': randomUUID(),
+    ...Object.fromEntries(parsePairs(OTEL_RESOURCE_ATTRIBUTES) ?? []),
+    ...(OTEL_SERVICE_NAME === undefined ? {} : { 'service.name': OTEL_SERVICE_NAME }),
+  };
+}

@@ -1,0 +1,184 @@
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span as SdkSpan,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { parseTraceParent } from '@opentelemetry/core';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { ERRORS, type ErrorCode } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
+import type { BegunMessage, MessageSpan, Span, SpanSubject } from '../trace/span.ts';
+import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+import { createExporter } from './exporter.ts';
+import { ReportingExporter } from './reporting-exporter.ts';
+import { createSampler, heedParent } from './sampler.ts';
+import {
+  attributesOf,
+  contentAttributes,
+  messageAttributes,
+  nameOf,
+  outcomeAttributes,
+  subjectAttributes,
+} from './span-attributes.ts';
+import type { TelemetryOptions } from './telemetry-options.ts';
+
+/** A longer header is no `traceparent`. */
+const TRACEPARENT_MAX = 256;
+/** What takes time within a message, but happens elsewhere. */
+const CLIENT_STEPS: readonly string[] = ['downstream', 'model'];
+
+/** Collects spans of messages, and exports them (agentd-telemetry(7)). */
+export interface Telemetry {
+  readonly observer: Observer;
+  /** Exports what is left. @returns false if that takes longer than `ms`: the rest is lost. Never rejects. */
+  stop(ms: number): Promise<boolean>;
+}
+
+interface SpanParts {
+  tracer: Tracer;
+  /** `traceparent` is sent on. */
+  propagates: boolean;
+  takesContent: boolean;
+}
+
+/** Opens no connection: whether the collector can be reached is found out by the first export. */
+export async function createTelemetry(options: TelemetryOptions, log: Log): Promise<Telemetry> {
+  const exporter = new ReportingExporter(await createExporter(options), log);
+  const provider = new TracerProvider({
+    resource: defaultResource().merge(resourceFromAttributes({ ...options.resource })),
+    sampler: createSampler(options.sampler, options.sampler_ratio),
+    spanProcessors: [new BatchSpanProcessor({ exporter, ...options.batches })],
+  });
+  const { propagates, takesContent } = options;
+  const parts = { tracer: provider.getTracer('agentd', options.version), propagates, takesContent };
+  return {
+    observer: {
+      ...NO_OBSERVER,
+      parentOf: (traceparent) => (propagates ? parentOf(traceparent) : null),
+      messageBegan: (message) => messageSpan(message, parts),
+    },
+    stop: (ms) => shutdownWithin(provider, ms),
+  };
+}
+
+/** By the rules of W3C Trace Context. `tracestate` and `baggage` are not read: whoever sent them may be anybody. */
+function parentOf(traceparent: string | undefined): string | null {
+  if (traceparent === undefined || traceparent.length > TRACEPARENT_MAX) return null;
+  const parent = parseTraceParent(traceparent);
+  return parent === null ? null : traceparentOf(parent);
+}
+
+function traceparentOf(span: { traceId: string; spanId: string; traceFlags: number }): string {
+  const isSampled = (span.traceFlags & TraceFlags.SAMPLED) !== 0;
+  return `00-${span.traceId}-${span.spanId}-${isSampled ? '01' : '00'}`;
+}
+
+function messageSpan(message: BegunMessage, parts: SpanParts): MessageSpan {
+  const parent = message.parent === null ? null : parseTraceParent(message.parent);
+  let context = parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : ROOT_CONTEXT;
+  if (message.is_authenticated) context = heedParent(context);
+  const span = parts.tracer.startSpan(
+    `message ${message.channel}`,
+    {
+      kind: message.is_later ? SpanKind.CONSUMER : SpanKind.SERVER,
+      attributes: messageAttributes(message),
+      ...(message.began_at === null ? {} : { startTime: new Date(message.began_at) }),
+    },
+    context,
+  );
+  return new CollectedMessage(span, parts);
+}
+
+/** What a span and the span of a message have in common. */
+class Collected {
+  readonly traceparent: string | null;
+  protected readonly span: SdkSpan;
+  readonly #parts: SpanParts;
+  #context: Context | undefined;
+
+  constructor(span: SdkSpan, parts: SpanParts) {
+    this.span = span;
+    this.#parts = parts;
+    this.traceparent = parts.propagates ? traceparentOf(span.spanContext()) : null;
+  }
+
+  child(step: string, about?: SpanSubject): Span {
+    return this.begin(step, about);
+  }
+
+  event(line: TraceLine): void {
+    if (this.span.isRecording()) this.span.addEvent(line.step, attributesOf(line));
+  }
+
+  /** @param startTime if it was not now. */
+  protected begin(step: string, about?: SpanSubject, startTime?: Date): CollectedSpan {
+    // Nothing within a message that is not sampled is: its requests carry the span of the message.
+    if (!this.span.isRecording()) return new CollectedSpan(this.span, this.#parts);
+    const kind = CLIENT_STEPS.includes(step) ? SpanKind.CLIENT : SpanKind.INTERNAL;
+    const attributes = subjectAttributes(about);
+    this.#context ??= trace.setSpan(ROOT_CONTEXT, this.span);
+    const options = { kind, attributes, ...(startTime === undefined ? {} : { startTime }) };
+    return new CollectedSpan(this.#parts.tracer.startSpan(step, options, this.#context), this.#parts);
+  }
+}
+
+class CollectedSpan extends Collected implements Span {
+  readonly content: Span['content'];
+
+  constructor(span: SdkSpan, parts: SpanParts) {
+    super(span, parts);
+    this.content =
+      parts.takesContent && span.isRecording()
+        ? (content) => void span.setAttributes(contentAttributes(content))
+        : null;
+  }
+
+  /** @param endTime if it was not now. */
+  end(line: TraceLine, endTime?: Date): void {
+    if (this.span.isRecording()) {
+      this.span.updateName(nameOf(line)).setAttributes(attributesOf(line));
+      if (line.verdict === 'failed') this.span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    this.span.end(endTime);
+  }
+}
+
+class CollectedMessage extends Collected implements MessageSpan {
+  past(line: TraceLine): void {
+    if (line.took_ms === undefined) this.event(line);
+    else this.begin(line.step, undefined, new Date(line.at - line.took_ms)).end(line, new Date(line.at));
+  }
+
+  end(record: TraceRecord): void {
+    this.span.setAttributes(outcomeAttributes(record));
+    if (isFailure(record.outcome)) this.span.setStatus({ code: SpanStatusCode.ERROR });
+    this.span.end();
+  }
+}
+
+/** What a client did wrong, or the loop guard blocked, is no error of the daemon. */
+function isFailure(outcome: string): boolean {
+  if (outcome === 'answered' || outcome === 'replayed') return false;
+  return !(outcome in ERRORS) || ERRORS[outcome as ErrorCode].status >= 500;
+}
+
+async function shutdownWithin(provider: TracerProvider, ms: number): Promise<boolean> {
+  const { promise: passed, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(resolve, ms, false);
+  const flushed = provider.shutdown().then(
+    () => true,
+    () => false,
+  );
+  try {
+    return await Promise.race([flushed, passed]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,150 @@
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { chown, readdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { execa } from 'execa';
+import { load } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { command } from '../support/command.ts';
+
+// config/Containerfile without its engine: the files that it copies, run as its user with its variables.
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const USER = 10001;
+const isRoot = process.getuid?.() === 0;
+/** A user that no list of users has, as in the container; only root can become one. */
+const AS_USER = isRoot ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'] : [];
+
+const containerfile = readFileSync(join(ROOT, 'config/Containerfile'), 'utf8').replaceAll(/\\\n\s*/g, ' ');
+
+let image: string;
+let env: Record<string, string>;
+let port: number;
+beforeAll(async () => {
+  image = mkdtempSync(join(tmpdir(), 'agentd-container-'));
+  for (const [, path = ''] of containerfile.matchAll(/^COPY --from=build \/agentd\/(\S+) /gm)) {
+    const target = join(image, path);
+    if (path === 'node_modules') symlinkSync(join(ROOT, path), target, 'dir');
+    else cpSync(join(ROOT, path), target, { recursive: true });
+  }
+  const made = await command(['init', '--yes', '--secret-files', '--channels', 'webchat,sse'], {
+    cwd: image,
+    base: false,
+  });
+  expect(made.code).toBe(0);
+  mkdirSync(join(image, 'state'), { mode: 0o700 });
+  port = await freePort();
+  const [, variables = ''] = /^ENV (.*)$/m.exec(containerfile) ?? [];
+  env = {
+    PATH: process.env.PATH ?? '',
+    ...Object.fromEntries(variables.split(/ +/).map((pair) => pair.split('=') as [string, string])),
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    ADMIN_LISTEN: '127.0.0.1:0',
+    STATE_DIR: join(image, 'state'),
+  };
+  if (!isRoot) return;
+  // The directory of all tests is closed to other users.
+  if ((statSync(tmpdir()).mode & 0o001) === 0) chmodSync(tmpdir(), 0o711);
+  chmodSync(image, 0o755);
+  await chown(join(image, 'state'), USER, USER);
+  for (const name of ['.', ...(await readdir(join(image, 'secrets')))])
+    await chown(join(image, 'secrets', name), USER, USER);
+});
+afterAll(() => rmSync(image, { recursive: true }));
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+function run(words: readonly string[]) {
+  const [program = '', ...args] = [...AS_USER, process.execPath, ...words];
+  return execa(program, args, {
+    cwd: image,
+    env,
+    extendEnv: false,
+    reject: false,
+    forceKillAfterDelay: false,
+  });
+}
+
+/** Resolves when the daemon says so, rejects with its errors if it ends before. */
+function ready(daemon: ReturnType<typeof run>): Promise<void> {
+  return new Promise((done, fail) => {
+    let printed = '';
+    daemon.stdout.on('data', (bytes) => {
+      printed += String(bytes);
+      if (printed.includes('agentd is ready')) done();
+    });
+    void daemon.then(({ stderr }) => fail(new Error(`the daemon has ended: ${stderr}`)));
+  });
+}
+
+/** The words of an instruction in its exec form, without the program `node`. */
+function wordsOf(pattern: RegExp): string[] {
+  const [, list = '[]'] = pattern.exec(containerfile) ?? [];
+  const [program, ...words] = JSON.parse(list) as string[];
+  expect(program).toBe('node');
+  return words;
+}
+
+describe('the image', () => {
+  it('has all that the daemon needs, as a user without name and home, and tells its health without a shell', async () => {
+    const [, list = '[]'] = /^CMD (.*)$/m.exec(containerfile) ?? [];
+    const daemon = run([...wordsOf(/^ENTRYPOINT (.*)$/m), ...(JSON.parse(list) as string[])]);
+    try {
+      await ready(daemon);
+      const health = await run(wordsOf(/^HEALTHCHECK .*? CMD (.*)$/m));
+      expect([health.exitCode, health.stderr]).toEqual([0, '']);
+      expect(health.stdout).toContain('is ok');
+    } finally {
+      daemon.kill('SIGTERM');
+    }
+    expect((await daemon).exitCode).toBe(0);
+    expect((await run(wordsOf(/^HEALTHCHECK .*? CMD (.*)$/m))).exitCode).toBe(69);
+  });
+});
+
+describe('config/kubernetes/configmap.yaml', () => {
+  it('is a valid configuration, with the secrets that its first lines name', async () => {
+    const manifest = load(readFileSync(join(ROOT, 'config/kubernetes/configmap.yaml'), 'utf8')) as {
+      data: Record<string, string>;
+    };
+    const settings = load(manifest.data['agentd.yaml'] ?? '') as Record<string, unknown>;
+    const values = {
+      ...settings,
+      JWT_SECRET_KEY_FILE: join(image, 'secrets/JWT_SECRET_KEY'),
+      TOKEN_ENCRYPTION_KEY_FILE: join(image, 'secrets/TOKEN_ENCRYPTION_KEY'),
+      REDIS_URL_FILE: '',
+      DATABASE_URL_FILE: '',
+      REDIS_URL: 'redis://:secret@redis:6379/0',
+      DATABASE_URL: 'postgres://agentd:secret@postgresql/agentd?sslmode=verify-full',
+    };
+    const environment = Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.join() : String(value),
+      ]),
+    );
+    const checked = await command(['config', 'check'], {
+      base: false,
+      env: { ...environment, ADMIN_LISTEN: ':9464' },
+    });
+    expect([checked.code, checked.stderr]).toEqual([0, '']);
+    expect(checked.stdout).toContain('channels: webchat, sse');
+  });
+});

@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { outputPattern, shownCommands } from '../support/console.ts';
+import { BIN } from '../support/daemon.ts';
+import { withoutNotify } from '../support/notify-socket.ts';
+import { ServiceUnit } from '../support/service-unit.ts';
+
+const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-deploy.7.md'), 'utf8');
+/** Blocks in a list are indented. */
+const blocks = [...PAGE.matchAll(/^( *)```console\n(.*?)^ *```/gms)].map(([, indent = '', text = '']) =>
+  text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+);
+const commands = blocks.flatMap(shownCommands);
+
+/**
+ * All commands that agentd-deploy(7) shows with their output, one after the other, as an operator types them. A directory
+ * stands in for the root of the file system, and this test for systemd and useradd.
+ */
+describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service', () => {
+  let root: string;
+  const units = new Map<string, ServiceUnit>();
+  const typed: string[] = [];
+  beforeAll(async () => {
+    root = mkdtempSync(join(tmpdir(), 'agentd-deploy-'));
+    for (const path of ['bin', 'etc/systemd/system', 'run', 'var/lib'])
+      mkdirSync(join(root, path), { recursive: true });
+    const program = `#!/bin/sh\nexec "${process.execPath}" -- "${BIN}" "$@"\n`;
+    writeFileSync(join(root, 'bin/agentd'), program, { mode: 0o755 });
+    const [http, admin] = [await freePort(), await freePort()];
+    /** The page's paths and addresses, each with the one that this test uses. */
+    const names = [
+      ['/etc/agentd', join(root, 'etc/agentd')],
+      ['/etc/systemd/system', join(root, 'etc/systemd/system')],
+      ['/var/lib/agentd', join(root, 'var/lib/agentd')],
+      ['127.0.0.1:8080', `127.0.0.1:${http}`],
+      ['127.0.0.1:9464', `127.0.0.1:${admin}`],
+    ] as const;
+    const here = (text: string) => names.reduce((so_far, [from, to]) => so_far.replaceAll(from, to), text);
+    const there = (text: string) => names.reduce((so_far, [from, to]) => so_far.replaceAll(to, from), text);
+
+    const run = async (line: string): Promise<string> => {
+      typed.push(line);
+      const [word, ...rest] = line.split(' ');
+      if (word === 'useradd') return '';
+      if (word === 'systemctl') return systemctl(rest);
+      const options = { cwd: root, env: { PATH: `${root}/bin:${process.env.PATH}`, HOME: root } };
+      const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${here(line)}`], options);
+      return there(stdout);
+    };
+    const systemctl = async ([verb = '', ...words]: string[]): Promise<string> => {
+      const named = words.filter((word) => !word.startsWith('--') && !word.endsWith('.timer'));
+      for (const name of named.map((word) => word.replace(/\.service$/, ''))) {
+        const directories = {
+          state: join(root, 'var/lib'),
+          run: join(root, 'run'),
+          programs: join(root, 'bin'),
+        };
+        const file = join(root, 'etc/systemd/system', `${name}.service`);
+        if (!units.has(name)) units.set(name, new ServiceUnit(file, directories));
+        if (verb === 'stop') expect(await units.get(name)?.stop()).toBe(0);
+        else await units.get(name)?.start();
+      }
+      return '';
+    };
+
+    for (const { line, prints } of commands) {
+      const isInit = line.startsWith('agentd init');
+      const shown = line.replace('agentd-….db', 'agentd-*.db');
+      outputs.push({ line, prints, printed: await run(isInit ? `${shown} --directory /etc/agentd` : shown) });
+      if (!isInit) continue;
+      const config = join(root, 'etc/agentd/agentd.yaml');
+      const settings = here(readFileSync(config, 'utf8')).replace(
+        /^# PORT:.*$/m,
+        `PORT: ${http}\nSHUTDOWN_DELAY_SECONDS: 0`,
+      );
+      writeFileSync(config, settings.replace(/^# SHUTDOWN_DELAY_SECONDS.*$/m, ''));
+    }
+  }, 120_000);
+  afterAll(async () => {
+    for (const unit of units.values()) await unit.stop();
+    rmSync(root, { recursive: true });
+  });
+  const outputs: { line: string; prints: string; printed: string }[] = [];
+
+  it('has commands to try', () => {
+    expect(commands.length).toBeGreaterThan(12);
+    expect(typed).toHaveLength(commands.length);
+  });
+
+  it.each(commands.map(({ line }, index) => ({ line, index })))(
+    'prints what it shows: $line',
+    ({ index }) => {
+      const { prints = '', printed = '' } = outputs[index] ?? {};
+      // The page shows one of several lines of the init file.
+      expect(printed.trim()).toMatch(outputPattern(prints));
+    },
+  );
+
+  it('types what agentd init says to type next', () => {
+    const said = outputs[0]?.printed.match(/^ {2}\S.*$/gm)?.map((line) => line.trim()) ?? [];
+    const next = said.map((line) => line.replace(/ {2,}#.*$/, '')).filter((line) => !line.startsWith('man '));
+    expect(next.length).toBeGreaterThan(5);
+    expect(next.filter((line) => !typed.includes(line))).toEqual([]);
+  });
+
+  it('leaves a service that runs on the restored store', () => {
+    expect(existsSync(join(root, 'var/lib/agentd/agentd.db.before-restore'))).toBe(true);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return port;
+}

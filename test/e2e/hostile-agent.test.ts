@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { DEFECTS } from '../hostile/defects.ts';
+import { play } from '../hostile/play.ts';
+import { reportOf } from '../hostile/report.ts';
+import { effort } from '../support/effort.ts';
+
+// agentd-agent(7), "Threat model": a model that does whatever the worst prompt says, on all channels of a daemon.
+// `npm run hostile` plays more of it, and prints how to play one conversation again.
+
+describe('a hostile model', () => {
+  it('makes no call but those that its person may make, and has confirmed', {
+    timeout: 600_000,
+  }, async () => {
+    const seed = 1;
+    const played = await play({ runs: effort(120, 1000), seed });
+    expect(played.violations, reportOf(played, seed)).toEqual([]);
+    // A model that got nowhere would break no rule either.
+    const { tally } = played;
+    for (const channel of ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'])
+      expect(tally[`replies on ${channel}`], channel).toBeGreaterThan(10);
+    for (const kind of ['own', 'default', 'exchanged', 'none'])
+      expect(tally[`credential ${kind}`], kind).toBeGreaterThan(3);
+    expect(tally['writes, confirmed']).toBeGreaterThan(10);
+    expect(tally['writes, unasked']).toBeGreaterThan(10);
+    expect(tally['strangers that meddled']).toBeGreaterThan(5);
+  });
+
+  it('carries the credential of its person alone, with 20 persons at once', {
+    timeout: 600_000,
+  }, async () => {
+    const seed = 1;
+    const played = await play({ runs: effort(80, 2000), seed, crowd: 20 });
+    expect(played.violations, reportOf(played, seed)).toEqual([]);
+    expect(played.tally['credential own']).toBeGreaterThan(50);
+    expect(played.tally['credential default']).toBeGreaterThan(20);
+    expect(played.tally['requests to crm']).toBeGreaterThan(20);
+  });
+
+  it('is found out if the daemon does not keep its rules', { timeout: 600_000 }, async () => {
+    const bin = `${import.meta.dirname}/../hostile/broken-agentd.ts`;
+    const played = await play({ runs: 120, seed: 1, bin, env: { HOSTILE_DEFECT: 'all' } });
+    const rules = Object.values(DEFECTS).map(({ breaks }) => breaks);
+    const found = played.violations.map(({ rule }) => rule);
+    expect([...new Set(found)].sort()).toEqual([...new Set([...rules, ...found])].sort());
+  });
+});

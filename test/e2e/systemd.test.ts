@@ -1,0 +1,103 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm, watch } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as passed } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { NotifySocket, withoutNotify } from '../support/notify-socket.ts';
+import { post } from '../support/webchat.ts';
+
+/** Blocks the event loop from the message "block" until the file `go` exists, and says so with a file. */
+const RUNTIME = `
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+export default {
+  apiVersion: 1,
+  async *run(turn) {
+    if (turn.text === 'block') {
+      writeFileSync('blocked', '');
+      while (!existsSync('go'));
+    }
+    yield JSON.stringify(Object.keys(process.env).filter((name) => /^(?:NOTIFY|WATCHDOG)_/.test(name)));
+  },
+};
+`;
+
+const WATCHDOG_MS = 200;
+
+/** systemd loads the same filter with the same library. */
+const FILTERED = [
+  'python3',
+  join(import.meta.dirname, '../support/system-call-filter.py'),
+  join(import.meta.dirname, '../../config/agentd.service'),
+];
+
+describe.skipIf(withoutNotify)('under a service manager', () => {
+  let directory: string;
+  let socket: NotifySocket;
+  let daemon: Agentd | null = null;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'agentd-systemd-'));
+    writeFileSync(join(directory, 'runtime.mjs'), RUNTIME);
+  });
+  afterEach(async () => {
+    daemon?.signal('SIGKILL');
+    await daemon?.exited;
+    daemon = null;
+    await socket.close();
+    await rm(directory, { recursive: true });
+  });
+
+  it('the daemon tells that it serves, that its event loop turns, and that it stops', async () => {
+    socket = await NotifySocket.open();
+    daemon = await startAgentd({
+      directory,
+      env: {
+        NOTIFY_SOCKET: socket.name,
+        WATCHDOG_USEC: String(WATCHDOG_MS * 1000),
+        AGENT_RUNTIME: './runtime.mjs',
+      },
+    });
+    await socket.seen('READY=1');
+    expect(socket.received[0]).toBe(`READY=1\nSTATUS=Serving on ${daemon.url}`);
+    await socket.seen('WATCHDOG=1', 2);
+
+    const blocked = exists(join(directory, 'blocked'));
+    const answer = post(daemon.url, { user_id: 'ada', message: 'block' });
+    await blocked;
+    const before = socket.count('WATCHDOG=1');
+    await passed(5 * WATCHDOG_MS);
+    // One may have been on its way when the loop stopped turning, and one here. A ping of its own would have come ten times.
+    const silent = socket.count('WATCHDOG=1');
+    expect(silent).toBeLessThanOrEqual(before + 2);
+
+    writeFileSync(join(directory, 'go'), '');
+    // The programs that the daemon starts do not speak for it.
+    expect((await answer).body.response).toBe('[]');
+    await socket.seen('WATCHDOG=1', silent + 1);
+
+    daemon.signal('SIGTERM');
+    await socket.seen('STOPPING=1');
+    expect(await daemon.exited).toBe(0);
+  });
+
+  it('the daemon serves under the system call filter of its unit, and is heard on an abstract socket', async () => {
+    socket = await NotifySocket.open({ isAbstract: true });
+    daemon = await startAgentd({ directory, env: { NOTIFY_SOCKET: socket.name }, under: FILTERED });
+    expect(readFileSync(`/proc/${daemon.pid}/status`, 'utf8')).toMatch(/^Seccomp:\s+2$/m);
+    expect((await post(daemon.url, { user_id: 'ada', message: 'Who am I?' })).status).toBe(200);
+    await socket.seen('READY=1');
+    daemon.signal('SIGTERM');
+    await socket.seen('STOPPING=1');
+    expect(await daemon.exited).toBe(0);
+    // No watchdog is set, so there are no pings.
+    expect(socket.received).toHaveLength(2);
+  });
+});
+
+async function exists(path: string): Promise<void> {
+  const folder = join(path, '..');
+  const changes = watch(folder);
+  for (let found = existsSync(path); !found; found = existsSync(path)) await changes.next();
+  await changes.return?.();
+}

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
+import { Collector, type SeenSpan } from '../support/collector.ts';
+import { startAgentd } from '../support/daemon.ts';
+import { readAll, start } from '../support/event-stream.ts';
+import { FakeModel } from '../support/fake-model.ts';
+import { ADA, type Shop, startShop } from '../support/shop.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+// agentd-telemetry(7): a real daemon, and a collector that it exports to.
+
+const PARENT = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' };
+const TRACEPARENT = `00-${PARENT.trace}-${PARENT.span}-01`;
+const TEXT = 'canary-text-5b1e';
+const ARGUMENT = 'canary-argument-3c7d';
+const KEY = 'canary-key-91f0';
+
+let collector: Collector;
+let model: FakeModel;
+let shop: Shop;
+beforeAll(async () => {
+  [collector, model] = await Promise.all([Collector.start(), FakeModel.start()]);
+  // Looks the person up, then says so.
+  model.script(({ messages }) => {
+    const last = messages.at(-1);
+    const usage = { prompt_tokens: last?.role === 'tool' ? 20 : 12, completion_tokens: 4 };
+    if (last?.role === 'tool') return { text: [`Found: ${TEXT}`], usage };
+    const args = String(last?.content).includes('wrongly') ? { [ARGUMENT]: ARGUMENT } : {};
+    return { tools: [{ name: 'get_user', args }], usage };
+  });
+  shop = await startShop({
+    env: {
+      SSE_ENABLED: 'true',
+      AGENT_MODEL: 'scripted',
+      AGENT_BASE_URL: model.url,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_HEADERS: `x-api-key=${KEY}`,
+      OTEL_SERVICE_NAME: 'shop-agent',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test%20bench',
+      OTEL_BSP_SCHEDULE_DELAY: '20',
+    },
+  });
+});
+afterAll(async () => {
+  await shop.stop();
+  await Promise.all([collector.close(), model.close()]);
+});
+
+const messageOf = (turn: SeenSpan['attributes'][string] | undefined) => (span: SeenSpan) =>
+  span.name.startsWith('message ') && span.attributes['agentd.turn_id'] === turn;
+
+/** The span of a session's last message. */
+async function spanOf(session_id: string): Promise<SeenSpan> {
+  const { turns } = await shop.session(session_id);
+  return collector.until(messageOf(turns.at(-1).turn_id));
+}
+
+describe('a message with a tool call', () => {
+  let bearer: string;
+  let message: SeenSpan;
+  beforeAll(async () => {
+    bearer = await token({ sub: ADA.id, email: ADA.email });
+    const { body } = await shop.say(
+      { message: `Who am I? ${TEXT}`, user_id: 'ada', session_id: 'telemetry-1' },
+      { bearer, headers: { traceparent: TRACEPARENT, tracestate: `vendor=${TEXT}`, baggage: `k=${TEXT}` } },
+    );
+    expect(body.response).toContain('Found');
+    message = await spanOf('telemetry-1');
+  });
+
+  it('is a tree of spans: its steps, the calls of model and tool, the request to the API', () => {
+    expect(collector.tree(PARENT.trace)).toEqual([
+      'message webchat',
+      '  identify',
+      '  deduplicate',
+      '  authorize-sender',
+      '  guard',
+      '  lock-session',
+      '  open-session',
+      '  resolve-principal',
+      '  settle-pending',
+      '  run-agent',
+      '    chat scripted',
+      '    execute_tool get_user',
+      '      GET api',
+      '    chat scripted',
+      '  store-reply',
+      '  send-reply',
+    ]);
+  });
+
+  it('takes up the parent of its request, and names the service', () => {
+    expect(message).toMatchObject({
+      traceId: PARENT.trace,
+      parentSpanId: PARENT.span,
+      kind: 2,
+      status: 0,
+      attributes: { 'agentd.channel': 'webchat', 'agentd.outcome': 'answered' },
+      resource: {
+        'service.name': 'shop-agent',
+        'deployment.environment.name': 'test bench',
+        'telemetry.sdk.language': 'nodejs',
+      },
+    });
+    expect(collector.exports[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-api-key': KEY } });
+  });
+
+  it('is found by its turn, and its log lines by the trace', async () => {
+    const turn = String(message.attributes['agentd.turn_id']);
+    expect((await shop.run('explain', turn)).stdout).toContain('telemetry-1');
+    const logged = shop.daemon
+      .log()
+      .find(({ msg, session }) => msg === 'message answered' && session === 'telemetry-1');
+    expect(logged?.trace_id).toBe(PARENT.trace);
+  });
+
+  it('passes the trace on to the API, and nothing else of what the client sent', () => {
+    const request = shop.api.seen('/users').at(-1);
+    const span = collector.spans.find(({ name }) => name === 'GET api');
+    expect(request?.headers.traceparent).toBe(`00-${PARENT.trace}-${span?.spanId}-01`);
+    expect(request?.headers).not.toHaveProperty('tracestate');
+    expect(request?.headers).not.toHaveProperty('baggage');
+    // A model is no downstream API.
+    expect(JSON.stringify(model.requests)).not.toContain(PARENT.trace);
+  });
+
+  it('says of each call what the conventions name', () => {
+    const named = (name: string) => collector.spans.filter((span) => span.name === name);
+    expect(named('chat scripted').map(({ kind, attributes }) => ({ kind, ...attributes }))).toMatchObject([
+      { kind: 3, 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 12 },
+      {
+        'gen_ai.provider.name': 'openai',
+        'gen_ai.request.model': 'scripted',
+        'gen_ai.usage.input_tokens': 20,
+        'gen_ai.usage.output_tokens': 4,
+      },
+    ]);
+    expect(named('execute_tool get_user')[0]).toMatchObject({
+      kind: 1,
+      attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'get_user' },
+      events: [{ name: 'credentials', attributes: { 'agentd.credentials': 'user', 'agentd.verdict': 'ok' } }],
+    });
+    const { hostname, port } = new URL(shop.api.url);
+    expect(named('GET api')[0]).toMatchObject({
+      kind: 3,
+      attributes: {
+        'http.request.method': 'GET',
+        'http.response.status_code': 200,
+        'server.address': hostname,
+        'server.port': Number(port),
+        'agentd.source': 'api',
+      },
+    });
+  });
+
+  it('leaves neither token, text, query, argument, person nor session in any byte', () => {
+    const canaries: Canary[] = [
+      ...tokenCanaries('token', bearer),
+      { name: 'text', value: TEXT },
+      { name: 'e-mail', value: ADA.email },
+      { name: 'query', value: 'userEmail' },
+      { name: 'person', value: ADA.id },
+      { name: 'session', value: 'telemetry-1' },
+      { name: 'header of the exports', value: KEY },
+    ];
+    expect(findCanaries(canaries, new Map([['exports', collector.bytes]]))).toEqual([]);
+  });
+});
+
+describe('a tool call that fails', () => {
+  it('says why, but not with which arguments', async () => {
+    await shop.say({ message: 'Look me up wrongly.', user_id: 'ada', session_id: 'telemetry-4' });
+    const message = await spanOf('telemetry-4');
+    const span = collector.spans.find(
+      ({ name, traceId }) => name.startsWith('execute_tool') && traceId === message.traceId,
+    );
+    expect(span).toMatchObject({ status: 2, attributes: { 'error.type': 'invalid_arguments' } });
+    const canaries = [{ name: 'argument', value: ARGUMENT }];
+    expect(findCanaries(canaries, new Map([['exports', collector.bytes]]))).toEqual([]);
+  });
+});
+
+describe('a message on a stream', () => {
+  it('is one span from its first request on, whose parent that request named', async () => {
+    const trace = 'c'.repeat(32);
+    const stream_id = await start(
+      shop.daemon.url,
+      { user_id: 'stream', message: 'Who am I?', session_id: 'telemetry-2' },
+      { traceparent: `00-${trace}-${PARENT.span}-00` },
+    );
+    await readAll(shop.daemon.url, stream_id);
+    const message = await spanOf('telemetry-2');
+    expect(message.parentSpanId).toBe(PARENT.span);
+    const [name, ...below] = collector.tree(trace);
+    expect(name).toBe('message sse');
+    const steps = below.filter((line) => /^ {2}\S/.test(line)).map((line) => line.trim());
+    // Sorted: the steps of the first request are told in whole milliseconds.
+    const expected = [
+      // Of the request that brought the message.
+      'identify',
+      'deduplicate',
+      'authorize-sender',
+      'find-action',
+      'guard',
+      // Of the one that opened the stream.
+      'identify',
+      'deduplicate',
+      'authorize-sender',
+      'guard',
+      'lock-session',
+      'open-session',
+      'resolve-principal',
+      'settle-pending',
+      'run-agent',
+      'store-reply',
+      'send-reply',
+    ];
+    expect(steps.toSorted()).toEqual(expected.toSorted());
+    const identified = collector.spans.filter((one) => one.name === 'identify' && one.traceId === trace);
+    for (const step of identified) expect(step.start).toBeGreaterThanOrEqual(message.start);
+    expect(message.events.map(({ name }) => name)).toEqual(['open-stream']);
+  });
+});
+
+describe('a message that is refused', () => {
+  it('is a span of its own trace, without an error if its client was wrong', async () => {
+    const before = collector.spans.length;
+    const { status } = await shop.say({ message: 'x', user_id: 'mallory', session_id: 'telemetry-1' });
+    expect(status).toBe(403);
+    const span = await collector.until(
+      (one) =>
+        collector.spans.indexOf(one) >= before && one.attributes['agentd.outcome'] === 'session_forbidden',
+    );
+    expect(span).toMatchObject({ parentSpanId: '', status: 0 });
+    expect(collector.tree(span.traceId)).toEqual([
+      'message webchat',
+      '  identify',
+      '  deduplicate',
+      '  authorize-sender',
+    ]);
+  });
+
+  it('has no parent if the header is not as W3C Trace Context says', async () => {
+    const { body } = await shop.say(
+      { message: 'Who am I?', user_id: 'bad', session_id: 'telemetry-3' },
+      { headers: { traceparent: `00-${'0'.repeat(32)}-${PARENT.span}-01` } },
+    );
+    expect(body.response).toContain('Found');
+    expect(await spanOf('telemetry-3')).toMatchObject({ parentSpanId: '' });
+  });
+});
+
+describe('a stop', () => {
+  it('exports what is left, within the grace', async () => {
+    const own = await Collector.start();
+    const daemon = await startAgentd({
+      env: {
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${own.url}/ingest`,
+        OTEL_BSP_SCHEDULE_DELAY: '600000',
+      },
+    });
+    await post(daemon.url, { message: 'Hi', user_id: 'u' });
+    expect(own.exports).toEqual([]);
+    expect(await daemon.stop()).toBe(0);
+    // The default: protobuf.
+    expect(own.exports).toMatchObject([
+      { path: '/ingest', headers: { 'content-type': 'application/x-protobuf' } },
+    ]);
+    expect(own.spans.map(({ name }) => name)).toContain('message webchat');
+    expect(own.spans[0]?.resource).toMatchObject({ 'service.name': 'agentd' });
+    await own.close();
+  });
+});

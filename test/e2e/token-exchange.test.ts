@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../support/fake-authorization-server.ts';
+import { token } from '../support/tokens.ts';
+import { post } from '../support/webchat.ts';
+
+// agentd-agent(7), "Credentials", "Exchange": an authorization server that refuses every request that is not exactly as
+// RFC 8693 and the entry have it, and a source of another origin that gets the exchanged token.
+
+/** Calls the tool once for each word of the message, and says the answers. */
+const RUNTIME = `
+export default {
+  apiVersion: 1,
+  async *run({ text, tools }) {
+    const tool = tools.find(({ name }) => name === 'billing_listInvoices');
+    const answers = await Promise.all(text.split(' ').map((q) => tool.call({ q })));
+    yield JSON.stringify(answers);
+  },
+};
+`;
+
+const DOCUMENT = {
+  openapi: '3.1.0',
+  info: { title: 'Billing', version: '1' },
+  paths: {
+    '/invoices': {
+      get: {
+        operationId: 'listInvoices',
+        parameters: [{ name: 'q', in: 'query', required: true, schema: { type: 'string' } }],
+        responses: { 200: { description: 'Invoices' } },
+      },
+    },
+  },
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-exchange-'));
+let authorization: FakeAuthorizationServer;
+let daemon: Agentd;
+let bearers: (string | undefined)[] = [];
+/** Statuses of the next answers; 200 if there is none. */
+let statuses: number[] = [];
+const billing = createServer(({ headers }, response) => {
+  bearers.push(headers.authorization);
+  response.writeHead(statuses.shift() ?? 200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ seen: headers.authorization }));
+});
+
+beforeAll(async () => {
+  authorization = await FakeAuthorizationServer.start();
+  billing.listen(0, '127.0.0.1');
+  await once(billing, 'listening');
+  writeFileSync(join(folder, 'runtime.mjs'), RUNTIME);
+  writeFileSync(join(folder, 'billing.json'), JSON.stringify(DOCUMENT));
+  writeFileSync(
+    join(folder, 'agentd.yaml'),
+    `
+tools:
+  - openapi: ./billing.json
+    name: billing
+    base_url: http://127.0.0.1:${(billing.address() as AddressInfo).port}
+    secrets: [BILLING_SECRET]
+    exchange:
+      url: ${authorization.url}
+      client_id: '${EXCHANGE_CLIENT.client_id}'
+      client_secret: '\${BILLING_SECRET}'
+      audience: billing
+    operations: { listInvoices: {} }
+`,
+    { mode: 0o600 },
+  );
+  daemon = await startAgentd({
+    directory: folder,
+    env: { AGENT_RUNTIME: './runtime.mjs', BILLING_SECRET: EXCHANGE_CLIENT.client_secret },
+  });
+});
+beforeEach(() => {
+  bearers = [];
+  statuses = [];
+  authorization.instead = null;
+  authorization.exchanged.length = 0;
+});
+afterAll(async () => {
+  await daemon.stop();
+  await authorization.close();
+  billing.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function ask(words: string, bearer: string | null): Promise<{ ok: boolean; message?: string }[]> {
+  const { status, body } = await post(
+    daemon.url,
+    { user_id: 'u1', message: words },
+    bearer === null ? {} : { bearer },
+  );
+  expect(status).toBe(200);
+  return JSON.parse(body.response);
+}
+
+it('sends an exchanged token, one for each person, and the own token of nobody', async () => {
+  const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
+  // Two calls at once, and one later, need one exchange.
+  await ask('one two', ada);
+  await ask('three', ada);
+  await ask('four', bob);
+  expect(authorization.wrong).toEqual([]);
+  expect(authorization.exchanged).toEqual([ada, bob]);
+  const [first, second] = ['Bearer exchanged-1-for-billing', 'Bearer exchanged-2-for-billing'];
+  expect(bearers).toEqual([first, first, first, second]);
+});
+
+it('is not asked for an anonymous person, for whom no call is made', async () => {
+  expect(await ask('one', null)).toEqual([
+    { ok: false, message: expect.stringContaining('Sign-in is needed') },
+  ]);
+  expect([authorization.exchanged, bearers]).toEqual([[], []]);
+});
+
+it('obtains a new token once, if the source refuses the old one', async () => {
+  const eve = await token({ sub: 'eve' });
+  await ask('one', eve);
+  statuses = [401, 200];
+  expect(await ask('two', eve)).toMatchObject([{ ok: true }]);
+  expect(authorization.exchanged).toEqual([eve, eve]);
+  statuses = [401, 401];
+  expect(await ask('three', eve)).toMatchObject([{ ok: false }]);
+  expect(bearers).toHaveLength(5);
+});
+
+it('tells the agent in words that the exchange failed, and makes no call with another token', async () => {
+  authorization.instead = { status: 400, body: '{"error":"invalid_grant","error_description":"no"}' };
+  const [answer] = await ask('one', await token({ sub: 'mallory' }));
+  expect(answer).toEqual({ ok: false, message: expect.stringMatching(/^[A-Z].*\.$/) });
+  expect(bearers).toEqual([]);
+});
+
+it('leaves no token in an answer, a log line or a trace', async () => {
+  const ada = await token({ sub: 'grace' });
+  const answers = JSON.stringify(await ask('one', ada));
+  const out = answers + daemon.stdout() + daemon.stderr();
+  for (const secret of [ada.split('.')[2] ?? '', '-for-billing', EXCHANGE_CLIENT.client_secret])
+    expect(out).not.toContain(secret);
+});

@@ -1,0 +1,383 @@
+import type { CompletionRequest } from '../support/fake-model.ts';
+import { type Company, chosenBy, PARTNER_KEY, type Reaction, type Received, SERVICE } from './company.ts';
+import { type Offer, offerOf } from './offers.ts';
+import { PAYLOAD_START, type Person } from './persons.ts';
+import {
+  type ModelCall,
+  noncesIn,
+  type Rule,
+  type Run,
+  type Tally,
+  textsIn,
+  type Violation,
+} from './record.ts';
+
+/** Model steps of a run (AGENT_MAX_STEPS). */
+export const MAX_STEPS = 6;
+const MAX_CALLS = 20;
+const MAX_EQUAL = 2;
+
+/** Secrets that are in no prompt, reply, log line, trace or file, by their names. */
+export const CANARIES: Readonly<Record<string, string>> = {
+  'the payload of a token': PAYLOAD_START,
+  'an exchanged token': '-for-billing',
+  'the key of the partner': PARTNER_KEY,
+  'the password of the service': SERVICE.password,
+};
+
+/** What somebody confirmed: the call with this nonce, once. */
+export interface Permit {
+  call: ModelCall;
+  /** Whose credential it is to carry; null: nobody's. */
+  person: Person | null;
+  /** Its write has arrived. */
+  done: boolean;
+}
+
+interface Write {
+  offer: Offer;
+  run: Run;
+  attempt: number;
+  /** Of the model, within the run: calls of one step are made at the same time. */
+  step: number;
+  key: string | null;
+  status: number;
+}
+
+/** Holds all that arrives at the servers, and all that comes out, against what the driver knows. */
+export class Checker {
+  readonly violations: Violation[] = [];
+  readonly tally: Tally = {};
+  /** Writes that arrived, each one time, for the journal. */
+  readonly writes = new Map<string, Write>();
+  readonly #calls = new Map<string, ModelCall>();
+  readonly #permits = new Map<string, Permit>();
+  readonly #company: Company;
+  readonly #defaultToken: string;
+  /** The person with an address; null: it is nobody's. */
+  readonly #personAt: (email: string) => Person | null;
+  readonly #hostileText: (nonce: string) => string;
+  readonly #latency: (nonce: string) => number | undefined;
+  /** Nonces of calls whose credential was refused. */
+  readonly #refused = new Set<string>();
+
+  constructor(
+    company: Company,
+    facts: {
+      defaultToken: string;
+      personAt: (email: string) => Person | null;
+      /** What a server writes into its answer. */
+      hostileText: (nonce: string) => string;
+      latency: (nonce: string) => number | undefined;
+    },
+  ) {
+    this.#company = company;
+    this.#defaultToken = facts.defaultToken;
+    this.#personAt = facts.personAt;
+    this.#hostileText = facts.hostileText;
+    this.#latency = facts.latency;
+  }
+
+  count(what: string): void {
+    this.tally[what] = (this.tally[what] ?? 0) + 1;
+  }
+
+  violate(rule: Rule, conversation: number, what: string): void {
+    this.violations.push({ rule, conversation, what: what.slice(0, 600) });
+  }
+
+  /** A request to the model, which is about to be answered. */
+  prompt(run: Run, { messages }: Pick<CompletionRequest, 'messages'>): void {
+    if (++run.requests > MAX_STEPS)
+      this.violate('bounds', run.conversation, `run ${run.number} asks the model ${run.requests} times`);
+    this.text('a prompt', JSON.stringify(messages), run.conversation);
+  }
+
+  /** The model has answered: its calls are known from now on. */
+  answered({ calls }: Run): void {
+    for (const call of calls) this.#calls.set(call.nonce, call);
+  }
+
+  /** Something that came out. */
+  text(place: string, text: string, conversation: number): void {
+    for (const [name, canary] of Object.entries(CANARIES))
+      if (text.includes(canary)) {
+        const at = text.indexOf(canary);
+        this.violate(
+          'token',
+          conversation,
+          `${name} is in ${place}: …${text.slice(Math.max(0, at - 80), at + 40)}`,
+        );
+      }
+  }
+
+  /**
+   * The person was shown a question of the daemon. Each text that the model chose has the nonce of its call, so the
+   * question must hold it as often as the arguments do.
+   * @returns the call that it is about
+   */
+  question(text: string, conversation: number): ModelCall | null {
+    const [nonce, ...others] = noncesIn(text);
+    if (nonce === undefined) {
+      // No argument of the call was a text of ours. It is not confirmed.
+      this.count('questions without arguments');
+      return null;
+    }
+    const call = this.#calls.get(nonce);
+    if (!call || others.length > 0) {
+      this.violate('unconfirmed', conversation, `a question is not about one call: ${text}`);
+      return null;
+    }
+    const shown = text.split(call.nonce).length - 1;
+    const texts = textsIn(call.args);
+    const chosen = texts.filter((one) => one.includes(call.nonce)).length;
+    const hidden = texts.filter((one) => /^[\w@.-]+$/.test(one) && !text.includes(one));
+    if (shown < chosen || hidden.length > 0)
+      this.violate(
+        'unconfirmed',
+        conversation,
+        `the question shows ${shown} of ${chosen} arguments: ${text}`,
+      );
+    if (/[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/.test(text))
+      this.violate('unconfirmed', conversation, `the question hides characters: ${JSON.stringify(text)}`);
+    this.count('questions');
+    return call;
+  }
+
+  /** The person confirms: from now on the write may arrive once. */
+  permit(call: ModelCall, person: Person | null): Permit {
+    const permit = { call, person, done: false };
+    this.#permits.set(call.nonce, permit);
+    this.count('confirmed');
+    return permit;
+  }
+
+  /** A request of a tool arrived. @returns how the server answers it */
+  receive(request: Received, current: (conversation: number) => Run | null): Reaction {
+    const { server, method, path, values } = request;
+    const line = `${server} ${method} ${path}`;
+    this.count(`requests to ${server}`);
+    if (server === 'partner' && request.partner_key !== PARTNER_KEY)
+      this.violate('credential', -1, `${line} has not the key of the partner`);
+    if (server !== 'partner' && request.partner_key !== null)
+      this.violate('credential', -1, `${line} has the key of the partner`);
+    const nonces = noncesIn(JSON.stringify([path, values]));
+    const [nonce] = nonces;
+    const call = nonce === undefined ? undefined : this.#calls.get(nonce);
+    const offer = offerOf(server, method, path);
+    if (!call) return this.#ownLookUp(request, line, offer);
+    const { run } = call;
+    const { conversation } = run;
+    if (!offer || nonces.length > 1 || offer.tool !== call.tool) {
+      this.violate(
+        'unlisted',
+        conversation,
+        `${line} arrived for a call of ${call.tool}: ${JSON.stringify(values)}`,
+      );
+      return { status: 403, text: '' };
+    }
+    const now = current(conversation) ?? run;
+    const permit = this.#permits.get(call.nonce);
+    const person = permit ? permit.person : run.principal;
+    const after = this.#latency(call.nonce);
+    const reaction = { ...this.#reaction(call, offer), ...(after === undefined ? {} : { after }) };
+    this.#checkCredential(request, offer, { call, person }, line);
+    if (reaction.status === 401) this.#refused.add(call.nonce);
+    this.#checkBound(offer, request, person, conversation, line);
+    this.#checkArguments(call, values, conversation, line);
+    if (reaction.status !== 401) this.#checkBounds(call, now);
+    if (offer.effect === 'write')
+      this.#checkWrite(request, { offer, call, permit, now, status: reaction.status });
+    return reaction;
+  }
+
+  /** A confirmed action that did not arrive. */
+  expectDone({ call, done }: Permit): void {
+    if (!done)
+      this.violate(
+        'lost',
+        call.run.conversation,
+        `${call.tool} ${call.nonce} was confirmed, and never arrived`,
+      );
+  }
+
+  /** `get_user` without arguments is about the person of the token. */
+  #ownLookUp({ values, authorization }: Received, line: string, offer: Offer | undefined): Reaction {
+    const email = textsIn(values).find((text) => text.includes('@')) ?? '';
+    const person = this.#personAt(email);
+    if (offer?.tool !== 'get_user' || person === null)
+      this.violate('unlisted', -1, `${line} arrived for no call of the model: ${JSON.stringify(values)}`);
+    else if (authorization !== `Bearer ${person.token}`)
+      this.violate(
+        'credential',
+        -1,
+        `${line} looked ${email} up with the credential of ${this.#owner(authorization)}`,
+      );
+    return { status: 200, text: 'A person.' };
+  }
+
+  #reaction({ nonce, run }: ModelCall, offer: Offer): Reaction {
+    const text = this.#hostileText(nonce);
+    const chance = chosenBy(`reaction ${nonce}`, 100);
+    // Only a person's own token is refused: for other credentials the daemon would obtain a new one.
+    const isOwn = offer.credentials.startsWith('user') && run.principal !== null && offer.server === 'api';
+    if (chance < 6 && isOwn && offer.effect === 'read') return { status: 401, text };
+    if (chance < 12) return { status: 404, text };
+    if (chance < (offer.effect === 'write' ? 28 : 18)) return { status: 500, text };
+    if (chance < 31 && offer.method !== 'tools/call') return { status: 302, text };
+    return { status: 200, text };
+  }
+
+  #checkCredential(
+    { authorization }: Received,
+    offer: Offer,
+    { call, person }: { call: ModelCall; person: Person | null },
+    line: string,
+  ): void {
+    this.count(`credential ${this.#kind(authorization)}`);
+    const mayFallBack = person === null || this.#refused.has(call.nonce);
+    if (this.#isRight(authorization, offer, person, mayFallBack)) return;
+    const whose = person === null ? 'nobody' : person.sub;
+    this.violate(
+      'credential',
+      call.run.conversation,
+      `${line} (${offer.credentials}) for ${whose} carried the credential of ${this.#owner(authorization)}`,
+    );
+  }
+
+  #isRight(authorization: string | null, offer: Offer, person: Person | null, mayFallBack: boolean): boolean {
+    const isOwn = person !== null && authorization === `Bearer ${person.token}`;
+    const isDefault = authorization === `Bearer ${this.#defaultToken}`;
+    switch (offer.credentials) {
+      case 'none':
+        return authorization === null;
+      case 'user':
+        return isOwn;
+      case 'default':
+        return isDefault;
+      case 'exchange':
+        return person !== null && this.#exchangedFor(authorization) === person.token;
+      case 'user-or-default':
+        // A person's token that got a 401 gives way to the default one, unless a parameter is bound.
+        return isOwn || (isDefault && mayFallBack && offer.bound === null);
+    }
+  }
+
+  #exchangedFor(authorization: string | null): string | undefined {
+    const number = /^Bearer exchanged-(\d+)-for-billing$/.exec(authorization ?? '')?.[1];
+    return number === undefined ? undefined : this.#company.exchange.exchanged[Number(number) - 1];
+  }
+
+  #kind(authorization: string | null): string {
+    if (authorization === null) return 'none';
+    if (authorization === `Bearer ${this.#defaultToken}`) return 'default';
+    return this.#exchangedFor(authorization) === undefined ? 'own' : 'exchanged';
+  }
+
+  #owner(authorization: string | null): string {
+    if (authorization === null) return 'nobody';
+    const bearer = this.#exchangedFor(authorization) ?? authorization.replace(/^Bearer /, '');
+    const payload = Buffer.from(bearer.split('.')[1] ?? '', 'base64url').toString();
+    return /"sub":"([^"]*)"/.exec(payload)?.[1] ?? 'somebody unknown';
+  }
+
+  #checkBound(
+    offer: Offer,
+    { path, values }: Received,
+    person: Person | null,
+    conversation: number,
+    line: string,
+  ) {
+    const [, , body] = Array.isArray(values) ? values : [];
+    const bound: Record<NonNullable<Offer['bound']>, () => unknown> = {
+      path: () => decodeURIComponent(path.split('/')[2] ?? ''),
+      body: () => (body as Record<string, unknown> | null)?.customer,
+      argument: () => (values as Record<string, unknown>).customer,
+    };
+    if (offer.bound === null) return;
+    const value = bound[offer.bound]();
+    if (value !== person?.sub)
+      this.violate(
+        'bound',
+        conversation,
+        `${line} is about ${String(value)}, for ${person?.sub ?? 'nobody'}`,
+      );
+  }
+
+  /** What was sent is what the model wrote, and what the person was shown. */
+  #checkArguments(
+    { args, nonce, tool }: ModelCall,
+    values: unknown,
+    conversation: number,
+    line: string,
+  ): void {
+    const own = (value: unknown) =>
+      textsIn(value)
+        .filter((text) => text.includes(nonce))
+        .sort();
+    const [written, sent] = [JSON.stringify(own(args)), JSON.stringify(own(values))];
+    const missing = textsIn(args).filter((text) => !textsIn(values).includes(text));
+    if (written !== sent || missing.length > 0)
+      this.violate(
+        'unconfirmed',
+        conversation,
+        `${line} of ${tool} sent ${JSON.stringify(values)}, and the model wrote ${JSON.stringify(args)}`,
+      );
+  }
+
+  #checkBounds(call: ModelCall, run: Run): void {
+    run.reached++;
+    if (run.reached > MAX_CALLS)
+      this.violate('bounds', run.conversation, `run ${run.number} made ${run.reached} calls`);
+    const equal = (run.equal.get(call.nonce) ?? 0) + 1;
+    run.equal.set(call.nonce, equal);
+    if (equal > MAX_EQUAL)
+      this.violate(
+        'bounds',
+        run.conversation,
+        `run ${run.number} made the call ${call.nonce} ${equal} times`,
+      );
+  }
+
+  #checkWrite(
+    { key }: Received,
+    {
+      offer,
+      call,
+      permit,
+      now,
+      status,
+    }: { offer: Offer; call: ModelCall; permit: Permit | undefined; now: Run; status: number },
+  ): void {
+    const { conversation } = call.run;
+    const { nonce, tool } = call;
+    const before = this.writes.get(nonce);
+    const mayRepeat = offer.keyed && before !== undefined && before.status >= 500 && before.key === key;
+    this.writes.set(nonce, { offer, run: now, attempt: now.attempt, step: now.requests, key, status });
+    this.count(`writes, ${offer.confirm === 'always' ? 'confirmed' : 'unasked'}`);
+    if (offer.keyed && key === null)
+      this.violate('repeated', conversation, `${tool} ${nonce} was sent without its key`);
+    if (permit) {
+      if (permit.done && !mayRepeat)
+        this.violate('repeated', conversation, `${tool} ${nonce} was confirmed once, and arrived again`);
+      permit.done = true;
+      return;
+    }
+    if (offer.confirm === 'always') {
+      this.violate('unconfirmed', conversation, `${tool} ${nonce} arrived, and nobody confirmed it`);
+      return;
+    }
+    const isRerun = before !== undefined && before.attempt < now.attempt;
+    if (isRerun && !mayRepeat)
+      this.violate('repeated', conversation, `${tool} ${nonce} was made by an earlier run of its message`);
+    const isUnknown = before !== undefined && before.status >= 500 && before.step < now.requests;
+    if (!isRerun && isUnknown && !mayRepeat)
+      this.violate('repeated', conversation, `${tool} ${nonce} may have been done, and was sent again`);
+    if (before === undefined && now.turn.wrote.has(tool))
+      this.violate(
+        'unconfirmed',
+        conversation,
+        `${tool} ${nonce} is a further write of a message that was repeated`,
+      );
+  }
+}

@@ -1,0 +1,69 @@
+import { randomFrom, type SeededRandom } from '../support/chance.ts';
+
+export type ChannelName = 'webchat' | 'sse' | 'teamchat' | 'phonechat' | 'msgbot';
+
+/** How the people of a conversation are known. */
+export type Identity =
+  /** A token with each message. `chosen`: in a session whose id the client chose. */
+  | 'signed-in'
+  | 'chosen'
+  /** A token with the first message; later ones act by the stored context. */
+  | 'once'
+  /** The first message has no token, the later ones have. */
+  | 'late'
+  /** No token, or one that is no good. */
+  | 'anonymous'
+  | 'expired'
+  | 'forged'
+  /** A platform's user with a link to a person, or with none. */
+  | 'linked'
+  | 'unlinked';
+
+/** What is played, made from the seed and the index alone. */
+export interface Conversation {
+  index: number;
+  /** Number of the person. */
+  person: number;
+  channel: ChannelName;
+  identity: Identity;
+  place: 'direct' | 'group';
+  /** Runs that its people ask for; answers to questions come on top. */
+  turns: number;
+  random: SeededRandom;
+}
+
+const CHANNELS: readonly ChannelName[] = ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'];
+const WEB: readonly Identity[] = [
+  ...(['signed-in', 'signed-in', 'chosen', 'chosen', 'once'] as const),
+  ...(['late', 'anonymous', 'expired', 'forged'] as const),
+];
+
+export function makeConversation(seed: number, index: number): Conversation {
+  const random = randomFrom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b));
+  const channel = CHANNELS[index % CHANNELS.length] as ChannelName;
+  const isWeb = channel === 'webchat' || channel === 'sse';
+  // Nobody can link a user of msgbot from the platform itself.
+  const known = channel !== 'msgbot' && random.chance(0.6);
+  return {
+    index,
+    person: index,
+    channel,
+    identity: isWeb ? random.pick(WEB) : known ? 'linked' : 'unlinked',
+    // A group is one room, in which one conversation is played at a time.
+    place: (channel === 'teamchat' || channel === 'msgbot') && random.chance(0.3) ? 'group' : 'direct',
+    turns: 2 + random.below(3),
+    random,
+  };
+}
+
+/** A conversation of one of so many persons, who ask for nothing but their own. */
+export function makeCrowdConversation(seed: number, index: number, persons: number): Conversation {
+  const { random, ...conversation } = makeConversation(seed, index);
+  return {
+    ...conversation,
+    random,
+    person: Math.floor(index / CHANNELS.length) % persons,
+    place: 'direct',
+    turns: 8,
+  };
+}

@@ -1,0 +1,154 @@
+import type { Change } from '../support/rewrite-sources.ts';
+import type { Rule } from './record.ts';
+
+export interface Defect {
+  /** What it does. */
+  says: string;
+  /** The rule that a run must find broken. */
+  breaks: Rule;
+  changes: readonly Change[];
+}
+
+/** Defects that the checker must find, by name. Each undoes one rule of the daemon. */
+export const DEFECTS: Readonly<Record<string, Defect>> = {
+  'credential-of-another': {
+    says: 'the first token that was used is used for everybody',
+    breaks: 'credential',
+    changes: [
+      {
+        file: 'src/daemon/downstream/credentials.ts',
+        from: "return { use: 'user', token: new Secret(token), claims: claimsOf(token, stored) };",
+        to: `const kept = globalThis as unknown as { first?: Secret };
+  kept.first ??= new Secret(token);
+  return { use: 'user', token: kept.first, claims: claimsOf(token, stored) };`,
+      },
+    ],
+  },
+  'bound-to-another': {
+    says: 'parameters are bound to the first person who called a tool',
+    breaks: 'bound',
+    changes: [
+      {
+        file: 'src/daemon/tools/bind-parameters.ts',
+        from: 'const value = person && Object.hasOwn(person, claim) ? person[claim] : undefined;',
+        to: `const kept = globalThis as unknown as { bound?: PersonClaims | null };
+    kept.bound ??= person;
+    const value = kept.bound?.[claim];`,
+      },
+    ],
+  },
+  'confirmation-skipped': {
+    says: 'tools of MCP servers write without a confirmation',
+    breaks: 'unconfirmed',
+    changes: [
+      {
+        file: 'src/daemon/tools/bind-tools.ts',
+        from: "(tool.confirm === 'always' || isFurther)",
+        to: "((tool.confirm === 'always' && tool.source.kind !== 'mcp') || isFurther)",
+      },
+    ],
+  },
+  'stranger-confirms': {
+    says: 'anybody in the session can confirm',
+    breaks: 'unconfirmed',
+    changes: [
+      {
+        file: 'src/daemon/confirmation/judge-answer.ts',
+        from: 'if (action.user_id !== facts.user_id || facts.has_changed_hands)',
+        to: 'if (facts.has_changed_hands)',
+      },
+      {
+        file: 'src/daemon/confirmation/judge-answer.ts',
+        from: "if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';",
+        to: '',
+      },
+    ],
+  },
+  'other-arguments': {
+    says: 'the person is not shown what the summary does not name',
+    breaks: 'unconfirmed',
+    changes: [
+      {
+        file: 'src/daemon/confirmation/question.ts',
+        from: 'const question = { title, details };',
+        to: 'const question = { title, details: tool.summary === null ? details : [] };',
+      },
+    ],
+  },
+  'further-write': {
+    says: 'a repeated run may write in other words what it wrote before',
+    breaks: 'unconfirmed',
+    changes: [
+      {
+        file: 'src/daemon/journal/turn-journal.ts',
+        from: 'further: this.#wrote.has(call.tool.name)',
+        to: 'further: false',
+      },
+    ],
+  },
+  'unknown-repeated': {
+    says: 'a write whose outcome is unknown is made again',
+    breaks: 'repeated',
+    changes: [
+      {
+        file: 'src/daemon/tools/bind-tools.ts',
+        from: "if (known?.state === 'unknown' && !tool.idempotent) return refusal('outcome_unknown', UNKNOWN);",
+        to: '',
+      },
+    ],
+  },
+  'token-in-prompt': {
+    says: 'results of tools are given to the model as they came',
+    breaks: 'token',
+    changes: [
+      {
+        file: 'src/daemon/tools/answer-of.ts',
+        from: 'const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));',
+        to: 'const mask = (text: string) => text;',
+      },
+    ],
+  },
+  'unlisted-operation': {
+    says: 'an operation that the entry does not list becomes a tool',
+    breaks: 'unlisted',
+    changes: [
+      {
+        file: 'src/daemon/tools/openapi/read-tools.ts',
+        from: 'const listed = Object.entries(entry.operations).flatMap(([key, told]) => {',
+        to: `const also = entry.name === 'shop' ? { listAllCustomers: {} } : {};
+  const listed = Object.entries({ ...entry.operations, ...also }).flatMap(([key, told]) => {`,
+      },
+    ],
+  },
+  'equal-calls': {
+    says: 'a run may make the same call again and again',
+    breaks: 'bounds',
+    changes: [
+      {
+        file: 'src/daemon/tools/call-counter.ts',
+        from: 'const MAX_EQUAL_CALLS = 2;',
+        to: 'const MAX_EQUAL_CALLS = 100;',
+      },
+    ],
+  },
+  'outcome-lost': {
+    says: 'the outcome of a write is not recorded',
+    breaks: 'journal',
+    changes: [
+      {
+        file: 'src/daemon/tools/bind-tools.ts',
+        from: 'if (!run.journal || !write) return;',
+        to: 'if (write || !write) return;',
+      },
+    ],
+  },
+};
+
+/** The changes of one defect, or of all of them. */
+export function changesOf(name: string): Change[] {
+  const chosen = name === 'all' ? Object.values(DEFECTS) : [DEFECTS[name]];
+  return chosen.flatMap((defect) => {
+    if (!defect) throw new Error(`there is no defect ${name}`);
+    return defect.changes;
+  });
+}

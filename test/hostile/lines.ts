@@ -1,0 +1,171 @@
+import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
+import { eventsIn } from '../support/event-stream.ts';
+import type { FakePlatform } from '../support/fake-platform.ts';
+import { PLATFORMS } from '../support/platforms.ts';
+import { type Post, post } from '../support/webchat.ts';
+import type { Person } from './persons.ts';
+import { markOf } from './record.ts';
+
+/** A question of the daemon, as a client or a platform shows it. */
+export interface Question {
+  text: string;
+  /** What a press of its first button brings back; of a web client, the id of the action. */
+  press: string;
+}
+
+export interface Reply {
+  /** HTTP status of a web client; 200 for what a platform was sent. */
+  status: number;
+  text: string;
+  question: Question | null;
+}
+
+export interface Saying {
+  /** With its token; web clients only. */
+  token?: string | null;
+  /** Idempotency-Key; webchat only. */
+  key?: string;
+  /** Answers the question by its button, with no words. */
+  press?: Question;
+}
+
+/** The line between one conversation and the daemon. */
+export interface Line {
+  say(text: string, saying?: Saying): Promise<Reply>;
+  /** Somebody else tries to answer the question. Resolves when the daemon has taken it. */
+  meddle(question: Question): Promise<void>;
+}
+
+/** Longest wait for a reply. */
+const REPLY_MS = 60_000;
+
+interface WebLine {
+  url: string;
+  conversation: number;
+  channel: 'webchat' | 'sse';
+  /** Chosen by the client; null: the daemon makes one. */
+  session: string | null;
+  stranger: Person;
+}
+
+export function webLine({ url, conversation, channel, session, stranger }: WebLine): Line {
+  let session_id = session;
+  const send = async (text: string, { token, key, press }: Saying, id = session_id): Promise<Reply> => {
+    const confirm = press === undefined ? {} : { confirm: { id: press.press, approve: true } };
+    const body = {
+      user_id: `visitor-${conversation}`,
+      ...(id === null ? {} : { session_id: id }),
+      message: press === undefined ? text : '',
+      metadata: { user_name: markOf(conversation), ...confirm },
+    };
+    const options = {
+      ...(token ? { bearer: token } : {}),
+      headers: key === undefined ? {} : { 'Idempotency-Key': key },
+    };
+    return channel === 'webchat' ? webchat(body, options) : sse(body, options);
+  };
+  const webchat = async (body: object, options: Post): Promise<Reply> => {
+    const answer = await post(url, body, options);
+    if (answer.status !== 200) return refused(answer.status, answer.body);
+    session_id = answer.body.session_id;
+    return replied(answer.body.response, answer.body.metadata.confirmation);
+  };
+  const sse = async (body: object, options: Post): Promise<Reply> => {
+    const started = await post(url, body, { ...options, path: '/sse/chat' });
+    if (started.status !== 200) return refused(started.status, started.body);
+    const stream = await fetch(`${url}/sse/stream/${started.body.stream_id}`);
+    const text = await stream.text();
+    const events = eventsIn(text);
+    const end = events.find(({ event }) => event === 'complete' || event === 'error');
+    if (!end || end.event === 'error') return refused(500, text);
+    session_id = end.data.session_id;
+    const asked = events.find(({ event }) => event === 'confirmation')?.data;
+    return replied(end.data.response, asked);
+  };
+  return {
+    say: (text, saying = {}) => send(text, saying),
+    async meddle(question) {
+      const { token } = stranger;
+      const inIt = await send('yes', { token });
+      const byId = await send('', { token, press: question }, null);
+      for (const { status, text } of [inIt, byId])
+        if (status === 200) throw new Error(`a stranger answered: ${text}`);
+    },
+  };
+}
+
+function refused(status: number, body: unknown): Reply {
+  return { status, text: JSON.stringify(body), question: null };
+}
+
+function replied(text: string, asked: { id: string; summary: string } | undefined): Reply {
+  return { status: 200, text, question: asked ? { text: asked.summary, press: asked.id } : null };
+}
+
+interface PlatformLine {
+  daemon: { url: string };
+  platform: FakePlatform;
+  /** Index in `PLATFORMS`. */
+  index: number;
+  conversation: number;
+  place: 'direct' | 'group';
+  /** Whether the run that replies asks a question: it is a message of its own, after the reply. */
+  asks(): boolean;
+}
+
+/** Numbers of the people who only meddle. */
+const STRANGERS = 500_000;
+
+export function platformLine(parts: PlatformLine): Line {
+  const { daemon, platform, index, conversation, place, asks } = parts;
+  const personOf = PLATFORMS[index]?.personOf ?? String;
+  const user = personOf(conversation);
+  const stranger = personOf(STRANGERS + conversation);
+  const thread = place === 'group' ? { thread: String(conversation + 1) } : {};
+  const base: Partial<SimulatedEvent> = { user, place, ...thread };
+  const places = platform.simulator.seenIn(platform.event(base), platform.settings);
+  const messages = (from: number): Shown[] =>
+    platform.shown.slice(from).filter(({ what, to }) => what === 'message' && places.includes(to));
+  const deliver = async (event: Partial<SimulatedEvent>) => {
+    const { status, text } = await platform.deliver(daemon, { ...base, ...event });
+    if (status !== 200) throw new Error(`a delivery got ${status}: ${text}`);
+  };
+  const pressed = ({ press }: Question, by: string) => ({
+    kind: 'press' as const,
+    text: press,
+    user: by,
+    number: platform.event().number,
+  });
+  const replyTo = async (event: Partial<SimulatedEvent>): Promise<Shown[]> => {
+    const before = platform.shown.length;
+    await deliver(event);
+    const isWhole = (shown: readonly Shown[]) =>
+      asks() ? shown.some(({ buttons }) => buttons) : shown.length > 0;
+    await within(platform.until(() => isWhole(messages(before))));
+    return messages(before);
+  };
+  return {
+    async say(text, { press } = {}) {
+      const shown = await replyTo(press ? pressed(press, user) : { text });
+      const asked = shown.find(({ buttons }) => buttons);
+      const [button] = asked?.buttons ?? [];
+      const question = asked && button ? { text: asked.text, press: button.press } : null;
+      return { status: 200, text: shown.map((one) => one.text).join('\n'), question };
+    },
+    async meddle(question) {
+      await deliver(pressed(question, stranger));
+      // In a group the stranger's word is a message of its own, and is answered.
+      if (place === 'group') await replyTo({ text: 'yes', user: stranger });
+    },
+  };
+}
+
+async function within(work: Promise<void>): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('no reply')), REPLY_MS);
+  try {
+    await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,23 @@
+import type { Played } from './play.ts';
+
+/** Most violations that are printed. */
+const SHOWN_MAX = 8;
+
+/** What was played and what was found, with how to play it again. */
+export function reportOf({ runs, violations, tally }: Played, seed: number): string {
+  const counts = Object.entries(tally)
+    .sort(([one], [other]) => one.localeCompare(other))
+    .map(([what, count]) => `  ${what}: ${count}`);
+  const found = violations.slice(0, SHOWN_MAX).map(({ rule, conversation, what }) => {
+    const again = conversation < 0 ? '' : `\n    npm run hostile -- --seed ${seed} --only ${conversation}`;
+    return `${rule}: ${what}${again}`;
+  });
+  const rules = Object.entries(Object.groupBy(violations, ({ rule }) => rule)).map(
+    ([rule, found = []]) => `${rule}: ${found.length}`,
+  );
+  const verdict =
+    violations.length === 0
+      ? `${runs} runs of seed ${seed} kept to the rules`
+      : `${violations.length} violations in ${runs} runs of seed ${seed}`;
+  return [...counts, verdict, ...rules, ...found].join('\n');
+}

@@ -1,0 +1,66 @@
+/**
+ * `npm run hostile -- --runs N --seed S`: a model that does whatever the worst prompt says, on all channels of a daemon.
+ * Exit code 0: all rules were kept; 1: the ones that were broken are printed, each with how to play it again.
+ */
+import { parseArgs } from 'node:util';
+import { DEFECTS } from './defects.ts';
+import { play, type Wanted } from './play.ts';
+import { reportOf } from './report.ts';
+
+const HELP = `npm run hostile -- [options]
+
+  --runs N        runs of the agent at least (default 1000)
+  --seed S        of all chance (default 1): the same seed makes the same conversations
+  --only I        play the conversation with this index alone, and print it
+  --crowd N       N persons, each in several conversations at once, and a model that is not hostile
+  --defect NAME   put a defect into the daemon first: ${Object.keys(DEFECTS).join(', ')}, or all
+`;
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '1000' },
+    seed: { type: 'string', default: '1' },
+    only: { type: 'string' },
+    crowd: { type: 'string' },
+    defect: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+process.exitCode = values.help ? help() : await run();
+
+function help(): number {
+  process.stdout.write(HELP);
+  return 0;
+}
+
+async function run(): Promise<number> {
+  const [runs, seed] = [Number(values.runs), Number(values.seed)];
+  const only = values.only === undefined ? undefined : Number(values.only);
+  const crowd = values.crowd === undefined ? undefined : Number(values.crowd);
+  if (![runs, seed, only ?? 0, crowd ?? 1].every(Number.isSafeInteger)) throw new Error(HELP);
+  const { defect } = values;
+  const began = performance.now();
+  const played = await play({
+    runs,
+    seed,
+    ...(only === undefined ? {} : { only, tell: (line: string) => process.stdout.write(`${line}\n`) }),
+    ...(crowd === undefined ? {} : { crowd }),
+    ...(defect === undefined ? {} : brokenDaemon(defect)),
+  });
+  const { user, system } = process.cpuUsage();
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  const cpu = `${played.cpu.toFixed(1)} s of CPU of the daemon, ${((user + system) / 1e6).toFixed(1)} s around it`;
+  process.stdout.write(`${reportOf(played, seed)}\n${seconds} s, ${cpu}\n`);
+  return played.violations.length === 0 ? 0 : 1;
+}
+
+function brokenDaemon(defect: string): Pick<Wanted, 'bin' | 'env' | 'until'> {
+  const until = DEFECTS[defect]?.breaks;
+  if (defect !== 'all' && until === undefined) throw new Error(HELP);
+  return {
+    bin: `${import.meta.dirname}/broken-agentd.ts`,
+    env: { HOSTILE_DEFECT: defect },
+    ...(until === undefined ? {} : { until }),
+  };
+}

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { bytesOf, type Fields, fieldsOf, numberOf } from './protobuf.ts';
+
+/** A span as tests look at it. */
+export interface SeenSpan {
+  traceId: string;
+  spanId: string;
+  /** Empty: it has none. */
+  parentSpanId: string;
+  name: string;
+  kind: number;
+  attributes: Record<string, string | number | boolean>;
+  events: { name: string; attributes: Record<string, string | number | boolean> }[];
+  /** 2: an error. */
+  status: number;
+  /** ns since the epoch. */
+  start: bigint;
+  end: bigint;
+  resource: Record<string, string | number | boolean>;
+}
+
+/** An export as it came. */
+export interface SeenExport {
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+/** A collector that speaks OTLP/HTTP, as JSON and as protobuf. */
+export class Collector {
+  readonly exports: SeenExport[] = [];
+  readonly spans: SeenSpan[] = [];
+  /** Status of the answer. */
+  status = 200;
+  #waiting: (() => void)[] = [];
+  readonly #server = createServer((request, response) => {
+    this.#answer(request, response).catch((error: Error) => response.destroy(error));
+  });
+
+  static async start(): Promise<Collector> {
+    const collector = new Collector();
+    collector.#server.listen(0, '127.0.0.1');
+    await once(collector.#server, 'listening');
+    return collector;
+  }
+
+  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Everything that left the daemon. */
+  get bytes(): Buffer {
+    return Buffer.concat(this.exports.map(({ body }) => body));
+  }
+
+  /** Resolves with the spans, once there is one for which this holds. */
+  async until(found: (span: SeenSpan) => boolean): Promise<SeenSpan> {
+    for (;;) {
+      const span = this.spans.find(found);
+      if (span) return span;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  /** The spans of one trace as a tree: names, indented, in the order in which they began. */
+  tree(traceId: string): string[] {
+    const all = this.spans
+      .filter((span) => span.traceId === traceId)
+      .toSorted((a, b) => Number(a.start - b.start));
+    const ids = new Set(all.map(({ spanId }) => spanId));
+    const below = (parent: SeenSpan, depth: number): string[] => [
+      `${'  '.repeat(depth)}${parent.name}`,
+      ...all
+        .filter(({ parentSpanId }) => parentSpanId === parent.spanId)
+        .flatMap((span) => below(span, depth + 1)),
+    ];
+    return all.filter(({ parentSpanId }) => !ids.has(parentSpanId)).flatMap((span) => below(span, 0));
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const sent = Buffer.concat(chunks);
+    const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
+    this.exports.push({ path: request.url ?? '', headers: request.headers, body });
+    const isJson = request.headers['content-type'] === 'application/json';
+    if (this.status === 200) this.spans.push(...(isJson ? spansOfJson(body) : spansOfProtobuf(body)));
+    response.writeHead(this.status, { 'content-type': request.headers['content-type'] ?? '' });
+    response.end(isJson ? '{}' : '');
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+type Attribute = { key: string; value: Record<string, unknown> };
+
+function spansOfJson(body: Buffer): SeenSpan[] {
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  const request = JSON.parse(body.toString('utf8')) as any;
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  return request.resourceSpans.flatMap(({ resource, scopeSpans }: any) =>
+    // biome-ignore lint/suspicious/noExplicitAny: the same
+    scopeSpans.flatMap(({ spans }: any) =>
+      // biome-ignore lint/suspicious/noExplicitAny: the same
+      spans.map((span: any) => ({
+        traceId: span.traceId,
+        spanId: span.spanId,
+        parentSpanId: span.parentSpanId ?? '',
+        name: span.name,
+        kind: span.kind,
+        attributes: attributesOfJson(span.attributes),
+        events: (span.events ?? []).map((event: { name: string; attributes: Attribute[] }) => ({
+          name: event.name,
+          attributes: attributesOfJson(event.attributes),
+        })),
+        status: span.status?.code ?? 0,
+        start: BigInt(span.startTimeUnixNano),
+        end: BigInt(span.endTimeUnixNano),
+        resource: attributesOfJson(resource.attributes),
+      })),
+    ),
+  );
+}
+
+function attributesOfJson(attributes: Attribute[] = []): SeenSpan['attributes'] {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => {
+      const [[kind = '', plain = ''] = []] = Object.entries(value);
+      return [key, kind === 'intValue' ? Number(plain) : (plain as string | number | boolean)];
+    }),
+  );
+}
+
+/** The numbers are those of the fields in opentelemetry-proto: trace.proto, common.proto, resource.proto. */
+function spansOfProtobuf(body: Buffer): SeenSpan[] {
+  return messages(fieldsOf(body), 1).flatMap((resourceSpans) => {
+    const resource = attributesOfFields(messages(messages(resourceSpans, 1)[0] ?? new Map(), 1));
+    return messages(resourceSpans, 2).flatMap((scopeSpans) =>
+      messages(scopeSpans, 2).map((span) => ({
+        traceId: bytesOf(span, 1).toString('hex'),
+        spanId: bytesOf(span, 2).toString('hex'),
+        parentSpanId: bytesOf(span, 4).toString('hex'),
+        name: bytesOf(span, 5).toString('utf8'),
+        kind: Number(numberOf(span, 6)),
+        start: numberOf(span, 7),
+        end: numberOf(span, 8),
+        attributes: attributesOfFields(messages(span, 9)),
+        events: messages(span, 11).map((event) => ({
+          name: bytesOf(event, 2).toString('utf8'),
+          attributes: attributesOfFields(messages(event, 3)),
+        })),
+        status: Number(numberOf(messages(span, 15)[0] ?? new Map(), 3)),
+        resource,
+      })),
+    );
+  });
+}
+
+function messages(fields: Fields, field: number): Fields[] {
+  return (fields.get(field) ?? []).map((value) => fieldsOf(value as Buffer));
+}
+
+function attributesOfFields(attributes: readonly Fields[]): SeenSpan['attributes'] {
+  return Object.fromEntries(
+    attributes.map((attribute) => {
+      const value = messages(attribute, 2)[0] ?? new Map();
+      const isText = value.has(1);
+      const isBoolean = value.has(2);
+      const number = Number(numberOf(value, isBoolean ? 2 : 3));
+      return [
+        bytesOf(attribute, 1).toString('utf8'),
+        isText ? bytesOf(value, 1).toString('utf8') : isBoolean ? number === 1 : number,
+      ];
+    }),
+  );
+}

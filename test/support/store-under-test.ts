@@ -1,0 +1,36 @@
+import type { Store } from '../../src/daemon/store/store.ts';
+import type { StoreUnderTest } from '../contract/store-contract.ts';
+
+/**
+ * An empty store for the contract, whose time a test moves.
+ * @param openStore opens one more store on the same data
+ */
+export async function storeUnderTest(
+  openStore: (now: () => number) => Promise<Store>,
+): Promise<StoreUnderTest> {
+  let time = Date.UTC(2030, 0, 1);
+  const instances: Store[] = [];
+  const open = async () => {
+    const instance = await openStore(() => time);
+    instances.push(instance);
+    return instance;
+  };
+  const store = await open();
+  return {
+    store,
+    peer: open,
+    beside: open,
+    async restart() {
+      await store.close();
+      return open();
+    },
+    boundsAnonymous: false,
+    now: () => time,
+    advance(ms) {
+      time += ms;
+    },
+    async dispose() {
+      await Promise.all(instances.map((instance) => instance.close()));
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
+import { version } from '../../../src/daemon/version.ts';
+import { capture } from './captured-output.ts';
+
+async function run(...argv: string[]): Promise<string> {
+  const stdout = capture();
+  expect(await runProgram(argv, { stdout, stderr: capture() })).toBe(0);
+  return stdout.text;
+}
+
+it('agentd version prints what a bug report needs', async () => {
+  expect(await run('version')).toBe(
+    [
+      `agentd    ${version()}`,
+      `Node.js   ${process.version}`,
+      `schema    ${readMigrations().length}`,
+      `platform  ${process.platform} ${process.arch}`,
+      '',
+    ].join('\n'),
+  );
+});
+
+it('agentd version prints it as one document for a script', async () => {
+  expect(JSON.parse(await run('version', '--json'))).toEqual({
+    version: version(),
+    node: process.version,
+    schema: readMigrations().length,
+    platform: process.platform,
+    arch: process.arch,
+  });
+});

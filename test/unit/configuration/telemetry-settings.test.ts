@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError, configure } from '../../../src/daemon/configuration/configure.ts';
+import { exportsTraces, telemetryOptions } from '../../../src/daemon/telemetry/telemetry-options.ts';
+import { placeWith, VALID } from '../settings/place.ts';
+
+// agentd-telemetry(7).
+
+const ON = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+
+const configured = (env: Record<string, string>) => configure(placeWith({ ...VALID, ...env }));
+
+async function refused(env: Record<string, string>): Promise<string[]> {
+  const error = await configured(env).then(
+    () => expect.unreachable('nothing was wrong'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  return (error as ConfigurationError).problems.map(({ setting, problem }) => `${setting} ${problem}`);
+}
+
+async function optionsOf(env: Record<string, string>) {
+  return telemetryOptions((await configured({ ...ON, ...env })).settings);
+}
+
+describe('traces are exported', () => {
+  it.each<[Record<string, string>, boolean]>([
+    [{}, false],
+    [{ OTEL_SERVICE_NAME: 'shop' }, false],
+    [ON, true],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/traces' }, true],
+    [{ ...ON, OTEL_SDK_DISABLED: 'true' }, false],
+    [{ ...ON, OTEL_TRACES_EXPORTER: 'none' }, false],
+  ])('with %o: %s', async (env, exported) => {
+    expect(exportsTraces((await configured(env)).settings)).toBe(exported);
+  });
+});
+
+describe('the settings of OpenTelemetry', () => {
+  it('have the defaults of its specification', async () => {
+    expect(await optionsOf({})).toMatchObject({
+      url: 'http://127.0.0.1:4318/v1/traces',
+      protocol: 'http/protobuf',
+      headers: {},
+      timeout_ms: 10_000,
+      compression: 'none',
+      resource: { 'service.name': 'agentd' },
+      sampler: 'parentbased_always_on',
+      batches: {
+        maxQueueSize: 2048,
+        maxExportBatchSize: 512,
+        scheduledDelayMillis: 5000,
+        exportTimeoutMillis: 30_000,
+      },
+      propagates: true,
+      takesContent: false,
+    });
+  });
+
+  it('for traces take precedence, and their address is used as it is', async () => {
+    const { url, protocol, headers } = await optionsOf({
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/ingest',
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_HEADERS: 'X-Api-Key=all, x-tenant=a%2Cb',
+      OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-api-key=traces',
+    });
+    expect([url, protocol]).toEqual(['http://127.0.0.1:4318/ingest', 'http/json']);
+    const revealed = Object.entries(headers).map(([name, value]) => [name, value.reveal()]);
+    expect(Object.fromEntries(revealed)).toEqual({ 'x-api-key': 'traces', 'x-tenant': 'a,b' });
+  });
+
+  it('name the service, in this order: by its own setting, among the attributes, as agentd', async () => {
+    const attributes = { OTEL_RESOURCE_ATTRIBUTES: 'service.name=of-attributes,team=a%20b' };
+    expect((await optionsOf(attributes)).resource).toMatchObject({
+      'service.name': 'of-attributes',
+      team: 'a b',
+    });
+    const { resource } = await optionsOf({ ...attributes, OTEL_SERVICE_NAME: 'shop' });
+    expect(resource).toMatchObject({ 'service.name': 'shop', team: 'a b' });
+  });
+
+  it('that name no propagator of agentd turn propagation off', async () => {
+    expect((await optionsOf({ OTEL_PROPAGATORS: 'b3,baggage' })).propagates).toBe(false);
+    expect((await optionsOf({ OTEL_PROPAGATORS: 'baggage,tracecontext' })).propagates).toBe(true);
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'OTEL_EXPORTER_OTLP_PROTOCOL is not one of the known values'],
+    [{ OTEL_TRACES_SAMPLER: 'xray' }, 'OTEL_TRACES_SAMPLER is not one of the known values'],
+    [{ OTEL_TRACES_EXPORTER: 'zipkin' }, 'OTEL_TRACES_EXPORTER is not one of the known values'],
+    [
+      { OTEL_EXPORTER_OTLP_COMPRESSION: 'zip' },
+      'OTEL_EXPORTER_OTLP_COMPRESSION is not one of the known values',
+    ],
+    [{ OTEL_RESOURCE_ATTRIBUTES: 'no pair' }, 'OTEL_RESOURCE_ATTRIBUTES does not have the right form'],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: 'x=%zz' }, 'OTEL_EXPORTER_OTLP_HEADERS does not have the right form'],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: 'x y=1' }, 'OTEL_EXPORTER_OTLP_HEADERS does not have the right form'],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: 'x=1%0a2' }, 'OTEL_EXPORTER_OTLP_HEADERS does not have the right form'],
+    [
+      { OTEL_EXPORTER_OTLP_CERTIFICATE: 'none.pem' },
+      'OTEL_EXPORTER_OTLP_CERTIFICATE is not the path of a file',
+    ],
+  ])('that cannot be followed are refused: %o', async (env, problem) => {
+    expect(await refused({ ...ON, ...env })).toEqual([problem]);
+    // Without traces they are another program's.
+    await configured(env);
+  });
+
+  it('warn if texts leave with traces', async () => {
+    const { warnings } = await configured({ ...ON, OTEL_GENAI_CAPTURE_CONTENT: 'true' });
+    expect(warnings).toEqual([expect.stringMatching(/^OTEL_GENAI_CAPTURE_CONTENT: the texts of people/)]);
+  });
+
+  it('show no header, which may hold a key', async () => {
+    const { effective } = await configured({ ...ON, OTEL_EXPORTER_OTLP_HEADERS: 'x=canary' });
+    expect(JSON.stringify(effective)).not.toContain('canary');
+  });
+});

@@ -1,0 +1,141 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
+import { openRedisStore } from '../../../src/daemon/store/redis/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { anAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
+import { keepTurn, saveSession } from '../../contract/store-writes.ts';
+import { findCanaries } from '../../support/canary.ts';
+import {
+  aResident,
+  fillAsPerson,
+  fillAsUser,
+  PLATFORM,
+  speakInThread,
+  THREAD,
+} from '../../support/person-world.ts';
+import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
+
+// agentd-person(1) with Redis: after an erasure neither a key nor a file of the server holds a byte of the person.
+
+const HOUR = 60 * 60 * 1000;
+const ada = aResident('Ada');
+const bob = aResident('Bob');
+const asPerson = { person: ada.person, link_keys: [`${PLATFORM}:jwt:${ada.user_id}`] };
+const asUser = { platform: PLATFORM, user_id: ada.user_id };
+
+describe.skipIf(!hasRedis)('an erasure on a real server', () => {
+  let redis: RedisServer;
+  let store: Store;
+  let administrator: Store;
+  const open = () => openRedisStore({ url: redis.url, traceRetentionMs: HOUR });
+
+  beforeAll(async () => {
+    redis = await startRedis(['--save', '3600 1', '--appendonly', 'yes', '--appendfsync', 'always']);
+    store = await open();
+    administrator = await open();
+  });
+  afterAll(async () => {
+    await Promise.all([store.close(), administrator.close()]);
+    await redis.stop();
+  });
+
+  /** Everything that is on the disk of the server. */
+  function files(): Map<string, Buffer> {
+    const names = readdirSync(redis.directory, { recursive: true, withFileTypes: true }).filter((one) =>
+      one.isFile(),
+    );
+    return new Map(names.map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name))]));
+  }
+  const inFiles = (name: string) => findCanaries([{ name, value: name }], files());
+  /** Keys and values that hold it. */
+  async function inKeys(name: string): Promise<string[]> {
+    const keys = await redis.client.keys('*');
+    const dumps = await Promise.all(keys.map((key) => redis.client.dumpBuffer(key)));
+    return keys.filter((key, place) => key.includes(name) || dumps[place]?.includes(name));
+  }
+
+  it('leaves no byte of the person in a key, in the log or in the snapshot, and the data of others as it was', async () => {
+    for (const one of [ada, bob]) {
+      await fillAsPerson(store, Date.now(), one);
+      await fillAsUser(store, Date.now(), one);
+      await speakInThread(store, Date.now(), one, one.person);
+    }
+    await redis.client.bgsave('SCHEDULE');
+    const { session_id } = (await store.sessions.find(`s-${bob.canary}`)) ?? {};
+    expect(inFiles(ada.canary)).not.toEqual([]);
+    const before = (await administrator.persons?.show({ person: bob.person, link_keys: [] }))?.others;
+
+    await administrator.persons?.erase(asPerson);
+    await administrator.persons?.erase(asUser);
+    expect(await inKeys(ada.canary)).toEqual([]);
+    // The server deletes the files that it has replaced in another thread.
+    await expect.poll(() => inFiles(ada.canary), { timeout: 20_000 }).toEqual([]);
+
+    expect(session_id).toBe(`s-${bob.canary}`);
+    expect((await administrator.persons?.show({ person: bob.person, link_keys: [] }))?.others).toEqual(
+      before,
+    );
+    expect((await store.sessions.turns(THREAD)).map(({ user_id }) => user_id)).toEqual([
+      bob.user_id,
+      bob.user_id,
+    ]);
+    expect(await inKeys(bob.canary)).not.toEqual([]);
+  });
+
+  it('stores nothing of a message that is under way: neither turn nor trace nor the answer of its key', async () => {
+    const cleo = aResident('Cleo');
+    const session = aSession(Date.now(), {
+      session_id: `s-${cleo.canary}`,
+      user_id: cleo.user_id,
+      owner: cleo.person,
+    });
+    await saveSession(store, session);
+    const claim = await store.sessions.claim(session.session_id);
+    const key = JSON.stringify(['web', ['person', cleo.person], 'k']);
+    const answering = await store.idempotency.claim(key, 'body');
+    if (claim === null || answering.outcome !== 'new') throw new Error('somebody else holds it');
+    await administrator.persons?.erase({ person: cleo.person, link_keys: [] });
+    const changes = {
+      turn: { record: aTurn({ text: cleo.canary, person: cleo.person }), ttl_ms: HOUR },
+      trace: aTrace(session, { user_id: cleo.user_id }),
+      answer: {
+        claim: answering.claim,
+        answer: { session_id: session.session_id, response: cleo.canary },
+        ttl_ms: HOUR,
+      },
+    };
+    expect(await store.commitTurn(claim, changes)).toBe('lost');
+    expect(await store.idempotency.finish(answering.claim, changes.answer.answer, HOUR)).toBe(false);
+    expect(await inKeys(cleo.canary)).toEqual([]);
+  });
+
+  it('takes the names of expired records out of the indexes', async () => {
+    const dora = aResident('Dora');
+    const action = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
+    const late = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
+    for (const one of [action, late]) await store.actions.start(null, one);
+    // As if it had expired: its index still names it.
+    await redis.client.del(`agentd:{action:${action.action_id}}:record`);
+    await administrator.persons?.erase({ person: dora.person, link_keys: [] });
+    expect(await inKeys(dora.canary)).toEqual([]);
+  });
+
+  it('says so if the server does not write its files again', async () => {
+    await redis.client.call('ACL', 'SETUSER', 'default', '-bgrewriteaof');
+    await keepTurnOf('Eve');
+    await expect(
+      administrator.persons?.erase({ person: aResident('Eve').person, link_keys: [] }),
+    ).rejects.toThrow(FilesNotRewritten);
+    await redis.client.call('ACL', 'SETUSER', 'default', '+bgrewriteaof');
+    expect(await inKeys('canaryEve')).toEqual([]);
+  });
+
+  async function keepTurnOf(name: string): Promise<void> {
+    const { canary, person, user_id } = aResident(name);
+    const session = aSession(Date.now(), { session_id: `s-${canary}`, user_id, owner: person });
+    await saveSession(store, session);
+    await keepTurn(store, session, { user_id, person, text: canary });
+  }
+});
